@@ -1,0 +1,56 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+RUNS := data/mini/runs
+
+.PHONY: help
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.venv/installed: requirements-dev.lock
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pfgen_rs needs Python 3.11 or newer: make PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-dev.lock
+	touch $@
+
+.PHONY: build
+build: .venv/installed ## Make .venv, compile, and install the package into it
+	. $(BIN)/activate && maturin develop --release --locked --quiet
+
+.PHONY: demo
+demo: build ## Score the three bundled sample runs and print the leaderboard
+	$(BIN)/pfgen-rs score $(RUNS)/faithful $(RUNS)/careless $(RUNS)/babbling --benchmark mini
+
+.PHONY: test
+test: build ## Run all tests (those of the published data need PFGEN_BENCH_DIR and PFGEN_VECTORS_DIR)
+	cargo test --package pfgen-core --locked --quiet
+	$(BIN)/pytest
+
+.PHONY: lint
+lint: build ## Run every linter that CI runs
+	cargo fmt --check
+	cargo clippy --workspace --all-targets --locked --quiet -- --deny warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest pfgen_rs._native
+
+.PHONY: bench
+bench: build ## Measure responses/s beside the plain-Python oracle (real responses with PFGEN_BENCH_DIR)
+	$(BIN)/python benches/throughput.py
+
+.PHONY: wheel
+wheel: .venv/installed ## Build a wheel into dist/
+	. $(BIN)/activate && maturin build --release --locked --strip --out dist
+
+.PHONY: lock
+lock: .venv/installed ## Pin the development tools anew
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
+		--no-header --no-annotate --no-emit-index-url --quiet --upgrade --output-file requirements-dev.lock
+
+.PHONY: clean
+clean: ## Remove everything that was built
+	rm -rf .venv target dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find python tests benches data -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -f python/pfgen_rs/_native*.so

@@ -1,0 +1,42 @@
+"""pfgen-bench scores, number for number, at native speed."""
+
+from pfgen_rs._native import __version__
+from pfgen_rs.benchmark import Benchmark, Question, load_benchmark
+from pfgen_rs.errors import (
+    BenchmarkError,
+    BenchmarkNotFoundError,
+    IncompleteRunError,
+    InputError,
+    InstallError,
+    OutputError,
+    PfgenError,
+    SettingsError,
+    UnknownQuestionError,
+)
+from pfgen_rs.explain import Explanation
+from pfgen_rs.index import NgramIndex
+from pfgen_rs.results import Result, score_file
+from pfgen_rs.scoring import Score
+from pfgen_rs.settings import Settings
+
+__all__ = [
+    "Benchmark",
+    "BenchmarkError",
+    "BenchmarkNotFoundError",
+    "Explanation",
+    "IncompleteRunError",
+    "InputError",
+    "InstallError",
+    "NgramIndex",
+    "OutputError",
+    "PfgenError",
+    "Question",
+    "Result",
+    "Score",
+    "Settings",
+    "SettingsError",
+    "UnknownQuestionError",
+    "__version__",
+    "load_benchmark",
+    "score_file",
+]

@@ -1,0 +1,90 @@
+"""Every exception the package raises on purpose; all derive from `PfgenError`.
+
+Messages say what is wrong, where (file, line, question) and what to do about it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = [
+    "BenchmarkError",
+    "BenchmarkNotFoundError",
+    "IncompleteRunError",
+    "InputError",
+    "InstallError",
+    "OutputError",
+    "PfgenError",
+    "SettingsError",
+    "UnknownQuestionError",
+]
+
+
+class PfgenError(Exception):
+    """Base of all errors of this package."""
+
+
+class InputError(PfgenError, ValueError):
+    """Responses that cannot be read or scored.
+
+    `path`, `line` (from 1) and `question` say where, as far as that is known.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        path: str | Path | None = None,
+        line: int | None = None,
+        question: str | None = None,
+    ) -> None:
+        self.problem = problem
+        self.path = path
+        self.line = line
+        self.question = question
+        super().__init__(_located(problem, path, line, question))
+
+
+class UnknownQuestionError(InputError, LookupError):
+    """A response to a question that the benchmark does not have."""
+
+
+class BenchmarkError(PfgenError, ValueError):
+    """A question file that cannot be used.
+
+    `path` names the file, where there is one.
+    """
+
+    def __init__(self, problem: str, *, path: str | Path | None = None) -> None:
+        self.problem = problem
+        self.path = path
+        super().__init__(_located(problem, path, None, None))
+
+
+class BenchmarkNotFoundError(BenchmarkError, LookupError):
+    """No benchmark of that name is bundled or installed, and no such folder exists."""
+
+
+class SettingsError(PfgenError, ValueError):
+    """Scoring settings that contradict each other or leave their range."""
+
+
+class IncompleteRunError(PfgenError):
+    """A run that lacks answers where the published format needs them."""
+
+
+class InstallError(PfgenError):
+    """A benchmark that could not be downloaded, checked or stored."""
+
+
+class OutputError(PfgenError, OSError):
+    """A result that could not be written; what was there before is untouched."""
+
+
+def _located(problem: str, path: str | Path | None, line: int | None, question: str | None) -> str:
+    place = [] if path is None else [str(path)]
+    if line is not None:
+        place.append(f"line {line}")
+    if question is not None:
+        place.append(f"question {question!r}")
+    return f"{', '.join(place)}: {problem}" if place else problem

@@ -1,0 +1,82 @@
+"""Where an answer's score comes from, character by character."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from pfgen_rs import _native
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.scoring import Score
+
+if TYPE_CHECKING:
+    from pfgen_rs.benchmark import Benchmark, Question
+
+__all__ = ["Explanation", "RuleReport", "explain"]
+
+
+class RuleReport(NamedTuple):
+    """A keyword rule: its label, importance, position (`None`: not found), and whether the cut meets it."""
+
+    label: str
+    importance: float
+    position: int | None
+    met: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """An answer's score and its origin.
+
+    `characters` has a row a character (as far as it is read): `character`; for every source S `df_S`, the
+    number of S's answers that contain the Truthfulness window starting there, `covering_df_S`, the largest
+    such number among the windows that cover the character, and `gain_S`, what the character adds to
+    Fluency's raw sum of document frequencies; and whether Truthfulness skips it. `score.details` has the
+    best cuts.
+    """
+
+    question_id: str
+    question: str
+    answer: str
+    score: Score
+    characters: pl.DataFrame
+    rules: list[RuleReport]
+
+
+def explain(benchmark: Benchmark, question: str, answer: str) -> Explanation:
+    """Explain one answer to the question with this text or id (variant `pfgen-bench` only)."""
+    if benchmark.settings.variant != "pfgen-bench":
+        raise SettingsError("only the variant 'pfgen-bench' can be explained")
+    found = benchmark.find(question)
+    score = benchmark.score(found.id, answer)
+    windows, coverage, gains, skipped = benchmark.scorer(found).explain(answer)
+    columns = [pl.Series("character", list(answer[: len(skipped)]), dtype=pl.String)]
+    for i, source in enumerate(found.sources):
+        columns.append(pl.Series(f"df_{source}", windows[:, i]))
+        columns.append(pl.Series(f"covering_df_{source}", coverage[:, i]))
+        columns.append(pl.Series(f"gain_{source}", gains[:, i]))
+    columns.append(pl.Series("skipped", skipped))
+    return Explanation(
+        question_id=found.id,
+        question=found.text,
+        answer=answer,
+        score=score,
+        characters=pl.DataFrame(columns),
+        rules=_rules(benchmark, found, answer, score.details.helpfulness_cut),
+    )
+
+
+def _rules(benchmark: Benchmark, question: Question, answer: str, cut: int) -> list[RuleReport]:
+    helpfulness = benchmark.helpfulness(question)
+    ends = helpfulness.pattern_ends(_native.Texts([answer]), None, lambda _: answer)
+    return [
+        RuleReport(
+            label=label,
+            importance=rule.importance,
+            position=None if position == _native.NOT_FOUND else position,
+            met=position <= cut,
+        )
+        for rule, label, position in helpfulness.positions(ends)
+    ]

@@ -1,0 +1,221 @@
+"""Reading wanted members out of an archive or a folder.
+
+Nothing is ever unpacked by a member's own path: the caller gets bytes and chooses the file name.
+Paths that leave the archive are refused all the same, since such an archive was not published.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import os
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Collection, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import IO, cast
+
+from pfgen_rs.errors import InstallError
+
+__all__ = ["MEMBERS_LIMIT", "MEMBER_LIMIT", "UNPACKED_LIMIT", "read_members"]
+
+MEMBER_LIMIT = 16 * 2**20
+"""Most bytes a wanted member may have."""
+MEMBERS_LIMIT = 100_000
+"""Most members a tar archive may have, since its reader keeps every header."""
+UNPACKED_LIMIT = 4 * 2**30
+"""Most bytes a tar archive may have once decompressed, members nobody wants included."""
+
+_GZIP, _XZ, _ZIP = b"\x1f\x8b", b"\xfd7zXZ\x00", (b"PK\x03\x04", b"PK\x05\x06")
+# What the standard library's readers raise on damaged input (gzip's own error is an OSError).
+_DAMAGE = (
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    gzip.BadGzipFile,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def read_members(
+    path: Path, wanted: Collection[str], label: str | None = None
+) -> Generator[tuple[str, bytes]]:
+    """Yield `(member, content)` for each wanted member in `path`, in the order found.
+
+    `path` is a folder or a .tar.gz, .tar.xz, .tar or .zip file, told apart by content. A member
+    `data/a.json` is found there, one folder down (`tree-1.0/data/a.json`), or as plain `a.json`
+    at the top. Members that are absent are not yielded. `label` names the source in errors.
+
+    Raises `InstallError` for an unreadable or oversized source, a member given twice, a wanted
+    member that is no regular file, and any member path that leaves the archive.
+    """
+    label = str(path) if label is None else label
+    seen: set[str] = set()
+    with _explained(label):
+        for member, content in _found(path, wanted, label):
+            if member in seen:
+                raise InstallError(f"{label}: holds {member} more than once; it is ambiguous")
+            seen.add(member)
+            yield member, content
+
+
+def _found(path: Path, wanted: Collection[str], label: str) -> Iterator[tuple[str, bytes]]:
+    if path.is_dir():
+        return _from_folder(path, wanted, label)
+    if path.is_file():
+        return _from_file(path, wanted, label)
+    problem = "neither an archive file nor a folder" if path.exists() else "no such file or folder"
+    raise InstallError(f"{label}: {problem}")
+
+
+def _from_folder(folder: Path, wanted: Collection[str], label: str) -> Iterator[tuple[str, bytes]]:
+    # Links are followed here: the folder is the user's own, and digests decide.
+    for member in wanted:
+        for place in (folder / member, folder / PurePosixPath(member).name):
+            if place.exists():
+                yield member, _read_regular(place, member, label)
+                break
+
+
+def _read_regular(place: Path, member: str, label: str) -> bytes:
+    if not place.is_file():
+        raise InstallError(f"{label}: {member} is not a regular file")
+    with place.open("rb") as stream:
+        return _read_whole(stream, member, label)
+
+
+def _from_file(path: Path, wanted: Collection[str], label: str) -> Iterator[tuple[str, bytes]]:
+    with path.open("rb") as stream:
+        start = stream.read(len(_XZ))
+        stream.seek(0)
+        if start.startswith(_ZIP):
+            yield from _from_zip(stream, wanted, label)
+        elif start.startswith(_GZIP):
+            with gzip.open(stream, "rb") as plain:
+                yield from _from_tar(cast("IO[bytes]", plain), wanted, label)
+        elif start == _XZ:
+            with lzma.open(stream, "rb") as plain:
+                yield from _from_tar(plain, wanted, label)
+        else:
+            yield from _from_tar(stream, wanted, label)
+
+
+def _from_tar(
+    stream: IO[bytes], wanted: Collection[str], label: str
+) -> Iterator[tuple[str, bytes]]:
+    with tarfile.open(fileobj=_Bounded(stream, label), mode="r:") as tar:
+        for count, info in enumerate(tar, start=1):
+            # Headers with negative sizes, which lead some readers in circles, end here as well.
+            if count > MEMBERS_LIMIT:
+                raise InstallError(f"{label}: damaged archive, or one of too many members")
+            member = _match(info.name, wanted, label)
+            if member is None:
+                continue
+            content = tar.extractfile(info) if info.isreg() else None
+            if content is None:
+                raise _not_regular(info.name, label)
+            with content:
+                yield member, _read_whole(content, member, label)
+
+
+def _from_zip(
+    stream: IO[bytes], wanted: Collection[str], label: str
+) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(stream) as archive:
+        for info in archive.infolist():
+            member = _match(info.filename, wanted, label)
+            if member is None:
+                continue
+            # Zero: an archive made where files have no Unix type.
+            if info.is_dir() or stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
+                raise _not_regular(info.filename, label)
+            with archive.open(info) as content:
+                yield member, _read_whole(content, member, label)
+
+
+def _match(name: str, wanted: Collection[str], label: str) -> str | None:
+    """Find the wanted member that the archive's `name` stands for; refuse unsafe names."""
+    # Windows' reading of a name knows both separators, and drives.
+    windows = PureWindowsPath(name)
+    if windows.drive or windows.root or ".." in windows.parts:
+        raise InstallError(
+            f"{label}: member {name!r} points outside the archive; "
+            "this is not the published archive, get it from its publisher"
+        )
+    parts = PurePosixPath(name).parts
+    for inner in (parts, parts[1:]):
+        if "/".join(inner) in wanted:
+            return "/".join(inner)
+    if len(parts) != 1:
+        return None
+    return next((member for member in wanted if PurePosixPath(member).name == parts[0]), None)
+
+
+def _read_whole(stream: IO[bytes], member: str, label: str) -> bytes:
+    content = stream.read(MEMBER_LIMIT + 1)
+    if len(content) > MEMBER_LIMIT:
+        raise InstallError(f"{label}: {member} is larger than {MEMBER_LIMIT} bytes")
+    return content
+
+
+def _not_regular(name: str, label: str) -> InstallError:
+    return InstallError(f"{label}: member {name!r} is a link, device or folder, not a regular file")
+
+
+@contextmanager
+def _explained(label: str) -> Iterator[None]:
+    """Turn what the readers raise into `InstallError`."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise InstallError(
+            f"{label}: not a readable .tar.gz, .tar.xz, .tar or .zip archive ({error}); "
+            "get it again, or give another source"
+        ) from error
+    except OSError as error:
+        raise InstallError(f"{label}: cannot be read: {error.strerror or error}") from error
+
+
+class _Bounded(io.BufferedIOBase):
+    """A seekable stream that refuses positions and single reads beyond the limits.
+
+    The second limit matters because tar headers may ask for a huge extended header at once.
+    """
+
+    def __init__(self, stream: IO[bytes], label: str) -> None:
+        self._stream = stream
+        self._label = label
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        size = -1 if size is None else size
+        if size > MEMBER_LIMIT + tarfile.BLOCKSIZE:
+            raise InstallError(f"{self._label}: damaged archive: a header of {size} bytes")
+        content = self._stream.read(size)
+        self._check(self._stream.tell())
+        return content
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        if whence == os.SEEK_SET:
+            self._check(offset)
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def _check(self, position: int) -> None:
+        if position > UNPACKED_LIMIT:
+            raise InstallError(f"{self._label}: unpacks to more than {UNPACKED_LIMIT} bytes")

@@ -1,0 +1,169 @@
+"""Downloading one file over HTTP(S), whole or not at all."""
+
+from __future__ import annotations
+
+import http.client
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from pfgen_rs.errors import InstallError
+
+__all__ = ["DOWNLOAD_LIMIT", "TIMEOUT", "Progress", "download"]
+
+Progress = Callable[[int, int | None], None]
+"""Called with the bytes received so far and the bytes expected (None where unknown)."""
+
+DOWNLOAD_LIMIT = 2**30
+"""Most bytes a download may have."""
+TIMEOUT = 30.0
+"""Seconds without a sign from the server after which a download is given up."""
+
+_SCHEMES = ("http", "https")
+_CHUNK = 2**17
+_ADVICE = "try again later, or download the archive yourself and give its path as the source"
+
+
+def download(
+    url: str,
+    target: Path,
+    *,
+    progress: Progress | None = None,
+    timeout: float | None = None,
+    limit: int | None = None,
+) -> int:
+    """Write what `url` (http or https) serves to the new file `target`; return its size in bytes.
+
+    Follows redirects, to http and https only. `timeout` (seconds) bounds each wait for the server.
+    On any failure, Ctrl-C and errors raised by `progress` included, `target` is removed.
+
+    Raises `InstallError` where the server cannot be reached, refuses, stalls, sends less than it
+    announced or more than `limit` bytes; `OSError` where `target` cannot be written.
+    """
+    _check_scheme(url)
+    timeout = TIMEOUT if timeout is None else timeout
+    limit = DOWNLOAD_LIMIT if limit is None else limit
+    with _explained(url, timeout):
+        response = _opener().open(_request(url), timeout=timeout)
+    with response, _removed_on_failure(target) as sink:
+        total = _announced(response, url, limit)
+        done = 0
+        for chunk in _chunks(response, total, url, timeout):
+            done += len(chunk)
+            if done > limit:
+                raise _too_large(url, limit)
+            sink.write(chunk)
+            if progress is not None:
+                progress(done, total)
+    return done
+
+
+def _announced(response: http.client.HTTPResponse, url: str, limit: int) -> int | None:
+    """Return the size of the body; None for a chunked one, or one that ends with the connection."""
+    if response.status != http.client.OK:
+        raise InstallError(f"{url}: the server answered {response.status}, not a file; {_ADVICE}")
+    if (response.length or 0) > limit:
+        raise _too_large(url, limit)
+    return response.length
+
+
+def _chunks(
+    response: http.client.HTTPResponse, total: int | None, url: str, timeout: float
+) -> Iterator[bytes]:
+    done = 0
+    while done != total:
+        with _explained(url, timeout):
+            # read1 hands over what has arrived; read would wait for a full chunk.
+            chunk = response.read1(_CHUNK)
+        if not chunk:
+            break
+        done += len(chunk)
+        yield chunk
+    if total is not None and done != total:
+        raise InstallError(f"{url}: the download ended after {done} of {total} bytes; {_ADVICE}")
+
+
+def _too_large(url: str, limit: int) -> InstallError:
+    return InstallError(f"{url}: is larger than {limit} bytes; this is not the archive")
+
+
+@contextmanager
+def _removed_on_failure(target: Path) -> Iterator[IO[bytes]]:
+    sink = target.open("xb")  # fails, and removes nothing, where the file exists
+    try:
+        with sink:
+            yield sink
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _explained(url: str, timeout: float) -> Iterator[None]:
+    """Turn every way a transfer can fail into `InstallError`."""
+    try:
+        yield
+    except urllib.error.HTTPError as error:
+        error.close()
+        text = f"the server answered {error.code} ({' '.join(error.reason.split())})"
+        raise InstallError(f"{url}: {text}; {_ADVICE}") from error
+    except http.client.IncompleteRead as error:
+        raise InstallError(f"{url}: the download was cut short; {_ADVICE}") from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        if isinstance(reason, TimeoutError):
+            reason = f"nothing came for {timeout:g} seconds"
+        raise InstallError(f"{url}: cannot be downloaded: {reason}; {_ADVICE}") from error
+
+
+def _check_scheme(url: str) -> None:
+    try:
+        scheme = urlsplit(url).scheme
+    except ValueError as error:
+        raise InstallError(f"{url}: is not a URL: {error}") from error
+    if scheme not in _SCHEMES:
+        raise InstallError(f"{url}: is not an http or https URL; give a path for a local file")
+
+
+class _WebOnly(urllib.request.HTTPRedirectHandler):
+    """Follows redirects to http and https; the stock handler would follow ftp as well."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        if urlsplit(newurl).scheme not in _SCHEMES:
+            text = f"Redirection to url {newurl!r} is not allowed"
+            raise urllib.error.HTTPError(req.full_url, code, text, headers, fp)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _request(url: str) -> urllib.request.Request:
+    with _explained(url, 0.0):
+        # The scheme has been checked.
+        return urllib.request.Request(url, headers={"User-Agent": "pfgen_rs"})  # noqa: S310
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    # Built by hand: the stock opener also knows file:, ftp: and data: URLs.
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.UnknownHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        _WebOnly(),
+        urllib.request.HTTPErrorProcessor(),
+    ):
+        opener.add_handler(handler)
+    return opener

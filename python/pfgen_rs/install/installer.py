@@ -1,0 +1,95 @@
+"""Installing one published benchmark from its publisher, a mirror, an archive or a checkout."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path, PurePosixPath
+
+from pfgen_rs.errors import InstallError
+from pfgen_rs.install import archive, catalog, store
+from pfgen_rs.install.download import Progress, download
+
+__all__ = ["install"]
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def install(
+    name: str = "pfgen-bench",
+    source: str | Path | None = None,
+    progress: Progress | None = None,
+    force: bool = False,
+) -> Path:
+    """Install the published benchmark `name` and return the folder with its question files.
+
+    `source` is a URL, an archive file (.tar.gz, .tar.xz, .tar, .zip), or a folder (a checkout or
+    its data folder); None means the publisher's archive. Whatever the source, every file must have
+    the digest that is known for it, and nothing becomes visible before all of them have.
+    `progress(done, total)` is called during a download, in bytes. An intact installation is kept
+    without looking at the source, unless `force`, which reads and checks the source again.
+
+    Raises `InstallError`; what was installed before is then untouched.
+    """
+    entry = catalog.find(name)
+    if not force and store.is_intact(entry):
+        return store.place(entry.name)
+    with _storing(entry), store.staging(entry.name) as staged:
+        path, label = _fetch(entry, source, staged, progress)
+        _fill(staged, entry, path, label)
+        staged.seal(entry)
+        return store.publish(staged, entry)
+
+
+def _fetch(
+    entry: catalog.CatalogEntry,
+    source: str | Path | None,
+    staged: store.Staging,
+    progress: Progress | None,
+) -> tuple[Path, str]:
+    """Return a local path with the source's content, and the name to give it in errors."""
+    where = entry.url if source is None else source
+    if isinstance(where, Path) or not _URL.match(where):
+        return Path(where), str(where)
+    download(where, staged.download, progress=progress)
+    return staged.download, where
+
+
+def _fill(staged: store.Staging, entry: catalog.CatalogEntry, path: Path, label: str) -> None:
+    missing = dict.fromkeys(entry.digests)
+    # Closed at once: an open file could not be removed everywhere.
+    with closing(archive.read_members(path, entry.digests, label)) as members:
+        for member, content in members:
+            _check(member, content, entry, label)
+            staged.add(PurePosixPath(member).name, content)
+            del missing[member]
+    if missing:
+        raise InstallError(
+            f"{label}: lacks {len(missing)} of {len(entry.digests)} files of {entry.name}: "
+            f"{', '.join(missing)}; give revision {entry.revision} of it"
+        )
+
+
+def _check(member: str, content: bytes, entry: catalog.CatalogEntry, label: str) -> None:
+    found = hashlib.sha256(content).hexdigest()
+    if found != entry.digests[member]:
+        raise InstallError(
+            f"{label}: {member} is not the published file: expected SHA-256 "
+            f"{entry.digests[member]}, found {found}; use revision {entry.revision} of "
+            f"{entry.name}, unchanged (line ends included)"
+        )
+
+
+@contextmanager
+def _storing(entry: catalog.CatalogEntry) -> Iterator[None]:
+    # Sources explain their own errors, so an OSError that gets here is about the store.
+    try:
+        yield
+    except OSError as error:
+        place = store.place(entry.name)
+        raise InstallError(
+            f"{place}: cannot store {entry.name}: {error.strerror or error}; make room or set "
+            f"{store.CACHE_VARIABLE} to a folder that can be written"
+        ) from error

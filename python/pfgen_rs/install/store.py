@@ -1,0 +1,218 @@
+"""Where benchmarks are installed, and how a new one takes its place.
+
+    CACHE/benchmarks/NAME/              question files, side by side, and `installed.json`
+    CACHE/benchmarks/.NAME.*.tmp/       work in progress; never read
+
+A folder NAME appears by one rename, complete and checked, so no lock is needed: of two installs
+at once one wins, and the other finds the same content already there and drops its own.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from pfgen_rs.errors import InstallError
+from pfgen_rs.install.catalog import CatalogEntry, count_questions, is_name
+
+__all__ = [
+    "CACHE_VARIABLE",
+    "Installed",
+    "Staging",
+    "installed",
+    "installed_path",
+    "is_intact",
+    "place",
+    "publish",
+    "staging",
+]
+
+CACHE_VARIABLE = "PFGEN_RS_CACHE"
+"""Environment variable that replaces the user's cache folder."""
+
+_RECORD = "installed.json"
+_STALE = 24 * 3600.0  # seconds after which another process's leftovers are removed
+_ATTEMPTS = 20
+# What renaming a folder gives where the other folder came or went in between.
+_RACED = {errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """An installed benchmark: `path` directly holds its `questions` question files."""
+
+    name: str
+    path: Path
+    revision: str
+    questions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A private folder on the store's file system: `files` becomes the installation."""
+
+    root: Path
+    files: Path
+
+    @property
+    def download(self) -> Path:
+        """Where to put an archive; nothing is there yet."""
+        return self.root / "download"
+
+    def add(self, name: str, content: bytes) -> None:
+        """Write one file and have it on disk; `OSError` where that fails."""
+        with (self.files / name).open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def seal(self, entry: CatalogEntry) -> None:
+        """Add the record that makes the folder an installation of `entry`."""
+        record = {"name": entry.name, "revision": entry.revision, "files": entry.files}
+        self.add(_RECORD, (json.dumps(record, indent=2) + "\n").encode())
+        _sync_folder(self.files)
+
+
+def benchmarks_folder() -> Path:
+    """Return the folder of all installations; it need not exist."""
+    own = os.environ.get(CACHE_VARIABLE)
+    cache = Path(own).absolute() if own else platformdirs.user_cache_path("pfgen_rs")
+    return cache / "benchmarks"
+
+
+def place(name: str) -> Path:
+    """Return the folder that a benchmark called `name` is installed in, whether or not it is."""
+    return benchmarks_folder() / name
+
+
+def installed() -> list[Installed]:
+    """Every complete installation, by name, of any revision; files are not checked again.
+
+    Raises `InstallError` where the folder of installations cannot be read.
+    """
+    folder = benchmarks_folder()
+    try:
+        names = sorted(_names(folder)) if folder.is_dir() else []
+    except OSError as error:
+        raise InstallError(f"{folder}: cannot be read: {error.strerror or error}") from error
+    return [found for name in names if (found := _read(name)) is not None]
+
+
+def installed_path(name: str) -> Path | None:
+    """Return the folder with the question files of `name`; None if it is not installed."""
+    found = _read(name)
+    return None if found is None else found.path
+
+
+def is_intact(entry: CatalogEntry) -> bool:
+    """Whether exactly `entry` is installed: its revision, its files, and no other JSON file."""
+    found = _read(entry.name)
+    if found is None or found.revision != entry.revision:
+        return False
+    try:
+        others = _names(found.path) - {*entry.files, _RECORD}
+        if any(name.endswith(".json") for name in others):
+            return False
+        return all(_digest(found.path / name) == hexa for name, hexa in entry.files.items())
+    except OSError:
+        return False
+
+
+@contextmanager
+def staging(name: str) -> Iterator[Staging]:
+    """Make a fresh `Staging` for the benchmark `name`; remove what is left of it at the end."""
+    folder = benchmarks_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    _remove_stale(folder, name)
+    root = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=folder))
+    try:
+        files = root / "files"
+        files.mkdir()
+        yield Staging(root, files)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def publish(staged: Staging, entry: CatalogEntry) -> Path:
+    """Make the sealed `staged.files` the installation of `entry`; return its folder.
+
+    An intact installation is left alone: it has the same content. Anything else in its place is
+    moved aside first, and moved back if the step fails. `InstallError` where it does.
+    """
+    final = place(entry.name)
+    for attempt in range(_ATTEMPTS):
+        if is_intact(entry):
+            return final
+        if _swap(staged.files, final, staged.root / f"old-{attempt}"):
+            _sync_folder(final.parent)
+            return final
+    raise InstallError(f"{final}: other processes keep replacing this folder; try again later")
+
+
+def _swap(new: Path, final: Path, aside: Path) -> bool:
+    """Rename `new` to `final`; False where another process was in the way at that moment."""
+    try:
+        if os.path.lexists(final):
+            final.rename(aside)
+        new.rename(final)
+    except BaseException as error:
+        if os.path.lexists(aside) and not os.path.lexists(final):
+            with suppress(OSError):  # another process may fill the place first
+                aside.rename(final)
+        if isinstance(error, OSError) and error.errno in _RACED:
+            return False
+        raise
+    return True
+
+
+def _read(name: str) -> Installed | None:
+    """Return the installation called `name`, if its record is sound and all its files are there."""
+    path = place(name)
+    if not is_name(name):
+        return None
+    try:
+        record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
+        files, revision = record["files"], record["revision"]
+        present = _names(path)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if not (isinstance(files, dict) and isinstance(revision, str) and present >= files.keys()):
+        return None
+    return Installed(name, path, revision, count_questions(files))
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":  # elsewhere a folder cannot be opened
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _remove_stale(folder: Path, name: str) -> None:
+    for left in folder.glob(f".{name}.*.tmp"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _STALE:
+                shutil.rmtree(left, ignore_errors=True)

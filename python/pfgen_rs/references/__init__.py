@@ -1,0 +1,1 @@
+"""Making reference sets: from candidate answers to a question file."""

@@ -1,0 +1,339 @@
+"""Small grammars that write many distinct answers to one question.
+
+A grammar file (TOML) belongs to one question and holds one grammar per *source*, an author with
+its own wording. A grammar is a list of `start` templates, of named `rules` (lists of alternatives)
+and of `records` (rows whose fields belong together). In a template `{rule}` becomes one
+alternative of that rule, drawn anew at every mention; `{record.field}` becomes the field of the
+one row drawn for the whole answer. Rules must not lead back to themselves.
+
+Everything is checked on loading, so that sampling cannot fail.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+from pfgen_rs.errors import BenchmarkError
+
+__all__ = ["Field", "Grammar", "QuestionGrammar", "Rule", "distinct_answers", "load", "loads"]
+
+T = TypeVar("T")
+
+_MENTION = re.compile(r"\{([^{}]*)\}")
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+# A grammar that yields less than one new answer in so many draws is too small or misses the length.
+_ATTEMPTS_PER_ANSWER = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A mention `{name}`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A mention `{record.name}`."""
+
+    record: str
+    name: str
+
+
+Template = tuple[str | Rule | Field, ...]
+Rows = tuple[Mapping[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """One source's grammar, already checked; make it with `load` or `loads`.
+
+    `label` (file and source) only serves error messages.
+    """
+
+    label: str
+    start: tuple[Template, ...]
+    rules: Mapping[str, tuple[Template, ...]]
+    records: Mapping[str, Rows]
+
+    def derivations(self) -> int:
+        """Count the ways to derive an answer: an upper bound of the distinct answers.
+
+        Every start template counts the rows of the records it can reach. Time: linear in the
+        number of mentions for each start template.
+        """
+        counts: dict[str, int] = {}
+        return sum(
+            self._ways(template, counts)
+            * math.prod(len(self.records[name]) for name in self._reachable(template))
+            for template in self.start
+        )
+
+    def sample(self, rng: random.Random) -> str:
+        """Draw one answer, every alternative and row being equally likely where it is drawn.
+
+        Only `rng.random()` is used, whose sequence Python keeps stable across versions: the same
+        seed gives the same answer everywhere.
+        """
+        rows = {name: _pick(rows, rng) for name, rows in self.records.items()}
+        return "".join(self._expand(_pick(self.start, rng), rows, rng))
+
+    def _expand(
+        self, template: Template, rows: Mapping[str, Mapping[str, str]], rng: random.Random
+    ) -> Iterator[str]:
+        for part in template:
+            if isinstance(part, str):
+                yield part
+            elif isinstance(part, Field):
+                yield rows[part.record][part.name]
+            else:
+                yield from self._expand(_pick(self.rules[part.name], rng), rows, rng)
+
+    def _ways(self, template: Template, counts: dict[str, int]) -> int:
+        """Count derivations of `template` for fixed rows; `counts` remembers those of the rules."""
+        ways = 1
+        for part in template:
+            if isinstance(part, Rule):
+                if part.name not in counts:
+                    alternatives = self.rules[part.name]
+                    counts[part.name] = sum(self._ways(each, counts) for each in alternatives)
+                ways *= counts[part.name]
+        return ways
+
+    def _reachable(self, template: Template) -> set[str]:
+        """Name the records that an expansion of `template` may mention."""
+        records: set[str] = set()
+        seen: set[str] = set()
+        pending = [template]
+        while pending:
+            for part in pending.pop():
+                if isinstance(part, Field):
+                    records.add(part.record)
+                elif isinstance(part, Rule) and part.name not in seen:
+                    seen.add(part.name)
+                    pending.extend(self.rules[part.name])
+        return records
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionGrammar:
+    """A grammar file: what a question file says, with grammars in place of the answers.
+
+    `keywords` holds the rule objects as they stand in the file, not yet judged. `sources` keeps
+    the file's order.
+    """
+
+    question_id: str
+    question: str
+    category: str
+    note: str
+    keywords: tuple[Mapping[str, object], ...]
+    sources: Mapping[str, Grammar]
+
+
+def load(path: str | Path) -> QuestionGrammar:
+    """Read and check a grammar file.
+
+    Raises `BenchmarkError`, which names the file, the source and the rule: where the file cannot
+    be read, a key is missing or of the wrong type, a list of alternatives is empty, a mention
+    names no rule, record or field, or a rule leads back to itself.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BenchmarkError(f"cannot read the grammar file: {error}", path=path) from error
+    return loads(text, path=path)
+
+
+def loads(text: str, *, path: str | Path = "<string>") -> QuestionGrammar:
+    """Like `load`, from the file's text; `path` only serves error messages."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BenchmarkError(f"not valid TOML: {error}", path=path) from error
+    table = _Table(data, path, "")
+    sources = table.table("sources")
+    if not sources.data:
+        table.fail("sources: empty; add at least one source, such as [sources.A]")
+    return QuestionGrammar(
+        question_id=table.text("question_id"),
+        question=table.text("question"),
+        category=table.text("category"),
+        note=table.text("note"),
+        keywords=tuple(each.data for each in table.tables("keywords")),
+        sources={name: _grammar(sources.table(name)) for name in sources.data},
+    )
+
+
+def distinct_answers(
+    grammar: Grammar, rng: random.Random, count: int, min_length: int, max_length: int
+) -> list[str]:
+    """Draw `count` distinct answers of `min_length` to `max_length` code points.
+
+    They keep the order in which they first appear. Raises `BenchmarkError` where a bounded number
+    of draws (50 for each answer asked for) does not yield so many.
+    """
+    found: dict[str, None] = {}
+    for _ in range(_ATTEMPTS_PER_ANSWER * count):
+        if len(found) == count:
+            break
+        answer = grammar.sample(rng)
+        if min_length <= len(answer) <= max_length:
+            found[answer] = None
+    if len(found) < count:
+        raise BenchmarkError(
+            f"{grammar.label}: only {len(found)} distinct answers of {min_length} to {max_length}"
+            f" characters in {_ATTEMPTS_PER_ANSWER * count} draws, {count} wanted"
+            f" ({grammar.derivations()} derivations of any length);"
+            " add alternatives or make them fit the length"
+        )
+    return list(found)
+
+
+def _pick(items: Sequence[T], rng: random.Random) -> T:
+    # Not `rng.choice`: only the sequence of `random()` is promised to stay the same.
+    return items[int(rng.random() * len(items))]
+
+
+class _Table:
+    """A TOML table that knows where it stands, so that errors can say so."""
+
+    def __init__(self, data: Mapping[str, object], path: str | Path, where: str) -> None:
+        self.data = data
+        self.path = path
+        self.where = where
+
+    def at(self, key: str) -> str:
+        return f"{self.where}.{key}" if self.where else key
+
+    def fail(self, problem: str) -> NoReturn:
+        raise BenchmarkError(problem, path=self.path)
+
+    def text(self, key: str) -> str:
+        value = self.data.get(key)
+        if not isinstance(value, str) or not value:
+            self.fail(f"{self.at(key)}: a non-empty string is needed")
+        return value
+
+    def texts(self, key: str) -> list[str]:
+        values = self._list(key)
+        for value in values:
+            if not isinstance(value, str):
+                self.fail(f"{self.at(key)}: only strings may stand here, not {value!r}")
+            if "\n" in value or "\r" in value:
+                self.fail(f"{self.at(key)}: answers are one line; remove the break in {value!r}")
+        return [value for value in values if isinstance(value, str)]
+
+    def table(self, key: str) -> _Table:
+        value = self.data.get(key)
+        if not isinstance(value, dict):
+            self.fail(f"{self.at(key)}: a table is needed")
+        return _Table(value, self.path, self.at(key))
+
+    def tables(self, key: str) -> list[_Table]:
+        values = self._list(key)
+        for value in values:
+            if not isinstance(value, dict):
+                self.fail(f"{self.at(key)}: only tables may stand here, not {value!r}")
+        where = self.at(key)
+        return [_Table(value, self.path, where) for value in values if isinstance(value, dict)]
+
+    def _list(self, key: str) -> list[object]:
+        value = self.data.get(key)
+        if not isinstance(value, list):
+            self.fail(f"{self.at(key)}: a list is needed")
+        if not value:
+            self.fail(f"{self.at(key)}: empty; give at least one entry")
+        return value
+
+
+def _grammar(table: _Table) -> Grammar:
+    rules = table.table("rules") if "rules" in table.data else _Table({}, table.path, "")
+    records = table.table("records") if "records" in table.data else _Table({}, table.path, "")
+    grammar = Grammar(
+        label=f"{table.path}: {table.where}",
+        start=_templates(table, "start"),
+        rules={name: _templates(rules, name) for name in rules.data},
+        records={name: _rows(records, name) for name in records.data},
+    )
+    for template in grammar.start:
+        _check_mentions(grammar, template, table, table.at("start"))
+    for name, alternatives in grammar.rules.items():
+        for template in alternatives:
+            _check_mentions(grammar, template, table, rules.at(name))
+    _check_cycles(grammar, table)
+    return grammar
+
+
+def _templates(table: _Table, key: str) -> tuple[Template, ...]:
+    return tuple(_template(text, table, key) for text in table.texts(key))
+
+
+def _template(text: str, table: _Table, key: str) -> Template:
+    """Split at the mentions: odd pieces are what stood in braces."""
+    parts: list[str | Rule | Field] = []
+    for index, piece in enumerate(_MENTION.split(text)):
+        if index % 2:
+            parts.append(_mention(piece, table, key))
+        elif "{" in piece or "}" in piece:
+            table.fail(f"{table.at(key)}: a brace without its partner in {text!r}")
+        elif piece:
+            parts.append(piece)
+    return tuple(parts)
+
+
+def _mention(name: str, table: _Table, key: str) -> Rule | Field:
+    names = name.split(".")
+    if len(names) > 2 or not all(_NAME.fullmatch(each) for each in names):
+        table.fail(f"{table.at(key)}: {{{name}}} is neither {{rule}} nor {{record.field}}")
+    return Rule(names[0]) if len(names) == 1 else Field(names[0], names[1])
+
+
+def _rows(records: _Table, name: str) -> Rows:
+    tables = records.tables(name)
+    fields = list(tables[0].data)
+    for table in tables:
+        if sorted(table.data) != sorted(fields):
+            records.fail(
+                f"{records.at(name)}: every row needs the fields {', '.join(fields)};"
+                f" one has {', '.join(table.data)}"
+            )
+    return tuple({field: table.text(field) for field in fields} for table in tables)
+
+
+def _check_mentions(grammar: Grammar, template: Template, table: _Table, where: str) -> None:
+    for part in template:
+        if isinstance(part, Rule) and part.name not in grammar.rules:
+            table.fail(f"{where}: {{{part.name}}} names no rule of {table.where}")
+        if isinstance(part, Field):
+            mention = f"{{{part.record}.{part.name}}}"
+            if part.record not in grammar.records:
+                table.fail(f"{where}: {mention} names no record of {table.where}")
+            if part.name not in grammar.records[part.record][0]:
+                table.fail(f"{where}: {mention} names no field of the record {part.record}")
+
+
+def _check_cycles(grammar: Grammar, table: _Table) -> None:
+    finished: set[str] = set()
+
+    def visit(name: str, above: tuple[str, ...]) -> None:
+        if name in above:
+            cycle = " -> ".join((*above[above.index(name) :], name))
+            table.fail(f"{table.at('rules')}.{name}: leads back to itself ({cycle})")
+        if name in finished:
+            return
+        for template in grammar.rules[name]:
+            for part in template:
+                if isinstance(part, Rule):
+                    visit(part.name, (*above, name))
+        finished.add(name)
+
+    for name in grammar.rules:
+        visit(name, ())

@@ -1,0 +1,61 @@
+"""What a score depends on besides the reference answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pfgen_rs import _native
+from pfgen_rs.errors import SettingsError
+
+__all__ = ["SKIPPED", "Settings", "Variant"]
+
+Variant = Literal["pfgen-bench", "paper"]
+SKIPPED = "^$、。・「」『』（）【】［］〈〉《》"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Scoring settings; the defaults give the published figures.
+
+    `min_n`, `max_n`: n-gram range of Fluency, in characters. `truthfulness_n`, `threshold`: length of
+    Truthfulness's windows and the share of reference answers from which one counts in full.
+    `target_length`, `zero_length`: characters up to which nothing is discounted, and at which nothing is
+    left. `max_length`: characters that are read at all. `skipped`: characters Truthfulness skips.
+
+    Variant `pfgen-bench` is the published figures; `paper` reads the papers' equations literally
+    (Imajo et al. 2025, eqs. 1-9, with eq. 6's denominator read as 0.005).
+
+    Raises `SettingsError` for values out of range or contradicting each other.
+    """
+
+    variant: Variant = "pfgen-bench"
+    min_n: int = 1
+    max_n: int = 10
+    truthfulness_n: int = 3
+    threshold: float = 0.005
+    target_length: int = 100
+    zero_length: int = 150
+    max_length: int = 200
+    skipped: str = SKIPPED
+    native: _native.Settings = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Let the native side, which does the arithmetic, check the values."""
+        if self.variant not in ("pfgen-bench", "paper"):
+            raise SettingsError(f"variant {self.variant!r} is neither 'pfgen-bench' nor 'paper'")
+        try:
+            native = _native.Settings(
+                paper=self.variant == "paper",
+                min_n=self.min_n,
+                max_n=self.max_n,
+                truthfulness_n=self.truthfulness_n,
+                threshold=self.threshold,
+                target_length=self.target_length,
+                zero_length=self.zero_length,
+                max_length=self.max_length,
+                skipped=self.skipped,
+            )
+        except (OverflowError, TypeError) as error:
+            raise SettingsError(f"a setting has an impossible value: {error}") from None
+        object.__setattr__(self, "native", native)

@@ -1,0 +1,74 @@
+//! Suffix array and LCP array of a text of dense symbols.
+//!
+//! Suffixes are sorted by induced sorting (Nong, Zhang and Chan, "Linear Suffix Array Construction by Almost Pure
+//! Induced-Sorting", 2009) in the `libsais` implementation; LCP values follow Kasai et al., "Linear-Time
+//! Longest-Common-Prefix Computation in Suffix Arrays and Its Applications", 2001.
+
+use crate::error::{Error, Result};
+use crate::text::{SEPARATOR, Symbol};
+use libsais::SuffixArrayConstruction;
+
+/// Start positions of all suffixes of `text` in lexicographic order. Linear time; the text is unchanged afterwards.
+pub(crate) fn suffix_array(text: &mut [Symbol]) -> Result<Vec<u32>> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    if i32::try_from(text.len()).is_err() {
+        return Err(Error::TextTooLong { symbols: text.len() });
+    }
+    let sorted = SuffixArrayConstruction::for_text_mut(text)
+        .in_owned_buffer32()
+        .single_threaded()
+        .run()
+        .map_err(|error| Error::SuffixArray { reason: format!("{error:?}") })?;
+    Ok(sorted.into_vec().into_iter().map(|position| position as u32).collect())
+}
+
+/// For each rank `k ≥ 1` how many symbols the suffixes of rank `k − 1` and `k` share before the first separator;
+/// 0 for rank 0. Linear time.
+pub(crate) fn lcp_array(text: &[Symbol], suffixes: &[u32]) -> Vec<u32> {
+    let mut rank_of = vec![0u32; text.len()];
+    for (rank, &position) in suffixes.iter().enumerate() {
+        rank_of[position as usize] = rank as u32;
+    }
+    let mut lcp = vec![0; text.len()];
+    let mut shared = 0;
+    for position in 0..text.len() {
+        let rank = rank_of[position] as usize;
+        if rank == 0 {
+            shared = 0;
+            continue;
+        }
+        let previous = suffixes[rank - 1] as usize;
+        shared += common_prefix(&text[previous + shared..], &text[position + shared..]);
+        lcp[rank] = shared as u32;
+        shared = shared.saturating_sub(1);
+    }
+    lcp
+}
+
+fn common_prefix(a: &[Symbol], b: &[Symbol]) -> usize {
+    a.iter().zip(b).take_while(|(x, y)| x == y && **x != SEPARATOR).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn suffixes_are_sorted_and_prefixes_measured(mut text in prop::collection::vec(0i32..4, 0..80)) {
+            text.push(SEPARATOR);
+            let before = text.clone();
+            let suffixes = suffix_array(&mut text).unwrap();
+            prop_assert_eq!(&text, &before);
+            let lcp = lcp_array(&text, &suffixes);
+            for rank in 1..suffixes.len() {
+                let (a, b) = (&text[suffixes[rank - 1] as usize..], &text[suffixes[rank] as usize..]);
+                prop_assert!(a < b);
+                prop_assert_eq!(lcp[rank] as usize, common_prefix(a, b));
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What a score depends on besides the reference answers.
+
+use crate::error::{Error, Result};
+
+/// Which reading of the benchmark to compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Variant {
+    /// The published figures (the default).
+    PfgenBench,
+    /// The papers' equations, taken literally.
+    Paper,
+}
+
+/// Everything a user may change; [`Default`] gives the published figures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Which reading of the benchmark.
+    pub variant: Variant,
+    /// Shortest n-gram of Fluency.
+    pub min_n: usize,
+    /// Longest n-gram of Fluency.
+    pub max_n: usize,
+    /// Length of Truthfulness's windows.
+    pub truthfulness_n: usize,
+    /// Document frequency, as a share of the answers, from which a window counts in full.
+    pub threshold: f64,
+    /// Length up to which nothing is discounted.
+    pub target_length: usize,
+    /// Length at which the discount reaches 0.
+    pub zero_length: usize,
+    /// Characters past this are not read.
+    pub max_length: usize,
+    /// Characters that Truthfulness skips.
+    pub skipped: Vec<char>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            variant: Variant::PfgenBench,
+            min_n: 1,
+            max_n: 10,
+            truthfulness_n: 3,
+            threshold: 0.005,
+            target_length: 100,
+            zero_length: 150,
+            max_length: 200,
+            skipped: "^$、。・「」『』（）【】［］〈〉《》".chars().collect(),
+        }
+    }
+}
+
+impl Settings {
+    /// Checks that the settings make sense together.
+    ///
+    /// # Errors
+    /// [`Error::InvalidSettings`] naming the setting.
+    pub fn validate(&self) -> Result<()> {
+        let checks = [
+            (self.min_n >= 1, "min_n must be at least 1"),
+            (self.min_n <= self.max_n, "max_n must not be smaller than min_n"),
+            (self.max_n <= self.max_length, "max_n must not be larger than max_length"),
+            (self.truthfulness_n >= 1, "truthfulness_n must be at least 1"),
+            (self.truthfulness_n <= self.max_length, "truthfulness_n must not be larger than max_length"),
+            (self.threshold > 0.0 && self.threshold <= 1.0, "threshold must lie in (0, 1]"),
+            (self.target_length < self.zero_length, "zero_length must be larger than target_length"),
+            (self.zero_length <= self.max_length, "max_length must not be smaller than zero_length"),
+            (self.max_length <= 1_000_000, "max_length must not be larger than 1,000,000"),
+        ];
+        match checks.iter().find(|(holds, _)| !holds) {
+            Some((_, reason)) => Err(Error::InvalidSettings { reason: (*reason).to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    /// `d(k)` of the published figures: 1 up to the target length, 0 at the zero length, negative beyond.
+    pub(crate) fn discount(&self, length: usize) -> f64 {
+        let excess = length.saturating_sub(self.target_length);
+        1.0 - excess as f64 / (self.zero_length - self.target_length) as f64
+    }
+}

@@ -1,0 +1,123 @@
+//! Code points as dense symbols: small integers in code-point order, so that tables stay small and suffixes
+//! sort as the text does.
+
+use rustc_hash::FxHashSet;
+
+/// One element of an indexed text.
+pub type Symbol = i32;
+
+/// Ends every answer; no pattern contains it.
+pub const SEPARATOR: Symbol = 0;
+/// Stands before an answer's first character where markers are asked for.
+pub const BEGIN: Symbol = 1;
+/// Stands after an answer's last character where markers are asked for.
+pub const END: Symbol = 2;
+/// A character that no reference answer contains; equal to no symbol of an index.
+pub const UNKNOWN: Symbol = -1;
+
+const FIRST_CHARACTER: Symbol = 3;
+const PAGE_BITS: u32 = 8;
+const PAGE: usize = 1 << PAGE_BITS;
+
+/// The characters of a set of answers and their symbols.
+///
+/// A lookup is two array reads: code points share pages of 256 symbols, and pages without a known character are one.
+#[derive(Debug, Clone)]
+pub struct Alphabet {
+    characters: Vec<char>,
+    page_of: Vec<u16>,
+    pages: Vec<Symbol>,
+}
+
+impl Alphabet {
+    /// The alphabet of `texts`, in time linear in their length plus `k log k` for `k` distinct characters.
+    pub fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
+        let distinct: FxHashSet<char> = texts.flat_map(str::chars).collect();
+        let mut characters: Vec<char> = distinct.into_iter().collect();
+        characters.sort_unstable();
+
+        let mut page_of = vec![0; (char::MAX as usize >> PAGE_BITS) + 1];
+        let mut pages = vec![UNKNOWN; PAGE];
+        for (rank, &character) in characters.iter().enumerate() {
+            let code = character as usize;
+            let page = &mut page_of[code >> PAGE_BITS];
+            if *page == 0 {
+                *page = (pages.len() / PAGE) as u16;
+                pages.resize(pages.len() + PAGE, UNKNOWN);
+            }
+            pages[*page as usize * PAGE + code % PAGE] = FIRST_CHARACTER + rank as Symbol;
+        }
+        Self { characters, page_of, pages }
+    }
+
+    /// The symbol of `character`, or [`UNKNOWN`].
+    pub fn symbol(&self, character: char) -> Symbol {
+        let code = character as usize;
+        let page = self.page_of[code >> PAGE_BITS] as usize;
+        self.pages[page * PAGE + code % PAGE]
+    }
+
+    /// The character of `symbol`; `None` for separators, markers and [`UNKNOWN`].
+    pub fn character(&self, symbol: Symbol) -> Option<char> {
+        let rank = usize::try_from(symbol - FIRST_CHARACTER).ok()?;
+        self.characters.get(rank).copied()
+    }
+
+    /// The symbols of `text`, or `None` where it contains an unknown character (so it occurs nowhere).
+    pub fn pattern(&self, text: &str) -> Option<Vec<Symbol>> {
+        text.chars().map(|character| Some(self.symbol(character)).filter(|&symbol| symbol != UNKNOWN)).collect()
+    }
+
+    /// One more than the largest symbol.
+    pub fn len(&self) -> usize {
+        FIRST_CHARACTER as usize + self.characters.len()
+    }
+
+    /// Whether no character is known.
+    pub fn is_empty(&self) -> bool {
+        self.characters.is_empty()
+    }
+}
+
+/// The first `limit` code points of `text`.
+pub fn prefix(text: &str, limit: usize) -> &str {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_follow_code_point_order() {
+        let alphabet = Alphabet::of(["𠮷野家", "\0あ^"].into_iter());
+        let mut characters: Vec<char> = "𠮷野家\0あ^".chars().collect();
+        characters.sort_unstable();
+        for (rank, character) in characters.into_iter().enumerate() {
+            let symbol = alphabet.symbol(character);
+            assert_eq!(symbol, FIRST_CHARACTER + rank as Symbol);
+            assert_eq!(alphabet.character(symbol), Some(character));
+        }
+        assert_eq!(alphabet.len(), FIRST_CHARACTER as usize + 6);
+    }
+
+    #[test]
+    fn unknown_characters_have_no_symbol() {
+        let alphabet = Alphabet::of(["あ"].into_iter());
+        assert_eq!(alphabet.symbol('い'), UNKNOWN);
+        assert_eq!(alphabet.symbol(char::MAX), UNKNOWN);
+        assert_eq!(alphabet.pattern("あい"), None);
+        assert_eq!(alphabet.character(SEPARATOR), None);
+        assert_eq!(alphabet.character(UNKNOWN), None);
+    }
+
+    #[test]
+    fn prefix_counts_code_points() {
+        assert_eq!(prefix("𠮷野家", 2), "𠮷野");
+        assert_eq!(prefix("𠮷", 0), "");
+        assert_eq!(prefix("𠮷", 5), "𠮷");
+    }
+}

@@ -1,0 +1,36 @@
+//! `pfgen_rs._native`: converts Python values, releases the GIL, calls `pfgen-core`.
+
+// pyo3 hands arguments over by value.
+#![allow(clippy::needless_pass_by_value)]
+
+mod errors;
+mod index;
+mod numeric;
+mod scorer;
+mod settings;
+mod text_column;
+mod threads;
+
+use pyo3::prelude::*;
+
+/// Native half of `pfgen_rs`; use the package's public names instead.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::index::Index;
+    #[pymodule_export]
+    use super::numeric::round_half_even;
+    #[pymodule_export]
+    use super::scorer::{Literals, Scorer};
+    #[pymodule_export]
+    use super::settings::Settings;
+    #[pymodule_export]
+    use super::text_column::Texts;
+
+    #[pymodule_init]
+    fn init(module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {
+        use super::PyModuleMethods;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("NOT_FOUND", pfgen_core::NOT_FOUND)
+    }
+}

@@ -1,0 +1,16 @@
+//! Rounding of columns.
+
+use numpy::{PyArray1, PyReadonlyArray1};
+use pfgen_core::round;
+use pyo3::prelude::*;
+
+/// Each value of a float64 array rounded as Python's `round(value, digits)` does.
+#[pyfunction]
+pub(crate) fn round_half_even<'py>(
+    py: Python<'py>,
+    values: PyReadonlyArray1<'py, f64>,
+    digits: u32,
+) -> Bound<'py, PyArray1<f64>> {
+    let rounded = values.as_array().iter().map(|&value| round::round_half_even(value, digits.min(15))).collect();
+    PyArray1::from_vec(py, rounded)
+}

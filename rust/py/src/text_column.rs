@@ -1,0 +1,135 @@
+//! A column of text from Python: Arrow memory or a sequence of `str`, read in place either way.
+
+use crate::errors::bad_input;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, LargeStringArray, StringArray, StringViewArray};
+use arrow_schema::DataType;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::PyString;
+use pyo3_arrow::input::AnyArray;
+
+/// A column of text, converted once and then used by any number of calls.
+#[pyclass(frozen, module = "pfgen_rs._native")]
+pub(crate) struct Texts {
+    column: TextColumn,
+}
+
+/// Text that stays where Python has it; any thread may read it.
+enum TextColumn {
+    Arrow { chunks: Vec<Chunk>, starts: Vec<usize> },
+    Strings(Vec<PyBackedStr>),
+}
+
+enum Chunk {
+    Utf8(StringArray),
+    LargeUtf8(LargeStringArray),
+    Utf8View(StringViewArray),
+}
+
+#[pymethods]
+impl Texts {
+    #[new]
+    fn new(values: TextColumn) -> Self {
+        Self { column: values }
+    }
+
+    fn __len__(&self) -> usize {
+        self.len()
+    }
+}
+
+impl Texts {
+    pub(crate) fn len(&self) -> usize {
+        self.column.len()
+    }
+
+    pub(crate) fn get(&self, row: usize) -> &str {
+        self.column.get(row)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).map(|row| self.get(row))
+    }
+}
+
+impl TextColumn {
+    fn len(&self) -> usize {
+        match self {
+            Self::Arrow { starts, .. } => starts[starts.len() - 1],
+            Self::Strings(strings) => strings.len(),
+        }
+    }
+
+    fn get(&self, row: usize) -> &str {
+        match self {
+            Self::Arrow { chunks, starts } => {
+                let chunk = starts.partition_point(|&start| start <= row) - 1;
+                chunks[chunk].get(row - starts[chunk])
+            }
+            Self::Strings(strings) => &strings[row],
+        }
+    }
+
+    fn from_arrow(column: AnyArray) -> PyResult<Self> {
+        let (arrays, _) = column.into_chunked_array()?.into_inner();
+        let (mut chunks, mut starts) = (Vec::new(), vec![0]);
+        for array in arrays {
+            let start = starts[starts.len() - 1];
+            if let Some(row) = (0..array.len()).find(|&row| array.is_null(row)) {
+                return Err(bad_input(format!("row {} is null: every row must be text", start + row)));
+            }
+            starts.push(start + array.len());
+            chunks.push(Chunk::new(&array)?);
+        }
+        Ok(Self::Arrow { chunks, starts })
+    }
+
+    fn from_sequence(values: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let text = |(row, value): (usize, PyResult<Bound<'_, PyAny>>)| {
+            let value = value?;
+            let string = value.cast::<PyString>().map_err(|_| {
+                let kind = value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
+                bad_input(format!("row {row} is {kind}: every row must be text"))
+            })?;
+            PyBackedStr::try_from(string.clone())
+                .map_err(|_| bad_input(format!("row {row} holds a lone surrogate, which is no Unicode text")))
+        };
+        Ok(Self::Strings(values.try_iter()?.enumerate().map(text).collect::<PyResult<_>>()?))
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for TextColumn {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if value.is_instance_of::<PyString>() {
+            return Err(bad_input("a column of text is wanted, not one text: put it into a list".to_owned()));
+        }
+        if value.hasattr("__arrow_c_stream__")? || value.hasattr("__arrow_c_array__")? {
+            return Self::from_arrow(value.extract()?);
+        }
+        Self::from_sequence(&value)
+    }
+}
+
+impl Chunk {
+    fn new(array: &ArrayRef) -> PyResult<Self> {
+        match array.data_type() {
+            DataType::Utf8 => Ok(Self::Utf8(array.as_string().clone())),
+            DataType::LargeUtf8 => Ok(Self::LargeUtf8(array.as_string().clone())),
+            DataType::Utf8View => Ok(Self::Utf8View(array.as_string_view().clone())),
+            other => {
+                Err(bad_input(format!("a column of text is wanted (Utf8, LargeUtf8 or Utf8View), not of {other}")))
+            }
+        }
+    }
+
+    fn get(&self, row: usize) -> &str {
+        match self {
+            Self::Utf8(array) => array.value(row),
+            Self::LargeUtf8(array) => array.value(row),
+            Self::Utf8View(array) => array.value(row),
+        }
+    }
+}

@@ -1,0 +1,312 @@
+"""The grammar engine and the bundled benchmark that is made with it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import lzma
+import random
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from pfgen_rs.errors import BenchmarkError
+from pfgen_rs.references.grammar import QuestionGrammar, distinct_answers, load, loads
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+MINI = DATA / "mini"
+GRAMMARS = sorted((MINI / "grammar").glob("Q*.toml"))
+CATEGORIES = [
+    "math",
+    "biology",
+    "chemistry",
+    "physics",
+    "geology",
+    "it",
+    "environment",
+    "japanese",
+    "history",
+    "geography",
+    "civics",
+    "health",
+    "arts",
+    "culture",
+]
+RUNS = ("babbling", "careless", "faithful")
+
+HEADER = """
+question_id = "Q01"
+question = "何ですか？"
+category = "math"
+note = "例です。"
+keywords = [{ t = "例" }]
+"""
+
+
+def grammar_file(source: str, header: str = HEADER) -> QuestionGrammar:
+    return loads(f"{header}\n[sources.A]\n{source}", path="Q01.toml")
+
+
+def script() -> ModuleType:
+    """`data/build_mini.py` as a module."""
+    if "build_mini" not in sys.modules:
+        spec = importlib.util.spec_from_file_location("build_mini", DATA / "build_mini.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["build_mini"] = module
+        spec.loader.exec_module(module)
+    return sys.modules["build_mini"]
+
+
+def unpacked(path: Path) -> str:
+    return lzma.decompress(path.read_bytes()).decode()
+
+
+def met(rule: Mapping[str, Any], text: str) -> bool:
+    """Whether `text` satisfies a keyword rule of plain literals."""
+    if "t" in rule:
+        return str(rule["t"]) in text
+    parts = [met(each, text) for each in rule.get("and", rule.get("or"))]
+    return all(parts) if "and" in rule else any(parts)
+
+
+# The engine.
+
+
+def test_a_rule_is_drawn_anew_at_every_mention() -> None:
+    grammar = grammar_file('start = ["{x}{x}"]\nrules.x = ["あ", "い"]').sources["A"]
+    rng = random.Random(1)
+    assert {grammar.sample(rng) for _ in range(200)} == {"ああ", "あい", "いあ", "いい"}
+    assert grammar.derivations() == 4
+
+
+def test_fields_of_a_record_come_from_one_row() -> None:
+    rows = 'records.p = [{ a = "1", b = "一" }, { a = "2", b = "二" }]'
+    grammar = grammar_file(f'start = ["{{p.a}}{{x}}{{p.a}}"]\nrules.x = ["{{p.b}}"]\n{rows}')
+    rng = random.Random(1)
+    assert {grammar.sources["A"].sample(rng) for _ in range(100)} == {"1一1", "2二2"}
+    assert grammar.sources["A"].derivations() == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ('start = ["あ"]', 1),
+        ('start = ["あ", "{x}", "{x}{y}"]\nrules.x = ["a", "b"]\nrules.y = ["c", "{x}"]', 9),
+        ('start = ["あ", "{p.a}"]\nrecords.p = [{ a = "1" }, { a = "2" }, { a = "3" }]', 4),
+        ('start = ["あ"]\nrecords.unused = [{ a = "1" }, { a = "2" }]', 1),
+    ],
+)
+def test_derivations(source: str, count: int) -> None:
+    assert grammar_file(source).sources["A"].derivations() == count
+
+
+def test_the_same_seed_gives_the_same_answers() -> None:
+    grammar = load(GRAMMARS[0]).sources["A"]
+    first, second = random.Random(7), random.Random(7)
+    assert [grammar.sample(first) for _ in range(20)] == [grammar.sample(second) for _ in range(20)]
+
+
+def test_only_random_random_is_drawn() -> None:
+    class Halves(random.Random):
+        def random(self) -> float:
+            return 0.5
+
+        def getrandbits(self, k: int, /) -> int:
+            del k
+            raise AssertionError("its sequence is not promised to stay the same")
+
+    grammar = grammar_file('start = ["{x}"]\nrules.x = ["あ", "い", "う"]').sources["A"]
+    assert grammar.sample(Halves()) == "い"
+
+
+def test_distinct_answers_keep_the_order_of_first_appearance() -> None:
+    grammar = grammar_file('start = ["{x}"]\nrules.x = ["あ", "い", "うう", "え"]').sources["A"]
+    rng = random.Random(3)
+    drawn = [grammar.sample(rng) for _ in range(50)]
+    expected = list(dict.fromkeys(each for each in drawn if len(each) == 1))
+    assert distinct_answers(grammar, random.Random(3), 3, 1, 1) == expected
+    assert distinct_answers(grammar, random.Random(3), 0, 1, 1) == []
+
+
+def test_too_small_a_grammar_is_an_error() -> None:
+    grammar = grammar_file('start = ["{x}"]\nrules.x = ["あ", "い", "うう"]').sources["A"]
+    with pytest.raises(BenchmarkError, match=r"Q01.toml: sources.A: only 2 distinct .* 3 wanted"):
+        distinct_answers(grammar, random.Random(1), 3, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ('start = ["{x}"]', r"sources.A.start: \{x\} names no rule"),
+        ('start = ["あ"]\nrules.x = ["{y}"]', r"sources.A.rules.x: \{y\} names no rule"),
+        ('start = ["{p.a}"]', r"sources.A.start: \{p.a\} names no record"),
+        ('start = ["{p.b}"]\nrecords.p = [{ a = "1" }]', r"no field of the record p"),
+        ('start = ["{a.b.c}"]', r"\{a.b.c\} is neither"),
+        ('start = ["{}"]', r"\{\} is neither"),
+        ('start = ["あ{い"]', r"a brace without its partner"),
+        ('start = ["あ"]\nrules.x = ["a", "{y}"]\nrules.y = ["{x}"]', r"\(x -> y -> x\)"),
+        ('start = ["あ"]\nrules.x = ["{x}"]', r"sources.A.rules.x: leads back .*\(x -> x\)"),
+        ('start = ["あ"]\nrules.x = []', r"sources.A.rules.x: empty"),
+        ("start = []", r"sources.A.start: empty"),
+        ("", r"sources.A.start: a list is needed"),
+        ('start = "あ"', r"sources.A.start: a list is needed"),
+        ("start = [1]", r"only strings may stand here, not 1"),
+        ('start = ["あ\\nい"]', r"answers are one line"),
+        ('start = ["あ"]\nrules = 1', r"sources.A.rules: a table is needed"),
+        (
+            'start = ["あ"]\nrecords.p = [{ a = "1" }, { b = "1" }]',
+            r"needs the fields a; one has b",
+        ),
+        ('start = ["あ"]\nrecords.p = [{ a = 1 }]', r"p.a: a non-empty string is needed"),
+        ('start = ["あ"]\nrecords.p = ["a"]', r"only tables may stand here"),
+    ],
+)
+def test_errors_name_file_source_and_rule(source: str, message: str) -> None:
+    with pytest.raises(BenchmarkError, match=rf"^Q01\.toml: .*{message}"):
+        grammar_file(source)
+
+
+@pytest.mark.parametrize("key", ["question_id", "question", "category", "note", "keywords"])
+def test_a_missing_key_is_an_error(key: str) -> None:
+    header = "\n".join(line for line in HEADER.splitlines() if not line.startswith(f"{key} "))
+    with pytest.raises(BenchmarkError, match=f"Q01.toml: {key}: a .* is needed"):
+        grammar_file('start = ["あ"]', header)
+
+
+def test_files_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(BenchmarkError, match=r"Q77.toml: cannot read"):
+        load(tmp_path / "Q77.toml")
+    (tmp_path / "Q78.toml").write_bytes(b"\xff")
+    with pytest.raises(BenchmarkError, match=r"Q78.toml: cannot read"):
+        load(tmp_path / "Q78.toml")
+    with pytest.raises(BenchmarkError, match="not valid TOML"):
+        loads("a = ")
+    with pytest.raises(BenchmarkError, match="sources: empty"):
+        loads(f"{HEADER}\n[sources]")
+
+
+# The grammars of the bundled benchmark.
+
+
+@pytest.mark.parametrize("path", GRAMMARS, ids=lambda path: path.stem)
+def test_every_source_has_answers_in_plenty(path: Path) -> None:
+    for grammar in load(path).sources.values():
+        answers = distinct_answers(grammar, random.Random(2), 20_000, 90, 110)
+        assert len(set(answers)) == 20_000
+        assert all(answer.endswith("。") and answer.isprintable() for answer in answers)
+
+
+@pytest.mark.parametrize("path", GRAMMARS, ids=lambda path: path.stem)
+def test_the_note_satisfies_its_keyword_rules(path: Path) -> None:
+    question = load(path)
+    assert 90 <= len(question.note) <= 110
+    assert all(met(rule, question.note) for rule in question.keywords)
+
+
+def test_questions_cover_every_category_once() -> None:
+    questions = [load(path) for path in GRAMMARS]
+    assert [q.category for q in questions] == CATEGORIES
+    assert [q.question_id for q in questions] == [f"Q{n:02d}" for n in range(1, 15)]
+    assert len({q.question for q in questions}) == 14
+    assert sum("B" in q.sources for q in questions) >= 5
+
+
+# The files made from them.
+
+
+@pytest.mark.parametrize("path", GRAMMARS, ids=lambda path: path.stem)
+def test_question_files_have_the_published_shape(path: Path) -> None:
+    text = unpacked(MINI / f"{path.stem}.json.xz")
+    question = json.loads(text)
+    keys = ["question_id", "question", "category", "note", "keywords", "answers"]
+    assert list(question) == keys
+    assert text == json.dumps(question, ensure_ascii=False, indent=2)
+    assert list(question["answers"]) == list(load(path).sources)
+    for answers in question["answers"].values():
+        assert len(answers) == len(set(answers)) == 1_000
+        assert all(90 <= len(answer) <= 110 for answer in answers)
+        assert 95 <= sum(map(len, answers)) / 1_000 <= 105
+
+
+def test_questions_jsonl_gives_the_notes() -> None:
+    lines = (MINI / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = [load(path) for path in GRAMMARS]
+    expected = [{"question": q.question, "answer": q.note} for q in questions]
+    assert [json.loads(line) for line in lines] == expected
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_a_run_has_ten_trials_of_every_question(run: str) -> None:
+    config = (MINI / "runs" / run / "config.json").read_text(encoding="utf-8")
+    model = f'{{"engine": "system", "mode": "completion", "model": "mini/{run}"}}\n'
+    assert config == model
+    lines = unpacked(MINI / "runs" / run / "trials.jsonl.xz").splitlines(keepends=True)
+    assert lines == sorted(lines, key=str.encode)
+    trials = [json.loads(line) for line in lines]
+    pairs = {(trial["question"], trial["timestamp"]) for trial in trials}
+    stamps = {f"2026-01-01T00:{trial:02d}:00" for trial in range(10)}
+    questions = {load(path).question for path in GRAMMARS}
+    assert len(lines) == len(pairs) == 140
+    assert pairs == {(question, stamp) for question in questions for stamp in stamps}
+    assert all(trial["answer"] for trial in trials)
+
+
+@pytest.mark.parametrize("run", ["faithful", "careless"])
+def test_run_answers_are_no_reference_answers(run: str) -> None:
+    references = {
+        answer
+        for path in GRAMMARS
+        for answers in json.loads(unpacked(MINI / f"{path.stem}.json.xz"))["answers"].values()
+        for answer in answers
+    }
+    trials = unpacked(MINI / "runs" / run / "trials.jsonl.xz").splitlines()
+    assert not references & {json.loads(line)["answer"] for line in trials}
+
+
+def test_the_whole_folder_is_small() -> None:
+    assert sum(path.stat().st_size for path in MINI.rglob("*") if path.is_file()) < 2_000_000
+
+
+def test_a_rebuild_gives_what_is_kept() -> None:
+    build_mini = script()
+    assert build_mini.differences(build_mini.build(MINI / "grammar"), MINI) == []
+
+
+def test_check_names_what_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build_mini = script()
+    made = {"Q01.json.xz": b"{}", "questions.jsonl": b"", "runs/one/config.json": b"{}\n"}
+    monkeypatch.setattr(build_mini, "build", lambda _: made)
+    assert build_mini.main(["--out", str(tmp_path)]) == 0
+    assert build_mini.main(["--out", str(tmp_path), "--check"]) == 0
+    (tmp_path / "Q01.json.xz").write_bytes(lzma.compress(b"{ }"))
+    (tmp_path / "questions.jsonl").unlink()
+    (tmp_path / "Q99.json.xz").write_bytes(b"")
+    capsys.readouterr()
+    assert build_mini.main(["--out", str(tmp_path), "--check"]) == 1
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "Q01.json.xz: differs",
+        "questions.jsonl: missing",
+        "Q99.json.xz: not made from any grammar",
+    ]
+
+
+def test_a_failed_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_mini = script()
+    build_mini.write(tmp_path / "a", b"old")
+
+    def refuse(self: Path, target: Path) -> None:
+        raise OSError("no")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(OSError, match="no"):
+        build_mini.write(tmp_path / "a", b"new")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a", b"old")]
