@@ -1,0 +1,66 @@
+"""Fixtures that every test may use; published data is reached through the environment alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+from pfgen_rs import Benchmark, load_benchmark
+
+BENCH, VECTORS = "PFGEN_BENCH_DIR", "PFGEN_VECTORS_DIR"
+
+hypothesis.settings.register_profile("pfgen", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("pfgen")
+
+
+def published_runs() -> list[str]:
+    """Folders of the published runs, relative to the published data; none where it is not given."""
+    root = Path(os.environ.get(BENCH) or os.devnull)
+    return sorted(str(path.parent.relative_to(root)) for path in root.glob("result/**/result.json"))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a test with the argument `published_run` one case a published run."""
+    if "published_run" in metafunc.fixturenames:
+        missing = pytest.param("", id="none", marks=pytest.mark.skip(reason=f"{BENCH} is not set"))
+        metafunc.parametrize("published_run", published_runs() or [missing])
+
+
+def _folder(variable: str) -> Path:
+    value = os.environ.get(variable)
+    if not value:
+        pytest.skip(f"{variable} is not set")
+    return Path(value)
+
+
+@pytest.fixture(autouse=True)
+def _isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the user's choice of benchmark or the user's installed ones."""
+    monkeypatch.delenv("PFGEN_RS_BENCHMARK", raising=False)
+    monkeypatch.setenv("PFGEN_RS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="session")
+def published_dir() -> Path:
+    """The published repository: `data/` with the question files, `result/` with the runs."""
+    return _folder(BENCH)
+
+
+@pytest.fixture(scope="session")
+def vectors_dir() -> Path:
+    """Edge cases with every intermediate value."""
+    return _folder(VECTORS)
+
+
+@pytest.fixture(scope="session")
+def published_benchmark(published_dir: Path) -> Benchmark:
+    """The published questions with all scorers built."""
+    return load_benchmark(published_dir / "data").prepare()
+
+
+@pytest.fixture(scope="session")
+def mini() -> Benchmark:
+    """The bundled benchmark with all scorers built."""
+    return load_benchmark("mini").prepare()
