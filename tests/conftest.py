@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from pathlib import Path
 
 import hypothesis
 import pytest
-from pfgen_rs import Benchmark, load_benchmark
+
+from pfgen_rs import Benchmark, Result, load_benchmark, score_file
 
 BENCH, VECTORS = "PFGEN_BENCH_DIR", "PFGEN_VECTORS_DIR"
 
@@ -58,6 +61,24 @@ def vectors_dir() -> Path:
 def published_benchmark(published_dir: Path) -> Benchmark:
     """The published questions with all scorers built."""
     return load_benchmark(published_dir / "data").prepare()
+
+
+@pytest.fixture(scope="session")
+def reference_run(
+    published_dir: Path,
+    published_benchmark: Benchmark,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Result:
+    """The run whose responses are the reference answers, sources in the order P, R, S, T."""
+    folder = tmp_path_factory.mktemp("final")
+    shutil.copy(published_dir / "data" / "final" / "config.json", folder)
+    with (folder / "trials.jsonl").open("w", encoding="utf-8", newline="\n") as file:
+        for question in published_benchmark:
+            for source in "PRST":
+                for answer in question.answers.get(source, ()):
+                    record = {"question": question.text, "answer": answer}
+                    file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    return score_file(folder, published_benchmark)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from pfgen_rs import Benchmark, Score
 
 pytestmark = pytest.mark.published

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     from pfgen_rs.results import Result
     from pfgen_rs.scoring import Score
 
-__all__ = ["BUNDLED", "ENVIRONMENT", "Benchmark", "Question", "bundled_path", "load_benchmark"]
+__all__ = [
+    "BUNDLED",
+    "ENVIRONMENT",
+    "Benchmark",
+    "Question",
+    "benchmark_path",
+    "bundled_path",
+    "load_benchmark",
+]
 
 BUNDLED = "mini"
 ENVIRONMENT = "PFGEN_RS_BENCHMARK"
@@ -36,14 +44,15 @@ _PATTERN = "Q*.json*"
 
 @dataclass(frozen=True)
 class Question:
-    """One question: its text, rules and reference answers by source (in the file's order)."""
+    """One question: text, keyword rules (as the file has them, and parsed), reference answers by source."""
 
     id: str
     text: str
     category: str
     note: str
-    rules: tuple[Rule, ...]
+    keywords: Sequence[Mapping[str, Any]]
     answers: Mapping[str, Sequence[str]]
+    rules: tuple[Rule, ...] = field(repr=False)
 
     @cached_property
     def index(self) -> NgramIndex:
@@ -188,8 +197,12 @@ def load_benchmark(
     Question files are `Q*.json`, plain or compressed (`.gz`, `.xz`, `.zst`). Raises `BenchmarkNotFoundError`
     or, naming the file, `BenchmarkError`.
     """
-    chosen = name or os.environ.get(ENVIRONMENT) or BUNDLED
-    return _load_folder(_folder(chosen), settings)
+    return _load_folder(benchmark_path(name), settings)
+
+
+def benchmark_path(name: str | os.PathLike[str] | None = None) -> Path:
+    """Folder that `load_benchmark(name)` reads; `BenchmarkNotFoundError` where there is none."""
+    return _folder(name or os.environ.get(ENVIRONMENT) or BUNDLED)
 
 
 def bundled_path() -> Path:
@@ -279,6 +292,7 @@ def _question(data: object) -> Question:
         category=texts["category"],
         note=texts["note"],
         rules=parse_rules(data.get("keywords")),
+        keywords=data["keywords"],
         answers=_answers(data.get("answers")),
     )
 

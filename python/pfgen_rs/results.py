@@ -139,10 +139,14 @@ class Result:
             "questions": questions,
         }
 
+    def to_bytes(self, *, allow_partial: bool = False) -> bytes:
+        """The content of `result.json`, byte for byte as published."""
+        result = self.to_dict(allow_partial=allow_partial)
+        return json.dumps(result, ensure_ascii=False, indent=2).encode()
+
     def to_json(self, path: str | os.PathLike[str], *, allow_partial: bool = False) -> None:
         """Write `result.json` byte for byte as published, whole or not at all."""
-        result = self.to_dict(allow_partial=allow_partial)
-        write_atomic(path, json.dumps(result, ensure_ascii=False, indent=2).encode())
+        write_atomic(path, self.to_bytes(allow_partial=allow_partial))
 
     def __str__(self) -> str:
         """The score and the signature it is worthless without."""

@@ -59,3 +59,8 @@ class Settings:
         except (OverflowError, TypeError) as error:
             raise SettingsError(f"a setting has an impossible value: {error}") from None
         object.__setattr__(self, "native", native)
+
+    def discount(self, length: int) -> float:
+        """What a cut after `length` characters leaves: 1 up to `target_length`, 0 at `zero_length`."""
+        excess = max(length - self.target_length, 0)
+        return 1.0 - excess / (self.zero_length - self.target_length)

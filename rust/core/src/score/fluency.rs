@@ -12,29 +12,43 @@ pub(super) fn length(scratch: &Scratch, settings: &Settings) -> usize {
 /// For each start in `symbols` the length, up to `max_n`, of the longest n-gram there that also begins earlier.
 ///
 /// "Seen before" is closed under prefixes, so this one number replaces a set of n-grams. Quadratic in the length, which
-/// the settings bound, over a row of small integers: common[j] of (i, j) is one more than that of (i + 1, j + 1).
-pub(super) fn seen_before(symbols: &[Symbol], max_n: usize, seen: &mut Vec<u32>) {
+/// the settings bound: `common[j]` of start `i`, how far the texts from `i` and from `j` agree, is one more than
+/// `common[j + 1]` of start `i + 1` where the first symbols agree. A row is one loop without dependencies, which the
+/// compiler turns into vector instructions.
+pub(super) fn seen_before(symbols: &[Symbol], max_n: usize, buffers: &mut Seen) {
     let length = symbols.len();
-    seen.clear();
-    seen.resize(length, 0);
-    for distance in 1..length {
-        let mut common = 0;
-        for start in (distance..length).rev() {
-            common = if symbols[start] == symbols[start - distance] { common + 1 } else { 0 };
-            seen[start] = seen[start].max(common);
-        }
+    let Seen { lengths, row, next } = buffers;
+    for buffer in [&mut *lengths, &mut *row, &mut *next] {
+        buffer.clear();
+        buffer.resize(length + 1, 0);
     }
-    for value in seen {
-        *value = (*value).min(max_n as u32);
+    for start in (1..length).rev() {
+        let symbol = symbols[start];
+        let mut longest = 0;
+        for ((common, &after), &earlier) in row.iter_mut().zip(&next[1..=start]).zip(&symbols[..start]) {
+            *common = if earlier == symbol { after + 1 } else { 0 };
+            longest = longest.max(*common);
+        }
+        lengths[start] = longest.min(max_n as u32);
+        std::mem::swap(row, next);
     }
 }
 
-/// The largest `raw(k) · d(k)` and the first `k` that attains it, from what each further character adds.
-pub(super) fn best_cut(gains: impl Iterator<Item = u64>, settings: &Settings) -> (f64, u32) {
+/// Buffers of [`seen_before`]; `lengths` holds its result.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) lengths: Vec<u32>,
+    row: Vec<u32>,
+    next: Vec<u32>,
+}
+
+/// The largest `raw(k) · d(k)` and the first `k` that attains it, from what each further character adds;
+/// `discounts[k]` is `d(k)`.
+pub(super) fn best_cut(gains: impl Iterator<Item = u64>, discounts: &[f64]) -> (f64, u32) {
     let (mut raw, mut best, mut best_length) = (0, 0.0, 0);
     for (before, gain) in gains.enumerate() {
         raw += gain;
-        let value = raw as f64 * settings.discount(before + 1);
+        let value = raw as f64 * discounts[before + 1];
         if value > best {
             best = value;
             best_length = before as u32 + 1;
@@ -60,16 +74,18 @@ mod tests {
     proptest! {
         #[test]
         fn seen_before_equals_the_obvious_way(symbols in prop::collection::vec(0i32..3, 0..40), max_n in 1usize..12) {
-            let mut seen = Vec::new();
+            let mut seen = Seen::default();
+            // What an earlier response left in the buffers must not matter.
+            seen_before(&[1; 30], max_n, &mut seen);
             seen_before(&symbols, max_n, &mut seen);
-            prop_assert_eq!(seen, naive(&symbols, max_n));
+            prop_assert_eq!(&seen.lengths[..symbols.len()], naive(&symbols, max_n));
         }
     }
 
     #[test]
     fn the_first_of_equal_cuts_wins() {
-        let settings = Settings::default();
-        assert_eq!(best_cut([5, 0, 0].into_iter(), &settings), (5.0, 1));
-        assert_eq!(best_cut(std::iter::empty(), &settings), (0.0, 0));
+        assert_eq!(best_cut([5, 0, 0].into_iter(), &[1.0; 4]), (5.0, 1));
+        assert_eq!(best_cut([5, 5, 5].into_iter(), &[1.0, 1.0, 1.0, 0.5]), (10.0, 2));
+        assert_eq!(best_cut(std::iter::empty(), &[1.0]), (0.0, 0));
     }
 }

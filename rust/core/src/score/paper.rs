@@ -23,7 +23,7 @@ pub(super) fn trace(scorer: &Scorer, response: &str, scratch: &mut Scratch) -> u
         scratch.symbols.push(END);
         scratch.characters.push('$');
     }
-    truthfulness::mark_skipped(scratch, &scorer.settings.skipped);
+    truthfulness::mark_skipped(scratch, &scorer.skipped);
     scorer.walk(scratch, |_, _, _| true);
     length
 }

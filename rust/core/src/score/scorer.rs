@@ -1,12 +1,14 @@
 //! One question's scorer: the table, the baselines, and the walk that serves both metrics.
 
+use super::fluency::{self, Seen};
 use super::settings::{Settings, Variant};
-use super::{fluency, paper, truthfulness};
+use super::{paper, truthfulness};
 use crate::error::{Error, Result};
 use crate::index::tables::NgramTable;
 use crate::index::{Markers, NgramIndex};
 use crate::text::{Alphabet, Symbol};
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 /// A response's scores against one source, unrounded.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -31,6 +33,11 @@ pub struct Scorer {
     pub(super) alphabet: Alphabet,
     pub(super) table: NgramTable,
     pub(super) answer_counts: Vec<usize>,
+    /// `d(k)` for every cut.
+    pub(super) discounts: Vec<f64>,
+    /// Per source, what a character covered by a document frequency is worth to Truthfulness.
+    pub(super) worth: Vec<Vec<f64>>,
+    pub(super) skipped: FxHashSet<char>,
     baselines: Vec<f64>,
 }
 
@@ -41,7 +48,7 @@ pub struct Scratch {
     pub(super) characters: Vec<char>,
     pub(super) symbols: Vec<Symbol>,
     /// Per start, how long the longest n-gram is that stood earlier in the response.
-    pub(super) seen: Vec<u32>,
+    pub(super) seen: Seen,
     /// Per symbol and source, what Fluency gains when the cut includes it.
     pub(super) gains: Vec<u64>,
     /// Per start and source, the document frequency of the Truthfulness window.
@@ -68,12 +75,16 @@ impl Scorer {
             markers if markers == index.markers() => NgramTable::derive(index, depth),
             markers => NgramTable::derive(&index.with_markers(markers)?, depth),
         };
+        let answer_counts: Vec<_> = (0..sources).map(|source| index.answer_count(source)).collect();
         let mut scorer = Self {
-            settings,
             alphabet: index.alphabet().clone(),
             table,
-            answer_counts: (0..sources).map(|source| index.answer_count(source)).collect(),
+            discounts: (0..=settings.max_length + 1).map(|length| settings.discount(length)).collect(),
+            worth: answer_counts.iter().map(|&count| truthfulness::worth(count, settings.threshold)).collect(),
+            skipped: settings.skipped.iter().copied().collect(),
+            answer_counts,
             baselines: vec![1.0; sources],
+            settings,
         };
         scorer.baselines = scorer.own_fluency(index)?;
         Ok(scorer)
@@ -110,7 +121,7 @@ impl Scorer {
         let length = fluency::length(scratch, &self.settings);
         for (source, score) in scores.iter_mut().enumerate().take(self.source_count()) {
             let gains = scratch.gains.iter().skip(source).step_by(self.source_count()).skip(1).take(length);
-            let (value, cut) = fluency::best_cut(gains.copied(), &self.settings);
+            let (value, cut) = fluency::best_cut(gains.copied(), &self.discounts);
             score.fluency = value / self.baselines[source];
             score.fluency_cut = cut;
             let (value, cut) = truthfulness::best_cut(scratch, self, source);
@@ -137,13 +148,13 @@ impl Scorer {
         scratch.characters.extend(whole.take(self.settings.max_length + 2));
         scratch.symbols.clear();
         scratch.symbols.extend(scratch.characters.iter().map(|&character| self.alphabet.symbol(character)));
-        truthfulness::mark_skipped(scratch, &self.settings.skipped);
+        truthfulness::mark_skipped(scratch, &self.skipped);
         let counted = fluency::length(scratch, &self.settings);
         fluency::seen_before(&scratch.symbols[1..=counted], self.settings.max_n, &mut scratch.seen);
         self.walk(scratch, |start, n, seen| start >= 1 && start + n <= counted + 1 && n > seen[start - 1] as usize);
     }
 
-    /// Collects gains (of the n-grams that `counts(start, n, seen)` admits) and windows from every start.
+    /// Collects gains (of the n-grams that `counts(start, n, &seen.lengths)` admits) and windows from every start.
     pub(super) fn walk(&self, scratch: &mut Scratch, counts: impl Fn(usize, usize, &[u32]) -> bool) {
         let sources = self.source_count();
         let Settings { min_n, max_n, truthfulness_n, .. } = self.settings;
@@ -154,7 +165,7 @@ impl Scorer {
         windows.resize(symbols.len() * sources, 0);
         for start in 0..symbols.len() {
             self.table.walk(&symbols[start..], |n, frequencies| {
-                if (min_n..=max_n).contains(&n) && counts(start, n, seen) {
+                if (min_n..=max_n).contains(&n) && counts(start, n, &seen.lengths) {
                     let at = (start + n - 1) * sources;
                     for (gain, &frequency) in gains[at..at + sources].iter_mut().zip(frequencies) {
                         *gain += u64::from(frequency);

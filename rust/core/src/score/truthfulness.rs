@@ -1,6 +1,7 @@
 //! Truthfulness of the published figures: the share of characters covered by a window that is common enough.
 
 use super::scorer::{Scorer, Scratch};
+use rustc_hash::FxHashSet;
 
 /// What character `at` of the traced text is worth: the largest document frequency of the windows that cover it.
 pub(super) fn coverage(scratch: &Scratch, scorer: &Scorer, source: usize, at: usize) -> u32 {
@@ -8,31 +9,35 @@ pub(super) fn coverage(scratch: &Scratch, scorer: &Scorer, source: usize, at: us
     (first..=at).map(|start| scratch.windows[start * scorer.source_count() + source]).max().unwrap_or(0)
 }
 
+/// What a character is worth, by the document frequency that it is covered by.
+pub(super) fn worth(answers: usize, threshold: f64) -> Vec<f64> {
+    let scale = 1.0 / threshold;
+    (0..=answers).map(|frequency| (frequency as f64 / answers as f64 * scale).min(1.0)).collect()
+}
+
 /// Marks the characters of the traced text that are skipped.
-pub(super) fn mark_skipped(scratch: &mut Scratch, skipped: &[char]) {
+pub(super) fn mark_skipped(scratch: &mut Scratch, skipped: &FxHashSet<char>) {
     scratch.skipped.clear();
     scratch.skipped.extend(scratch.characters.iter().map(|character| skipped.contains(character)));
 }
 
 /// The best score over the cuts past the target length, or the last one; and the length of that cut.
 pub(super) fn best_cut(scratch: &Scratch, scorer: &Scorer, source: usize) -> (f64, u32) {
-    let settings = &scorer.settings;
-    let (answers, scale) = (scorer.answer_counts[source] as f64, 1.0 / settings.threshold);
-    let (mut total, mut count) = (0.0, 0u32);
+    let (worth, target) = (&scorer.worth[source], scorer.settings.target_length);
+    let (mut total, mut count, mut last_at) = (0.0, 0u32, 0);
     let (mut best, mut best_at) = (0.0, 0);
-    let (mut last, mut last_at) = (0.0, 0);
-    for at in 0..scratch.characters.len() {
-        if scratch.skipped[at] {
-            continue;
-        }
-        let frequency = f64::from(coverage(scratch, scorer, source, at));
-        total += (frequency / answers * scale).min(1.0);
+    let score = |total: f64, count: u32, at: usize| total / f64::from(count) * scorer.discounts[at];
+    for (at, _) in scratch.skipped.iter().enumerate().filter(|(_, skipped)| !**skipped) {
+        total += worth[coverage(scratch, scorer, source, at) as usize];
         count += 1;
-        last = total / f64::from(count) * settings.discount(at);
-        last_at = at as u32;
-        if at >= settings.target_length && last > best {
-            (best, best_at) = (last, last_at);
+        last_at = at;
+        if at >= target && score(total, count, at) > best {
+            (best, best_at) = (score(total, count, at), at);
         }
     }
-    if last > best { (last, last_at) } else { (best, best_at) }
+    // Past the target length the last score has been looked at already, unless it is negative.
+    if count > 0 && score(total, count, last_at) > best {
+        (best, best_at) = (score(total, count, last_at), last_at);
+    }
+    (best, best_at as u32)
 }

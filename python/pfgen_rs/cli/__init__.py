@@ -1,0 +1,29 @@
+"""The command line `pfgen-rs`: one file a command; arguments in, library calls, text out."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line and exit: 0 fine, 1 a check failed, 2 bad usage or input.
+
+    Ctrl-C exits with 130, a termination signal with 143, and a reader that went away with 141;
+    unfinished files vanish on the way out.
+    """
+    try:
+        signal.signal(signal.SIGTERM, _terminate)
+        from pfgen_rs.cli import app, output
+
+        with output.errors_reported():
+            app.app(prog_name="pfgen-rs")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _terminate(signum: int, _: FrameType | None) -> None:
+    sys.exit(128 + signum)

@@ -1,0 +1,162 @@
+"""`pfgen-rs index`: n-gram statistics of a question's reference answers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from pfgen_rs.benchmark import Question, load_benchmark
+from pfgen_rs.cli import options, output
+from pfgen_rs.index import ConcordanceLine, DocumentFrequency
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    no_args_is_help=True, help="Look up n-grams of any length in a question's reference answers."
+)
+
+Patterns = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATTERN…",
+        help="Texts to look for, exactly as they are. One that begins with - goes after --.",
+        show_default=False,
+    ),
+]
+Pattern = Annotated[
+    str, typer.Argument(metavar="PATTERN", help="Text to look for, exactly as it is.")
+]
+Limit = Annotated[int, typer.Option(min=0, metavar="N", help="Rows to show at most.")]
+
+
+@app.command()
+def count(
+    question: options.QuestionName,
+    patterns: Patterns,
+    benchmark: options.BenchmarkName = None,
+    output_format: options.Format = options.JsonFormat.TABLE,
+) -> None:
+    """Count the occurrences of patterns, overlapping ones included.
+
+    Example: `pfgen-rs index count Q01 です ます`
+    """
+    found = _question(benchmark, question)
+    counts = [(pattern, found.index.count(pattern)) for pattern in patterns]
+    if output_format is options.JsonFormat.JSON:
+        output.emit_json([{"pattern": pattern, "count": n} for pattern, n in counts])
+        return
+    table = output.new_table("pattern", "count", numbers=("count",))
+    for pattern, n in counts:
+        table.add_row(output.cell(pattern), output.cell(n))
+    output.show(table)
+
+
+@app.command()
+def df(
+    question: options.QuestionName,
+    patterns: Patterns,
+    benchmark: options.BenchmarkName = None,
+    output_format: options.Format = options.JsonFormat.TABLE,
+) -> None:
+    """Count the answers that contain patterns: the document frequency, by source.
+
+    Example: `pfgen-rs index df Q01 です ます`
+    """
+    found = _question(benchmark, question)
+    frequencies = [(pattern, found.index.document_frequency(pattern)) for pattern in patterns]
+    if output_format is options.JsonFormat.JSON:
+        output.emit_json([{"pattern": pattern, **_frequency(f)} for pattern, f in frequencies])
+        return
+    numbers = ["answers", *found.sources]
+    table = output.new_table("pattern", *numbers, numbers=numbers)
+    for pattern, frequency in frequencies:
+        table.add_row(output.cell(pattern), *_frequency_cells(frequency))
+    counts = found.index.answer_counts
+    table.add_section()
+    table.add_row(
+        output.cell("of", "dim"), *_frequency_cells(DocumentFrequency(sum(counts.values()), counts))
+    )
+    output.show(table)
+
+
+@app.command()
+def locate(
+    question: options.QuestionName,
+    pattern: Pattern,
+    benchmark: options.BenchmarkName = None,
+    width: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Characters of context on both sides.")
+    ] = 10,
+    limit: Limit = 20,
+    output_format: options.Format = options.JsonFormat.TABLE,
+) -> None:
+    """Show where a pattern occurs, with the text around it (a concordance).
+
+    Answers are counted from 0 within their source; offsets are characters before the pattern.
+
+    Example: `pfgen-rs index locate Q01 です --width 15`
+    """
+    places = _question(benchmark, question).index.concordance(pattern, width)
+    shown = places[:limit]
+    if output_format is options.JsonFormat.JSON:
+        output.emit_json({"total": len(places), "places": [_place(line) for line in shown]})
+        return
+    table = output.new_table("source", "answer", "offset", numbers=("answer", "offset"))
+    table.add_column("left", justify="right", overflow="fold")
+    table.add_column("pattern and right", overflow="fold")
+    for occurrence, left, match, right in shown:
+        context = Text.assemble(output.cell(match, "bold"), output.cell(right))
+        table.add_row(*map(output.cell, occurrence), output.cell(left), context)
+    output.show(table, output.cell(f"{len(shown)} of {len(places)} places"))
+
+
+@app.command()
+def top(
+    question: options.QuestionName,
+    benchmark: options.BenchmarkName = None,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, metavar="N", help="Characters.")] = 5,
+    min_df: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Answers that must contain an n-gram.")
+    ] = 1,
+    limit: Limit = 20,
+    output_format: options.Format = options.JsonFormat.TABLE,
+) -> None:
+    """List the n-grams that most answers contain.
+
+    Example: `pfgen-rs index top Q01 --n 8 --min-df 10`
+    """
+    found = _question(benchmark, question)
+    ngrams = found.index.ngrams(n, min_df, limit)
+    if output_format is options.JsonFormat.JSON:
+        output.emit_json(
+            [{"text": g.text, "count": g.count, **_frequency(g.document_frequency)} for g in ngrams]
+        )
+        return
+    numbers = ["count", "answers", *found.sources]
+    table = output.new_table("n-gram", *numbers, numbers=numbers)
+    for text, total, frequency in ngrams:
+        table.add_row(output.cell(text), output.cell(total), *_frequency_cells(frequency))
+    output.show(table)
+
+
+def _question(benchmark: str | None, question: str) -> Question:
+    return load_benchmark(benchmark).find(question)
+
+
+def _frequency(frequency: DocumentFrequency) -> dict[str, object]:
+    return {"document_frequency": frequency.total, "by_source": frequency.by_source}
+
+
+def _frequency_cells(frequency: DocumentFrequency) -> list[Text]:
+    return [output.cell(n) for n in (frequency.total, *frequency.by_source.values())]
+
+
+def _place(line: ConcordanceLine) -> dict[str, object]:
+    return {
+        **line.occurrence._asdict(),
+        "left": line.left,
+        "match": line.match,
+        "right": line.right,
+    }

@@ -1,0 +1,153 @@
+"""Everything the commands print: results to standard output, remarks and errors to standard error."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import typer
+from rich import box
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import TimeElapsedColumn as Elapsed
+from rich.table import Table
+from rich.text import Text
+
+from pfgen_rs.cli.text import escaped_json, visible
+from pfgen_rs.errors import OutputError, PfgenError
+
+__all__ = [
+    "cell",
+    "emit",
+    "emit_csv",
+    "emit_json",
+    "errors_reported",
+    "new_table",
+    "progress",
+    "report_error",
+    "show",
+    "track",
+    "warn",
+]
+
+BAD_INPUT = 2
+_BROKEN_PIPE = 141  # as the shell reports a process that SIGPIPE ended
+_UNLIMITED = 10_000  # columns; where nobody looks, nothing needs to be folded
+
+
+@contextmanager
+def errors_reported() -> Iterator[None]:
+    """Turn the package's exceptions into one line on standard error and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    except PfgenError as error:
+        report_error(error)
+        sys.exit(BAD_INPUT)
+
+
+def report_error(error: PfgenError) -> None:
+    """Print `error: …` in one line."""
+    _remark(f"error: {error}")
+
+
+def warn(message: str) -> None:
+    """Print `warning: …` in one line."""
+    _remark(f"warning: {message}")
+
+
+def _remark(line: str) -> None:
+    print(visible(line), file=sys.stderr, flush=True)
+
+
+def emit(text: str) -> None:
+    """Write text to standard output at once; quiet where its reader went away."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        raise typer.Exit(_BROKEN_PIPE) from None
+    except OSError as error:
+        _discard_output()
+        raise OutputError(f"standard output: cannot be written: {error.strerror}") from error
+
+
+def _discard_output() -> None:
+    """Let what is still buffered go nowhere, or the interpreter would complain when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+
+
+def emit_json(data: Any) -> None:
+    """Write one JSON document."""
+    unicode = sys.stdout.encoding.lower().startswith("utf")
+    emit(escaped_json(json.dumps(data, ensure_ascii=not unicode, indent=2)) + "\n")
+
+
+def emit_csv(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows of the same keys as CSV with a header."""
+    buffer = io.StringIO(newline="")
+    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    emit(buffer.getvalue())
+
+
+def show(*parts: RenderableType) -> None:
+    """Print tables and text; unfolded where standard output is no terminal."""
+    terminal = sys.stdout.isatty()
+    width = None if terminal or "COLUMNS" in os.environ else _UNLIMITED
+    console = Console(width=width, markup=False, highlight=False, emoji=False)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    emit(captured.get())
+
+
+def new_table(*columns: str, numbers: Iterable[str] = (), title: str | None = None) -> Table:
+    """An empty table; columns named in `numbers` are right-aligned and never folded."""
+    shown = None if title is None else cell(title)
+    table = Table(title=shown, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    right = set(numbers)
+    for name in columns:
+        if name in right:
+            table.add_column(cell(name), justify="right", no_wrap=True)
+        else:
+            table.add_column(cell(name), overflow="fold")
+    return table
+
+
+def cell(value: object, style: str = "") -> Text:
+    """A value as text that cannot act: no markup, no control characters."""
+    return Text(visible(str(value)), style=style)
+
+
+def track(items: Sequence[str], doing: str) -> Iterator[str]:
+    """The items, with a progress bar on standard error where that is a terminal."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False))
+    with progress(*columns, BarColumn(), MofNCompleteColumn(), Elapsed()) as bar:
+        task = bar.add_task(doing, total=len(items))
+        for item in items:
+            bar.update(task, description=visible(f"{doing} {item}"))
+            yield item
+            bar.advance(task)
+
+
+def progress(*columns: Any) -> Progress:
+    """A progress display that vanishes when done, and is not there without a terminal."""
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    return Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty())
+
+
+def fail(code: int) -> NoReturn:
+    """End the command with this exit code."""
+    raise typer.Exit(code)

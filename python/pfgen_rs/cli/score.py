@@ -1,0 +1,204 @@
+"""`pfgen-rs score`: runs in, a leaderboard out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+from rich.console import RenderableType
+
+from pfgen_rs import runs
+from pfgen_rs.benchmark import load_benchmark
+from pfgen_rs.cli import options, output
+from pfgen_rs.io import write_frame
+from pfgen_rs.results import Result, score_file
+from pfgen_rs.settings import Settings, Variant
+
+__all__ = ["score"]
+
+_SHOWN_PROBLEMS = 5
+_SHOWN_QUESTIONS = 5
+_NUMBERS = ("score", "length", "fluency", "truthfulness", "helpfulness")
+_TABLE_SUFFIXES = (".parquet", ".jsonl", ".csv", ".arrow")
+
+
+class ScoreFormat(StrEnum):
+    """Output for people, for programs, or for spreadsheets."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+class VariantName(StrEnum):
+    """What is computed."""
+
+    PUBLISHED = "pfgen-bench"
+    PAPER = "paper"
+
+
+def _ngrams(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"([0-9]{1,6})-([0-9]{1,6})", text)
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is no range such as 1-10")
+    return int(match[1]), int(match[2])
+
+
+def _table_path(path: Path | None) -> Path | None:
+    if path is not None and path.suffix.lower() not in _TABLE_SUFFIXES:
+        raise typer.BadParameter(f"the name must end in one of {', '.join(_TABLE_SUFFIXES)}")
+    return path
+
+
+def score(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE|GLOB…",
+            help="Runs: files (JSON lines, plain or .gz/.xz/.zst; Parquet, Arrow, CSV), folders "
+            "that hold trials.jsonl[.xz], quoted globs, or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    benchmark: options.BenchmarkName = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write result.json as published there; with several runs DIR/NAME/result.json.",
+        ),
+    ] = None,
+    output_format: Annotated[
+        ScoreFormat, typer.Option("--format", "-f", help="What to print.")
+    ] = ScoreFormat.TABLE,
+    per_response: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            callback=_table_path,
+            help="Write the scores of every response of all runs there, as .parquet, .jsonl, .csv "
+            "or .arrow.",
+        ),
+    ] = None,
+    skip_bad_lines: Annotated[
+        bool,
+        typer.Option(
+            "--skip-bad-lines",
+            help="Leave out, count and report lines that cannot be scored, instead of stopping.",
+        ),
+    ] = False,
+    allow_partial: Annotated[
+        bool,
+        typer.Option(
+            "--allow-partial", help="Write --out even where questions have no answer at all."
+        ),
+    ] = False,
+    variant: Annotated[
+        VariantName,
+        typer.Option(help="The published figures, or the papers' equations read literally."),
+    ] = VariantName.PUBLISHED,
+    ngrams: Annotated[
+        str, typer.Option(metavar="MIN-MAX", help="Lengths of Fluency's n-grams, in characters.")
+    ] = "1-10",
+    question_field: Annotated[
+        str, typer.Option(metavar="KEY", help="Key or column of the question (its text or id).")
+    ] = "question",
+    answer_field: Annotated[
+        str, typer.Option(metavar="KEY", help="Key or column of the answer.")
+    ] = "answer",
+    threads: options.Threads = None,
+) -> None:
+    """Score runs and print them as a leaderboard.
+
+    Each file or folder is one run. Everything is scored before anything is written, and a file that
+    cannot be used stops the command with its name and line.
+
+    Examples:
+
+    - `pfgen-rs score answers.jsonl`
+
+    - `pfgen-rs score 'result/**/trials.jsonl.xz' -b pfgen-bench`
+
+    - `pfgen-rs score run/ --out scored/ --per-response scores.parquet`
+
+    - `my-model | pfgen-rs score - --format json`
+    """
+    low, high = _ngrams(ngrams)
+    settings = Settings(variant=cast("Variant", variant.value), min_n=low, max_n=high)
+    loaded = load_benchmark(benchmark, settings=settings)
+    paths = runs.expand(files)
+    if per_response is not None:
+        runs.refuse_overwriting(per_response, paths)
+    results = [
+        score_file(
+            path,
+            loaded,
+            question_field=question_field,
+            answer_field=answer_field,
+            skip_bad_lines=skip_bad_lines,
+            threads=threads,
+        )
+        for path in output.track(paths, "scoring")
+    ]
+    for result in results:
+        _report_gaps(result)
+    if out is not None:
+        runs.write_results(results, out, allow_partial=allow_partial)
+    if per_response is not None:
+        write_frame(per_response, runs.per_response(results))
+    _print(results, output_format)
+
+
+def _report_gaps(result: Result) -> None:
+    for problem in result.problems[:_SHOWN_PROBLEMS]:
+        output.warn(f"left out: {problem}")
+    if result.problems:
+        output.warn(f"{result.path}: {len(result.problems)} lines left out in all")
+    if result.missing:
+        named = ", ".join(result.missing[:_SHOWN_QUESTIONS])
+        more = ", …" if len(result.missing) > _SHOWN_QUESTIONS else ""
+        output.warn(
+            f"{result.path}: {len(result.missing)} of {len(result.benchmark)} questions have no "
+            f"answer ({named}{more}); the figures leave them out and are not comparable with "
+            "those of whole runs"
+        )
+
+
+def _print(results: Sequence[Result], output_format: ScoreFormat) -> None:
+    rows = [runs.figures(result) for result in runs.ranked(results)]
+    if output_format is ScoreFormat.JSON:
+        output.emit_json(rows)
+    elif output_format is ScoreFormat.CSV:
+        flat = [{**row, "missing_questions": " ".join(row["missing_questions"])} for row in rows]
+        output.emit_csv(flat)
+    else:
+        output.show(*_leaderboard(rows))
+
+
+def _leaderboard(rows: Sequence[dict[str, Any]]) -> list[RenderableType]:
+    table = output.new_table("", "run", *_NUMBERS, numbers=("", *_NUMBERS))
+    names = [row["name"] for row in rows]
+    for rank, row in enumerate(rows, 1):
+        twice = names.count(row["name"]) > 1
+        table.add_row(
+            output.cell(rank),
+            output.cell(f"{row['name']} ({row['file']})" if twice else row["name"]),
+            output.cell(f"{row['score']:.4f} ±{row['score_std']:.4f}/√{row['num_trials']}"),
+            output.cell(f"{row['length']:.1f} ±{row['length_std']:.1f}"),
+            *(output.cell(f"{row[metric]:.4f}") for metric in _NUMBERS[2:]),
+        )
+    signatures = dict.fromkeys(row["signature"] for row in rows)
+    if len(signatures) == 1:
+        return [table, *map(output.cell, signatures)]
+    marked = (
+        f"{signature}  (rank {', '.join(_ranks(rows, signature))})" for signature in signatures
+    )
+    return [table, *map(output.cell, marked)]
+
+
+def _ranks(rows: Sequence[dict[str, Any]], signature: str) -> list[str]:
+    return [str(rank) for rank, row in enumerate(rows, 1) if row["signature"] == signature]

@@ -1,0 +1,44 @@
+"""Which benchmarks there are: bundled, installed, or known and waiting to be installed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pfgen_rs import install
+from pfgen_rs.benchmark import BUNDLED, bundled_path, load_benchmark
+from pfgen_rs.install.catalog import count_questions
+
+__all__ = ["Available", "State", "inventory"]
+
+State = Literal["bundled", "installed", "not installed"]
+
+
+@dataclass(frozen=True)
+class Available:
+    """A benchmark by name; `path` and `revision` where it has them."""
+
+    name: str
+    state: State
+    questions: int
+    path: Path | None = None
+    revision: str | None = None
+
+
+def inventory() -> list[Available]:
+    """The bundled benchmark, the installed ones, then those that could be installed."""
+    bundled = Available(BUNDLED, "bundled", len(load_benchmark(BUNDLED)), bundled_path())
+    present = {found.name: found for found in install.installed()}
+    installed = [
+        Available(found.name, "installed", found.questions, found.path, found.revision)
+        for found in present.values()
+    ]
+    waiting = [
+        Available(
+            entry.name, "not installed", count_questions(entry.files), revision=entry.revision
+        )
+        for entry in install.known().values()
+        if entry.name not in present
+    ]
+    return [bundled, *installed, *waiting]

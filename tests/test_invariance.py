@@ -1,0 +1,259 @@
+"""The same responses give the same values: any input form, any threads, any chunks."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from pfgen_rs import Benchmark, Question, score_file
+from pfgen_rs import Settings as PfgenSettings
+from pfgen_rs.benchmark import load_benchmark
+from pfgen_rs.compression import zstd
+from pfgen_rs.helpfulness import parse_rules
+
+Columns = dict[str, list[str]]
+# Line ends that are none here, text without a visible form, characters outside the first plane.
+ODD = ["", "\u2028", "\u0085", "\0", "𠮷", "\r", "\r\n", "\n", '"', ",", "\\", "^", "$", "\U0010ffff"]
+
+
+@pytest.fixture(scope="module")
+def columns(mini: Benchmark) -> Columns:
+    """Some hundred responses: references, cut and joined, with odd characters in between."""
+    questions, answers = [], []
+    for i, question in enumerate(mini):
+        references = [answer for texts in question.answers.values() for answer in texts[i : i + 8]]
+        for j, reference in enumerate(references):
+            odd = ODD[(i + j) % len(ODD)]
+            questions.append(question.text if j % 2 else question.id)
+            answers.append(reference[: 7 * j + i] + odd + reference * (j % 3) + odd)
+    order = sorted(range(len(answers)), key=lambda row: row * 7919 % len(answers))
+    return {"question": [questions[i] for i in order], "answer": [answers[i] for i in order]}
+
+
+@pytest.fixture(scope="module")
+def expected(mini: Benchmark, columns: Columns) -> pl.DataFrame:
+    """Scores from lists, on one thread, all rows at once."""
+    return mini.score_batch(columns["question"], columns["answer"], threads=1, chunk_size=10**9)
+
+
+def assert_same(got: pl.DataFrame, expected: pl.DataFrame) -> None:
+    assert_frame_equal(got, expected, check_exact=True)
+
+
+def chunked(columns: Columns) -> pl.DataFrame:
+    frame = pl.DataFrame(columns)
+    return pl.concat([frame[:5], frame[5:6], frame[6:6], frame[6:]], rechunk=False)
+
+
+def arrow(columns: Columns, kind: pa.DataType) -> pa.Table:
+    return pa.table({name: pa.array(values, kind) for name, values in columns.items()})
+
+
+TABLES: dict[str, Callable[[Columns], Any]] = {
+    "mapping": dict,
+    "mapping of Arrow": lambda c: {name: pa.array(values) for name, values in c.items()},
+    "polars": pl.DataFrame,
+    "polars, lazy": pl.LazyFrame,
+    "polars, chunked": chunked,
+    "polars, categories": lambda c: pl.DataFrame(c).cast(pl.Categorical),
+    "polars, more columns": lambda c: pl.DataFrame(c).with_columns(x=1)["x", "answer", "question"],
+    "pyarrow, Utf8": lambda c: arrow(c, pa.string()),
+    "pyarrow, LargeUtf8": lambda c: arrow(c, pa.large_string()),
+    "pyarrow, Utf8View": lambda c: arrow(c, pa.string_view()),
+    "pyarrow, chunked": lambda c: pa.concat_tables(
+        [arrow(c, pa.string())[:9], arrow(c, pa.string())[9:9], arrow(c, pa.string())[9:]]
+    ),
+    "pyarrow, batch": lambda c: arrow(c, pa.string()).to_batches()[0],
+    "pyarrow, reader": lambda c: arrow(c, pa.string()).to_reader(max_chunksize=10),
+    "pandas": pd.DataFrame,
+    "pandas, objects": lambda c: pd.DataFrame(c, dtype=object),
+    "pandas, other index": lambda c: pd.DataFrame(c, index=range(len(c["answer"]), 0, -1)),
+}
+PAIRS: dict[str, Callable[[list[str]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "polars": pl.Series,
+    "polars, chunked": lambda v: pl.concat([pl.Series(v[:3]), pl.Series(v[3:])], rechunk=False),
+    "polars, sliced": lambda v: pl.Series(["x", *v, "y"])[1:-1],
+    "Utf8": lambda v: pa.array(v, pa.string()),
+    "LargeUtf8": lambda v: pa.array(v, pa.large_string()),
+    "Utf8View": lambda v: pa.array(v, pa.string_view()),
+    "sliced": lambda v: pa.array(["x", *v, "y"]).slice(1, len(v)),
+    "chunked": lambda v: pa.chunked_array([v[:4], [], v[4:]], pa.string()),
+    "pandas": pd.Series,
+}
+
+
+@pytest.mark.parametrize("form", TABLES)
+def test_tables(form: str, mini: Benchmark, columns: Columns, expected: pl.DataFrame) -> None:
+    assert_same(mini.score_batch(TABLES[form](columns)), expected)
+
+
+@pytest.mark.parametrize("form", PAIRS)
+def test_pairs(form: str, mini: Benchmark, columns: Columns, expected: pl.DataFrame) -> None:
+    made = {name: PAIRS[form](values) for name, values in columns.items()}
+    assert_same(mini.score_batch(made["question"], made["answer"]), expected)
+
+
+def test_duckdb(mini: Benchmark, columns: Columns, expected: pl.DataFrame) -> None:
+    with duckdb.connect() as connection:
+        relation = connection.from_arrow(arrow(columns, pa.string()))
+        assert_same(mini.score_batch(relation), expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2, None])
+@pytest.mark.parametrize("chunk_size", [1, 7, 65536])
+def test_threads_and_chunks(
+    threads: int | None,
+    chunk_size: int,
+    mini: Benchmark,
+    columns: Columns,
+    expected: pl.DataFrame,
+) -> None:
+    got = mini.score_batch(columns, threads=threads, chunk_size=chunk_size)
+    assert_same(got, expected)
+
+
+def test_one_by_one(mini: Benchmark, columns: Columns, expected: pl.DataFrame) -> None:
+    for question, answer, row in zip(*columns.values(), expected.to_dicts(), strict=True):
+        assert_same_row(mini, question, answer, row)
+
+
+def test_a_result_keeps_the_order(
+    mini: Benchmark, columns: Columns, expected: pl.DataFrame
+) -> None:
+    result = mini.evaluate(columns)
+    assert_same(result.frame.select(expected.columns), expected)
+    assert result.frame["answer"].to_list() == columns["answer"]
+
+
+# Files.
+
+
+def write_lines(path: Path, columns: Columns) -> bytes:
+    records = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    lines = [json.dumps(record, ensure_ascii=i % 2 == 0) for i, record in enumerate(records)]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def write_csv(path: Path, columns: Columns) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
+        writer.writerows([list(columns), *zip(*columns.values(), strict=True)])
+
+
+FILES: dict[str, Callable[[Path, Columns], object]] = {
+    "a.jsonl": lambda p, c: p.write_bytes(write_lines(p, c)),
+    "a.jsonl.xz": lambda p, c: p.write_bytes(lzma.compress(write_lines(p, c))),
+    "a.jsonl.gz": lambda p, c: p.write_bytes(gzip.compress(write_lines(p, c))),
+    "a.jsonl.zst": lambda p, c: p.write_bytes(zstd.compress(write_lines(p, c))),
+    "a.parquet": lambda p, c: pl.DataFrame(c).write_parquet(p),
+    "a.arrow": lambda p, c: pl.DataFrame(c).write_ipc(p),
+    "a.feather": lambda p, c: pl.DataFrame(c).write_ipc(p, compression="zstd"),
+    "a.csv": write_csv,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files(
+    name: str, mini: Benchmark, columns: Columns, expected: pl.DataFrame, tmp_path: Path
+) -> None:
+    FILES[name](tmp_path / name, columns)
+    for threads in (1, 2):
+        result = score_file(tmp_path / name, mini, threads=threads)
+        assert result.frame["answer"].to_list() == columns["answer"]
+        assert_same(result.frame.select(expected.columns), expected)
+
+
+# Any text.
+
+
+def assert_same_row(
+    benchmark: Benchmark, question: str, answer: str, row: dict[str, Any]
+) -> None:
+    """A row of a batch is what the same response scores alone."""
+    score = benchmark.score(question, answer)
+    assert row["length"] == len(answer)
+    assert (row["helpfulness"], row["average"]) == (score.helpfulness, score.average)
+    for source in benchmark.sources:
+        assert row[f"fluency_{source}"] == score.fluency.get(source)
+        assert row[f"truthfulness_{source}"] == score.truthfulness.get(source)
+
+
+def small(settings: PfgenSettings | None = None) -> Benchmark:
+    """Two tiny questions with different sources, keyword rules of both kinds, odd references."""
+    rules = parse_rules([{"t": "猫"}, {"t": "い.", "importance": 0.5}])
+    first = Question("Q1", "一", "", "", rules, {"A": ["猫はいる。", "^𠮷\0$"], "B": ["\u2028い"]})
+    second = Question("Q2", "二", "", "", (), {"C": ["\r\n", "犬はいない。"]})
+    return Benchmark([first, second], "0" * 40, settings)
+
+
+SMALL = {variant: small(PfgenSettings(variant=variant)) for variant in ("pfgen-bench", "paper")}
+TEXTS = st.text(st.one_of(st.sampled_from("猫犬はいる。"), st.sampled_from("".join(ODD))), max_size=60)
+LONG = st.builds(lambda text, times: text * times, TEXTS, st.integers(1, 20))
+RESPONSES = st.lists(
+    st.tuples(st.sampled_from(["Q1", "Q2", "一", "二"]), st.one_of(TEXTS, LONG, st.text())),
+    min_size=1,
+    max_size=12,
+)
+FORMS: list[Callable[[Columns], Any]] = [
+    dict,
+    pl.DataFrame,
+    chunked,
+    pd.DataFrame,
+    *(lambda c, kind=kind: arrow(c, kind) for kind in (pa.large_string(), pa.string_view())),
+]
+
+
+@settings(max_examples=150)
+@given(
+    variant=st.sampled_from(sorted(SMALL)),
+    responses=RESPONSES,
+    form=st.sampled_from(FORMS),
+    threads=st.sampled_from([1, 2, None]),
+    chunk_size=st.sampled_from([1, 2, 7, 100]),
+)
+def test_any_text(
+    variant: str,
+    responses: list[tuple[str, str]],
+    form: Callable[[Columns], Any],
+    threads: int | None,
+    chunk_size: int,
+) -> None:
+    benchmark = SMALL[variant]
+    questions, answers = (list(column) for column in zip(*responses, strict=True))
+    expected = benchmark.score_batch(questions, answers, threads=1)
+    table = form({"question": questions, "answer": answers})
+    got = benchmark.score_batch(table, threads=threads, chunk_size=chunk_size)
+    assert_same(got, expected)
+    for question, answer, row in zip(questions, answers, got.to_dicts(), strict=True):
+        assert_same_row(benchmark, question, answer, row)
+
+
+@settings(max_examples=60)
+@given(responses=RESPONSES, name=st.sampled_from(sorted(FILES)))
+def test_any_text_in_files(
+    responses: list[tuple[str, str]], name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    benchmark = SMALL["pfgen-bench"]
+    questions, answers = (list(column) for column in zip(*responses, strict=True))
+    path = tmp_path_factory.mktemp("any") / name
+    FILES[name](path, {"question": questions, "answer": answers})
+    result = score_file(path, benchmark)
+    assert result.frame["answer"].to_list() == answers
+    expected = benchmark.score_batch(questions, answers)
+    assert_same(result.frame.select(expected.columns), expected)
