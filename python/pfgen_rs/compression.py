@@ -39,7 +39,8 @@ def decompress(data: bytes) -> bytes:
         return data
     unpacked = io.BytesIO()
     try:
-        while chunk := stream.read(_CHUNK):
+        # Unlike `read`, `read1` hands over what precedes the damage.
+        while chunk := stream.read1(_CHUNK):
             unpacked.write(chunk)
     except (EOFError, OSError, lzma.LZMAError, zlib.error, zstd.ZstdError) as error:
         raise TruncatedError(str(error), unpacked.getvalue()) from None

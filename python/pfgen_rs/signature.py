@@ -43,7 +43,7 @@ def _unusual(settings: Settings) -> list[str]:
     lengths = (settings.target_length, settings.zero_length, settings.max_length)
     if lengths != (_DEFAULTS.target_length, _DEFAULTS.zero_length, _DEFAULTS.max_length):
         parts.append("length:" + "-".join(map(str, lengths)))
-    if sorted(settings.skipped) != sorted(SKIPPED):
+    if set(settings.skipped) != set(SKIPPED):
         # The characters themselves could break the line; their digest says the same.
         digest = hashlib.sha256("".join(sorted(set(settings.skipped))).encode()).hexdigest()
         parts.append(f"skip:{digest[:8]}")

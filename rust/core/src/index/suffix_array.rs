@@ -24,13 +24,19 @@ pub(crate) fn suffix_array(text: &mut [Symbol]) -> Result<Vec<u32>> {
     Ok(sorted.into_vec().into_iter().map(|position| position as u32).collect())
 }
 
-/// For each rank `k ≥ 1` how many symbols the suffixes of rank `k − 1` and `k` share before the first separator;
-/// 0 for rank 0. Linear time.
-pub(crate) fn lcp_array(text: &[Symbol], suffixes: &[u32]) -> Vec<u32> {
-    let mut rank_of = vec![0u32; text.len()];
+/// The rank of the suffix at each position.
+pub(crate) fn ranks(suffixes: &[u32]) -> Vec<u32> {
+    let mut rank_of = vec![0; suffixes.len()];
     for (rank, &position) in suffixes.iter().enumerate() {
         rank_of[position as usize] = rank as u32;
     }
+    rank_of
+}
+
+/// For each rank `k ≥ 1` how many symbols the suffixes of rank `k − 1` and `k` share before the first separator;
+/// 0 for rank 0. Linear time.
+pub(crate) fn lcp_array(text: &[Symbol], suffixes: &[u32]) -> Vec<u32> {
+    let rank_of = ranks(suffixes);
     let mut lcp = vec![0; text.len()];
     let mut shared = 0;
     for position in 0..text.len() {

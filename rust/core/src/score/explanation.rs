@@ -26,7 +26,7 @@ impl Scorer {
         let characters = 1..=read;
         let row = sources..(read + 1) * sources;
         Explanation {
-            windows: scratch.windows[row.clone()].to_vec(),
+            windows: self.windows_by_start(&scratch, read),
             coverage: characters
                 .clone()
                 .flat_map(|at| (0..sources).map(move |source| (at, source)))
@@ -35,5 +35,13 @@ impl Scorer {
             gains: scratch.gains[row].to_vec(),
             skipped: scratch.skipped[characters].to_vec(),
         }
+    }
+
+    fn windows_by_start(&self, scratch: &Scratch, read: usize) -> Vec<u32> {
+        let sources = self.source_count();
+        let shift = self.settings.truthfulness_n * sources;
+        let mut windows = scratch.windows.get(shift..).unwrap_or_default().to_vec();
+        windows.resize(read * sources, 0);
+        windows
     }
 }

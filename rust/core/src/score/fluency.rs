@@ -2,44 +2,41 @@
 
 use super::scorer::Scratch;
 use super::settings::Settings;
-use crate::text::Symbol;
 
 /// Characters of the response that a cut may include; the traced text has one more at each end unless it was cut.
 pub(super) fn length(scratch: &Scratch, settings: &Settings) -> usize {
     (scratch.symbols.len() - 2).min(settings.max_length)
 }
 
-/// For each start in `symbols` the length, up to `max_n`, of the longest n-gram there that also begins earlier.
+/// For each end in `symbols` the length, up to `max_n`, of the longest n-gram ending there that also ends earlier.
 ///
-/// "Seen before" is closed under prefixes, so this one number replaces a set of n-grams. Quadratic in the length, which
-/// the settings bound: `common[j]` of start `i`, how far the texts from `i` and from `j` agree, is one more than
-/// `common[j + 1]` of start `i + 1` where the first symbols agree. A row is one loop without dependencies, which the
-/// compiler turns into vector instructions.
-pub(super) fn seen_before(symbols: &[Symbol], max_n: usize, buffers: &mut Seen) {
-    let length = symbols.len();
-    let Seen { lengths, row, next } = buffers;
-    for buffer in [&mut *lengths, &mut *row, &mut *next] {
+/// "Seen before" is closed under suffixes, so this one number replaces a set of n-grams. Quadratic in the length, which
+/// the settings bound: how far the texts before `end` and before `earlier` agree is one more than one character before,
+/// where the characters agree. A row is one loop without dependencies over 16-bit numbers, which the compiler turns into
+/// vector instructions; narrow symbols double their number in one.
+pub(super) fn seen_before<S: Copy + PartialEq>(symbols: &[S], max_n: usize, buffers: &mut Seen) {
+    let Seen { lengths, row, previous } = buffers;
+    for buffer in [&mut *lengths, &mut *row, &mut *previous] {
         buffer.clear();
-        buffer.resize(length + 1, 0);
+        buffer.resize(symbols.len() + 1, 0);
     }
-    for start in (1..length).rev() {
-        let symbol = symbols[start];
-        let mut longest = 0;
-        for ((common, &after), &earlier) in row.iter_mut().zip(&next[1..=start]).zip(&symbols[..start]) {
-            *common = if earlier == symbol { after + 1 } else { 0 };
+    for (end, &symbol) in symbols.iter().enumerate() {
+        let mut longest = 0i16;
+        for ((common, &before), &earlier) in row[1..].iter_mut().zip(&*previous).zip(&symbols[..end]) {
+            *common = if earlier == symbol { before.saturating_add(1) } else { 0 };
             longest = longest.max(*common);
         }
-        lengths[start] = longest.min(max_n as u32);
-        std::mem::swap(row, next);
+        lengths[end] = longest.min(max_n as i16);
+        std::mem::swap(row, previous);
     }
 }
 
 /// Buffers of [`seen_before`]; `lengths` holds its result.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    pub(super) lengths: Vec<u32>,
-    row: Vec<u32>,
-    next: Vec<u32>,
+    pub(super) lengths: Vec<i16>,
+    row: Vec<i16>,
+    previous: Vec<i16>,
 }
 
 /// The largest `raw(k) · d(k)` and the first `k` that attains it, from what each further character adds;
@@ -62,13 +59,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn naive(symbols: &[Symbol], max_n: usize) -> Vec<u32> {
-        let longest = |start: usize| {
-            (1..=max_n.min(symbols.len() - start))
-                .filter(|&n| (0..start).any(|earlier| symbols[earlier..earlier + n] == symbols[start..start + n]))
-                .max()
+    fn naive(symbols: &[i32], max_n: usize) -> Vec<i16> {
+        let longest = |end: usize| {
+            (1..=max_n.min(end))
+                .rfind(|&n| (n..end).any(|earlier| symbols[earlier - n..earlier] == symbols[end - n..end]))
         };
-        (0..symbols.len()).map(|start| longest(start).unwrap_or(0) as u32).collect()
+        (1..=symbols.len()).map(|end| longest(end).unwrap_or(0) as i16).collect()
     }
 
     proptest! {
@@ -76,7 +72,7 @@ mod tests {
         fn seen_before_equals_the_obvious_way(symbols in prop::collection::vec(0i32..3, 0..40), max_n in 1usize..12) {
             let mut seen = Seen::default();
             // What an earlier response left in the buffers must not matter.
-            seen_before(&[1; 30], max_n, &mut seen);
+            seen_before(&[1i16; 30], max_n, &mut seen);
             seen_before(&symbols, max_n, &mut seen);
             prop_assert_eq!(&seen.lengths[..symbols.len()], naive(&symbols, max_n));
         }

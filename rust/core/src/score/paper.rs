@@ -24,7 +24,7 @@ pub(super) fn trace(scorer: &Scorer, response: &str, scratch: &mut Scratch) -> u
         scratch.characters.push('$');
     }
     truthfulness::mark_skipped(scratch, &scorer.skipped);
-    scorer.walk(scratch, |_, _, _| true);
+    scorer.walk(scratch, |_, length, _| (0, length));
     length
 }
 
@@ -64,8 +64,8 @@ pub(super) fn truthfulness(scorer: &Scorer, scratch: &Scratch, source: usize, le
 /// Largest document frequency of the windows that start at `at − 1`, `at` and `at + 1` (eq. 7).
 fn likeliest(scorer: &Scorer, scratch: &Scratch, source: usize, at: usize) -> u32 {
     let sources = scorer.source_count();
-    let starts = at - 1..(at + 2).min(scratch.symbols.len());
-    starts.map(|start| scratch.windows[start * sources + source]).max().unwrap_or(0)
+    let ends = at + scorer.settings.truthfulness_n - 2..at + scorer.settings.truthfulness_n + 1;
+    ends.filter_map(|end| scratch.windows.get(end * sources + source).copied()).max().unwrap_or(0)
 }
 
 fn discount(scorer: &Scorer, length: usize) -> f64 {

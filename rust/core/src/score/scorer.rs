@@ -4,7 +4,7 @@ use super::fluency::{self, Seen};
 use super::settings::{Settings, Variant};
 use super::{paper, truthfulness};
 use crate::error::{Error, Result};
-use crate::index::tables::NgramTable;
+use crate::index::tables::{Lengths, NgramTable};
 use crate::index::{Markers, NgramIndex};
 use crate::text::{Alphabet, Symbol};
 use rayon::prelude::*;
@@ -47,11 +47,13 @@ pub struct Scratch {
     /// The response with what stands at its ends, as characters and as symbols.
     pub(super) characters: Vec<char>,
     pub(super) symbols: Vec<Symbol>,
-    /// Per start, how long the longest n-gram is that stood earlier in the response.
+    /// The counted symbols once more, where they fit.
+    narrow: Vec<i16>,
+    /// Per counted character, how long the longest n-gram ending there is that also ended earlier.
     pub(super) seen: Seen,
     /// Per symbol and source, what Fluency gains when the cut includes it.
     pub(super) gains: Vec<u64>,
-    /// Per start and source, the document frequency of the Truthfulness window.
+    /// Per symbol and source, the document frequency of the Truthfulness window that ends there.
     pub(super) windows: Vec<u32>,
     /// Per symbol, whether Truthfulness skips it.
     pub(super) skipped: Vec<bool>,
@@ -70,10 +72,10 @@ impl Scorer {
                 return Err(Error::NoAnswers { source: index.source_names()[source].clone() });
             }
         }
-        let depth = settings.max_n.max(settings.truthfulness_n);
+        let lengths = Lengths { summed: settings.min_n..=settings.max_n, window: settings.truthfulness_n };
         let table = match required_markers(settings.variant) {
-            markers if markers == index.markers() => NgramTable::derive(index, depth),
-            markers => NgramTable::derive(&index.with_markers(markers)?, depth),
+            markers if markers == index.markers() => NgramTable::derive(index, lengths)?,
+            markers => NgramTable::derive(&index.with_markers(markers)?, lengths)?,
         };
         let answer_counts: Vec<_> = (0..sources).map(|source| index.answer_count(source)).collect();
         let mut scorer = Self {
@@ -150,31 +152,39 @@ impl Scorer {
         scratch.symbols.extend(scratch.characters.iter().map(|&character| self.alphabet.symbol(character)));
         truthfulness::mark_skipped(scratch, &self.skipped);
         let counted = fluency::length(scratch, &self.settings);
-        fluency::seen_before(&scratch.symbols[1..=counted], self.settings.max_n, &mut scratch.seen);
-        self.walk(scratch, |start, n, seen| start >= 1 && start + n <= counted + 1 && n > seen[start - 1] as usize);
+        let Scratch { symbols, narrow, seen, .. } = scratch;
+        if i16::try_from(self.alphabet.len()).is_ok() {
+            narrow.clear();
+            narrow.extend(symbols[1..=counted].iter().map(|&symbol| symbol as i16));
+            fluency::seen_before(narrow, self.settings.max_n, seen);
+        } else {
+            fluency::seen_before(&symbols[1..=counted], self.settings.max_n, seen);
+        }
+        // The added `^` is no part of Fluency's n-grams, nor is what follows the longest cut.
+        self.walk(scratch, |at, length, seen| match seen.get(at.wrapping_sub(1)) {
+            Some(&seen) if at <= counted => (seen as usize, length.min(at)),
+            _ => (0, 0),
+        });
     }
 
-    /// Collects gains (of the n-grams that `counts(start, n, &seen.lengths)` admits) and windows from every start.
-    pub(super) fn walk(&self, scratch: &mut Scratch, counts: impl Fn(usize, usize, &[u32]) -> bool) {
+    /// Reads the symbols and collects windows and gains: `counted(at, length, seen)` says which n-grams that end at `at`,
+    /// where the longest known one has `length` symbols, count: those longer than the first number up to the second.
+    pub(super) fn walk(&self, scratch: &mut Scratch, counted: impl Fn(usize, usize, &[i16]) -> (usize, usize)) {
         let sources = self.source_count();
-        let Settings { min_n, max_n, truthfulness_n, .. } = self.settings;
         let Scratch { symbols, seen, gains, windows, .. } = scratch;
         gains.clear();
         gains.resize(symbols.len() * sources, 0);
         windows.clear();
         windows.resize(symbols.len() * sources, 0);
-        for start in 0..symbols.len() {
-            self.table.walk(&symbols[start..], |n, frequencies| {
-                if (min_n..=max_n).contains(&n) && counts(start, n, &seen.lengths) {
-                    let at = (start + n - 1) * sources;
-                    for (gain, &frequency) in gains[at..at + sources].iter_mut().zip(frequencies) {
-                        *gain += u64::from(frequency);
-                    }
-                }
-                if n == truthfulness_n {
-                    windows[start * sources..][..sources].copy_from_slice(frequencies);
-                }
-            });
+        let mut place = NgramTable::start();
+        let rows = gains.chunks_exact_mut(sources).zip(windows.chunks_exact_mut(sources));
+        for ((at, &symbol), (gain, window)) in symbols.iter().enumerate().zip(rows) {
+            place = self.table.step(place, symbol);
+            let (above, up_to) = counted(at, place.length, &seen.lengths);
+            self.table.add_frequencies(place, above, up_to, gain);
+            if let Some(frequencies) = self.table.window(place) {
+                window.copy_from_slice(frequencies);
+            }
         }
     }
 

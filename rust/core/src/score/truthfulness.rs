@@ -5,8 +5,8 @@ use rustc_hash::FxHashSet;
 
 /// What character `at` of the traced text is worth: the largest document frequency of the windows that cover it.
 pub(super) fn coverage(scratch: &Scratch, scorer: &Scorer, source: usize, at: usize) -> u32 {
-    let first = (at + 1).saturating_sub(scorer.settings.truthfulness_n);
-    (first..=at).map(|start| scratch.windows[start * scorer.source_count() + source]).max().unwrap_or(0)
+    let last = (at + scorer.settings.truthfulness_n).min(scratch.symbols.len());
+    (at..last).map(|end| scratch.windows[end * scorer.source_count() + source]).max().unwrap_or(0)
 }
 
 /// What a character is worth, by the document frequency that it is covered by.
