@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "NOT_FOUND",
     "Index",
     "Literals",
-    "NOT_FOUND",
     "Scorer",
     "Settings",
     "Texts",
@@ -32,6 +32,8 @@ class _ArrowArray(Protocol):
 class Texts:
     def __new__(cls, values: Sequence[str] | _ArrowStream | _ArrowArray) -> Texts: ...
     def __len__(self) -> int: ...
+    def __getitem__(self, row: int, /) -> str: ...
+    def lengths(self) -> NDArray[np.int64]: ...
 
 @final
 class Settings:

@@ -70,7 +70,7 @@ def explain(benchmark: Benchmark, question: str, answer: str) -> Explanation:
 
 def _rules(benchmark: Benchmark, question: Question, answer: str, cut: int) -> list[RuleReport]:
     helpfulness = benchmark.helpfulness(question)
-    ends = helpfulness.pattern_ends(_native.Texts([answer]), None, lambda _: answer)
+    ends = helpfulness.pattern_ends(_native.Texts([answer]))
     return [
         RuleReport(
             label=label,

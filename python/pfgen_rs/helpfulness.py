@@ -7,7 +7,7 @@ the end of what satisfies it) and a label; a response cut before that position m
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -124,8 +124,7 @@ class Helpfulness:
     def pattern_ends(
         self,
         texts: _native.Texts,
-        rows: NDArray[np.int64] | None,
-        text_of: Callable[[int], str],
+        rows: NDArray[np.int64] | None = None,
         threads: int | None = None,
     ) -> dict[str, Positions]:
         """End of the first match of each pattern in each row, 9999 where there is none.
@@ -137,7 +136,7 @@ class Helpfulness:
         found = {pattern: ends[:, i] for i, pattern in enumerate(self._literals)}
         wanted = range(len(texts)) if rows is None else rows.tolist()
         for pattern, expression in self._expressions.items():
-            matches = (expression.search(text_of(row)[:limit]) for row in wanted)
+            matches = (expression.search(texts[row][:limit]) for row in wanted)
             values = [_native.NOT_FOUND if match is None else match.end() for match in matches]
             found[pattern] = np.array(values, dtype=np.int64)
         return found

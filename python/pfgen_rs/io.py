@@ -162,7 +162,10 @@ def _lines(content: bytes) -> tuple[list[bytes], str | None]:
         data = compression.decompress(content)
     except compression.TruncatedError as error:
         data = error.partial
-        damage = f"the compressed data is damaged or cut short here ({error}): copy the file again, or skip bad lines"
+        damage = (
+            f"the compressed data is damaged or cut short here ({error}): "
+            "copy the file again, or skip bad lines"
+        )
     lines = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
     return (lines if damage is None else lines[:-1]), damage
 

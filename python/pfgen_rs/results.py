@@ -120,6 +120,7 @@ class Result:
     def to_dict(self, *, allow_partial: bool = False) -> dict[str, Any]:
         """The published `result.json` as an object, keys in the published order.
 
+        With other settings, or questions left out, it carries a `signature`, too.
         Raises `IncompleteRunError` where questions lack answers, unless `allow_partial`.
         """
         if self.missing and not allow_partial:
@@ -132,6 +133,7 @@ class Result:
         return {
             **({} if self.input_hash is None else {"input_hash": self.input_hash}),
             "metadata_hash": self.benchmark.metadata_hash,
+            **({} if self._is_published_kind else {"signature": self.signature}),
             **({} if self.config is None else {"config": self.config}),
             "num_trials": self.num_trials,
             **self._spread,
@@ -151,6 +153,10 @@ class Result:
     def __str__(self) -> str:
         """The score and the signature it is worthless without."""
         return f"{self.score:.4f} ±{self.score_std:.4f}/√{self.num_trials} ({self.signature})"
+
+    @property
+    def _is_published_kind(self) -> bool:
+        return self.benchmark.settings == Settings() and not self.missing
 
     @cached_property
     def _summaries(self) -> dict[str, _Summary]:
@@ -249,12 +255,13 @@ def evaluate(
 ) -> Result:
     """Score responses in memory (as `score_batch` takes them) and summarise them as a run."""
     questions, texts = scoring.text_columns(data, answers)
-    scores = scoring.score_columns(benchmark, questions, texts, threads=threads)
+    column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=pl.String)
+    scores = scoring.score_columns(benchmark, questions, column, threads=threads)
     if not len(scores):
         raise InputError("there are no responses")
     lines = pl.int_range(1, len(scores) + 1, eager=True).alias("line")
-    column = pl.Series("answer", texts, dtype=pl.String)
-    return Result(benchmark, _frame(lines, questions.alias("question"), column, scores))
+    frame = _frame(lines, questions.alias("question"), column.alias("answer"), scores)
+    return Result(benchmark, frame)
 
 
 def _frame(

@@ -41,8 +41,8 @@ class Details(NamedTuple):
 class Score:
     """The scores of one answer. `to_dict` is the published per-answer object.
 
-    `fluency` and `truthfulness` hold each source's share (its value divided by the number of sources; in
-    variant `paper` its value), `average` the mean of the three metrics. `signature` makes it reproducible.
+    `fluency` and `truthfulness` hold each source's share (its value divided by the number of sources),
+    `average` the mean of the three metrics. `signature` makes it reproducible.
     """
 
     fluency: dict[str, float]
@@ -96,8 +96,7 @@ def score(benchmark: Benchmark, question: str, answer: str) -> Score:
     """Score one answer to the question with this text or id."""
     found = benchmark.find(question)
     texts = _native.Texts([answer])
-    lengths = np.array([len(answer)])
-    scored = _score_rows(benchmark, found, texts, None, [answer], lengths, None)
+    scored = _score_rows(benchmark, found, texts, None, texts.lengths(), None)
     totals = _totals(benchmark, scored)
     by_source = [dict(zip(found.sources, row[0].tolist(), strict=True)) for row in scored[:4]]
     value, cut = scored.helpfulness[0].item(), scored.helpfulness_cut[0].item()
@@ -138,7 +137,7 @@ def score_batch(
 def score_columns(
     benchmark: Benchmark,
     questions: pl.Series,
-    answers: pl.Series | Sequence[str],
+    answers: Any,
     *,
     threads: int | None = None,
     chunk_size: int = 65536,
@@ -149,14 +148,14 @@ def score_columns(
     texts = _native.Texts(answers)
     if len(texts) != len(questions):
         raise InputError(f"{len(questions)} questions but {len(texts)} answers")
-    lengths = pl.Series(answers, dtype=pl.String).str.len_chars().to_numpy().astype(np.int64)
+    lengths = texts.lengths()
     groups = _rows_by_question(benchmark, questions)
     benchmark.prepare([question for question, _ in groups])
     columns = _Columns(benchmark.sources, lengths)
     for question, all_rows in groups:
         for start in range(0, len(all_rows), chunk_size):
             rows = all_rows[start : start + chunk_size]
-            scored = _score_rows(benchmark, question, texts, rows, answers, lengths[rows], threads)
+            scored = _score_rows(benchmark, question, texts, rows, lengths[rows], threads)
             columns.put(question, rows, _totals(benchmark, scored))
     return columns.frame()
 
@@ -166,26 +165,24 @@ def _score_rows(
     question: Question,
     texts: _native.Texts,
     rows: Rows | None,
-    answers: pl.Series | Sequence[str],
     lengths: NDArray[np.int64],
     threads: int | None,
 ) -> Scored:
     native = benchmark.scorer(question).score(texts, rows, threads)
     helpfulness = benchmark.helpfulness(question)
-    ends = helpfulness.pattern_ends(texts, rows, answers.__getitem__, threads)
+    ends = helpfulness.pattern_ends(texts, rows, threads)
     return Scored(*native, *helpfulness.evaluate(ends, lengths), ends)
 
 
 def _totals(benchmark: Benchmark, scored: Scored) -> Totals:
     """Section 5 of the published semantics: shares, rounding, left-to-right sums."""
     sources = scored.fluency.shape[1]
+    fluency, truthfulness = scored.fluency / sources, scored.truthfulness / sources
     if benchmark.settings.variant == "paper":
-        fluency, truthfulness, helpfulness = scored.fluency, scored.truthfulness, scored.helpfulness
-        totals = [left_sum(metric.T) / sources for metric in (fluency, truthfulness)]
-        average = left_sum([*totals, helpfulness]) / 3
-        return Totals(fluency, truthfulness, helpfulness, totals[0], totals[1], average)
-    fluency = _rounded(scored.fluency / sources, 6)
-    truthfulness = _rounded(scored.truthfulness / sources, 6)
+        means = [left_sum(metric.T) / sources for metric in (scored.fluency, scored.truthfulness)]
+        average = left_sum([*means, scored.helpfulness]) / 3
+        return Totals(fluency, truthfulness, scored.helpfulness, means[0], means[1], average)
+    fluency, truthfulness = _rounded(fluency, 6), _rounded(truthfulness, 6)
     helpfulness = _rounded(scored.helpfulness, 5)
     totals = [left_sum(fluency.T), left_sum(truthfulness.T)]
     average = _rounded((totals[0] + totals[1] + helpfulness) / 3, 5)
@@ -214,7 +211,7 @@ def _rows_by_question(benchmark: Benchmark, questions: pl.Series) -> list[tuple[
     return [(benchmark[key], np.sort(np.concatenate(parts))) for key, parts in rows.items()]
 
 
-def text_columns(data: Any, answers: Any) -> tuple[pl.Series, pl.Series | Sequence[str]]:
+def text_columns(data: Any, answers: Any) -> tuple[pl.Series, Any]:
     """The questions and the answers of whatever `score_batch` takes."""
     if answers is not None:
         return _question_column(data), answers

@@ -69,7 +69,7 @@ def install(
     Every file is checked against its known digest, whatever the source, and nothing changes unless
     all are right. PFGEN_RS_CACHE names another folder to install to.
 
-    Examples:
+    For example:
 
     - `pfgen-rs data install pfgen-bench`
 

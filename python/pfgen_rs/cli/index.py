@@ -131,7 +131,10 @@ def top(
     ngrams = found.index.ngrams(n, min_df, limit)
     if output_format is options.JsonFormat.JSON:
         output.emit_json(
-            [{"text": g.text, "count": g.count, **_frequency(g.document_frequency)} for g in ngrams]
+            [
+                {"text": g.text, "count": g.occurrences, **_frequency(g.document_frequency)}
+                for g in ngrams
+            ]
         )
         return
     numbers = ["count", "answers", *found.sources]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
@@ -16,7 +16,7 @@ from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.cli import options, output
 from pfgen_rs.io import write_frame
 from pfgen_rs.results import Result, score_file
-from pfgen_rs.settings import Settings, Variant
+from pfgen_rs.settings import Settings
 
 __all__ = ["score"]
 
@@ -44,7 +44,7 @@ class VariantName(StrEnum):
 def _ngrams(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"([0-9]{1,6})-([0-9]{1,6})", text)
     if match is None:
-        raise typer.BadParameter(f"{text!r} is no range such as 1-10")
+        raise typer.BadParameter(f"{text!r} is no range such as 1-10", param_hint="--ngrams")
     return int(match[1]), int(match[2])
 
 
@@ -117,7 +117,7 @@ def score(
     Each file or folder is one run. Everything is scored before anything is written, and a file that
     cannot be used stops the command with its name and line.
 
-    Examples:
+    For example:
 
     - `pfgen-rs score answers.jsonl`
 
@@ -128,7 +128,7 @@ def score(
     - `my-model | pfgen-rs score - --format json`
     """
     low, high = _ngrams(ngrams)
-    settings = Settings(variant=cast("Variant", variant.value), min_n=low, max_n=high)
+    settings = Settings(variant=variant.value, min_n=low, max_n=high)
     loaded = load_benchmark(benchmark, settings=settings)
     paths = runs.expand(files)
     if per_response is not None:

@@ -47,7 +47,7 @@ def verify(
     Exit codes: 0 all runs pass, 1 a figure differs by more than a unit, 2 a run cannot be read
     (the others are checked all the same).
 
-    Examples:
+    For example:
 
     - `pfgen-rs verify result/some-model/1a2b3c4 -b pfgen-bench`
 
@@ -118,7 +118,8 @@ def _report(checked: Sequence[Verification], limit: int) -> list[RenderableType]
             output.cell("ok", "green") if found.passed else output.cell("FAILED", "bold red"),
         )
     lines = [output.cell(line) for found in checked for line in _failures(found, limit)]
-    return [table, *lines, output.cell(_summary(checked)), output.cell(checked[0].signature)]
+    signatures = dict.fromkeys(found.signature for found in checked)
+    return [table, *lines, output.cell(_summary(checked)), *map(output.cell, signatures)]
 
 
 def _largest(found: Difference | None) -> str:

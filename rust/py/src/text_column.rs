@@ -4,6 +4,8 @@ use crate::errors::bad_input;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, LargeStringArray, StringArray, StringViewArray};
 use arrow_schema::DataType;
+use numpy::PyArray1;
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyString;
@@ -36,6 +38,15 @@ impl Texts {
 
     fn __len__(&self) -> usize {
         self.len()
+    }
+
+    fn __getitem__(&self, row: usize) -> PyResult<&str> {
+        if row < self.len() { Ok(self.get(row)) } else { Err(PyIndexError::new_err(row)) }
+    }
+
+    fn lengths<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        let lengths = py.detach(|| self.iter().map(|text| text.chars().count() as i64).collect());
+        PyArray1::from_vec(py, lengths)
     }
 }
 

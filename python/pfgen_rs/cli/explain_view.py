@@ -1,0 +1,172 @@
+"""An explanation as rich text and tables, or as one object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars as pl
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.cli import output
+from pfgen_rs.explain import Explanation, RuleReport
+from pfgen_rs.sums import left_sum
+
+__all__ = ["as_object", "render"]
+
+_COMMON, _RARE = 0.1, 0.005  # shares of a source's reference answers
+# Weight and lines tell the levels apart where there is no colour.
+_STYLES = {
+    "common": "bold green",
+    "known": "",
+    "rare": "underline red",
+    "skipped": "dim",
+    "unread": "dim strike",
+}
+_LEGEND = {
+    "common": f"in more than {_COMMON:.0%} of a source's answers",
+    "known": "in fewer",
+    "rare": f"in less than {_RARE:.1%}",
+    "skipped": "skipped by Truthfulness",
+    "unread": "not read at all",
+}
+
+
+def as_object(benchmark: Benchmark, found: Explanation) -> dict[str, Any]:
+    """Everything in the explanation, for JSON."""
+    details = found.score.details
+    return {
+        "question_id": found.question_id,
+        "question": found.question,
+        "answer": found.answer,
+        "length": len(found.answer),
+        "scores": found.score.to_dict(),
+        "details": {
+            "fluency": _by_source(benchmark, details.fluency, details.fluency_cut),
+            "truthfulness": _by_source(benchmark, details.truthfulness, details.truthfulness_cut),
+            "helpfulness": _value(benchmark, details.helpfulness, details.helpfulness_cut),
+        },
+        "rules": [{**rule._asdict(), "factor": _factor(rule)} for rule in found.rules],
+        "characters": found.characters.to_dicts(),
+        "signature": found.score.signature,
+    }
+
+
+def _by_source(
+    benchmark: Benchmark, values: dict[str, float], cuts: dict[str, int]
+) -> dict[str, Any]:
+    return {source: _value(benchmark, value, cuts[source]) for source, value in values.items()}
+
+
+def _value(benchmark: Benchmark, value: float, cut: int) -> dict[str, Any]:
+    return {"value": value, "cut": cut, "discount": benchmark.settings.discount(cut)}
+
+
+def _factor(rule: RuleReport) -> float:
+    """What Helpfulness is multiplied with because of the rule."""
+    return 1.0 if rule.met else 1 - rule.importance
+
+
+def render(benchmark: Benchmark, found: Explanation) -> Iterator[RenderableType]:
+    """The explanation from top to bottom."""
+    yield output.cell(f"{found.question_id}  {found.question}", "bold")
+    yield Text("")
+    levels = _levels(benchmark, found)
+    yield _answer(found.answer, levels)
+    yield Text("")
+    if levels:
+        yield _legend(levels)
+    yield _metrics(benchmark, found)
+    yield _rules(found)
+    yield output.cell(found.score.signature)
+
+
+def _answer(answer: str, levels: Sequence[str]) -> Text:
+    text = Text()
+    for character, level in zip(answer, levels, strict=True):
+        text.append_text(output.cell(character, _STYLES[level]))
+    return text if answer else output.cell("(an empty answer)", "dim")
+
+
+def _levels(benchmark: Benchmark, found: Explanation) -> list[str]:
+    """For each character, how common the windows over it are in the source that knows them best."""
+    counts = benchmark[found.question_id].index.answer_counts
+    shares = [pl.col(f"covering_df_{source}") / count for source, count in counts.items()]
+    share = pl.max_horizontal(shares)
+    level = (
+        pl.when(pl.col("skipped"))
+        .then(pl.lit("skipped"))
+        .when(share > _COMMON)
+        .then(pl.lit("common"))
+        .when(share < _RARE)
+        .then(pl.lit("rare"))
+        .otherwise(pl.lit("known"))
+    )
+    read: list[str] = found.characters.select(level.alias("level")).to_series().to_list()
+    return read + ["unread"] * (len(found.answer) - len(read))
+
+
+def _legend(levels: Sequence[str]) -> Text:
+    parts = (
+        Text(f"{levels.count(level)} {_LEGEND[level]}", style=style)
+        for level, style in _STYLES.items()
+        if level in levels
+    )
+    return Text.assemble("Characters: ", Text(" · ").join(parts))
+
+
+def _metrics(benchmark: Benchmark, found: Explanation) -> Table:
+    columns = ("before rounding", "best cut", "length discount", "rounded")
+    table = output.new_table("metric", "source", *columns, numbers=columns)
+    score, details = found.score, found.score.details
+    metrics = {
+        "fluency": (details.fluency, details.fluency_cut, score.fluency),
+        "truthfulness": (details.truthfulness, details.truthfulness_cut, score.truthfulness),
+    }
+    totals = []
+    for name, (values, cuts, shares) in metrics.items():
+        for source, value in values.items():
+            cut = cuts[source]
+            share = value / len(values)
+            _row(table, name, source, share, cut, benchmark, shares[source])
+        totals.append(left_sum(values.values()) / len(values))
+        _row(table, name, "all", totals[-1], None, benchmark, left_sum(shares.values()))
+    value, cut = details.helpfulness, details.helpfulness_cut
+    _row(table, "helpfulness", "", value, cut, benchmark, score.helpfulness)
+    average = left_sum([*totals, value]) / 3
+    table.add_section()
+    _row(table, "average", "", average, None, benchmark, score.average)
+    return table
+
+
+def _row(
+    table: Table,
+    metric: str,
+    source: str,
+    value: float,
+    cut: int | None,
+    benchmark: Benchmark,
+    score: float,
+) -> None:
+    discount = "" if cut is None else f"{benchmark.settings.discount(cut):.2f}"
+    table.add_row(
+        *map(output.cell, (metric, source, f"{value:.9f}", "" if cut is None else cut, discount)),
+        output.cell(f"{score:.6f}".rstrip("0").ljust(3, "0")),
+    )
+
+
+def _rules(found: Explanation) -> Table:
+    numbers = ("found at", "importance", "factor")
+    table = output.new_table("rule", "verdict", *numbers, numbers=numbers)
+    for rule in found.rules:
+        table.add_row(
+            output.cell(rule.label),
+            output.cell("met", "green") if rule.met else output.cell("missed", "bold red"),
+            output.cell("nowhere" if rule.position is None else rule.position),
+            output.cell(f"{rule.importance:g}"),
+            output.cell(f"× {_factor(rule):g}"),
+        )
+    return table

@@ -1,0 +1,35 @@
+"""The examples in the README run, and its commands exist."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"^```python\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+COMMANDS = re.findall(r"^    (pfgen-rs (?:score data|explain|index|data list).*)$", README, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("source", PYTHON)
+def test_python_examples_run(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    exec(compile(source, "README.md", "exec"), {})
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_run(command: str) -> None:
+    _, *arguments = shlex.split(command)
+    done = subprocess.run(
+        [sys.executable, "-m", "pfgen_rs", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_there_are_examples() -> None:
+    assert PYTHON
+    assert len(COMMANDS) >= 4
