@@ -1,7 +1,7 @@
 """pfgen-bench scores, number for number, at native speed."""
 
 from pfgen_rs._native import __version__
-from pfgen_rs.benchmark import Benchmark, Question, load_benchmark
+from pfgen_rs.benchmark import Benchmark, Question, load_benchmark, score_file
 from pfgen_rs.errors import (
     BenchmarkError,
     BenchmarkNotFoundError,
@@ -15,7 +15,7 @@ from pfgen_rs.errors import (
 )
 from pfgen_rs.explain import Explanation
 from pfgen_rs.index import NgramIndex
-from pfgen_rs.results import Result, score_file
+from pfgen_rs.results import Result
 from pfgen_rs.scoring import Score
 from pfgen_rs.settings import Settings
 

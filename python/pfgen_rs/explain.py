@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
-from pfgen_rs import _native
+from pfgen_rs import _native, scoring
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.questions import Question
 from pfgen_rs.scoring import Score
-
-if TYPE_CHECKING:
-    from pfgen_rs.benchmark import Benchmark, Question
 
 __all__ = ["Explanation", "RuleReport", "explain"]
 
@@ -45,12 +44,12 @@ class Explanation:
     rules: list[RuleReport]
 
 
-def explain(benchmark: Benchmark, question: str, answer: str) -> Explanation:
+def explain(benchmark: QuestionSet, question: str, answer: str) -> Explanation:
     """Explain one answer to the question with this text or id (variant `pfgen-bench` only)."""
     if benchmark.settings.variant != "pfgen-bench":
         raise SettingsError("only the variant 'pfgen-bench' can be explained")
     found = benchmark.find(question)
-    score = benchmark.score(found.id, answer)
+    score = scoring.score(benchmark, found.id, answer)
     windows, coverage, gains, skipped = benchmark.scorer(found).explain(answer)
     columns = [pl.Series("character", list(answer[: len(skipped)]), dtype=pl.String)]
     for i, source in enumerate(found.sources):
@@ -68,7 +67,7 @@ def explain(benchmark: Benchmark, question: str, answer: str) -> Explanation:
     )
 
 
-def _rules(benchmark: Benchmark, question: Question, answer: str, cut: int) -> list[RuleReport]:
+def _rules(benchmark: QuestionSet, question: Question, answer: str, cut: int) -> list[RuleReport]:
     helpfulness = benchmark.helpfulness(question)
     ends = helpfulness.pattern_ends(_native.Texts([answer]))
     return [

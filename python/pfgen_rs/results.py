@@ -15,14 +15,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs import scoring
-from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import IncompleteRunError, InputError
 from pfgen_rs.io import Responses, read_responses, write_atomic
+from pfgen_rs.question_set import QuestionSet
 from pfgen_rs.settings import Settings
 from pfgen_rs.signature import signature
 from pfgen_rs.sums import left_mean, left_sum
 
-__all__ = ["Result", "evaluate", "score_file"]
+__all__ = ["Result", "evaluate", "score_path"]
 
 _QUANTILES = (0, 0.25, 0.5, 0.75, 1)
 _METRICS = ("fluency", "truthfulness")
@@ -37,7 +37,7 @@ class Result:
     `fluency`, …) are those published: means over questions, rounded as published.
     """
 
-    benchmark: Benchmark = field(repr=False)
+    benchmark: QuestionSet = field(repr=False)
     frame: pl.DataFrame = field(repr=False)
     path: str | None = None
     config: dict[str, Any] | None = None
@@ -193,7 +193,7 @@ class Result:
         question_id, answer = self.frame.select("question_id", "answer").row(row)
         record = {"answer": answer} if self.record is None else self.record(row)
         kept = {key: value for key, value in record.items() if key != "question"}
-        return {**kept, "scores": self.benchmark.score(question_id, answer).to_dict()}
+        return {**kept, "scores": scoring.score(self.benchmark, question_id, answer).to_dict()}
 
 
 @dataclass(frozen=True)
@@ -206,28 +206,16 @@ class _Summary:
     sample_rows: list[int]
 
 
-def score_file(
+def score_path(
+    benchmark: QuestionSet,
     path: str | os.PathLike[str],
-    benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
-    settings: Settings | None = None,
-    question_field: str = "question",
-    answer_field: str = "answer",
-    skip_bad_lines: bool = False,
-    threads: int | None = None,
+    question_field: str,
+    answer_field: str,
+    skip_bad_lines: bool,
+    threads: int | None,
 ) -> Result:
-    """Score a file of responses: JSON lines (`.gz`, `.xz`, `.zst` too), Parquet, Arrow IPC or CSV.
-
-    `path` may be a run's folder, too (its `trials.jsonl[.xz]`), or `-` for standard input. A neighbouring
-    `config.json` becomes part of the result. `benchmark`: one, or what `load_benchmark` takes.
-
-    Raises `InputError` with file, line and question; nothing is scored then. With `skip_bad_lines` such
-    lines (and unknown questions) are left out and listed in the result's `problems`.
-    """
-    if not isinstance(benchmark, Benchmark):
-        benchmark = load_benchmark(benchmark, settings=settings)
-    elif settings is not None:
-        benchmark = benchmark.with_settings(settings)
+    """Score a file of responses; `pfgen_rs.score_file` says what it may be."""
     responses = read_responses(
         path,
         question_field=question_field,
@@ -251,7 +239,7 @@ def score_file(
 
 
 def evaluate(
-    benchmark: Benchmark, data: Any, answers: Any = None, *, threads: int | None = None
+    benchmark: QuestionSet, data: Any, answers: Any = None, *, threads: int | None = None
 ) -> Result:
     """Score responses in memory (as `score_batch` takes them) and summarise them as a run."""
     questions, texts = scoring.text_columns(data, answers)
@@ -273,7 +261,7 @@ def _frame(
     )
 
 
-def _known_rows(benchmark: Benchmark, responses: Responses, skip: bool) -> list[int]:
+def _known_rows(benchmark: QuestionSet, responses: Responses, skip: bool) -> list[int]:
     """Rows whose question the benchmark has; the first other one is an error unless they are skipped."""
     unknown: dict[str, InputError] = {}
     for text in dict.fromkeys(responses.questions):
@@ -298,7 +286,7 @@ def _known_rows(benchmark: Benchmark, responses: Responses, skip: bool) -> list[
 
 
 def _summarise(
-    benchmark: Benchmark, frame: pl.DataFrame, question_id: str, rows: NDArray[np.int64]
+    benchmark: QuestionSet, frame: pl.DataFrame, question_id: str, rows: NDArray[np.int64]
 ) -> _Summary:
     """All sums run in the order of falling `average` (stable), as published."""
     mine = frame[rows]

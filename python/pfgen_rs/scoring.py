@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, UnknownQuestionError
+from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.questions import Question
 from pfgen_rs.sums import left_sum
-
-if TYPE_CHECKING:
-    from pfgen_rs.benchmark import Benchmark, Question
 
 __all__ = ["Details", "Score", "score", "score_batch", "score_columns", "text_columns"]
 
@@ -92,7 +91,7 @@ class Totals(NamedTuple):
     average: Floats
 
 
-def score(benchmark: Benchmark, question: str, answer: str) -> Score:
+def score(benchmark: QuestionSet, question: str, answer: str) -> Score:
     """Score one answer to the question with this text or id."""
     found = benchmark.find(question)
     texts = _native.Texts([answer])
@@ -112,7 +111,7 @@ def score(benchmark: Benchmark, question: str, answer: str) -> Score:
 
 
 def score_batch(
-    benchmark: Benchmark,
+    benchmark: QuestionSet,
     data: Any,
     answers: Any = None,
     *,
@@ -135,7 +134,7 @@ def score_batch(
 
 
 def score_columns(
-    benchmark: Benchmark,
+    benchmark: QuestionSet,
     questions: pl.Series,
     answers: Any,
     *,
@@ -161,7 +160,7 @@ def score_columns(
 
 
 def _score_rows(
-    benchmark: Benchmark,
+    benchmark: QuestionSet,
     question: Question,
     texts: _native.Texts,
     rows: Rows | None,
@@ -174,7 +173,7 @@ def _score_rows(
     return Scored(*native, *helpfulness.evaluate(ends, lengths), ends)
 
 
-def _totals(benchmark: Benchmark, scored: Scored) -> Totals:
+def _totals(benchmark: QuestionSet, scored: Scored) -> Totals:
     """Section 5 of the published semantics: shares, rounding, left-to-right sums."""
     sources = scored.fluency.shape[1]
     fluency, truthfulness = scored.fluency / sources, scored.truthfulness / sources
@@ -193,7 +192,7 @@ def _rounded(values: Floats, digits: int) -> Floats:
     return _native.round_half_even(values.ravel(), digits).reshape(values.shape)
 
 
-def _rows_by_question(benchmark: Benchmark, questions: pl.Series) -> list[tuple[Question, Rows]]:
+def _rows_by_question(benchmark: QuestionSet, questions: pl.Series) -> list[tuple[Question, Rows]]:
     """The questions that occur, each with its rows in order; an unknown one is an error naming its row."""
     if questions.null_count():
         row = questions.is_null().arg_true()[0]

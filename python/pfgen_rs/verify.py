@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.errors import InputError
-from pfgen_rs.results import score_file
 
 __all__ = ["Difference", "Verification", "compare", "verify"]
 

@@ -12,10 +12,10 @@ import typer
 from rich.console import RenderableType
 
 from pfgen_rs import runs
-from pfgen_rs.benchmark import load_benchmark
+from pfgen_rs.benchmark import load_benchmark, score_file
 from pfgen_rs.cli import options, output
 from pfgen_rs.io import write_frame
-from pfgen_rs.results import Result, score_file
+from pfgen_rs.results import Result
 from pfgen_rs.settings import Settings
 
 __all__ = ["score"]

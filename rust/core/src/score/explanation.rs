@@ -1,6 +1,6 @@
 //! Where a response's scores come from, character by character.
 
-use super::scorer::{Scorer, Scratch};
+use super::reader::{Reader, Scratch};
 use super::truthfulness;
 
 /// Per character of the response (as far as it is read) and source: rows of `sources` values, one row a character.
@@ -16,11 +16,11 @@ pub struct Explanation {
     pub skipped: Vec<bool>,
 }
 
-impl Scorer {
+impl Reader {
     /// Explains the published variant's Fluency and Truthfulness of `response`, in the time of scoring it.
-    pub fn explain(&self, response: &str) -> Explanation {
+    pub(super) fn explain(&self, response: &str) -> Explanation {
         let mut scratch = Scratch::default();
-        self.trace(response, &mut scratch);
+        self.read(response, &mut scratch);
         let sources = self.source_count();
         let read = response.chars().take(self.settings.max_length).count();
         let characters = 1..=read;
@@ -30,7 +30,7 @@ impl Scorer {
             coverage: characters
                 .clone()
                 .flat_map(|at| (0..sources).map(move |source| (at, source)))
-                .map(|(at, source)| truthfulness::coverage(&scratch, self, source, at))
+                .map(|(at, source)| truthfulness::coverage(self, &scratch, source, at))
                 .collect(),
             gains: scratch.gains[row].to_vec(),
             skipped: scratch.skipped[characters].to_vec(),

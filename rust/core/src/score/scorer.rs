@@ -1,14 +1,12 @@
-//! One question's scorer: the table, the baselines, and the walk that serves both metrics.
+//! One question's scorer: the metrics of a response, relative to the baselines.
 
-use super::fluency::{self, Seen};
+use super::explanation::Explanation;
+use super::reader::{Reader, Scratch};
 use super::settings::{Settings, Variant};
-use super::{paper, truthfulness};
+use super::{fluency, paper, truthfulness};
 use crate::error::{Error, Result};
-use crate::index::tables::{Lengths, NgramTable};
-use crate::index::{Markers, NgramIndex};
-use crate::text::{Alphabet, Symbol};
+use crate::index::NgramIndex;
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
 
 /// A response's scores against one source, unrounded.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -25,38 +23,12 @@ pub struct SourceScore {
 
 /// Fluency and Truthfulness against the reference answers of one question.
 ///
-/// Read-only once built and shared by all threads. Scoring a response of `L` characters takes
-/// `O(min(L, max_length) × (min(L, max_length) + max_n × sources))`.
+/// Read-only once built and shared by all threads. Scoring a response of `L` characters, as far as they are read, takes
+/// `O(L² / 8 + L × sources)`: the square is the search for repeats, eight comparisons an instruction.
 #[derive(Debug)]
 pub struct Scorer {
-    pub(super) settings: Settings,
-    pub(super) alphabet: Alphabet,
-    pub(super) table: NgramTable,
-    pub(super) answer_counts: Vec<usize>,
-    /// `d(k)` for every cut.
-    pub(super) discounts: Vec<f64>,
-    /// Per source, what a character covered by a document frequency is worth to Truthfulness.
-    pub(super) worth: Vec<Vec<f64>>,
-    pub(super) skipped: FxHashSet<char>,
+    reader: Reader,
     baselines: Vec<f64>,
-}
-
-/// Buffers of one thread.
-#[derive(Debug, Default)]
-pub struct Scratch {
-    /// The response with what stands at its ends, as characters and as symbols.
-    pub(super) characters: Vec<char>,
-    pub(super) symbols: Vec<Symbol>,
-    /// The counted symbols once more, where they fit.
-    narrow: Vec<i16>,
-    /// Per counted character, how long the longest n-gram ending there is that also ended earlier.
-    pub(super) seen: Seen,
-    /// Per symbol and source, what Fluency gains when the cut includes it.
-    pub(super) gains: Vec<u64>,
-    /// Per symbol and source, the document frequency of the Truthfulness window that ends there.
-    pub(super) windows: Vec<u32>,
-    /// Per symbol, whether Truthfulness skips it.
-    pub(super) skipped: Vec<bool>,
 }
 
 impl Scorer {
@@ -65,29 +37,8 @@ impl Scorer {
     /// # Errors
     /// [`Error::InvalidSettings`]; [`Error::NoAnswers`] or [`Error::ZeroBaseline`] naming the source.
     pub fn new(index: &NgramIndex, settings: Settings) -> Result<Self> {
-        settings.validate()?;
-        let sources = index.source_names().len();
-        for source in 0..sources {
-            if index.answer_count(source) == 0 {
-                return Err(Error::NoAnswers { source: index.source_names()[source].clone() });
-            }
-        }
-        let lengths = Lengths { summed: settings.min_n..=settings.max_n, window: settings.truthfulness_n };
-        let table = match required_markers(settings.variant) {
-            markers if markers == index.markers() => NgramTable::derive(index, lengths)?,
-            markers => NgramTable::derive(&index.with_markers(markers)?, lengths)?,
-        };
-        let answer_counts: Vec<_> = (0..sources).map(|source| index.answer_count(source)).collect();
-        let mut scorer = Self {
-            alphabet: index.alphabet().clone(),
-            table,
-            discounts: (0..=settings.max_length + 1).map(|length| settings.discount(length)).collect(),
-            worth: answer_counts.iter().map(|&count| truthfulness::worth(count, settings.threshold)).collect(),
-            skipped: settings.skipped.iter().copied().collect(),
-            answer_counts,
-            baselines: vec![1.0; sources],
-            settings,
-        };
+        let reader = Reader::new(index, settings)?;
+        let mut scorer = Self { baselines: vec![1.0; reader.source_count()], reader };
         scorer.baselines = scorer.own_fluency(index)?;
         Ok(scorer)
     }
@@ -99,12 +50,17 @@ impl Scorer {
 
     /// The settings it was built with.
     pub fn settings(&self) -> &Settings {
-        &self.settings
+        &self.reader.settings
     }
 
     /// Number of sources.
     pub fn source_count(&self) -> usize {
-        self.answer_counts.len()
+        self.reader.source_count()
+    }
+
+    /// Explains the published variant's Fluency and Truthfulness of `response`, in the time of scoring it.
+    pub fn explain(&self, response: &str) -> Explanation {
+        self.reader.explain(response)
     }
 
     /// Scores `response` against every source into `scores`, one entry a source.
@@ -112,79 +68,28 @@ impl Scorer {
     /// # Panics
     /// If `scores` is shorter than the number of sources.
     pub fn score_into(&self, response: &str, scratch: &mut Scratch, scores: &mut [SourceScore]) {
-        match self.settings.variant {
-            Variant::PfgenBench => self.score_published(response, scratch, scores),
-            Variant::Paper => self.score_paper(response, scratch, scores),
-        }
-    }
-
-    fn score_published(&self, response: &str, scratch: &mut Scratch, scores: &mut [SourceScore]) {
-        self.trace(response, scratch);
-        let length = fluency::length(scratch, &self.settings);
-        for (source, score) in scores.iter_mut().enumerate().take(self.source_count()) {
-            let gains = scratch.gains.iter().skip(source).step_by(self.source_count()).skip(1).take(length);
-            let (value, cut) = fluency::best_cut(gains.copied(), &self.discounts);
-            score.fluency = value / self.baselines[source];
-            score.fluency_cut = cut;
-            let (value, cut) = truthfulness::best_cut(scratch, self, source);
-            score.truthfulness = value;
-            score.truthfulness_cut = cut;
-        }
-    }
-
-    fn score_paper(&self, response: &str, scratch: &mut Scratch, scores: &mut [SourceScore]) {
-        let length = paper::trace(self, response, scratch);
-        for (source, score) in scores.iter_mut().enumerate().take(self.source_count()) {
-            score.fluency = paper::fluency(self, scratch, source, length) / self.baselines[source];
-            score.fluency_cut = length as u32;
-            let (value, cut) = paper::truthfulness(self, scratch, source, length);
-            score.truthfulness = value;
-            score.truthfulness_cut = cut as u32;
-        }
-    }
-
-    /// Fills `scratch` with the gains and windows of `^response$`, cut as the published scorer cuts it.
-    pub(super) fn trace(&self, response: &str, scratch: &mut Scratch) {
-        let whole = std::iter::once('^').chain(response.chars()).chain(std::iter::once('$'));
-        scratch.characters.clear();
-        scratch.characters.extend(whole.take(self.settings.max_length + 2));
-        scratch.symbols.clear();
-        scratch.symbols.extend(scratch.characters.iter().map(|&character| self.alphabet.symbol(character)));
-        truthfulness::mark_skipped(scratch, &self.skipped);
-        let counted = fluency::length(scratch, &self.settings);
-        let Scratch { symbols, narrow, seen, .. } = scratch;
-        if i16::try_from(self.alphabet.len()).is_ok() {
-            narrow.clear();
-            narrow.extend(symbols[1..=counted].iter().map(|&symbol| symbol as i16));
-            fluency::seen_before(narrow, self.settings.max_n, seen);
-        } else {
-            fluency::seen_before(&symbols[1..=counted], self.settings.max_n, seen);
-        }
-        // The added `^` is no part of Fluency's n-grams, nor is what follows the longest cut.
-        self.walk(scratch, |at, length, seen| match seen.get(at.wrapping_sub(1)) {
-            Some(&seen) if at <= counted => (seen as usize, length.min(at)),
-            _ => (0, 0),
-        });
-    }
-
-    /// Reads the symbols and collects windows and gains: `counted(at, length, seen)` says which n-grams that end at `at`,
-    /// where the longest known one has `length` symbols, count: those longer than the first number up to the second.
-    pub(super) fn walk(&self, scratch: &mut Scratch, counted: impl Fn(usize, usize, &[i16]) -> (usize, usize)) {
-        let sources = self.source_count();
-        let Scratch { symbols, seen, gains, windows, .. } = scratch;
-        gains.clear();
-        gains.resize(symbols.len() * sources, 0);
-        windows.clear();
-        windows.resize(symbols.len() * sources, 0);
-        let mut place = NgramTable::start();
-        let rows = gains.chunks_exact_mut(sources).zip(windows.chunks_exact_mut(sources));
-        for ((at, &symbol), (gain, window)) in symbols.iter().enumerate().zip(rows) {
-            place = self.table.step(place, symbol);
-            let (above, up_to) = counted(at, place.length, &seen.lengths);
-            self.table.add_frequencies(place, above, up_to, gain);
-            if let Some(frequencies) = self.table.window(place) {
-                window.copy_from_slice(frequencies);
+        match self.settings().variant {
+            Variant::PfgenBench => {
+                self.reader.read(response, scratch);
+                self.fill(scores, |reader, source| {
+                    (fluency::best_cut(reader, scratch, source), truthfulness::best_cut(reader, scratch, source))
+                });
             }
+            Variant::Paper => {
+                let length = self.reader.read_marked(response, scratch);
+                self.fill(scores, |reader, source| {
+                    let fluency = paper::fluency(reader, scratch, source, length);
+                    ((fluency, length as u32), paper::truthfulness(reader, scratch, source, length))
+                });
+            }
+        }
+    }
+
+    /// Scores of each source from its Fluency with baseline 1 and its Truthfulness, both with their cuts.
+    fn fill(&self, scores: &mut [SourceScore], values: impl Fn(&Reader, usize) -> ((f64, u32), (f64, u32))) {
+        for ((source, score), baseline) in scores.iter_mut().enumerate().zip(&self.baselines) {
+            let ((fluency, fluency_cut), (truthfulness, truthfulness_cut)) = values(&self.reader, source);
+            *score = SourceScore { fluency: fluency / baseline, fluency_cut, truthfulness, truthfulness_cut };
         }
     }
 
@@ -193,7 +98,7 @@ impl Scorer {
         let mut first = 0;
         (0..sources)
             .map(|source| {
-                let answers = first..first + self.answer_counts[source];
+                let answers = first..first + self.reader.answer_counts[source];
                 first = answers.end;
                 let values: Vec<f64> = answers
                     .into_par_iter()
@@ -213,12 +118,5 @@ impl Scorer {
                 }
             })
             .collect()
-    }
-}
-
-fn required_markers(variant: Variant) -> Markers {
-    match variant {
-        Variant::PfgenBench => Markers::None,
-        Variant::Paper => Markers::BeginEnd,
     }
 }

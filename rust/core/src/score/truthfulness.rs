@@ -1,34 +1,21 @@
 //! Truthfulness of the published figures: the share of characters covered by a window that is common enough.
 
-use super::scorer::{Scorer, Scratch};
-use rustc_hash::FxHashSet;
+use super::reader::{Reader, Scratch};
 
 /// What character `at` of the traced text is worth: the largest document frequency of the windows that cover it.
-pub(super) fn coverage(scratch: &Scratch, scorer: &Scorer, source: usize, at: usize) -> u32 {
-    let last = (at + scorer.settings.truthfulness_n).min(scratch.symbols.len());
-    (at..last).map(|end| scratch.windows[end * scorer.source_count() + source]).max().unwrap_or(0)
-}
-
-/// What a character is worth, by the document frequency that it is covered by.
-pub(super) fn worth(answers: usize, threshold: f64) -> Vec<f64> {
-    let scale = 1.0 / threshold;
-    (0..=answers).map(|frequency| (frequency as f64 / answers as f64 * scale).min(1.0)).collect()
-}
-
-/// Marks the characters of the traced text that are skipped.
-pub(super) fn mark_skipped(scratch: &mut Scratch, skipped: &FxHashSet<char>) {
-    scratch.skipped.clear();
-    scratch.skipped.extend(scratch.characters.iter().map(|character| skipped.contains(character)));
+pub(super) fn coverage(reader: &Reader, scratch: &Scratch, source: usize, at: usize) -> u32 {
+    let last = (at + reader.settings.truthfulness_n).min(scratch.symbols.len());
+    (at..last).map(|end| scratch.windows[end * reader.source_count() + source]).max().unwrap_or(0)
 }
 
 /// The best score over the cuts past the target length, or the last one; and the length of that cut.
-pub(super) fn best_cut(scratch: &Scratch, scorer: &Scorer, source: usize) -> (f64, u32) {
-    let (worth, target) = (&scorer.worth[source], scorer.settings.target_length);
+pub(super) fn best_cut(reader: &Reader, scratch: &Scratch, source: usize) -> (f64, u32) {
+    let (worth, target) = (&reader.worth[source], reader.settings.target_length);
     let (mut total, mut count, mut last_at) = (0.0, 0u32, 0);
     let (mut best, mut best_at) = (0.0, 0);
-    let score = |total: f64, count: u32, at: usize| total / f64::from(count) * scorer.discounts[at];
+    let score = |total: f64, count: u32, at: usize| total / f64::from(count) * reader.discounts[at];
     for (at, _) in scratch.skipped.iter().enumerate().filter(|(_, skipped)| !**skipped) {
-        total += worth[coverage(scratch, scorer, source, at) as usize];
+        total += worth[coverage(reader, scratch, source, at) as usize];
         count += 1;
         last_at = at;
         if at >= target && score(total, count, at) > best {

@@ -1,0 +1,113 @@
+"""Questions with their scorers, for one choice of settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Self
+
+from pfgen_rs import _native
+from pfgen_rs.errors import BenchmarkError, UnknownQuestionError
+from pfgen_rs.helpfulness import Helpfulness
+from pfgen_rs.questions import Question
+from pfgen_rs.settings import Settings
+from pfgen_rs.signature import signature
+
+__all__ = ["QuestionSet"]
+
+
+class QuestionSet:
+    """Questions with scorers for one choice of settings. Safe to share between threads.
+
+    `bench["Q14"]` is a question; iteration gives all of them by id. Scorers are built when first needed.
+    """
+
+    def __init__(
+        self, questions: Sequence[Question], metadata_hash: str, settings: Settings | None = None
+    ) -> None:
+        self.settings = settings or Settings()
+        self.metadata_hash = metadata_hash
+        self._questions = {q.id: q for q in sorted(questions, key=lambda q: q.id)}
+        self._by_text = {q.text: q for q in self._questions.values()}
+        self._scorers: dict[str, _native.Scorer] = {}
+        self._helpfulness: dict[str, Helpfulness] = {}
+
+    def __getitem__(self, question_id: str) -> Question:
+        """The question with this id; `UnknownQuestionError` (a `LookupError`) if there is none."""
+        try:
+            return self._questions[question_id]
+        except KeyError:
+            known = ", ".join(list(self._questions)[:3])
+            raise UnknownQuestionError(
+                f"no question has the id {question_id!r}: the ids are {known}, …"
+            ) from None
+
+    def __iter__(self) -> Iterator[Question]:
+        """All questions in the order of their ids."""
+        return iter(self._questions.values())
+
+    def __len__(self) -> int:
+        """Count the questions."""
+        return len(self._questions)
+
+    def __repr__(self) -> str:
+        """Show size and signature."""
+        return f"{type(self).__name__}({len(self)} questions, {self.signature!r})"
+
+    @cached_property
+    def sources(self) -> list[str]:
+        """All sources, in the order in which the questions (by id) first name them."""
+        return list(dict.fromkeys(source for question in self for source in question.sources))
+
+    @property
+    def signature(self) -> str:
+        """What makes scores of this benchmark reproducible, in one line."""
+        return signature(self.metadata_hash, self.settings)
+
+    def find(self, question: str) -> Question:
+        """The question with this exact text or, failing that, this id; `UnknownQuestionError` otherwise."""
+        found = self._by_text.get(question) or self._questions.get(question)
+        if found is None:
+            raise UnknownQuestionError(
+                "the benchmark does not have this question (text and id must match exactly); "
+                "was the run made for another benchmark?",
+                question=question,
+            )
+        return found
+
+    def with_settings(self, settings: Settings) -> Self:
+        """The same questions with other settings; the indexes are shared."""
+        return type(self)(list(self), self.metadata_hash, settings)
+
+    def scorer(self, question: Question) -> _native.Scorer:
+        """The native scorer of a question, built when first asked for.
+
+        Raises `BenchmarkError` where a source has no answers or its baseline is 0.
+        """
+        if question.id not in self._scorers:
+            try:
+                native = _native.Scorer(question.index.native, self.settings.native)
+            except BenchmarkError as error:
+                raise BenchmarkError(f"question {question.id}: {error}") from None
+            self._scorers[question.id] = native
+        return self._scorers[question.id]
+
+    def helpfulness(self, question: Question) -> Helpfulness:
+        """The evaluator of a question's keyword rules."""
+        if question.id not in self._helpfulness:
+            self._helpfulness[question.id] = Helpfulness(question.rules, self.settings)
+        return self._helpfulness[question.id]
+
+    def prepare(self, questions: Sequence[Question] | None = None) -> Self:
+        """Build the scorers of all (or the given) questions now, in parallel; gives itself back."""
+        missing = [q for q in questions or list(self) if q.id not in self._scorers]
+        if missing:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                list(pool.map(self.scorer, missing))
+        return self
+
+    def baselines(self, question: Question) -> dict[str, float]:
+        """Mean Fluency, with baseline 1, of each source's own answers (spec: the divisor of Fluency)."""
+        return dict(zip(question.sources, self.scorer(question).baselines, strict=True))

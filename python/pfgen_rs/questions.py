@@ -1,0 +1,159 @@
+"""Questions: reading and checking question files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs import compression
+from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError
+from pfgen_rs.helpfulness import Rule, parse_rules
+from pfgen_rs.index import NgramIndex
+
+__all__ = ["Question", "read_folder"]
+
+_PATTERN = "Q*.json*"
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question: text, keyword rules (as the file has them, and parsed), reference answers by source."""
+
+    id: str
+    text: str
+    category: str
+    note: str
+    keywords: Sequence[Mapping[str, Any]]
+    answers: Mapping[str, Sequence[str]]
+    rules: tuple[Rule, ...] = field(repr=False)
+
+    @cached_property
+    def index(self) -> NgramIndex:
+        """Suffix-array index over the reference answers, built when first asked for."""
+        return NgramIndex(self.answers)
+
+    @property
+    def sources(self) -> list[str]:
+        """Names of the sources, in the file's order (sums over sources run in it)."""
+        return list(self.answers)
+
+
+def read_folder(folder: Path) -> tuple[list[Question], str]:
+    """The questions of a folder's `Q*.json` files (or of its `data` folder's) and their metadata hash.
+
+    The hash is the SHA-1 of the files' SHA-1 digests in file-name order, over their unpacked contents, so
+    that compressing a set does not change it. Raises `BenchmarkNotFoundError` or `BenchmarkError`.
+    """
+    paths = sorted(path for path in folder.glob(_PATTERN) if _is_question_file(path))
+    if not paths:
+        nested = folder / "data"
+        if nested.is_dir() and any(nested.glob(_PATTERN)):
+            return read_folder(nested)
+        raise BenchmarkNotFoundError("the folder has no question files (Q*.json)", path=folder)
+    questions, digests = [], []
+    for path in paths:
+        content = _read(path)
+        digests.append(hashlib.sha1(content, usedforsecurity=False).hexdigest())
+        questions.append(_parse(content, path))
+    _refuse_duplicates(questions, paths)
+    joined = "".join(digests).encode()
+    return questions, hashlib.sha1(joined, usedforsecurity=False).hexdigest()
+
+
+def _is_question_file(path: Path) -> bool:
+    return path.suffix == ".json" or (
+        path.suffix in compression.SUFFIXES and path.with_suffix("").suffix == ".json"
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return compression.decompress(path.read_bytes())
+    except OSError as error:
+        raise BenchmarkError(f"cannot be read: {error.strerror}", path=path) from error
+    except compression.TruncatedError as error:
+        raise BenchmarkError(f"is damaged or cut short: {error}", path=path) from None
+
+
+def _parse(content: bytes, path: Path) -> Question:
+    try:
+        data = json.loads(content.decode())
+    except UnicodeDecodeError as error:
+        raise BenchmarkError(f"is not UTF-8: {error}", path=path) from None
+    except (ValueError, RecursionError) as error:
+        raise BenchmarkError(f"is not JSON: {error}", path=path) from None
+    try:
+        return _question(data)
+    except BenchmarkError as error:
+        raise BenchmarkError(str(error), path=path) from None
+
+
+def _question(data: object) -> Question:
+    if not isinstance(data, dict):
+        raise BenchmarkError("a question file holds one object")
+    texts = {
+        key: _text(data.get(key, default), key)
+        for key, default in (
+            ("question_id", None),
+            ("question", None),
+            ("category", ""),
+            ("note", ""),
+        )
+    }
+    return Question(
+        id=texts["question_id"],
+        text=texts["question"],
+        category=texts["category"],
+        note=texts["note"],
+        rules=parse_rules(data.get("keywords")),
+        keywords=data["keywords"],
+        answers=_answers(data.get("answers")),
+    )
+
+
+def _text(value: object, key: str) -> str:
+    if value is None:
+        raise BenchmarkError(f"the key {key!r} is missing")
+    if not isinstance(value, str):
+        raise BenchmarkError(f"{key!r} must be text, not {value!r}")
+    return value
+
+
+def _answers(value: object) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, dict) or not value:
+        raise BenchmarkError("'answers' must map at least one source to its reference answers")
+    for source, answers in value.items():
+        if not isinstance(answers, list) or not answers:
+            raise BenchmarkError(f"source {source!r} must have a list of at least one answer")
+        for i, answer in enumerate(answers):
+            if not isinstance(answer, str):
+                raise BenchmarkError(f"answer {i} of source {source!r} is not text: {answer!r}")
+            if not answer.isascii() and _has_surrogate(answer):
+                raise BenchmarkError(f"answer {i} of source {source!r} holds a lone surrogate")
+        if not any(answers):
+            raise BenchmarkError(
+                f"source {source!r} has only empty answers, so its baseline would be 0"
+            )
+    return {source: tuple(answers) for source, answers in value.items()}
+
+
+def _has_surrogate(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _refuse_duplicates(questions: Sequence[Question], paths: Sequence[Path]) -> None:
+    seen: dict[tuple[str, str], Path] = {}
+    for question, path in zip(questions, paths, strict=True):
+        for kind, value in (("id", question.id), ("question", question.text)):
+            other = seen.setdefault((kind, value), path)
+            if other is not path:
+                raise BenchmarkError(f"has the same {kind} {value!r} as {other}", path=path)
