@@ -1,17 +1,23 @@
 """The examples in the README run, and its commands exist."""
 
+import doctest
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+from pfgen_rs import benchmark, index
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"^```python\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
-COMMANDS = re.findall(r"^    (pfgen-rs (?:score data|explain|index|data list).*)$", README, flags=re.MULTILINE)
+COMMANDS = re.findall(
+    r"^    (pfgen-rs (?:score data|explain|index|data list).*)$", README, flags=re.MULTILINE
+)
 
 
 @pytest.mark.parametrize("source", PYTHON)
@@ -24,10 +30,21 @@ def test_python_examples_run(source: str, monkeypatch: pytest.MonkeyPatch) -> No
 def test_commands_run(command: str) -> None:
     _, *arguments = shlex.split(command)
     done = subprocess.run(
-        [sys.executable, "-m", "pfgen_rs", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "pfgen_rs", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+@pytest.mark.parametrize("module", [benchmark, index])
+def test_docstring_examples_run(module: ModuleType) -> None:
+    done = doctest.testmod(module)
+    assert done.attempted
+    assert not done.failed
 
 
 def test_there_are_examples() -> None:

@@ -100,6 +100,12 @@ def load_benchmark(
 
     Question files are `Q*.json`, plain or compressed (`.gz`, `.xz`, `.zst`). Raises `BenchmarkNotFoundError`
     or, naming the file, `BenchmarkError`.
+
+    >>> bench = load_benchmark("mini")
+    >>> len(bench), bench["Q02"].text
+    (14, '光合成とは何ですか？')
+    >>> bench.score_batch(["Q02", "Q14"], ["光合成", "風呂敷"])["average"].to_list()
+    [0.34341, 0.34659]
     """
     questions, metadata_hash = read_folder(benchmark_path(name))
     return Benchmark(questions, metadata_hash, settings)

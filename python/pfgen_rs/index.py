@@ -48,17 +48,24 @@ class Ngram(NamedTuple):
 class NgramIndex:
     """Suffix array with LCP over reference answers; n-grams of any length.
 
-    `answers` maps each source's name to its answers. Building takes time linear in the `N` characters, and
-    12 bytes of memory for each. With a pattern of `m` characters that occurs `c` times, `count` takes
-    O(m log N), `document_frequency`, `locate` and `concordance` O(m log N + c log c), `next_characters`
-    O(m log N + d log N) for `d` continuations, `ngrams` O(N log k) over `k` answers plus sorting.
+    `answers` maps each source's name to its answers (a list or an Arrow column of text). Building takes
+    time linear in the `N` characters, and 12 bytes of memory for each. With a pattern of `m` characters
+    that occurs `c` times, `count` takes O(m log N), `document_frequency`, `locate` and `concordance`
+    O(m log N + c log c), `next_characters` O(m log N + d log N) for `d` continuations, `ngrams`
+    O(N log k) over `k` answers plus sorting.
 
     All positions are code points; nothing is normalised. The empty pattern raises `InputError`; a pattern
     longer than every answer or with unknown characters simply does not occur. Thread-safe: never changes.
+
+    >>> index = NgramIndex({"A": ["東京都", "京都"], "B": ["東京"]})
+    >>> index.count("京"), index.next_characters("京")
+    (3, {'都': 2, '': 1})
+    >>> index.document_frequency("京都")
+    DocumentFrequency(total=2, by_source={'A': 2, 'B': 0})
     """
 
-    def __init__(self, answers: Mapping[str, Sequence[str]]) -> None:
-        self._native = _native.Index([(name, list(texts)) for name, texts in answers.items()])
+    def __init__(self, answers: Mapping[str, Any]) -> None:
+        self._native = _native.Index([(name, _native.Texts(a)) for name, a in answers.items()])
 
     @property
     def native(self) -> _native.Index:

@@ -6,7 +6,6 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pfgen_core::index::Ngram;
 use pfgen_core::{Error, Markers, NgramIndex, SourceText};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
 
 /// Source name, answer, offset.
 type Place<'a> = (&'a str, usize, usize);
@@ -20,13 +19,11 @@ pub(crate) struct Index {
 #[pymethods]
 impl Index {
     #[new]
-    fn new(py: Python<'_>, sources: Vec<(String, Vec<PyBackedStr>)>) -> PyResult<Self> {
+    fn new(py: Python<'_>, sources: Vec<(String, Py<Texts>)>) -> PyResult<Self> {
+        let sources: Vec<_> = sources.iter().map(|(name, answers)| (&**name, answers.get())).collect();
         let build = || {
-            let texts: Vec<_> = sources
-                .iter()
-                .map(|(name, answers)| SourceText { name, answers: answers.iter().map(|answer| &**answer).collect() })
-                .collect();
-            NgramIndex::build(&texts, Markers::None)
+            let texts = sources.iter().map(|&(name, answers)| SourceText { name, answers: answers.iter().collect() });
+            NgramIndex::build(&texts.collect::<Vec<_>>(), Markers::None)
         };
         Ok(Self { core: py.detach(build).map_err(to_python)? })
     }
