@@ -15,7 +15,7 @@ help: ## Show what can be made
 
 .PHONY: build
 build: .venv/installed ## Make .venv, compile, and install the package into it
-	. $(BIN)/activate && maturin develop --release --locked --quiet
+	PATH="$(CURDIR)/$(BIN):$$PATH" MATURIN_PEP517_ARGS=--locked $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 
 .PHONY: demo
 demo: build ## Score the three bundled sample runs and print the leaderboard

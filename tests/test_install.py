@@ -25,6 +25,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+
 from pfgen_rs.errors import InstallError
 from pfgen_rs.install import archive, catalog, download, installer, store
 from pfgen_rs.install.catalog import CatalogEntry

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib
 import json
 import lzma
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
-import pyarrow as pa
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from pfgen_rs import Benchmark, Question, score_file
-from pfgen_rs import Settings as PfgenSettings
-from pfgen_rs.benchmark import load_benchmark
-from pfgen_rs.compression import zstd
-from pfgen_rs.helpfulness import parse_rules
+import small
+from pfgen_rs import Benchmark, Settings, score_file
+
+zstd = importlib.import_module(
+    "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"
+)
 
 Columns = dict[str, list[str]]
 # Line ends that are none here, text without a visible form, characters outside the first plane.
-ODD = ["", "\u2028", "\u0085", "\0", "𠮷", "\r", "\r\n", "\n", '"', ",", "\\", "^", "$", "\U0010ffff"]
+ODD = ["", *'\u2028\u0085\0𠮷\r\n"\\,^$\U0010ffff', "\r\n"]
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +113,22 @@ def test_pairs(form: str, mini: Benchmark, columns: Columns, expected: pl.DataFr
     assert_same(mini.score_batch(made["question"], made["answer"]), expected)
 
 
-def test_duckdb(mini: Benchmark, columns: Columns, expected: pl.DataFrame) -> None:
-    with duckdb.connect() as connection:
-        relation = connection.from_arrow(arrow(columns, pa.string()))
-        assert_same(mini.score_batch(relation), expected)
+WITH_DUCKDB = """
+import sys
+import duckdb, pfgen_rs
+relation = duckdb.connect().read_parquet(sys.argv[1])
+pfgen_rs.load_benchmark("mini").score_batch(relation).write_parquet(sys.argv[2])
+"""
+
+
+def test_duckdb(columns: Columns, expected: pl.DataFrame, tmp_path: Path) -> None:
+    """In a process of its own, since DuckDB complains about itself when one ends."""
+    pl.DataFrame(columns).write_parquet(tmp_path / "in.parquet")
+    files = [str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet")]
+    command = [sys.executable, "-c", WITH_DUCKDB, *files]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert_same(pl.read_parquet(files[1]), expected)
 
 
 @pytest.mark.parametrize("threads", [1, 2, None])
@@ -182,9 +198,7 @@ def test_files(
 # Any text.
 
 
-def assert_same_row(
-    benchmark: Benchmark, question: str, answer: str, row: dict[str, Any]
-) -> None:
+def assert_same_row(benchmark: Benchmark, question: str, answer: str, row: dict[str, Any]) -> None:
     """A row of a batch is what the same response scores alone."""
     score = benchmark.score(question, answer)
     assert row["length"] == len(answer)
@@ -194,16 +208,21 @@ def assert_same_row(
         assert row[f"truthfulness_{source}"] == score.truthfulness.get(source)
 
 
-def small(settings: PfgenSettings | None = None) -> Benchmark:
-    """Two tiny questions with different sources, keyword rules of both kinds, odd references."""
-    rules = parse_rules([{"t": "猫"}, {"t": "い.", "importance": 0.5}])
-    first = Question("Q1", "一", "", "", rules, {"A": ["猫はいる。", "^𠮷\0$"], "B": ["\u2028い"]})
-    second = Question("Q2", "二", "", "", (), {"C": ["\r\n", "犬はいない。"]})
-    return Benchmark([first, second], "0" * 40, settings)
-
-
-SMALL = {variant: small(PfgenSettings(variant=variant)) for variant in ("pfgen-bench", "paper")}
-TEXTS = st.text(st.one_of(st.sampled_from("猫犬はいる。"), st.sampled_from("".join(ODD))), max_size=60)
+# Different sources, keyword rules of both kinds, odd references.
+FIRST = {
+    "question_id": "Q1",
+    "question": "一",
+    "keywords": [{"t": "猫"}, {"t": "い.", "importance": 0.5}],
+    "answers": {"A": ["猫はいる。", "^𠮷\0$"], "B": ["\u2028い"]},
+}
+SECOND = {"question_id": "Q2", "question": "二", "answers": {"C": ["\r\n", "犬はいない。"]}}
+SMALL = {
+    "pfgen-bench": small.benchmark(FIRST, SECOND),
+    "paper": small.benchmark(FIRST, SECOND, settings=Settings(variant="paper")),
+}
+TEXTS = st.text(
+    st.one_of(st.sampled_from("猫犬はいる。"), st.sampled_from("".join(ODD))), max_size=60
+)
 LONG = st.builds(lambda text, times: text * times, TEXTS, st.integers(1, 20))
 RESPONSES = st.lists(
     st.tuples(st.sampled_from(["Q1", "Q2", "一", "二"]), st.one_of(TEXTS, LONG, st.text())),
@@ -219,7 +238,7 @@ FORMS: list[Callable[[Columns], Any]] = [
 ]
 
 
-@settings(max_examples=150)
+@examples(max_examples=150)
 @given(
     variant=st.sampled_from(sorted(SMALL)),
     responses=RESPONSES,
@@ -244,7 +263,7 @@ def test_any_text(
         assert_same_row(benchmark, question, answer, row)
 
 
-@settings(max_examples=60)
+@examples(max_examples=60)
 @given(responses=RESPONSES, name=st.sampled_from(sorted(FILES)))
 def test_any_text_in_files(
     responses: list[tuple[str, str]], name: str, tmp_path_factory: pytest.TempPathFactory

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.references.grammar import QuestionGrammar, distinct_answers, load, loads
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from types import FrameType
 
 __all__ = ["main"]
 
@@ -16,14 +14,10 @@ def main() -> None:
     unfinished files vanish on the way out.
     """
     try:
-        signal.signal(signal.SIGTERM, _terminate)
-        from pfgen_rs.cli import app, output
+        from pfgen_rs.cli import app, output, signals
 
+        signals.end_tidily()
         with output.errors_reported():
             app.app(prog_name="pfgen-rs")
     except KeyboardInterrupt:
         sys.exit(130)
-
-
-def _terminate(signum: int, _: FrameType | None) -> None:
-    sys.exit(128 + signum)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pfgen_rs.benchmark import load_benchmark
-from pfgen_rs.cli import explain_view, options, output
+from pfgen_rs.cli import explain_view, options, output, signals
 from pfgen_rs.errors import InputError
 
 __all__ = ["explain"]
@@ -47,6 +47,7 @@ def explain(
 
 
 def _standard_input() -> str:
+    signals.interrupt_reads()
     try:
         text = sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:

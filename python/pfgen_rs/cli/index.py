@@ -20,7 +20,7 @@ app = typer.Typer(
 Patterns = Annotated[
     list[str],
     typer.Argument(
-        metavar="PATTERN…",
+        metavar="PATTERN",
         help="Texts to look for, exactly as they are. One that begins with - goes after --.",
         show_default=False,
     ),

@@ -14,20 +14,30 @@ from typing import Any, NoReturn
 import typer
 from rich import box
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
-from rich.progress import TimeElapsedColumn as Elapsed
-from rich.table import Table
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Column, Table
 from rich.text import Text
 
+from pfgen_rs.cli import signals
 from pfgen_rs.cli.text import escaped_json, visible
 from pfgen_rs.errors import OutputError, PfgenError
 
 __all__ = [
+    "BAD_INPUT",
     "cell",
     "emit",
     "emit_csv",
     "emit_json",
     "errors_reported",
+    "fail",
     "new_table",
     "progress",
     "report_error",
@@ -132,20 +142,35 @@ def cell(value: object, style: str = "") -> Text:
 
 
 def track(items: Sequence[str], doing: str) -> Iterator[str]:
-    """The items, with a progress bar on standard error where that is a terminal."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False))
-    with progress(*columns, BarColumn(), MofNCompleteColumn(), Elapsed()) as bar:
+    """The items, with a progress bar on standard error where that is a terminal.
+
+    Ctrl-C ends work on an item even while it waits for input.
+    """
+    name = TextColumn(
+        "{task.description}",
+        markup=False,
+        table_column=Column(no_wrap=True, overflow="ellipsis"),
+    )
+    columns = (SpinnerColumn(), name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with progress(*columns) as bar:
         task = bar.add_task(doing, total=len(items))
         for item in items:
             bar.update(task, description=visible(f"{doing} {item}"))
+            signals.interrupt_reads()
             yield item
             bar.advance(task)
 
 
-def progress(*columns: Any) -> Progress:
-    """A progress display that vanishes when done, and is not there without a terminal."""
+@contextmanager
+def progress(*columns: ProgressColumn) -> Iterator[Progress]:
+    """A progress display that vanishes when done, and never appears without a terminal."""
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    return Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty())
+    bar = Progress(*columns, console=console, transient=True)
+    if not sys.stderr.isatty():
+        yield bar  # shows nothing, as nobody starts it
+        return
+    with bar:
+        yield bar
 
 
 def fail(code: int) -> NoReturn:

@@ -58,7 +58,7 @@ def score(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE|GLOB…",
+            metavar="FILE|GLOB",
             help="Runs: files (JSON lines, plain or .gz/.xz/.zst; Parquet, Arrow, CSV), folders "
             "that hold trials.jsonl[.xz], quoted globs, or - for standard input.",
             show_default=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -27,7 +28,7 @@ def verify(
     run_dirs: Annotated[
         list[str],
         typer.Argument(
-            metavar="RUN_DIR…",
+            metavar="RUN_DIR",
             help="Folders with trials.jsonl[.xz] and result.json; quoted globs work.",
             show_default=False,
         ),
@@ -91,11 +92,12 @@ def _entry(run: str, checked: Verification | PfgenError, limit: int) -> dict[str
 
 
 def _difference(found: Difference) -> dict[str, Any]:
-    # JSON has no infinity: what is no number has no size.
+    # JSON has no infinity: what is no number has no size. Files may hold Python's NaN all the same.
     size = found.size if math.isfinite(found.size) else None
+    theirs = json.loads(json.dumps(found.theirs), parse_constant=str)
     return {
         "place": found.place,
-        "theirs": found.theirs,
+        "theirs": theirs,
         "ours": found.ours,
         "difference": size,
         "unit": found.unit,

@@ -1,7 +1,7 @@
 //! `Index`: n-gram statistics of reference answers.
 
 use crate::errors::to_python;
-use crate::text_column::Texts;
+use crate::text_column::{Text, Texts};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pfgen_core::index::Ngram;
 use pfgen_core::{Error, Markers, NgramIndex, SourceText};
@@ -43,21 +43,21 @@ impl Index {
         self.core.character_count()
     }
 
-    fn count(&self, pattern: &str) -> PyResult<usize> {
-        self.core.count(pattern).map_err(to_python)
+    fn count(&self, pattern: Text) -> PyResult<usize> {
+        self.core.count(&pattern.0).map_err(to_python)
     }
 
-    fn document_frequency(&self, pattern: &str) -> PyResult<Vec<u32>> {
-        Ok(self.core.document_frequency(pattern).map_err(to_python)?.by_source)
+    fn document_frequency(&self, pattern: Text) -> PyResult<Vec<u32>> {
+        Ok(self.core.document_frequency(&pattern.0).map_err(to_python)?.by_source)
     }
 
-    fn locate(&self, pattern: &str) -> PyResult<Vec<Place<'_>>> {
-        let places = self.core.locate(pattern).map_err(to_python)?;
+    fn locate(&self, pattern: Text) -> PyResult<Vec<Place<'_>>> {
+        let places = self.core.locate(&pattern.0).map_err(to_python)?;
         Ok(places.into_iter().map(|at| (self.name(at.source), at.answer, at.offset)).collect())
     }
 
-    fn concordance(&self, pattern: &str, width: usize) -> PyResult<Vec<(Place<'_>, String, String)>> {
-        let lines = self.core.concordance(pattern, width).map_err(to_python)?;
+    fn concordance(&self, pattern: Text, width: usize) -> PyResult<Vec<(Place<'_>, String, String)>> {
+        let lines = self.core.concordance(&pattern.0, width).map_err(to_python)?;
         let place = |source, answer, offset| (self.name(source), answer, offset);
         Ok(lines
             .into_iter()
@@ -65,8 +65,8 @@ impl Index {
             .collect())
     }
 
-    fn next_characters(&self, pattern: &str) -> PyResult<Vec<(Option<char>, usize)>> {
-        self.core.next_characters(pattern).map_err(to_python)
+    fn next_characters(&self, pattern: Text) -> PyResult<Vec<(Option<char>, usize)>> {
+        self.core.next_characters(&pattern.0).map_err(to_python)
     }
 
     fn ngrams(&self, py: Python<'_>, n: usize, min_df: u32, top: Option<usize>) -> Vec<(String, u32, Vec<u32>)> {

@@ -3,7 +3,7 @@
 use crate::errors::{bad_input, to_python};
 use crate::index::Index;
 use crate::settings::Settings;
-use crate::text_column::Texts;
+use crate::text_column::{Text, Texts};
 use crate::threads::with_threads;
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pfgen_core::{NOT_FOUND, SourceScore, literal_ends, score_batch};
@@ -53,8 +53,8 @@ impl Scorer {
         ))
     }
 
-    fn explain<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Explained<'py>> {
-        let explanation = self.core.explain(text);
+    fn explain<'py>(&self, py: Python<'py>, text: Text) -> PyResult<Explained<'py>> {
+        let explanation = self.core.explain(&text.0);
         let shape = [explanation.skipped.len(), self.core.source_count()];
         Ok((
             PyArray1::from_vec(py, explanation.windows).reshape(shape)?,

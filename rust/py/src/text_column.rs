@@ -97,17 +97,29 @@ impl TextColumn {
     }
 
     fn from_sequence(values: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let text = |(row, value): (usize, PyResult<Bound<'_, PyAny>>)| {
-            let value = value?;
-            let string = value.cast::<PyString>().map_err(|_| {
-                let kind = value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
-                bad_input(format!("row {row} is {kind}: every row must be text"))
-            })?;
-            PyBackedStr::try_from(string.clone())
-                .map_err(|_| bad_input(format!("row {row} holds a lone surrogate, which is no Unicode text")))
-        };
+        let text = |(row, value): (usize, PyResult<Bound<'_, PyAny>>)| text(&value?, || format!("row {row}"));
         Ok(Self::Strings(values.try_iter()?.enumerate().map(text).collect::<PyResult<_>>()?))
     }
+}
+
+/// One text, in place.
+pub(crate) struct Text(pub(crate) PyBackedStr);
+
+impl<'py> FromPyObject<'_, 'py> for Text {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        text(&value, || "it".to_owned()).map(Self)
+    }
+}
+
+fn text(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> PyResult<PyBackedStr> {
+    let string = value.cast::<PyString>().map_err(|_| {
+        let kind = value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
+        bad_input(format!("text is wanted, but {} is {kind}", place()))
+    })?;
+    PyBackedStr::try_from(string.clone())
+        .map_err(|_| bad_input(format!("{} holds a lone surrogate, which is no Unicode text", place())))
 }
 
 impl<'py> FromPyObject<'_, 'py> for TextColumn {

@@ -3,14 +3,14 @@
 
 use super::reader::{Reader, Scratch};
 
-/// `F` of eqs. 1–3 before the division by the baseline. The frequencies are summed as integers and divided once.
-pub(super) fn fluency(reader: &Reader, scratch: &Scratch, source: usize, length: usize) -> f64 {
+/// `F` of eqs. 1–3, divided by the baseline. The frequencies are summed as integers and divided once.
+pub(super) fn fluency(reader: &Reader, scratch: &Scratch, source: usize, length: usize, baseline: f64) -> f64 {
     let discount = discount(reader, length);
     if discount == 0.0 {
         return 0.0;
     }
     let sum: u64 = scratch.gains.iter().skip(source).step_by(reader.source_count()).sum();
-    discount * (sum as f64 / reader.answer_counts[source] as f64)
+    discount * (sum as f64 / reader.answer_counts[source] as f64) / baseline
 }
 
 /// `T` of eqs. 6–9 and the cut it is taken at.

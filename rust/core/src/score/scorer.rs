@@ -71,25 +71,26 @@ impl Scorer {
         match self.settings().variant {
             Variant::PfgenBench => {
                 self.reader.read(response, scratch);
-                self.fill(scores, |reader, source| {
-                    (fluency::best_cut(reader, scratch, source), truthfulness::best_cut(reader, scratch, source))
+                self.fill(scores, |reader, source, baseline| {
+                    let fluency = fluency::best_cut(reader, scratch, source, baseline);
+                    (fluency, truthfulness::best_cut(reader, scratch, source))
                 });
             }
             Variant::Paper => {
                 let length = self.reader.read_marked(response, scratch);
-                self.fill(scores, |reader, source| {
-                    let fluency = paper::fluency(reader, scratch, source, length);
+                self.fill(scores, |reader, source, baseline| {
+                    let fluency = paper::fluency(reader, scratch, source, length, baseline);
                     ((fluency, length as u32), paper::truthfulness(reader, scratch, source, length))
                 });
             }
         }
     }
 
-    /// Scores of each source from its Fluency with baseline 1 and its Truthfulness, both with their cuts.
-    fn fill(&self, scores: &mut [SourceScore], values: impl Fn(&Reader, usize) -> ((f64, u32), (f64, u32))) {
-        for ((source, score), baseline) in scores.iter_mut().enumerate().zip(&self.baselines) {
-            let ((fluency, fluency_cut), (truthfulness, truthfulness_cut)) = values(&self.reader, source);
-            *score = SourceScore { fluency: fluency / baseline, fluency_cut, truthfulness, truthfulness_cut };
+    /// Scores of each source from its Fluency and its Truthfulness, both with their cuts.
+    fn fill(&self, scores: &mut [SourceScore], values: impl Fn(&Reader, usize, f64) -> ((f64, u32), (f64, u32))) {
+        for ((source, score), &baseline) in scores.iter_mut().enumerate().zip(&self.baselines) {
+            let ((fluency, fluency_cut), (truthfulness, truthfulness_cut)) = values(&self.reader, source, baseline);
+            *score = SourceScore { fluency, fluency_cut, truthfulness, truthfulness_cut };
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a score depends on besides the reference answers.
 
+use super::keywords::NOT_FOUND;
 use crate::error::{Error, Result};
 
 /// Which reading of the benchmark to compute.
@@ -67,7 +68,7 @@ impl Settings {
             (self.threshold > 0.0 && self.threshold <= 1.0, "threshold must lie in (0, 1]"),
             (self.target_length < self.zero_length, "zero_length must be larger than target_length"),
             (self.zero_length <= self.max_length, "max_length must not be smaller than zero_length"),
-            (self.max_length <= 1_000_000, "max_length must not be larger than 1,000,000"),
+            (self.max_length < NOT_FOUND as usize, "max_length must not be larger than 9,998"),
         ];
         match checks.iter().find(|(holds, _)| !holds) {
             Some((_, reason)) => Err(Error::InvalidSettings { reason: (*reason).to_owned() }),

@@ -1,0 +1,286 @@
+"""Bad responses and bad question files: a clear error that says where, and nothing written."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers import CATS, GOOD, QUESTIONS, SEAS, lines, pfgen, write_benchmark
+from pfgen_rs import (
+    BenchmarkError,
+    InputError,
+    UnknownQuestionError,
+    load_benchmark,
+    score_file,
+)
+
+
+def many_lines() -> bytes:
+    """So many different answers that xz needs more than one read to unpack them."""
+    noise = random.Random(1)
+    answers = ("".join(chr(noise.randrange(0x4E00, 0x9FFF)) for _ in range(60)) for _ in range(800))
+    return lines([(CATS, answer) for answer in answers])
+
+
+def cut_xz() -> bytes:
+    whole = lzma.compress(many_lines())
+    return whole[: len(whole) // 2]
+
+
+def line(record: object) -> bytes:
+    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
+
+
+START = lines(GOOD[:2])
+# Name: (content, number of the bad line, what the message must hold).
+BAD_LINES: dict[str, tuple[bytes, int, list[str]]] = {
+    "no JSON": (START + b"{answer\n", 3, ["not JSON"]),
+    "JSON but no object": (START + b"[1, 2]\n", 3, ["object"]),
+    "missing answer": (START + line({"question": CATS}), 3, ["'answer'", "missing"]),
+    "missing question": (START + line({"answer": "猫"}), 3, ["'question'", "missing"]),
+    "answer of wrong type": (START + line({"question": CATS, "answer": 3}), 3, ["text", "3"]),
+    "answer null": (START + line({"question": CATS, "answer": None}), 3, ["text", "None"]),
+    "unknown question": (
+        START + line({"question": "空は？", "answer": "青"}),
+        3,
+        ["空は？", "question"],
+    ),
+    "invalid UTF-8": (START + b'{"question": "\xff"}\n', 3, ["UTF-8"]),
+    "lone surrogate": (
+        START + b'{"question": "Q01", "answer": "\\ud800"}\n',
+        3,
+        ["surrogate"],
+    ),
+    "nested too deeply": (START + b"[" * 100_000 + b"\n", 3, ["nested"]),
+}
+# Name: (content, what the message must hold).
+BAD_FILES: dict[str, tuple[bytes, list[str]]] = {
+    "empty": (b"", ["no responses"]),
+    "blank lines only": (b"\n \n\n", ["no responses"]),
+    "cut inside an xz block": (cut_xz(), ["cut short", "line "]),
+    "xz header only": (lzma.compress(START)[:12], ["cut short"]),
+}
+
+
+def source_is(value: object) -> dict[str, Any]:
+    return {"answers": {"A": ["猫"], "B": value}}
+
+
+# Name: (what replaces keys of Q02, what the message must hold).
+BAD_QUESTIONS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "unknown rule": ({"keywords": [{"t": "水"}, {"not": "赤"}]}, ["keywords[1]", "not"]),
+    "unknown inner rule": (
+        {"keywords": [{"and": [{"t": "水"}, {"x": "赤"}]}]},
+        ["keywords[0].and[1]"],
+    ),
+    "invalid expression": ({"keywords": [{"t": "(赤"}]}, ["keywords[0]", "(赤", "expression"]),
+    "importance out of range": (
+        {"keywords": [{"t": "赤", "importance": 2}]},
+        ["keywords[0]", "importance"],
+    ),
+    "no keywords": ({"keywords": None}, ["keywords"]),
+    "no answers": ({"answers": {}}, ["answers"]),
+    "answers missing": ({"answers": None}, ["answers"]),
+    "source with an empty list": (source_is([]), ["'B'"]),
+    "source with only empty answers": (source_is(["", ""]), ["'B'", "empty"]),
+    "answer of wrong type": (source_is(["水", 5]), ["'B'", "answer 1", "5"]),
+    "duplicate id": ({"question_id": "Q01"}, ["Q01", "same id"]),
+    "duplicate question": ({"question": CATS}, [CATS, "same question"]),
+    "question missing": ({"question": None}, ["'question'", "missing"]),
+    "note of wrong type": ({"note": 1}, ["'note'", "text"]),
+}
+each_bad_line = pytest.mark.parametrize("name", BAD_LINES)
+each_bad_file = pytest.mark.parametrize("name", BAD_FILES)
+each_bad_question = pytest.mark.parametrize("name", BAD_QUESTIONS)
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Path:
+    return write_benchmark(tmp_path / "tiny")
+
+
+def must_hold(message: str, *parts: object) -> None:
+    for part in parts:
+        assert str(part) in message
+
+
+@each_bad_line
+def test_a_bad_line_is_named(benchmark: Path, tmp_path: Path, name: str) -> None:
+    content, number, parts = BAD_LINES[name]
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        score_file(path, benchmark)
+    must_hold(str(caught.value), path, f"line {number}", *parts)
+    assert caught.value.line == number
+    assert isinstance(caught.value, UnknownQuestionError) == (name == "unknown question")
+
+
+@each_bad_line
+def test_a_bad_line_can_be_skipped(benchmark: Path, tmp_path: Path, name: str) -> None:
+    content, number, _ = BAD_LINES[name]
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(content + lines(GOOD[2:]))
+    result = score_file(path, benchmark, skip_bad_lines=True)
+    assert [problem.line for problem in result.problems] == [number]
+    assert result.frame.get_column("line").to_list() == [1, 2, 4, 5]
+    path.write_bytes(lines(GOOD))
+    assert result.score == score_file(path, benchmark).score
+
+
+@each_bad_file
+def test_a_bad_file_is_named(benchmark: Path, tmp_path: Path, name: str) -> None:
+    content, parts = BAD_FILES[name]
+    path = tmp_path / "bad.jsonl.xz"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        score_file(path, benchmark)
+    must_hold(str(caught.value), path, *parts)
+
+
+def test_what_a_cut_file_still_holds_can_be_used(benchmark: Path, tmp_path: Path) -> None:
+    whole, path = many_lines(), tmp_path / "cut.jsonl.xz"
+    path.write_bytes(lzma.compress(START) + lzma.compress(whole)[:-1000])
+    result = score_file(path, benchmark, skip_bad_lines=True)
+    used = result.frame.height
+    assert 700 < used < 2 + whole.count(b"\n")
+    assert result.frame.get_column("answer").to_list()[:2] == [answer for _, answer in GOOD[:2]]
+    [problem] = result.problems
+    assert problem.line == used + 1
+    must_hold(str(problem), "cut short", path)
+
+
+@each_bad_question
+def test_a_bad_question_file_is_named(tmp_path: Path, name: str) -> None:
+    changes, parts = BAD_QUESTIONS[name]
+    folder = write_benchmark(tmp_path / "tiny", {"Q02": changes})
+    with pytest.raises(BenchmarkError) as caught:
+        load_benchmark(folder)
+    must_hold(str(caught.value), folder / "Q02.json", *parts)
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"\xff{}", "UTF-8"),
+        (b"[]", "object"),
+        (b"[" * 100_000, "not JSON"),
+        (lzma.compress(json.dumps(QUESTIONS["Q02"]).encode())[:-30], "cut short"),
+    ],
+)
+def test_a_question_file_that_is_no_question(tmp_path: Path, content: bytes, part: str) -> None:
+    folder = write_benchmark(tmp_path / "tiny")
+    (folder / "Q02.json").write_bytes(content)
+    with pytest.raises(BenchmarkError) as caught:
+        load_benchmark(folder)
+    must_hold(str(caught.value), folder / "Q02.json", part)
+
+
+# The same through the command line: exit code 2, one line that names the place, nothing written.
+
+
+def score_into(tmp_path: Path, benchmark: Path, source: Path, *more: str) -> tuple[int, str, str]:
+    """Score over existing outputs; they must be unchanged where that fails."""
+    out, table = tmp_path / "out", tmp_path / "scores.jsonl"
+    out.mkdir()
+    for old in (out / "result.json", table):
+        old.write_text("old")
+    done = pfgen("score", source, "-b", benchmark, "--out", out, "--per-response", table, *more)
+    if done.returncode:
+        assert sorted(path.name for path in out.iterdir()) == ["result.json"]
+        assert [(out / "result.json").read_text(), table.read_text()] == ["old", "old"]
+        assert not list(tmp_path.glob(".*"))
+    return done.returncode, done.stdout, done.stderr
+
+
+def refused(outcome: tuple[int, str, str], *parts: object) -> None:
+    code, stdout, stderr = outcome
+    assert code == 2
+    assert stdout == ""
+    assert stderr.startswith("error: ")
+    assert stderr.count("\n") == 1
+    must_hold(stderr, *parts)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["no JSON", "missing answer", "answer of wrong type", "unknown question", "invalid UTF-8"],
+)
+def test_the_command_refuses_a_bad_line(benchmark: Path, tmp_path: Path, name: str) -> None:
+    content, number, parts = BAD_LINES[name]
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(content)
+    refused(score_into(tmp_path, benchmark, path), path, f"line {number}", *parts)
+
+
+@pytest.mark.parametrize("name", ["empty", "cut inside an xz block"])
+def test_the_command_refuses_a_bad_file(benchmark: Path, tmp_path: Path, name: str) -> None:
+    content, parts = BAD_FILES[name]
+    path = tmp_path / "bad.jsonl.xz"
+    path.write_bytes(content)
+    refused(score_into(tmp_path, benchmark, path), path, *parts)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "unknown rule",
+        "invalid expression",
+        "no answers",
+        "source with an empty list",
+        "source with only empty answers",
+        "duplicate id",
+    ],
+)
+def test_the_command_refuses_a_bad_question_file(tmp_path: Path, name: str) -> None:
+    changes, parts = BAD_QUESTIONS[name]
+    folder = write_benchmark(tmp_path / "tiny", {"Q02": changes})
+    path = tmp_path / "good.jsonl"
+    path.write_bytes(lines())
+    refused(score_into(tmp_path, folder, path), folder / "Q02.json", *parts)
+
+
+def test_one_bad_file_of_several_stops_all(benchmark: Path, tmp_path: Path) -> None:
+    (tmp_path / "1-good.jsonl").write_bytes(lines())
+    (tmp_path / "2-bad.jsonl").write_bytes(lines() + b"oops\n")
+    refused(score_into(tmp_path, benchmark, tmp_path / "[12]-*.jsonl"), "2-bad.jsonl, line 5")
+
+
+def test_skipped_lines_are_counted_and_reported(benchmark: Path, tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    bad = b"".join(content.removeprefix(START) for content, _, _ in BAD_LINES.values())
+    path.write_bytes(START + bad + lines(GOOD[2:]))
+    code, stdout, stderr = score_into(
+        tmp_path, benchmark, path, "--skip-bad-lines", "--format", "json"
+    )
+    assert code == 0
+    [run] = json.loads(stdout)
+    assert run["left_out"] == len(BAD_LINES)
+    assert run["responses"] == len(GOOD)
+    reported = stderr.splitlines()
+    assert [row.split(": ")[1] for row in reported[:-1]] == ["left out"] * 5
+    must_hold(reported[0], f"{path}, line 3")
+    must_hold(reported[-1], path, f"{len(BAD_LINES)} lines")
+    assert json.loads((tmp_path / "out" / "result.json").read_bytes())["num_trials"] == 2
+
+
+def test_a_missing_file_and_an_empty_glob(benchmark: Path, tmp_path: Path) -> None:
+    for source in (tmp_path / "none.jsonl", tmp_path / "none*"):
+        done = pfgen("score", source, "-b", benchmark)
+        refused((done.returncode, done.stdout, done.stderr), source)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
+def test_tables_that_are_none(benchmark: Path, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"bad{suffix}"
+    for content in (b"", b"\x00\x01nothing\n", f'question,text\n{SEAS},"'.encode()):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=path.name):
+            score_file(path, benchmark)

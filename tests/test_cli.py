@@ -1,0 +1,368 @@
+"""The command line as people run it: real processes, a tiny benchmark."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from helpers import CATS, GOOD, SCRIPT, SEAS, environment, lines, pfgen, write_benchmark, write_run
+from pfgen_rs import load_benchmark, score_file
+from pfgen_rs.signature import fixed_part
+
+PLAIN = {"NO_COLOR": "1"}
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Path:
+    return write_benchmark(tmp_path / "tiny")
+
+
+def better() -> list[tuple[str, str]]:
+    return [(CATS, GOOD[0][1]), (SEAS, "海の水は赤い光を吸い取るので青く見えます。")]
+
+
+# Around the commands.
+
+
+def test_version_is_the_fixed_part_of_signatures() -> None:
+    done = pfgen("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, fixed_part() + "\n", "")
+
+
+def test_python_m_is_the_same() -> None:
+    command = [sys.executable, "-m", "pfgen_rs", "--version"]
+    assert subprocess.check_output(command, text=True, env=environment()) == fixed_part() + "\n"
+
+
+@pytest.mark.parametrize("command", ["", "score", "explain", "verify", "index", "data"])
+def test_help_explains(command: str) -> None:
+    done = pfgen(*command.split(), "--help", env={"COLUMNS": "100"})
+    assert done.returncode == 0
+    assert "Usage: pfgen-rs" in done.stdout
+    assert "pfgen-rs " in done.stdout.split("Usage", 1)[1]
+
+
+def test_completion_knows_benchmarks() -> None:
+    wanted = {"_PFGEN_RS_COMPLETE": "complete_bash", "COMP_CWORD": "3"}
+    done = pfgen(env={**wanted, "COMP_WORDS": "pfgen-rs score --benchmark "})
+    assert "mini" in done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["score"],
+        ["score", "x", "--format", "xml"],
+        ["score", "x", "--ngrams", "many"],
+        ["score", "x", "--threads", "0"],
+        ["score", "x", "--per-response", "scores.xls"],
+        ["score", "x", "--ngrams", "5-2"],
+        ["score", "x", "-b", "no-such-benchmark"],
+        ["index", "count", "Q01"],
+        ["index", "count", "no-such-question", "猫"],
+        ["index", "count", "Q01", ""],
+        ["data", "install", "no-such-benchmark"],
+    ],
+)
+def test_bad_usage(arguments: list[str]) -> None:
+    done = pfgen(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "rror" in done.stderr
+
+
+# score
+
+
+def test_several_runs_make_a_leaderboard(benchmark: Path, tmp_path: Path) -> None:
+    write_run(tmp_path / "runs" / "a", model="組織/普通のモデル")
+    write_run(tmp_path / "runs" / "b", better())
+    (tmp_path / "runs" / "c.jsonl").write_bytes(lines(GOOD[2:]))
+    done = pfgen("score", tmp_path / "runs" / "*", "-b", benchmark)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert [row[:2] for row in rows[3:6]] == [["1", "b"], ["2", "組織/普通のモデル"], ["3", "c"]]
+    result = score_file(tmp_path / "runs" / "a", benchmark)
+    assert rows[4][2:] == [
+        f"{result.score:.4f}",
+        f"±{result.score_std:.4f}/√2",
+        f"{result.length:.1f}",
+        f"±{result.length_std:.1f}",
+        f"{result.fluency:.4f}",
+        f"{result.truthfulness:.4f}",
+        f"{result.helpfulness:.4f}",
+    ]
+    assert done.stdout.splitlines()[-1] == result.signature
+
+
+def test_json_and_csv_say_the_same(benchmark: Path, tmp_path: Path) -> None:
+    paths = [write_run(tmp_path / "a"), write_run(tmp_path / "b", better())]
+    as_json = pfgen("score", *paths, "--format", "json", env={"PFGEN_RS_BENCHMARK": str(benchmark)})
+    as_csv = pfgen("score", *paths, "-f", "csv", "-b", benchmark)
+    runs = json.loads(as_json.stdout)
+    rows = list(csv.DictReader(io.StringIO(as_csv.stdout)))
+    assert [run["name"] for run in runs] == ["b", "a"]
+    for run, row in zip(runs, rows, strict=True):
+        result = score_file(run["file"], benchmark)
+        for key in ("score", "score_std", "length", "length_std", "fluency", "helpfulness"):
+            assert run[key] == getattr(result, key) == float(row[key])
+        assert run["signature"] == row["signature"] == result.signature
+
+
+def test_standard_input(benchmark: Path) -> None:
+    done = pfgen("score", "-", "-b", benchmark, "-f", "json", stdin=lines())
+    [run] = json.loads(done.stdout)
+    assert (run["file"], run["responses"]) == ("-", 4)
+
+
+def test_settings_reach_the_signature(benchmark: Path, tmp_path: Path) -> None:
+    records = [{"q": question, "text": answer} for question, answer in GOOD]
+    pl.DataFrame(records).write_csv(tmp_path / "run.csv")
+    named = ("--question-field", "q", "--answer-field", "text", "--threads", "1")
+    changed = ("--variant", "paper", "--ngrams", "2-3")
+    done = pfgen("score", tmp_path / "run.csv", "-b", benchmark, *named, *changed, "-f", "json")
+    [run] = json.loads(done.stdout)
+    assert "|variant:paper|n:2-3|" in run["signature"]
+
+
+def test_results_are_written_as_published(benchmark: Path, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", model="m")
+    done = pfgen("score", run, "-b", benchmark, "--out", tmp_path / "out")
+    assert done.returncode == 0
+    score_file(run, benchmark).to_json(tmp_path / "expected.json")
+    written = (tmp_path / "out" / "result.json").read_bytes()
+    assert written == (tmp_path / "expected.json").read_bytes()
+
+
+def test_results_of_several_runs_get_names_of_their_own(benchmark: Path, tmp_path: Path) -> None:
+    paths = [write_run(tmp_path / name) for name in ("x/1", "y/1", "z/2")]
+    done = pfgen("score", *paths, "-b", benchmark, "--out", tmp_path / "out")
+    assert done.returncode == 0
+    written = sorted(p.relative_to(tmp_path / "out") for p in (tmp_path / "out").rglob("*.json"))
+    assert [path.as_posix() for path in written] == [
+        "x/1/result.json",
+        "y/1/result.json",
+        "z/2/result.json",
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl", ".csv", ".arrow"])
+def test_scores_of_every_response(benchmark: Path, tmp_path: Path, suffix: str) -> None:
+    paths = [write_run(tmp_path / "a"), write_run(tmp_path / "b", better())]
+    target = tmp_path / f"scores{suffix}"
+    assert pfgen("score", *paths, "-b", benchmark, "--per-response", target).returncode == 0
+    readers: dict[str, Callable[[bytes], pl.DataFrame]] = {
+        ".parquet": pl.read_parquet,
+        ".jsonl": pl.read_ndjson,
+        ".csv": pl.read_csv,
+        ".arrow": pl.read_ipc,
+    }
+    frame = readers[suffix](target.read_bytes())
+    expected = [score_file(path, benchmark) for path in paths]
+    assert frame.get_column("file").to_list() == [r.path for r in expected for _ in r.frame.rows()]
+    for column in ("line", "answer", "average", "truthfulness_B"):
+        values = [value for r in expected for value in r.frame.get_column(column).to_list()]
+        assert frame.get_column(column).to_list() == values
+
+
+def test_an_input_is_never_overwritten(benchmark: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(lines())
+    done = pfgen("score", path, "-b", benchmark, "--per-response", path)
+    assert done.returncode == 2
+    assert path.read_bytes() == lines()
+
+
+def test_missing_questions_are_loud(benchmark: Path, tmp_path: Path) -> None:
+    run, out = write_run(tmp_path / "run", GOOD[:1]), tmp_path / "out"
+    done = pfgen("score", run, "-b", benchmark)
+    assert done.returncode == 0
+    assert "1 of 2 questions have no answer (Q02)" in done.stderr
+    assert "|questions:1/2|" in done.stdout
+    refused = pfgen("score", run, "-b", benchmark, "--out", out)
+    assert refused.returncode == 2
+    assert "--allow-partial" in refused.stderr
+    assert not out.exists()
+    allowed = pfgen("score", run, "-b", benchmark, "--out", out, "--allow-partial")
+    assert allowed.returncode == 0
+    assert list(json.loads((out / "result.json").read_bytes())["questions"]) == ["Q01"]
+
+
+# explain
+
+
+def test_explain_shows_where_the_score_comes_from(benchmark: Path) -> None:
+    answer = GOOD[2][1]
+    done = pfgen("explain", "Q01", answer, "-b", benchmark)
+    assert (done.returncode, done.stderr) == (0, "")
+    score = load_benchmark(benchmark).score("Q01", answer)
+    shown = done.stdout
+    assert shown.startswith(f"Q01  {CATS}\n\n{answer}\n")
+    rules = {row[0]: row[1:] for line in shown.splitlines() if len(row := line.split()) == 6}
+    assert rules["狩り"] == ["missed", "nowhere", "1", "×", "0"]
+    assert rules["体力"] == ["missed", "nowhere", "0.5", "×", "0.5"]
+    assert str(score.average) in shown
+    assert shown.splitlines()[-1] == score.signature
+
+
+def test_explain_as_json_from_standard_input(benchmark: Path) -> None:
+    answer = "猫は狩りのために体力を残して眠ります。"
+    arguments = ("explain", CATS, "-", "-b", benchmark, "--format", "json")
+    found = json.loads(pfgen(*arguments, stdin=f"{answer}\n".encode()).stdout)
+    loaded = load_benchmark(benchmark)
+    assert found["answer"] == answer
+    assert found["scores"] == loaded.score("Q01", answer).to_dict()
+    assert found["characters"] == loaded.explain("Q01", answer).characters.to_dicts()
+    assert [rule["met"] for rule in found["rules"]] == [True, True]
+    assert found["details"]["helpfulness"] == {"value": 1.0, "cut": len(answer), "discount": 1.0}
+
+
+ACTING = "猫\x1b[2J\x1b]0;title\x07[bold red]眠[/bold red]\r\n:cat:\u202e\x9b31m\u2028\u200d終"
+
+
+def test_untrusted_text_cannot_act(benchmark: Path, tmp_path: Path) -> None:
+    done = pfgen("explain", "Q01", "-", "-b", benchmark, stdin=ACTING.encode())
+    assert not {"\x1b", "\x07", "\r", "\u202e", "\x9b", "\u2028", "\u200d"} & set(done.stdout)
+    assert "\\x1b[2J" in done.stdout
+    assert "[bold red]眠[/bold red]" in done.stdout
+    assert ":cat:\\u202e\\x9b31m\\u2028\\u200d終" in done.stdout
+    as_json = pfgen(
+        "explain", "Q01", "-", "-b", benchmark, "-f", "json", stdin=ACTING.encode()
+    ).stdout
+    assert not {"\x1b", "\u202e", "\x9b", "\u2028", "\u200d"} & set(as_json)
+    assert json.loads(as_json)["answer"] == ACTING
+    run = write_run(tmp_path / "run", model="[red]\x1b[31m[/red]")
+    assert "[red]\\x1b[31m[/red]" in pfgen("score", run, "-b", benchmark).stdout
+    (tmp_path / "bad.jsonl").write_bytes(b'{"\\u001b[31m": 1}\n')
+    assert "\x1b" not in pfgen("score", tmp_path / "bad.jsonl", "-b", benchmark).stderr
+
+
+def test_arguments_that_are_no_unicode(benchmark: Path) -> None:
+    command = [os.fsencode(SCRIPT), b"explain", b"Q01", b"\xff", b"-b", os.fsencode(benchmark)]
+    done = subprocess.run(command, capture_output=True, env=environment(), check=False)
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+    assert pfgen("explain", "Q01", "-", "-b", benchmark, stdin=b"\xff").returncode == 2
+
+
+# index
+
+
+def test_index_counts(benchmark: Path) -> None:
+    arguments = ("Q01", "狩り", "眠", "犬", "-b", benchmark)
+    counts = json.loads(pfgen("index", "count", *arguments, "-f", "json").stdout)
+    assert [entry["count"] for entry in counts] == [3, 3, 0]
+    found = json.loads(pfgen("index", "df", *arguments, "-f", "json").stdout)
+    assert found[0] == {
+        "pattern": "狩り",
+        "document_frequency": 3,
+        "by_source": {"A": 2, "B": 1},
+    }
+    table = pfgen("index", "df", *arguments).stdout
+    assert [line.split() for line in table.splitlines() if "狩り" in line] == [
+        ["狩り", "3", "2", "1"]
+    ]
+    assert "犬" in pfgen("index", "count", *arguments).stdout
+
+
+def test_index_locates(benchmark: Path) -> None:
+    arguments = ("index", "locate", CATS, "ために", "-b", benchmark, "--width", "3")
+    found = json.loads(pfgen(*arguments, "-f", "json", "--limit", "1").stdout)
+    place = {"source": "A", "answer": 0, "offset": 5}
+    text = {"left": "狩りの", "match": "ために", "right": "体力を"}
+    assert found == {"total": 2, "places": [{**place, **text}]}
+    assert "ために体力を" in pfgen(*arguments).stdout
+
+
+def test_index_tops(benchmark: Path) -> None:
+    arguments = ("index", "top", "Q01", "-n", "2", "-b", benchmark, "--min-df", "3")
+    found = json.loads(pfgen(*arguments, "--limit", "2", "--format", "json").stdout)
+    ngrams = load_benchmark(benchmark)["Q01"].index.ngrams(2, 3, 2)
+    assert [(g["text"], g["count"]) for g in found] == [(g.text, g.occurrences) for g in ngrams]
+    assert ngrams[0].text in pfgen(*arguments).stdout
+
+
+# Terminals and pipes
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pseudo-terminals")
+@pytest.mark.parametrize(("columns", "env"), [(60, {}), (100, PLAIN)])
+def test_a_terminal_gets_its_width_and_colours(
+    benchmark: Path, tmp_path: Path, columns: int, env: dict[str, str]
+) -> None:
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    runs = [write_run(tmp_path / str(i), model=f"組織/とても長い名前のモデル{i}") for i in range(3)]
+    shown = on_terminal(["score", *map(str, runs), "-b", str(benchmark)], columns, env)
+    plain = [Text.from_ansi(line).plain.rstrip() for line in shown.split("\r\n")]
+    table = [line for line in plain if "─" in line or "±" in line]
+    assert len(table) >= 4
+    assert max(map(cell_len, table)) <= columns
+    answer = on_terminal(["explain", "Q01", GOOD[0][1], "-b", str(benchmark)], columns, env)
+    assert ("\x1b[1;32m" in answer) == (not env)
+
+
+def on_terminal(arguments: list[str], columns: int, env: dict[str, str]) -> str:
+    """Standard output of a command whose standard output is a terminal of this width."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    process = subprocess.Popen(
+        [SCRIPT, *arguments],
+        stdout=follower,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        env=environment(TERM="xterm-256color", **env),
+    )
+    os.close(follower)
+    content = b""
+    try:
+        while chunk := os.read(leader, 1 << 16):
+            content += chunk
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    os.close(leader)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, b"")
+    return content.decode()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    command = f"'{SCRIPT}' index top Q01 -b mini -n 3 --limit 100000 2>'{tmp_path}/err' | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, env=environment(), check=False)
+    assert done.returncode == 0
+    assert (tmp_path / "err").read_bytes() == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_standard_output_is_an_error() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [SCRIPT, "--version"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"error: standard output")
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_an_output_that_knows_no_japanese(benchmark: Path) -> None:
+    arguments = ("index", "count", "Q01", "狩り", "-b", benchmark)
+    ascii_only = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+    assert "\\u72e9" in pfgen(*arguments, env=ascii_only).stdout
+    found = json.loads(pfgen(*arguments, "-f", "json", env=ascii_only).stdout)
+    assert found == [{"pattern": "狩り", "count": 3}]

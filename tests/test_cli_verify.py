@@ -1,0 +1,100 @@
+"""`pfgen-rs verify` as a process: exit codes, reports, and the published runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers import pfgen, write_benchmark, write_run
+from pfgen_rs import score_file
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Path:
+    return write_benchmark(tmp_path / "tiny")
+
+
+def verified_run(folder: Path, benchmark: Path, **changes: Any) -> Path:
+    write_run(folder, model="m")
+    result = score_file(folder, benchmark).to_dict()
+    text = json.dumps({**result, **changes}, ensure_ascii=False, indent=2)
+    (folder / "result.json").write_bytes(text.encode())
+    return folder
+
+
+def test_good_runs_pass(benchmark: Path, tmp_path: Path) -> None:
+    for name in "ab":
+        verified_run(tmp_path / "runs" / name, benchmark)
+    done = pfgen("verify", tmp_path / "runs" / "*", "-b", benchmark)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "2 of 2 runs pass; " in done.stdout
+    assert "2 files have the same bytes" in done.stdout
+    assert "|v:" in done.stdout.splitlines()[-1]
+
+
+def test_a_unit_passes_and_more_fails(benchmark: Path, tmp_path: Path) -> None:
+    result = score_file(write_run(tmp_path / "run", model="m"), benchmark)
+    near = round(result.score + 1e-4, 4)
+    verified_run(tmp_path / "run", benchmark, score=near)
+    done = pfgen("verify", tmp_path / "run", "-b", benchmark)
+    assert done.returncode == 0
+    assert "0.0001 (score)" in done.stdout
+    assert "0 files have the same bytes" in done.stdout
+    verified_run(tmp_path / "run", benchmark, score=0.1, num_trials=7, length=1.0)
+    done = pfgen("verify", tmp_path / "run", "-b", benchmark, "--limit", "1")
+    assert done.returncode == 1
+    assert "FAILED" in done.stdout
+    assert f"num_trials: theirs 7, ours {result.num_trials}" in done.stdout
+    assert "… and 2 more" in done.stdout
+
+
+def test_a_broken_run_does_not_hide_the_others(benchmark: Path, tmp_path: Path) -> None:
+    broken = write_run(tmp_path / "a-broken")
+    bad = verified_run(tmp_path / "b-bad", benchmark, score=0.0)
+    good = verified_run(tmp_path / "c-good", benchmark)
+    done = pfgen("verify", broken, bad, good, "-b", benchmark, "--format", "json")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {broken / 'result.json'}: ")
+    entries = json.loads(done.stdout)
+    assert "error" in entries[0]
+    assert [entry["passed"] for entry in entries[1:]] == [False, True]
+    [failure] = entries[1]["listed_failures"]
+    assert (failure["place"], failure["theirs"], failure["unit"]) == ("score", 0.0, 1e-4)
+    assert entries[2]["identical"]
+    assert entries[2]["largest_difference"] is None
+    assert pfgen("verify", broken, "-b", benchmark).returncode == 2
+
+
+def test_strange_values_are_reported(benchmark: Path, tmp_path: Path) -> None:
+    run = verified_run(tmp_path / "run", benchmark, score=float("nan"), extra="\x1b[31m")
+    done = pfgen("verify", run, "-b", benchmark, "-f", "json")
+    assert done.returncode == 1
+    assert "\x1b" not in done.stdout
+    [entry] = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert [failure["place"] for failure in entry["listed_failures"]] == ["score", "extra"]
+    assert "\x1b" not in pfgen("verify", run, "-b", benchmark).stdout
+
+
+@pytest.mark.published
+def test_some_published_runs(published_dir: Path) -> None:
+    runs = [
+        published_dir / "result" / "openai" / "chatgpt-o1" / "*",
+        published_dir / "result/*/gpt-4/*",
+    ]
+    done = pfgen("verify", *runs, "-b", published_dir / "data")
+    assert done.returncode == 0
+    assert "2 of 2 runs pass" in done.stdout
+
+
+@pytest.mark.published
+@pytest.mark.slow
+def test_all_published_runs(published_dir: Path) -> None:
+    done = pfgen("verify", published_dir / "result/*/*/*", "-b", published_dir, "-f", "json")
+    entries = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert len(entries) == len(list(published_dir.glob("result/*/*/*/result.json")))
+    assert all(entry["identical"] for entry in entries)
+    assert all(entry["agreeing"] == entry["figures"] > 1000 for entry in entries)
