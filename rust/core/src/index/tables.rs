@@ -166,8 +166,8 @@ struct Builder<'a> {
     counter: AnswerCounter,
     /// The range of ranks below each state.
     ranges: Vec<Range<usize>>,
-    /// The state of the first `n` symbols of the suffix of each rank, at `(n − 1) × ranks + rank`.
-    state_at: Vec<u32>,
+    /// The state of the most symbols of the suffix of each rank; those of fewer are its ancestors.
+    deepest: Vec<u32>,
     table: NgramTable,
 }
 
@@ -193,7 +193,7 @@ impl<'a> Builder<'a> {
             answer_of_rank: answers_of_ranks(index, &suffixes),
             counter: AnswerCounter::new(index),
             ranges: std::iter::once(0..suffixes.len()).collect(),
-            state_at: vec![NONE; depth * text.len()],
+            deepest: vec![ROOT; text.len()],
             text,
             suffixes,
             lcp,
@@ -254,17 +254,22 @@ impl<'a> Builder<'a> {
         self.table.rows.extend(row);
 
         self.table.states.push(State { first_edge: 0, edges: 0, parent, length, above });
-        for n in above..length {
-            let level = n as usize * self.suffixes.len();
-            self.state_at[level + ranks.start..level + ranks.end].fill(state);
-        }
+        self.deepest[ranks.clone()].fill(state);
         self.ranges.push(ranks);
+    }
+
+    /// The state of the first `length` symbols of the suffix of rank `rank`.
+    fn state_of(&self, rank: usize, length: usize) -> u32 {
+        let mut state = self.deepest[rank];
+        while self.table.states[state as usize].above as usize >= length {
+            state = self.table.states[state as usize].parent;
+        }
+        state
     }
 
     /// A state's n-gram and one more symbol is, backwards, that symbol before the state's prefix: the suffixes of the
     /// state's range, begun one symbol earlier, say which symbols those are and where they lead.
     fn add_edges(&mut self) {
-        let ranks = self.suffixes.len();
         let rank_of = suffix_array::ranks(&self.suffixes);
         let mut added_by = vec![NONE; self.index.alphabet.len()];
         for state in 0..self.table.states.len() {
@@ -281,7 +286,7 @@ impl<'a> Builder<'a> {
                     continue;
                 }
                 added_by[symbol as usize] = state as u32;
-                let target = self.state_at[continued * ranks + rank_of[before] as usize];
+                let target = self.state_of(rank_of[before] as usize, continued + 1);
                 self.table.edges.push((symbol, target));
             }
             self.table.edges[first_edge..].sort_unstable();
