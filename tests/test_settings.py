@@ -138,3 +138,9 @@ def test_scores_carry_the_signature() -> None:
 def test_signature_of_the_published_set(published_benchmark: Benchmark) -> None:
     assert published_benchmark.metadata_hash == HASH
     assert published_benchmark.signature == f"{START}|variant:pfgen-bench|n:1-10|t:3|{END}"
+
+
+@pytest.mark.parametrize("threads", [-1, 0, 1025, 100_000])
+def test_threads_have_a_limit(threads: int, mini: Benchmark) -> None:
+    with pytest.raises(SettingsError, match=rf"threads must lie in 1…1024 .*, not {threads}$"):
+        mini.score_batch(["Q01"], ["答え"], threads=threads)

@@ -39,7 +39,7 @@ impl Scorer {
         py: Python<'py>,
         texts: &Texts,
         rows: Option<PyReadonlyArray1<'py, i64>>,
-        threads: Option<usize>,
+        threads: Option<i64>,
     ) -> PyResult<Scores<'py>> {
         let rows = Rows::new(texts, rows.as_ref())?;
         let run = || score_batch(&self.core, rows.len(), |i| texts.get(rows.get(i)));
@@ -85,7 +85,7 @@ impl Literals {
         texts: &Texts,
         limit: usize,
         rows: Option<PyReadonlyArray1<'py, i64>>,
-        threads: Option<usize>,
+        threads: Option<i64>,
     ) -> PyResult<Matrix<'py, u32>> {
         let rows = Rows::new(texts, rows.as_ref())?;
         let run = || literal_ends(&self.core, limit, rows.len(), |i| texts.get(rows.get(i)));
