@@ -1,0 +1,114 @@
+"""Installing from a real local server: redirects, cut answers, silence."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from install.support import (
+    FILES,
+    GOOD,
+    RIGHT_DIGEST,
+    WRONG_DIGEST,
+    Server,
+    assert_installed,
+    entry_of,
+    leftovers,
+    use,
+)
+from pfgen_rs.errors import InstallError
+from pfgen_rs.install import download, installer, store
+
+
+@pytest.mark.parametrize(
+    ("path", "total"),
+    [
+        ("/good", len(GOOD)),
+        ("/chunked", None),
+        ("/unannounced", None),
+        ("/to//good", len(GOOD)),
+        ("/to//to//chunked", None),
+    ],
+)
+def test_download(path: str, total: int | None, server: Server, cache: Path) -> None:
+    seen: list[tuple[int, int | None]] = []
+    folder = installer.install("tiny", server.url + path, lambda *now: seen.append(now))
+    assert_installed(folder)
+    assert leftovers(cache) == []
+    assert seen[-1] == (len(GOOD), total)
+    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+
+
+def test_publisher_is_the_default(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, entry_of(FILES, url=f"{server.url}/good"))
+    assert_installed(installer.install("tiny"))
+    assert server.requests == ["/good"]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/short", f"ended after {len(GOOD)} of {len(GOOD) + 1} bytes"),
+        ("/cutchunk", "cut short"),
+        ("/cutbetween", "cut short"),
+        ("/huge", "larger than 1073741824 bytes"),
+        ("/wrong", f"expected SHA-256 {RIGHT_DIGEST}, found {WRONG_DIGEST}"),
+        ("/to/file:///etc/passwd", "'file:///etc/passwd' is not allowed"),
+        ("/to/ftp://127.0.0.1/x", "'ftp://127.0.0.1/x' is not allowed"),
+        ("/loop", "infinite loop"),
+        ("/missing", r"answered 404 \(Not Found\)"),
+        ("/empty", "answered 204"),
+        ("/nonsense", "cannot be downloaded"),
+        ("/silent", "nothing came for 0.3 seconds"),
+        ("/stalls", "nothing came for 0.3 seconds"),
+    ],
+)
+def test_failed_download_leaves_nothing(
+    path: str, words: str, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(download, "TIMEOUT", 0.3)
+    with pytest.raises(InstallError, match=words) as caught:
+        installer.install("tiny", server.url + path)
+    assert server.url in str(caught.value)
+    assert leftovers(cache) == []
+    assert store.installed_path("tiny") is None
+
+
+def test_unannounced_size_is_limited(server: Server, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    with pytest.raises(InstallError, match="larger than 10 bytes"):
+        download.download(f"{server.url}/chunked", target, limit=10)
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "s3://bucket/x"])
+def test_only_web_urls(url: str) -> None:
+    with pytest.raises(InstallError, match="not an http or https URL; give a path"):
+        installer.install("tiny", url)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://", "http://[::1", "http://127.0.0.1:port/x", "http://127.0.0.1/a b"]
+)
+def test_malformed_url(url: str) -> None:
+    with pytest.raises(InstallError, match="http"):
+        installer.install("tiny", url)
+
+
+def test_refused_connection() -> None:
+    with socket.socket() as nobody_listens:
+        nobody_listens.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{nobody_listens.getsockname()[1]}/x"
+        with pytest.raises(InstallError, match=r"cannot be downloaded: .*refused.*try again"):
+            installer.install("tiny", url)
+
+
+def test_error_in_progress_passes_and_cleans_up(server: Server, cache: Path) -> None:
+    def stop(done: int, total: int | None) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        installer.install("tiny", f"{server.url}/good", stop)
+    assert leftovers(cache) == []

@@ -1,0 +1,47 @@
+"""Installing the published data from an archive, a checkout and a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from install import support
+from install.support import PUBLISHED, Server, use
+from pfgen_rs.install import installer, store
+
+
+@pytest.mark.published
+def test_published_archive(
+    published_archive: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = PUBLISHED
+    use(monkeypatch, entry)
+    path = installer.install(source=published_archive)
+    assert path == cache / "benchmarks" / "pfgen-bench"
+    assert [(i.revision, i.questions) for i in store.installed()] == [(entry.revision, 50)]
+    assert installer.install() == path
+
+
+@pytest.mark.published
+@pytest.mark.parametrize("inner", ["", "data"])
+def test_published_checkout(inner: str, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = PUBLISHED
+    use(monkeypatch, entry)
+    path = installer.install(source=checkout / inner)
+    for name in entry.files:
+        assert (path / name).read_bytes() == (checkout / "data" / name).read_bytes()
+
+
+@pytest.mark.published
+def test_published_archive_from_a_server(
+    published_archive: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = published_archive.read_bytes()
+    monkeypatch.setattr(support, "GOOD", content)
+    entry = PUBLISHED
+    use(monkeypatch, entry)
+    seen: list[int] = []
+    path = installer.install(source=f"{server.url}/chunked", progress=lambda n, _: seen.append(n))
+    assert seen[-1] == len(content)
+    assert len(list(path.glob("Q*.json"))) == 50

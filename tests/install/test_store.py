@@ -1,0 +1,204 @@
+"""The store: repair, replacement, lost races and leftovers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from install.support import (
+    FILES,
+    assert_installed,
+    entry_of,
+    in_tree,
+    leftovers,
+    saved,
+    tar_gz,
+    use,
+)
+from pfgen_rs.errors import InstallError
+from pfgen_rs.install import installer, store
+from pfgen_rs.install.catalog import CatalogEntry
+
+NEWER = {**FILES, "data/Q03.json": b'{"question_id": "Q03"}\n'}
+
+
+def test_nothing_is_installed_at_first(cache: Path) -> None:
+    assert store.installed() == []
+    assert store.installed_path("tiny") is None
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../tiny", "/tiny", "a/b", ".tiny", "a\\b"])
+def test_a_path_is_no_name(name: str, good: Path) -> None:
+    installer.install("tiny", good)
+    assert store.installed_path(name) is None
+    with pytest.raises(InstallError, match="choose one of: tiny"):
+        installer.install(name, good)
+    with pytest.raises(InstallError, match="cannot be the name"):
+        CatalogEntry(name, "", "", {})
+
+
+def test_installed_tells_what_is_there(good: Path) -> None:
+    path = installer.install("tiny", good)
+    assert store.installed() == [store.Installed("tiny", path, "0123abcd", 2)]
+    assert store.installed_path("tiny") == path
+
+
+def test_second_install_does_nothing(good: Path, tmp_path: Path) -> None:
+    path = installer.install("tiny", good)
+    before = path.stat()
+    assert installer.install("tiny", tmp_path / "absent") == path
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_force_reads_the_source_again(good: Path, tmp_path: Path) -> None:
+    path = installer.install("tiny", good)
+    with pytest.raises(InstallError, match="no such file"):
+        installer.install("tiny", tmp_path / "absent", force=True)
+    assert_installed(path)
+    assert installer.install("tiny", good, force=True) == path
+    assert_installed(path)
+
+
+def spoil(path: Path) -> None:
+    (path / "Q01.json").write_bytes(b"[]")
+
+
+def remove_file(path: Path) -> None:
+    (path / "Q01.json").unlink()
+
+
+def remove_record(path: Path) -> None:
+    (path / "installed.json").unlink()
+
+
+def spoil_record(path: Path) -> None:
+    (path / "installed.json").write_text("[1, 2]")
+
+
+def add_question(path: Path) -> None:
+    (path / "Q99.json").write_text("{}")
+
+
+@pytest.mark.parametrize("harm", [spoil, remove_file, remove_record, spoil_record, add_question])
+def test_damaged_installation_is_repaired(
+    harm: Callable[[Path], None], good: Path, cache: Path
+) -> None:
+    path = installer.install("tiny", good)
+    harm(path)
+    assert_installed(installer.install("tiny", good))
+    assert leftovers(cache) == []
+
+
+@pytest.mark.parametrize("harm", [remove_file, remove_record, spoil_record])
+def test_incomplete_installation_is_not_listed(harm: Callable[[Path], None], good: Path) -> None:
+    harm(installer.install("tiny", good))
+    assert store.installed() == []
+    assert store.installed_path("tiny") is None
+
+
+@pytest.mark.parametrize("in_the_way", ["file", "folder", "dangling"])
+def test_what_lies_in_the_way_is_replaced(in_the_way: str, good: Path, cache: Path) -> None:
+    place = cache / "benchmarks" / "tiny"
+    place.parent.mkdir(parents=True)
+    if in_the_way == "file":
+        place.write_text("x")
+    elif in_the_way == "folder":
+        place.mkdir()
+    else:
+        place.symlink_to(cache / "absent")
+    assert_installed(installer.install("tiny", good))
+    assert leftovers(cache) == []
+
+
+def test_newer_revision_replaces_older(
+    good: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installer.install("tiny", good)
+    use(monkeypatch, entry_of(NEWER, "4567"))
+    assert [found.revision for found in store.installed()] == ["0123abcd"]
+    path = installer.install("tiny", saved(tmp_path, tar_gz(in_tree(NEWER))))
+    assert_installed(path, NEWER)
+    assert [(found.revision, found.questions) for found in store.installed()] == [("4567", 3)]
+    assert leftovers(cache) == []
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), PermissionError(13, "Permission denied")])
+def test_failed_swap_restores_the_older(
+    error: BaseException, good: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = installer.install("tiny", good)
+    use(monkeypatch, entry_of(NEWER, "4567"))
+    rename = Path.rename
+
+    def fails_at_the_last_step(self: Path, target: Path) -> Path:
+        if self.name == "files":
+            assert not path.exists()
+            raise error
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fails_at_the_last_step)
+    with pytest.raises((InstallError, KeyboardInterrupt)):
+        installer.install("tiny", saved(tmp_path, tar_gz(in_tree(NEWER))))
+    assert_installed(path)
+    assert leftovers(cache) == []
+
+
+@pytest.mark.parametrize("moment", ["tiny", "files"], ids=["taken-away", "filled-before"])
+def test_lost_race_is_no_error(
+    moment: str, good: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil(installer.install("tiny", good))
+    rename = Path.rename
+
+    def after_another_process(self: Path, target: Path) -> Path:
+        if self.name == moment:
+            monkeypatch.setattr(Path, "rename", rename)
+            if moment == "tiny":
+                shutil.rmtree(self)
+            else:
+                installer.install("tiny", good)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", after_another_process)
+    assert_installed(installer.install("tiny", good))
+    assert leftovers(cache) == []
+
+
+def test_concurrent_installs(good: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, entry_of({"data/Q09.json": b"{}"}, "older"))
+    installer.install("tiny", saved(good.parent, tar_gz([("data/Q09.json", b"{}")])))
+    use(monkeypatch, entry_of(FILES))
+    with ThreadPoolExecutor(8) as pool:
+        paths = list(pool.map(lambda _: installer.install("tiny", good, force=True), range(40)))
+    assert len(set(paths)) == 1
+    assert_installed(paths[0])
+    assert leftovers(cache) == []
+
+
+def test_old_leftovers_are_removed_and_fresh_ones_kept(good: Path, cache: Path) -> None:
+    old, fresh = (cache / "benchmarks" / f".tiny.{age}.tmp" for age in ("old", "fresh"))
+    for folder in (old, fresh):
+        (folder / "files").mkdir(parents=True)
+    long_ago = time.time() - 2 * 24 * 3600
+    os.utime(old, (long_ago, long_ago))
+    installer.install("tiny", good)
+    assert leftovers(cache) == [".tiny.fresh.tmp"]
+
+
+def test_unusable_store(good: Path, cache: Path) -> None:
+    cache.write_text("a file where the cache should be")
+    with pytest.raises(InstallError, match=r"cannot store tiny: .*set PFGEN_RS_CACHE"):
+        installer.install("tiny", good)
+
+
+def test_default_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PFGEN_RS_CACHE")
+    assert store.place("tiny").parts[-2:] == ("benchmarks", "tiny")
+    assert "pfgen_rs" in store.place("tiny").parts
