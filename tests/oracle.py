@@ -52,8 +52,8 @@ class Settings:
             raise ValueError(f"unknown variant {self.variant!r}")
         if not 1 <= self.min_n <= self.max_n <= self.max_length:
             raise ValueError("needed: 1 <= min_n <= max_n <= max_length")
-        if not 1 <= self.truthfulness_n <= self.max_length or not 0.0 < self.threshold <= 1.0:
-            raise ValueError("needed: 1 <= truthfulness_n <= max_length and 0 < threshold <= 1")
+        if not 1 <= self.truthfulness_n <= self.max_length or not 1e-9 <= self.threshold <= 1.0:
+            raise ValueError("needed: 1 <= truthfulness_n <= max_length and 1e-9 <= threshold <= 1")
         if not 0 <= self.target_length < self.zero_length <= self.max_length:
             raise ValueError("needed: 0 <= target_length < zero_length <= max_length")
 

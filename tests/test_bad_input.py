@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 import lzma
 import random
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from helpers import CATS, GOOD, QUESTIONS, SEAS, lines, pfgen, write_benchmark
 from pfgen_rs import (
     BenchmarkError,
+    BenchmarkNotFoundError,
     InputError,
     UnknownQuestionError,
     load_benchmark,
     score_file,
 )
+from pfgen_rs import io as responses_io
 
 
 def many_lines() -> bytes:
@@ -44,7 +48,7 @@ BAD_LINES: dict[str, tuple[bytes, int, list[str]]] = {
     "missing answer": (START + line({"question": CATS}), 3, ["'answer'", "missing"]),
     "missing question": (START + line({"answer": "猫"}), 3, ["'question'", "missing"]),
     "answer of wrong type": (START + line({"question": CATS, "answer": 3}), 3, ["text", "3"]),
-    "answer null": (START + line({"question": CATS, "answer": None}), 3, ["text", "None"]),
+    "answer null": (START + line({"question": CATS, "answer": None}), 3, ["text", "null"]),
     "unknown question": (
         START + line({"question": "空は？", "answer": "青"}),
         3,
@@ -71,6 +75,13 @@ def source_is(value: object) -> dict[str, Any]:
     return {"answers": {"A": ["猫"], "B": value}}
 
 
+def nested_rule(depth: int) -> dict[str, Any]:
+    rule: dict[str, Any] = {"t": "水"}
+    for _ in range(depth - 1):
+        rule = {"and": [rule]}
+    return rule
+
+
 # Name: (what replaces keys of Q02, what the message must hold).
 BAD_QUESTIONS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "unknown rule": ({"keywords": [{"t": "水"}, {"not": "赤"}]}, ["keywords[1]", "not"]),
@@ -93,6 +104,13 @@ BAD_QUESTIONS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "duplicate question": ({"question": CATS}, [CATS, "same question"]),
     "question missing": ({"question": None}, ["'question'", "missing"]),
     "note of wrong type": ({"note": 1}, ["'note'", "text"]),
+    "surrogate in the question": ({"question": "\ud800"}, ["'question'", "surrogate"]),
+    "surrogate in a source": ({"answers": {"\ud800": ["水"]}}, ["source", "surrogate"]),
+    "surrogate in a name": (
+        {"keywords": [{"t": "水", "name": "\ud800"}]},
+        ["keywords[0]", "name", "surrogate"],
+    ),
+    "rules too deep": ({"keywords": [nested_rule(101)]}, ["keywords[0]", "levels deep"]),
 }
 each_bad_line = pytest.mark.parametrize("name", BAD_LINES)
 each_bad_file = pytest.mark.parametrize("name", BAD_FILES)
@@ -158,7 +176,8 @@ def test_what_a_cut_file_still_holds_can_be_used(benchmark: Path, tmp_path: Path
 @each_bad_question
 def test_a_bad_question_file_is_named(tmp_path: Path, name: str) -> None:
     changes, parts = BAD_QUESTIONS[name]
-    folder = write_benchmark(tmp_path / "tiny", {"Q02": changes})
+    folder = write_benchmark(tmp_path / "tiny")
+    (folder / "Q02.json").write_text(json.dumps({**QUESTIONS["Q02"], **changes}))
     with pytest.raises(BenchmarkError) as caught:
         load_benchmark(folder)
     must_hold(str(caught.value), folder / "Q02.json", *parts)
@@ -181,6 +200,65 @@ def test_a_question_file_that_is_no_question(tmp_path: Path, content: bytes, par
     with pytest.raises(BenchmarkError) as caught:
         load_benchmark(folder)
     must_hold(str(caught.value), folder / "Q02.json", part)
+
+
+def test_rules_within_rules_may_be_deep(tmp_path: Path) -> None:
+    folder = write_benchmark(tmp_path / "tiny", {"Q02": {"keywords": [nested_rule(100)]}})
+    score = load_benchmark(folder).score("Q02", "水")
+    assert (score.helpfulness, score.details.helpfulness_cut) == (1.0, 1)
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff", b'{"model": "\\ud800"}'])
+def test_a_bad_config_is_named(benchmark: Path, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "good.jsonl").write_bytes(lines())
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(InputError, match=r"config\.json"):
+        score_file(tmp_path / "good.jsonl", benchmark)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a" * 5000])
+def test_names_that_no_file_can_have(benchmark: Path, name: str) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        score_file(name, benchmark)
+    with pytest.raises(BenchmarkNotFoundError, match="there is no benchmark"):
+        load_benchmark(name)
+
+
+def test_a_table_with_columns_that_json_has_no_form_for(benchmark: Path, tmp_path: Path) -> None:
+    more = {"at": datetime(2025, 1, 2, 3, 4, 5), "raw": b"\xff", "__row": 0}
+    rows = [{"question": question, "answer": answer, **more} for question, answer in GOOD]
+    pl.DataFrame(rows).write_parquet(tmp_path / "run.parquet")
+    score_file(tmp_path / "run.parquet", benchmark).to_json(tmp_path / "result.json")
+    written = json.loads((tmp_path / "result.json").read_bytes())
+    [first, *_] = written["questions"]["Q01"]["samples"]
+    assert first["at"] == "2025-01-02 03:04:05"
+
+
+COLUMNS: dict[str, Any] = {
+    "answers all null": {"question": ["Q01"], "answer": [None]},
+    "lazy, no answers": pl.LazyFrame({"question": ["Q01"]}),
+    "surrogate": {"question": ["\ud800"], "answer": ["猫"]},
+    "numbers": {"question": ["Q01"], "answer": [1]},
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_bad_columns(benchmark: Path, name: str) -> None:
+    with pytest.raises(InputError):
+        load_benchmark(benchmark).score_batch(COLUMNS[name])
+    with pytest.raises(InputError):
+        load_benchmark(benchmark).evaluate(COLUMNS[name])
+
+
+@pytest.mark.parametrize(
+    ("questions", "answers"),
+    [(["\ud800"], ["猫"]), ("Q01", ["猫"]), (["Q01"], [1]), (["Q01"], "猫"), ([None], ["猫"])],
+)
+def test_bad_pairs(benchmark: Path, questions: Any, answers: Any) -> None:
+    with pytest.raises(InputError):
+        load_benchmark(benchmark).score_batch(questions, answers)
+    with pytest.raises(InputError):
+        load_benchmark(benchmark).evaluate(questions, answers)
 
 
 # The same through the command line: exit code 2, one line that names the place, nothing written.
@@ -275,6 +353,18 @@ def test_a_missing_file_and_an_empty_glob(benchmark: Path, tmp_path: Path) -> No
     for source in (tmp_path / "none.jsonl", tmp_path / "none*"):
         done = pfgen("score", source, "-b", benchmark)
         refused((done.returncode, done.stdout, done.stderr), source)
+
+
+def test_a_damaged_table_at_which_its_reader_panics(
+    benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def panics(_: object) -> pl.DataFrame:
+        raise pl.exceptions.PanicException("not yet implemented")
+
+    monkeypatch.setitem(responses_io._FRAMES, ".parquet", panics)
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=r"bad\.parquet: cannot be read as \.parquet"):
+        score_file(tmp_path / "bad.parquet", benchmark)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])

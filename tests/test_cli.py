@@ -174,6 +174,25 @@ def test_scores_of_every_response(benchmark: Path, tmp_path: Path, suffix: str) 
         assert frame.get_column(column).to_list() == values
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs file names of any bytes")
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
+def test_a_file_name_that_is_no_text(benchmark: Path, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9.jsonl")
+    path.write_bytes(lines())
+    target = tmp_path / f"scores{suffix}"
+    assert pfgen("score", path, "-b", benchmark, "--per-response", target).returncode == 0
+    frame = pl.read_parquet(target) if suffix == ".parquet" else pl.read_ndjson(target)
+    files = frame.get_column("file").unique().to_list()
+    assert files == [str(tmp_path / "caf\\xe9.jsonl")]
+
+
+def test_uneven_runs_are_loud(benchmark: Path, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", GOOD[:3])
+    done = pfgen("score", run, "-b", benchmark)
+    assert done.returncode == 0
+    assert "questions have 1 to 2 answers; the score covers the first 1 of each" in done.stderr
+
+
 def test_an_input_is_never_overwritten(benchmark: Path, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_bytes(lines())
@@ -295,7 +314,7 @@ def test_index_tops(benchmark: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs pseudo-terminals")
-@pytest.mark.parametrize(("columns", "env"), [(60, {}), (100, PLAIN)])
+@pytest.mark.parametrize(("columns", "env"), [(30, {}), (60, {}), (80, PLAIN), (120, {})])
 def test_a_terminal_gets_its_width_and_colours(
     benchmark: Path, tmp_path: Path, columns: int, env: dict[str, str]
 ) -> None:
@@ -308,6 +327,9 @@ def test_a_terminal_gets_its_width_and_colours(
     table = [line for line in plain if "─" in line or "±" in line]
     assert len(table) >= 4
     assert max(map(cell_len, table)) <= columns
+    assert [sum(f"デル{i}" in line for line in plain) for i in range(3)] == [1, 1, 1]
+    assert any("─" in line for line in plain) == (columns >= 80)
+    assert plain[-2] == load_benchmark(benchmark).signature
     answer = on_terminal(["explain", "Q01", GOOD[0][1], "-b", str(benchmark)], columns, env)
     assert ("\x1b[1;32m" in answer) == (not env)
 
@@ -358,6 +380,34 @@ def test_a_full_standard_output_is_an_error() -> None:
     assert done.returncode == 2
     assert done.stderr.startswith(b"error: standard output")
     assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_standard_output_is_an_error_without_buffers(benchmark: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [SCRIPT, "index", "count", "Q01", "猫", "-b", benchmark],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=environment(PYTHONUNBUFFERED="1"),
+            check=False,
+        )
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert done.stderr.startswith(b"error: standard output")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+@pytest.mark.parametrize(
+    ("closed", "code", "error"), [("0<", 2, "no responses"), ("1>", 0, ""), ("2>", 0, "")]
+)
+def test_closed_standard_streams(
+    benchmark: Path, tmp_path: Path, closed: str, code: int, error: str
+) -> None:
+    path = "-" if closed == "0<" else write_run(tmp_path / "run")
+    command = f"'{SCRIPT}' score '{path}' -b '{benchmark}' {closed}&-"
+    done = subprocess.run(command, shell=True, capture_output=True, env=environment(), check=False)
+    assert (done.returncode, error in done.stderr.decode()) == (code, True)
+    assert b"Traceback" not in done.stderr
 
 
 def test_an_output_that_knows_no_japanese(benchmark: Path) -> None:

@@ -206,6 +206,32 @@ def test_batches_of_something_else(index: NgramIndex, patterns: Any) -> None:
         index.document_frequency_batch(patterns)
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+@pytest.mark.parametrize("row", [0, 3])
+def test_arrow_text_is_checked(index: NgramIndex, kind: pa.DataType, row: int) -> None:
+    values = [b"a", b"", "猫".encode(), b"a", b"a" * 20]
+    values[row] = b"\xe7\x8c" * 9
+    unchecked = pa.array(values, pa.binary()).cast(pa.string(), safe=False).cast(kind, safe=False)
+    with pytest.raises(InputError, match=f"row {row} is not UTF-8"):
+        index.count_batch(unchecked)
+    parts = [unchecked.slice(0, 2), unchecked.slice(2)]
+    with pytest.raises(InputError, match=f"row {row} is not UTF-8"):
+        index.count_batch(pa.chunked_array(parts))
+    assert index.count_batch(unchecked.slice(4)).tolist() == [0]
+
+
+@pytest.mark.parametrize("number", [-1, 2**32, 2**80])
+def test_numbers_out_of_range(index: NgramIndex, number: int) -> None:
+    for ask in (
+        lambda: index.ngrams(number),
+        lambda: index.ngrams(1, min_df=number),
+        lambda: index.ngrams(1, top=number),
+        lambda: index.concordance("猫", width=number),
+    ):
+        with pytest.raises(InputError, match=rf"must lie in 0…\d+, not {number}"):
+            ask()
+
+
 def test_threads_share_an_index(mini: Benchmark) -> None:
     question = next(iter(mini))
     answers = {source: list(texts) for source, texts in question.answers.items()}

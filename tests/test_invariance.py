@@ -144,6 +144,15 @@ def test_threads_and_chunks(
     assert_same(got, expected)
 
 
+@pytest.mark.parametrize("form", ["mapping", "polars", "polars, lazy", "pyarrow, Utf8"])
+def test_no_rows(form: str, expected: pl.DataFrame) -> None:
+    fresh = small.benchmark(FIRST, SECOND)
+    got = fresh.score_batch(TABLES[form]({"question": [], "answer": []}))
+    assert got.height == 0
+    assert got.columns[:6] == expected.columns[:6]
+    assert not fresh._scorers, "nothing had to be built"
+
+
 def test_one_by_one(mini: Benchmark, columns: Columns, expected: pl.DataFrame) -> None:
     for question, answer, row in zip(*columns.values(), expected.to_dicts(), strict=True):
         assert_same_row(mini, question, answer, row)

@@ -66,7 +66,8 @@ def test_ranking_naming_and_writing(tmp_path: Path) -> None:
     assert [runs.display_name(r) for r in (worse, better)] == ["model", "better"]
     frame = runs.per_response([worse, better])
     assert frame.height == 6
-    assert frame.columns == ["file", *better.frame.columns]
+    assert frame.columns == ["file", *better.frame.columns, "signature"]
+    assert frame.get_column("signature").unique().to_list() == [better.signature]
     partial = score_file(write_run(tmp_path / "partial", GOOD[:1]), benchmark)
     with pytest.raises(IncompleteRunError, match="partial"):
         runs.write_results([better, partial], tmp_path / "out")

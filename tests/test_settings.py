@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
-from dataclasses import FrozenInstanceError, replace
+import pickle
+from dataclasses import FrozenInstanceError, asdict, replace
 from typing import Any
 
 import pytest
@@ -29,6 +31,7 @@ END = f"v:{__version__}"
         ({"truthfulness_n": 201}, "truthfulness_n must not be larger than max_length"),
         ({"threshold": 0.0}, "threshold must lie in"),
         ({"threshold": -0.1}, "threshold must lie in"),
+        ({"threshold": 1e-310}, "threshold must lie in"),
         ({"threshold": 1.0000001}, "threshold must lie in"),
         ({"threshold": float("nan")}, "threshold must lie in"),
         ({"target_length": 150}, "zero_length must be larger than target_length"),
@@ -40,6 +43,7 @@ END = f"v:{__version__}"
         ({"max_n": "10"}, "impossible value"),
         ({"threshold": None}, "impossible value"),
         ({"target_length": 99.5}, "impossible value"),
+        ({"skipped": "\ud800"}, "impossible value"),
     ],
 )
 def test_what_makes_no_sense_is_refused(values: dict[str, Any], message: str) -> None:
@@ -59,7 +63,7 @@ def test_settings_errors_are_of_the_package_and_value_errors() -> None:
         {"min_n": 200, "max_n": 200},
         {"truthfulness_n": 200},
         {"threshold": 1.0},
-        {"threshold": 5e-324},
+        {"threshold": 1e-9},
         {"target_length": 0, "zero_length": 1},
         {"target_length": 199, "zero_length": 200},
         {"skipped": ""},
@@ -77,6 +81,15 @@ def test_settings_are_values() -> None:
     assert len({chosen, Settings(max_n=9), Settings()}) == 2
     with pytest.raises(FrozenInstanceError):
         chosen.max_n = 8  # type: ignore[misc]
+
+
+def test_copies_are_equal_and_score_the_same() -> None:
+    chosen = Settings(variant="paper", max_n=9)
+    benchmark = small.benchmark({"answers": {"A": ["猫は眠る"]}}, settings=chosen).prepare()
+    assert asdict(chosen) == {**asdict(Settings()), "variant": "paper", "max_n": 9}
+    for copied in (copy.deepcopy(benchmark), pickle.loads(pickle.dumps(benchmark))):
+        assert copied.settings == chosen
+        assert copied.score("Q1", "猫が眠る") == benchmark.score("Q1", "猫が眠る")
 
 
 def test_signature_of_the_published_settings() -> None:

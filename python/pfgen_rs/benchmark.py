@@ -37,10 +37,17 @@ class Benchmark(QuestionSet):
     """Questions that score answers, for one choice of settings. Safe to share between threads.
 
     `bench["Q14"]` is a question; iteration gives all of them by id. Scorers are built when first needed.
+
+    Can be pickled (without its scorers). Batches may hang in processes made by `os.fork`, which copies
+    neither this package's threads nor polars': give `multiprocessing` the start method `spawn`.
     """
 
     def score(self, question: str, answer: str) -> Score:
-        """Score one answer to a question, given by its text or id. Times: see `score_batch` for many."""
+        """Score one answer to a question, given by its text or id; `score_batch` is faster for many.
+
+        Raises `UnknownQuestionError`, `InputError` where the answer is no text, and `BenchmarkError`
+        where the question's reference answers cannot be scored against.
+        """
         return scoring.score(self, question, answer)
 
     def score_batch(
@@ -123,7 +130,7 @@ def bundled_path() -> Path:
 
 def _folder(name: str | os.PathLike[str]) -> Path:
     folder = Path(name)
-    if folder.is_dir():
+    if os.path.isdir(folder):  # noqa: PTH112 - is_dir raises for names that no folder can have
         return folder
     if isinstance(name, str):
         if name == BUNDLED:

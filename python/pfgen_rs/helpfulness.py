@@ -24,6 +24,9 @@ Positions = NDArray[np.int64]
 
 _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
 _KEYS = {"t", "and", "or", "name", "importance"}
+# Evaluation recurses, and the interpreter's stack is not to decide how far.
+_DEEPEST = 100
+_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,18 @@ def parse_rules(keywords: object) -> tuple[Rule, ...]:
     """Rules of a question file's `keywords`.
 
     Raises `BenchmarkError` that names the rule for anything that is no rule, an unusable regular
-    expression, or an importance outside 0…1.
+    expression, an importance outside 0…1, or rules within rules over 100 levels deep.
     """
     if not isinstance(keywords, list):
         raise BenchmarkError(f"keywords must be a list of rules, not {type(keywords).__name__}")
     return tuple(_parse(rule, f"keywords[{i}]") for i, rule in enumerate(keywords))
 
 
-def _parse(rule: object, where: str) -> Rule:
+def _parse(rule: object, where: str, depth: int = 1) -> Rule:
+    if depth > _DEEPEST:
+        raise BenchmarkError(
+            f"{where[:_SHOWN]}…: rules lie within rules over {_DEEPEST} levels deep"
+        )
     if not isinstance(rule, dict):
         raise BenchmarkError(f"{where}: a rule is an object, not {rule!r}")
     kinds = [kind for kind in ("t", "and", "or") if kind in rule]
@@ -65,17 +72,27 @@ def _parse(rule: object, where: str) -> Rule:
             "and may have 'name' and 'importance'"
         )
     kind = kinds[0]
-    name = rule.get("name")
-    if name is not None and not isinstance(name, str):
-        raise BenchmarkError(f"{where}: the name must be text, not {name!r}")
+    name = _parse_name(rule.get("name"), where)
     importance = _parse_importance(rule.get("importance", 1.0), where)
     if kind == "t":
         return Rule(kind, _parse_pattern(rule["t"], where), (), name, importance)
     parts = rule[kind]
     if not isinstance(parts, list) or not parts:
         raise BenchmarkError(f"{where}: '{kind}' needs a list of rules, not {parts!r}")
-    parsed = tuple(_parse(part, f"{where}.{kind}[{i}]") for i, part in enumerate(parts))
+    parsed = tuple(_parse(part, f"{where}.{kind}[{i}]", depth + 1) for i, part in enumerate(parts))
     return Rule(kind, "", parsed, name, importance)
+
+
+def _parse_name(name: object, where: str) -> str | None:
+    if name is None:
+        return None
+    if not isinstance(name, str):
+        raise BenchmarkError(f"{where}: the name must be text, not {name!r}")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise BenchmarkError(f"{where}: the name holds a lone surrogate: {name!r}") from None
+    return name
 
 
 def _parse_importance(importance: object, where: str) -> float:

@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
+from pfgen_rs.errors import InputError
 
 __all__ = ["ConcordanceLine", "DocumentFrequency", "Ngram", "NgramIndex", "Occurrence"]
+
+_LARGEST = 2**32 - 1
 
 
 class DocumentFrequency(NamedTuple):
@@ -50,12 +53,13 @@ class NgramIndex:
 
     `answers` maps each source's name to its answers (a list or an Arrow column of text). Building takes
     time linear in the `N` characters, and 12 bytes of memory for each. With a pattern of `m` characters
-    that occurs `c` times, `count` takes O(m log N), `document_frequency`, `locate` and `concordance`
-    O(m log N + c log c), `next_characters` O(m log N + d log N) for `d` continuations, `ngrams`
-    O(N log k) over `k` answers plus sorting.
+    that occurs `c` times, and `k` answers, `count` takes O(m log N), `document_frequency`
+    O(m log N + c log k + k), `locate` and `concordance` O(m log N + c (log c + log k)),
+    `next_characters` O(m log N + d log N) for `d` continuations, `ngrams` O(N log k) plus sorting.
 
     All positions are code points; nothing is normalised. The empty pattern raises `InputError`; a pattern
-    longer than every answer or with unknown characters simply does not occur. Thread-safe: never changes.
+    longer than every answer or with unknown characters simply does not occur. Numbers out of range raise
+    `InputError`, too. Thread-safe: never changes.
 
     >>> index = NgramIndex({"A": ["東京都", "京都"], "B": ["東京"]})
     >>> index.count("京"), index.next_characters("京")
@@ -101,7 +105,7 @@ class NgramIndex:
 
     def concordance(self, pattern: str, width: int = 20) -> list[ConcordanceLine]:
         """All places of `pattern` with up to `width` characters on both sides."""
-        lines = self._native.concordance(pattern, width)
+        lines = self._native.concordance(pattern, _natural("width", width))
         return [
             ConcordanceLine(Occurrence(*place), left, pattern, right)
             for place, left, right in lines
@@ -119,7 +123,8 @@ class NgramIndex:
 
         By falling document frequency, then falling count, then code-point order; the first `top`.
         """
-        found = self._native.ngrams(n, min_df, top)
+        limit = None if top is None else _natural("top", top)
+        found = self._native.ngrams(_natural("n", n), _natural("min_df", min_df), limit)
         return [Ngram(text, count, self._frequency(row)) for text, count, row in found]
 
     def count_batch(self, patterns: Any) -> NDArray[np.uint64]:
@@ -132,3 +137,9 @@ class NgramIndex:
 
     def _frequency(self, row: Sequence[int]) -> DocumentFrequency:
         return DocumentFrequency(sum(row), dict(zip(self.sources, row, strict=True)))
+
+
+def _natural(name: str, value: int) -> int:
+    if not 0 <= value <= _LARGEST:
+        raise InputError(f"{name} must lie in 0…{_LARGEST}, not {value}")
+    return value

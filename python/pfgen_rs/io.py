@@ -11,8 +11,8 @@ import hashlib
 import io
 import json
 import os
+import secrets
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -35,7 +35,10 @@ _FRAMES: dict[str, Callable[[io.BytesIO], pl.DataFrame]] = {
     # CSV has no way to tell an empty text from a missing one: an empty answer is an answer.
     ".csv": lambda source: pl.read_csv(source, infer_schema=False).fill_null(""),
 }
+# polars panics at some damaged files, and a panic is no Exception.
+_FRAME_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _SHOWN = 60
+_SURROGATE = "holds a lone surrogate (\\ud800…\\udfff), which is no Unicode text"
 
 
 @dataclass
@@ -105,12 +108,13 @@ def _content(path: str | os.PathLike[str]) -> tuple[str, bytes]:
     if path == "-":
         return "-", sys.stdin.buffer.read()
     place = Path(path)
-    if place.is_dir():
+    if os.path.isdir(place):  # noqa: PTH112 - is_dir raises for names that no file can have
         place = _run_file(place)
     try:
         return str(place), place.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=place) from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"cannot be read: {reason}", path=place) from error
 
 
 def _run_file(folder: Path) -> Path:
@@ -131,6 +135,8 @@ def _config(place: str) -> dict[str, Any] | None:
         raise InputError(f"is no JSON: {error}", path=path) from None
     if not isinstance(config, dict):
         raise InputError("must hold an object", path=path)
+    if _has_lone_surrogate(config):
+        raise InputError(_SURROGATE, path=path)
     return config
 
 
@@ -191,12 +197,16 @@ def _parse_line(line: bytes) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise InputError(f"must hold an object, not {_shown(text)}")
     if "\\ud" in text.lower() and _has_lone_surrogate(record):
-        raise InputError("holds a lone surrogate (\\ud800…\\udfff), which is no Unicode text")
+        raise InputError(_SURROGATE)
     return record
 
 
 def _shown(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+    return repr(_cut(text))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 def _has_lone_surrogate(record: dict[str, Any]) -> bool:
@@ -213,7 +223,7 @@ def _text_field(record: dict[str, Any], key: str) -> str:
         raise InputError(f"the key {key!r} is missing; there are: {keys}")
     value = record[key]
     if not isinstance(value, str):
-        raise InputError(f"{key!r} must be text, not {_shown(repr(value))}")
+        raise InputError(f"{key!r} must be text, not {_cut(json.dumps(value, ensure_ascii=False))}")
     return value
 
 
@@ -228,15 +238,16 @@ def _read_frame(
         raise InputError("the file is empty")
     try:
         frame = reader(io.BytesIO(content))
-    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        raise InputError(f"cannot be read as {Path(responses.path).suffix}: {error}") from None
+    except (*_FRAME_ERRORS, OSError, ValueError) as error:
+        reason = str(error).split("\n\n")[0]  # advice on polars' own options would follow
+        raise InputError(f"cannot be read as {Path(responses.path).suffix}: {reason}") from None
     for key in fields:
         _check_column(frame, key)
     missing = frame.select(pl.any_horizontal(pl.col(*fields).is_null())).to_series()
     for row in missing.arg_true().to_list():
         _report(responses, "question or answer is null", row + 1, skip_bad_lines)
-    kept = frame.with_row_index("__row").filter(~missing)
-    rows = kept.get_column("__row").to_list()
+    rows = (~missing).arg_true().to_list()
+    kept = frame.filter(~missing)
     responses.questions = kept.get_column(fields[0]).cast(pl.String).to_list()
     responses.answers = kept.get_column(fields[1]).cast(pl.String).to_list()
     responses.lines = [row + 1 for row in rows]
@@ -254,29 +265,24 @@ def _check_column(frame: pl.DataFrame, key: str) -> None:
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
     """A new file that takes the place of `path` when all went well, and vanishes otherwise."""
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        # Opened here rather than by `tempfile`, so that the umask applies: asking for it means changing it
+        # for all threads.
+        file = temporary.open("xb")
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
-    temporary = Path(name)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:

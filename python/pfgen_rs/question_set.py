@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError, UnknownQuestionError
@@ -44,6 +44,10 @@ class QuestionSet:
                 f"no question has the id {question_id!r}: the ids are {known}, …"
             ) from None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without the scorers: they are built again where they are needed."""
+        return type(self), (list(self), self.metadata_hash, self.settings)
+
     def __iter__(self) -> Iterator[Question]:
         """All questions in the order of their ids."""
         return iter(self._questions.values())
@@ -71,8 +75,8 @@ class QuestionSet:
         found = self._by_text.get(question) or self._questions.get(question)
         if found is None:
             raise UnknownQuestionError(
-                "the benchmark does not have this question (text and id must match exactly); "
-                "was the run made for another benchmark?",
+                "the benchmark has no question with exactly this text or id; "
+                "is another benchmark meant?",
                 question=question,
             )
         return found
@@ -102,7 +106,8 @@ class QuestionSet:
 
     def prepare(self, questions: Sequence[Question] | None = None) -> Self:
         """Build the scorers of all (or the given) questions now, in parallel; gives itself back."""
-        missing = [q for q in questions or list(self) if q.id not in self._scorers]
+        wanted = self if questions is None else questions
+        missing = [q for q in wanted if q.id not in self._scorers]
         if missing:
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 list(pool.map(self.scorer, missing))

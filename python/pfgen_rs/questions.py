@@ -37,6 +37,10 @@ class Question:
         """Suffix-array index over the reference answers, built when first asked for."""
         return NgramIndex(self.answers)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copy and pickle without the index: it is built again where it is needed."""
+        return {key: value for key, value in vars(self).items() if key != "index"}
+
     @property
     def sources(self) -> list[str]:
         """Names of the sources, in the file's order (sums over sources run in it)."""
@@ -121,6 +125,8 @@ def _text(value: object, key: str) -> str:
         raise BenchmarkError(f"the key {key!r} is missing")
     if not isinstance(value, str):
         raise BenchmarkError(f"{key!r} must be text, not {value!r}")
+    if _has_surrogate(value):
+        raise BenchmarkError(f"{key!r} holds a lone surrogate: {value!r}")
     return value
 
 
@@ -128,21 +134,29 @@ def _answers(value: object) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict) or not value:
         raise BenchmarkError("'answers' must map at least one source to its reference answers")
     for source, answers in value.items():
-        if not isinstance(answers, list) or not answers:
-            raise BenchmarkError(f"source {source!r} must have a list of at least one answer")
-        for i, answer in enumerate(answers):
-            if not isinstance(answer, str):
-                raise BenchmarkError(f"answer {i} of source {source!r} is not text: {answer!r}")
-            if not answer.isascii() and _has_surrogate(answer):
-                raise BenchmarkError(f"answer {i} of source {source!r} holds a lone surrogate")
-        if not any(answers):
-            raise BenchmarkError(
-                f"source {source!r} has only empty answers, so its baseline would be 0"
-            )
+        _check_source(source, answers)
     return {source: tuple(answers) for source, answers in value.items()}
 
 
+def _check_source(source: str, answers: object) -> None:
+    if _has_surrogate(source):
+        raise BenchmarkError(f"the name of source {source!r} holds a lone surrogate")
+    if not isinstance(answers, list) or not answers:
+        raise BenchmarkError(f"source {source!r} must have a list of at least one answer")
+    for i, answer in enumerate(answers):
+        if not isinstance(answer, str):
+            raise BenchmarkError(f"answer {i} of source {source!r} is not text: {answer!r}")
+        if _has_surrogate(answer):
+            raise BenchmarkError(f"answer {i} of source {source!r} holds a lone surrogate")
+    if not any(answers):
+        raise BenchmarkError(
+            f"source {source!r} has only empty answers, so its baseline would be 0"
+        )
+
+
 def _has_surrogate(text: str) -> bool:
+    if text.isascii():
+        return False
     try:
         text.encode()
     except UnicodeEncodeError:

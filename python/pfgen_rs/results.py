@@ -144,7 +144,8 @@ class Result:
     def to_bytes(self, *, allow_partial: bool = False) -> bytes:
         """The content of `result.json`, byte for byte as published."""
         result = self.to_dict(allow_partial=allow_partial)
-        return json.dumps(result, ensure_ascii=False, indent=2).encode()
+        # Tables may have columns, such as times, that JSON has no form for.
+        return json.dumps(result, ensure_ascii=False, indent=2, default=str).encode()
 
     def to_json(self, path: str | os.PathLike[str], *, allow_partial: bool = False) -> None:
         """Write `result.json` byte for byte as published, whole or not at all."""
@@ -243,11 +244,11 @@ def evaluate(
 ) -> Result:
     """Score responses in memory (as `score_batch` takes them) and summarise them as a run."""
     questions, texts = scoring.text_columns(data, answers)
-    column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=pl.String)
-    scores = scoring.score_columns(benchmark, questions, column, threads=threads)
+    scores = scoring.score_columns(benchmark, questions, texts, threads=threads)
     if not len(scores):
         raise InputError("there are no responses")
     lines = pl.int_range(1, len(scores) + 1, eager=True).alias("line")
+    column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=pl.String)
     frame = _frame(lines, questions.alias("question"), column.alias("answer"), scores)
     return Result(benchmark, frame)
 

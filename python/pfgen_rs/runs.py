@@ -87,11 +87,22 @@ def ranked(results: Sequence[Result]) -> list[Result]:
 
 
 def per_response(results: Sequence[Result]) -> pl.DataFrame:
-    """A row for every response of every run: `file`, then the columns of `Result.frame`."""
+    """A row for every response of every run: `file`, the columns of `Result.frame`, `signature`.
+
+    Bytes of a file's name that are no UTF-8, which a column cannot hold, are written as escapes.
+    """
     return pl.concat(
-        result.frame.select(pl.lit(result.path, dtype=pl.String).alias("file"), pl.all())
+        result.frame.select(
+            pl.lit(_as_text(result.path), dtype=pl.String).alias("file"),
+            pl.all(),
+            pl.lit(result.signature).alias("signature"),
+        )
         for result in results
     )
+
+
+def _as_text(path: str | None) -> str | None:
+    return None if path is None else os.fsencode(path).decode(errors="backslashreplace")
 
 
 def output_names(paths: Sequence[str]) -> list[str]:

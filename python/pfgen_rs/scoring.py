@@ -213,9 +213,9 @@ def _rows_by_question(benchmark: QuestionSet, questions: pl.Series) -> list[tupl
 def text_columns(data: Any, answers: Any) -> tuple[pl.Series, Any]:
     """The questions and the answers of whatever `score_batch` takes."""
     if answers is not None:
-        return _question_column(data), answers
+        return _question_column(data), _as_text(answers)
     if isinstance(data, pl.LazyFrame):
-        data = data.select("question", "answer").collect()
+        data = data.select(pl.col("^(question|answer)$")).collect()
     if not isinstance(data, pl.DataFrame):
         data = _table(data)
     for key in ("question", "answer"):
@@ -225,15 +225,19 @@ def text_columns(data: Any, answers: Any) -> tuple[pl.Series, Any]:
 
 
 def _question_column(questions: Any) -> pl.Series:
+    if isinstance(questions, str):
+        raise InputError("a column of questions is wanted, not one text: put it into a list")
     try:
         return pl.Series("question", questions, dtype=pl.String)
-    except (TypeError, pl.exceptions.PolarsError) as error:
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise InputError(f"the questions are no column of text: {error}") from None
 
 
-def _as_text(column: pl.Series) -> pl.Series:
-    """A text column as it is; categories as text; anything else is left for the native side to refuse."""
-    return column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
+def _as_text(column: Any) -> Any:
+    """Categories and columns without any value as text; the native side takes or refuses the rest."""
+    if isinstance(column, pl.Series) and column.dtype in (pl.Categorical, pl.Enum, pl.Null):
+        return column.cast(pl.String)
+    return column
 
 
 def _table(data: Any) -> pl.DataFrame:

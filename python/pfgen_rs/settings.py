@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal
 
 from pfgen_rs import _native
 from pfgen_rs.errors import SettingsError
@@ -24,7 +25,8 @@ class Settings:
     left. `max_length`: characters that are read at all. `skipped`: characters Truthfulness skips.
 
     Variant `pfgen-bench` is the published figures; `paper` reads the papers' equations literally
-    (Imajo et al. 2025, eqs. 1-9, with eq. 6's denominator read as 0.005).
+    (Imajo et al. 2025, eqs. 1-9, with eq. 6's denominator read as 0.005; keyword
+    rules look at the first `max_length` characters in both).
 
     Raises `SettingsError` for values out of range or contradicting each other.
     """
@@ -38,14 +40,18 @@ class Settings:
     zero_length: int = 150
     max_length: int = 200
     skipped: str = SKIPPED
-    native: _native.Settings = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Let the native side, which does the arithmetic, check the values."""
         if self.variant not in ("pfgen-bench", "paper"):
             raise SettingsError(f"variant {self.variant!r} is neither 'pfgen-bench' nor 'paper'")
+        _ = self.native
+
+    @cached_property
+    def native(self) -> _native.Settings:
+        """The same settings for the native side."""
         try:
-            native = _native.Settings(
+            return _native.Settings(
                 paper=self.variant == "paper",
                 min_n=self.min_n,
                 max_n=self.max_n,
@@ -56,9 +62,12 @@ class Settings:
                 max_length=self.max_length,
                 skipped=self.skipped,
             )
-        except (OverflowError, TypeError) as error:
+        except (OverflowError, TypeError, UnicodeEncodeError) as error:
             raise SettingsError(f"a setting has an impossible value: {error}") from None
-        object.__setattr__(self, "native", native)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copy and pickle the values alone."""
+        return asdict(self)
 
     def discount(self, length: int) -> float:
         """What a cut after `length` characters leaves: 1 up to `target_length`, 0 at `zero_length`."""

@@ -26,7 +26,7 @@ from rich.progress import (
 from rich.table import Column, Table
 from rich.text import Text
 
-from pfgen_rs.cli import signals
+from pfgen_rs.cli import narrow, signals
 from pfgen_rs.cli.text import escaped_json, visible
 from pfgen_rs.errors import OutputError, PfgenError
 
@@ -38,6 +38,7 @@ __all__ = [
     "emit_json",
     "errors_reported",
     "fail",
+    "first_that_fits",
     "new_table",
     "progress",
     "report_error",
@@ -54,6 +55,7 @@ _UNLIMITED = 10_000  # columns; where nobody looks, nothing needs to be folded
 @contextmanager
 def errors_reported() -> Iterator[None]:
     """Turn the package's exceptions into one line on standard error and exit code 2."""
+    _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -62,6 +64,13 @@ def errors_reported() -> Iterator[None]:
     except PfgenError as error:
         report_error(error)
         sys.exit(BAD_INPUT)
+
+
+def _open_missing_streams() -> None:
+    """Where a standard stream was closed before we began, read nothing and write nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 def report_error(error: PfgenError) -> None:
@@ -80,9 +89,15 @@ def _remark(line: str) -> None:
 
 def emit(text: str) -> None:
     """Write text to standard output at once; quiet where its reader went away."""
-    try:
+    with _writing():
         sys.stdout.write(text)
         sys.stdout.flush()
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
     except BrokenPipeError:
         _discard_output()
         raise typer.Exit(_BROKEN_PIPE) from None
@@ -113,20 +128,38 @@ def emit_csv(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def show(*parts: RenderableType) -> None:
-    """Print tables and text; unfolded where standard output is no terminal."""
+    """Print tables and text; unfolded where standard output is no terminal.
+
+    A table that is too wide for the terminal is printed with its columns below each other. Lines of
+    text are left to the terminal to fold, so that they are copied whole.
+    """
+    console = _console()
+    with _writing(), console.capture() as captured:  # the end of a capture touches the stream, too
+        for part in parts:
+            if isinstance(part, Table) and not narrow.fits(part, console.width):
+                console.print(narrow.stacked(part))
+            else:
+                console.print(part, soft_wrap=isinstance(part, Text))
+    emit(captured.get())
+
+
+def _console() -> Console:
     terminal = sys.stdout.isatty()
     width = None if terminal or "COLUMNS" in os.environ else _UNLIMITED
-    console = Console(width=width, markup=False, highlight=False, emoji=False)
-    with console.capture() as captured:
-        for part in parts:
-            console.print(part)
-    emit(captured.get())
+    return Console(width=width, markup=False, highlight=False, emoji=False)
+
+
+def first_that_fits(*tables: Table) -> Table:
+    """The first table for which there is room; the first of all where there is none for any."""
+    width = _console().width
+    return next((table for table in tables if narrow.fits(table, width)), tables[0])
 
 
 def new_table(*columns: str, numbers: Iterable[str] = (), title: str | None = None) -> Table:
     """An empty table; columns named in `numbers` are right-aligned and never folded."""
     shown = None if title is None else cell(title)
     table = Table(title=shown, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table.collapse_padding, table.pad_edge = True, False
     right = set(numbers)
     for name in columns:
         if name in right:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
+from rich.table import Table
 
 from pfgen_rs import runs
 from pfgen_rs.benchmark import load_benchmark, score_file
@@ -23,6 +24,7 @@ __all__ = ["score"]
 _SHOWN_PROBLEMS = 5
 _SHOWN_QUESTIONS = 5
 _NUMBERS = ("score", "length", "fluency", "truthfulness", "helpfulness")
+_BROKEN = ("score", "length", "fluency", "truth-\nfulness", "help-\nfulness")
 _TABLE_SUFFIXES = (".parquet", ".jsonl", ".csv", ".arrow")
 
 
@@ -43,8 +45,8 @@ class VariantName(StrEnum):
 
 def _ngrams(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"([0-9]{1,6})-([0-9]{1,6})", text)
-    if match is None:
-        raise typer.BadParameter(f"{text!r} is no range such as 1-10", param_hint="--ngrams")
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise typer.BadParameter(f"{text!r} is no range such as 1-10", param_hint="'--ngrams'")
     return int(match[1]), int(match[2])
 
 
@@ -157,7 +159,8 @@ def _report_gaps(result: Result) -> None:
     for problem in result.problems[:_SHOWN_PROBLEMS]:
         output.warn(f"left out: {problem}")
     if result.problems:
-        output.warn(f"{result.path}: {len(result.problems)} lines left out in all")
+        lines = "line" if len(result.problems) == 1 else "lines"
+        output.warn(f"{result.path}: {len(result.problems)} {lines} left out in all")
     if result.missing:
         named = ", ".join(result.missing[:_SHOWN_QUESTIONS])
         more = ", …" if len(result.missing) > _SHOWN_QUESTIONS else ""
@@ -165,6 +168,12 @@ def _report_gaps(result: Result) -> None:
             f"{result.path}: {len(result.missing)} of {len(result.benchmark)} questions have no "
             f"answer ({named}{more}); the figures leave them out and are not comparable with "
             "those of whole runs"
+        )
+    answers = result.by_question.get_column("answers").to_list()
+    if min(answers) != max(answers):
+        output.warn(
+            f"{result.path}: questions have {min(answers)} to {max(answers)} answers; the score "
+            f"covers the first {min(answers)} of each, as published scores do"
         )
 
 
@@ -180,7 +189,20 @@ def _print(results: Sequence[Result], output_format: ScoreFormat) -> None:
 
 
 def _leaderboard(rows: Sequence[dict[str, Any]]) -> list[RenderableType]:
-    table = output.new_table("", "run", *_NUMBERS, numbers=("", *_NUMBERS))
+    table = output.first_that_fits(_table(rows, _NUMBERS), _table(rows, _BROKEN))
+    signatures = dict.fromkeys(row["signature"] for row in rows)
+    if len(signatures) == 1:
+        return [table, *map(output.cell, signatures)]
+    marked = (
+        f"{signature}  (rank {', '.join(_ranks(rows, signature))})" for signature in signatures
+    )
+    return [table, *map(output.cell, marked)]
+
+
+def _table(rows: Sequence[dict[str, Any]], headings: Sequence[str]) -> Table:
+    table = output.new_table("", "run", numbers=("",))
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
     names = [row["name"] for row in rows]
     for rank, row in enumerate(rows, 1):
         twice = names.count(row["name"]) > 1
@@ -191,13 +213,7 @@ def _leaderboard(rows: Sequence[dict[str, Any]]) -> list[RenderableType]:
             output.cell(f"{row['length']:.1f} ±{row['length_std']:.1f}"),
             *(output.cell(f"{row[metric]:.4f}") for metric in _NUMBERS[2:]),
         )
-    signatures = dict.fromkeys(row["signature"] for row in rows)
-    if len(signatures) == 1:
-        return [table, *map(output.cell, signatures)]
-    marked = (
-        f"{signature}  (rank {', '.join(_ranks(rows, signature))})" for signature in signatures
-    )
-    return [table, *map(output.cell, marked)]
+    return table
 
 
 def _ranks(rows: Sequence[dict[str, Any]], signature: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 use crate::errors::bad_input;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, LargeStringArray, StringArray, StringViewArray};
+use arrow_array::{Array, ArrayRef, BinaryArray, LargeBinaryArray, LargeStringArray, StringArray, StringViewArray};
 use arrow_schema::DataType;
 use numpy::PyArray1;
 use pyo3::exceptions::PyIndexError;
@@ -91,7 +91,7 @@ impl TextColumn {
                 return Err(bad_input(format!("row {} is null: every row must be text", start + row)));
             }
             starts.push(start + array.len());
-            chunks.push(Chunk::new(&array)?);
+            chunks.push(Chunk::new(&array, start)?);
         }
         Ok(Self::Arrow { chunks, starts })
     }
@@ -130,21 +130,38 @@ impl<'py> FromPyObject<'_, 'py> for TextColumn {
             return Err(bad_input("a column of text is wanted, not one text: put it into a list".to_owned()));
         }
         if value.hasattr("__arrow_c_stream__")? || value.hasattr("__arrow_c_array__")? {
-            return Self::from_arrow(value.extract()?);
+            let column =
+                value.extract().map_err(|error: PyErr| bad_input(format!("the column cannot be read: {error}")))?;
+            return Self::from_arrow(column);
         }
         Self::from_sequence(&value)
     }
 }
 
 impl Chunk {
-    fn new(array: &ArrayRef) -> PyResult<Self> {
-        match array.data_type() {
-            DataType::Utf8 => Ok(Self::Utf8(array.as_string().clone())),
-            DataType::LargeUtf8 => Ok(Self::LargeUtf8(array.as_string().clone())),
-            DataType::Utf8View => Ok(Self::Utf8View(array.as_string_view().clone())),
+    /// The chunk whose first row is row `start` of the column.
+    fn new(array: &ArrayRef, start: usize) -> PyResult<Self> {
+        let chunk = match array.data_type() {
+            DataType::Utf8 => Self::Utf8(array.as_string().clone()),
+            DataType::LargeUtf8 => Self::LargeUtf8(array.as_string().clone()),
+            DataType::Utf8View => Self::Utf8View(array.as_string_view().clone()),
             other => {
-                Err(bad_input(format!("a column of text is wanted (Utf8, LargeUtf8 or Utf8View), not of {other}")))
+                let wanted = "a column of text is wanted (Utf8, LargeUtf8 or Utf8View)";
+                return Err(bad_input(format!("{wanted}, not of {other}")));
             }
+        };
+        match chunk.first_invalid() {
+            Some(row) => Err(bad_input(format!("row {} is not UTF-8", start + row))),
+            None => Ok(chunk),
+        }
+    }
+
+    /// The first row that is not UTF-8: other libraries hand their memory over unchecked.
+    fn first_invalid(&self) -> Option<usize> {
+        match self {
+            Self::Utf8(array) => first_invalid(BinaryArray::from(array.clone()).iter()),
+            Self::LargeUtf8(array) => first_invalid(LargeBinaryArray::from(array.clone()).iter()),
+            Self::Utf8View(array) => first_invalid(array.clone().to_binary_view().iter()),
         }
     }
 
@@ -155,4 +172,8 @@ impl Chunk {
             Self::Utf8View(array) => array.value(row),
         }
     }
+}
+
+fn first_invalid<'a>(mut rows: impl Iterator<Item = Option<&'a [u8]>>) -> Option<usize> {
+    rows.position(|row| row.is_some_and(|bytes| std::str::from_utf8(bytes).is_err()))
 }

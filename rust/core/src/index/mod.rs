@@ -38,8 +38,8 @@ pub enum Markers {
 /// | --- | --- |
 /// | [`build`](Self::build) | `O(N)` |
 /// | [`count`](Self::count) | `O(m log N)` |
-/// | [`document_frequency`](Self::document_frequency) | `O(m log N + c log k)` |
-/// | [`locate`](Self::locate), [`concordance`](Self::concordance) | `O(m log N + c log c)` |
+/// | [`document_frequency`](Self::document_frequency) | `O(m log N + c log k + k)` |
+/// | [`locate`](Self::locate), [`concordance`](Self::concordance) | `O(m log N + c (log c + log k))` |
 /// | [`next_characters`](Self::next_characters) | `O(m log N + d log N)` for `d` distinct continuations |
 /// | [`ngrams`](Self::ngrams) | `O(N log k)` plus sorting the result |
 ///

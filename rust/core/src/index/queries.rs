@@ -64,7 +64,7 @@ impl NgramIndex {
         Ok(self.ranks_of(pattern)?.len())
     }
 
-    /// Answers that contain `pattern`. `O(m log N + c log k)`.
+    /// Answers that contain `pattern`. `O(m log N + c log k + k)`.
     ///
     /// # Errors
     /// [`Error::EmptyPattern`] for the empty pattern.
@@ -73,8 +73,7 @@ impl NgramIndex {
         Ok(DocumentFrequency::new(self.frequency_of_ranks(ranks, &mut AnswerCounter::new(self))))
     }
 
-    /// Document frequencies of many patterns. As [`document_frequency`](Self::document_frequency) for each, sharing
-    /// the counters.
+    /// Document frequencies of many patterns: `O(m log N + c log k)` for each, since they share the counters.
     ///
     /// # Errors
     /// [`Error::EmptyPattern`] if one is empty.
@@ -88,7 +87,7 @@ impl NgramIndex {
             .collect()
     }
 
-    /// All places of `pattern`, by source, answer and offset. `O(m log N + c log c)`.
+    /// All places of `pattern`, by source, answer and offset. `O(m log N + c (log c + log k))`.
     ///
     /// # Errors
     /// [`Error::EmptyPattern`] for the empty pattern.
@@ -99,7 +98,7 @@ impl NgramIndex {
         Ok(places)
     }
 
-    /// All places of `pattern` with up to `width` characters on both sides. `O(m log N + c (log c + width))`.
+    /// All places of `pattern` with up to `width` characters on both sides. `O(m log N + c (log c + log k + width))`.
     ///
     /// # Errors
     /// [`Error::EmptyPattern`] for the empty pattern.

@@ -48,6 +48,11 @@ impl Reader {
         if let Some(source) = answer_counts.iter().position(|&count| count == 0) {
             return Err(Error::NoAnswers { source: index.source_names()[source].clone() });
         }
+        // The table sums frequencies as 32-bit numbers.
+        if answer_counts.iter().any(|&count| u32::try_from(count * settings.max_n).is_err()) {
+            let reason = "max_n times the answers of a source must stay below 2^32".to_owned();
+            return Err(Error::InvalidSettings { reason });
+        }
         Ok(Self {
             table: table(index, &settings)?,
             alphabet: index.alphabet().clone(),

@@ -24,7 +24,8 @@ pub struct SourceScore {
 /// Fluency and Truthfulness against the reference answers of one question.
 ///
 /// Read-only once built and shared by all threads. Scoring a response of `L` characters, as far as they are read, takes
-/// `O(L² / 8 + L × sources)`: the square is the search for repeats, eight comparisons an instruction.
+/// `O(L² / 8 + L × (max_n + sources))`: the square (published variant only) is the search for repeats, eight comparisons an
+/// instruction; `max_n` bounds the way from a match to its shorter n-grams.
 #[derive(Debug)]
 pub struct Scorer {
     reader: Reader,
