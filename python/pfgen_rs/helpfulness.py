@@ -133,6 +133,9 @@ class Helpfulness:
     def __init__(self, rules: Sequence[Rule], settings: Settings) -> None:
         self._rules = tuple(rules)
         self._settings = settings
+        # No cut is longer than the zero length.
+        cuts = range(settings.zero_length + 1)
+        self._discounts = np.array([settings.discount(cut) for cut in cuts])
         patterns = _patterns(self._rules)
         self._literals = [pattern for pattern in patterns if _is_literal(pattern)]
         self._expressions = {p: re.compile(p) for p in patterns if not _is_literal(p)}
@@ -175,7 +178,7 @@ class Helpfulness:
                 missed.append([label, 1 - rule.importance])
         excess = cut - self._settings.target_length
         if excess > 0 and value > 0 and self._settings.variant == "pfgen-bench":
-            missed.append([f"{excess}字超過", float(self._discount(np.array(cut)))])
+            missed.append([f"{excess}字超過", self._settings.discount(cut)])
         return missed
 
     def positions(self, ends: Mapping[str, Positions]) -> list[tuple[Rule, str, int]]:
@@ -200,12 +203,6 @@ class Helpfulness:
         merged = stacked.max(axis=0) if rule.kind == "and" else stacked.min(axis=0)
         return merged, parts[chosen][1] if rule.name is None else rule.name
 
-    def _discount(self, cut: Positions) -> NDArray[np.float64]:
-        excess = np.maximum(cut - self._settings.target_length, 0)
-        span = self._settings.zero_length - self._settings.target_length
-        discount: NDArray[np.float64] = 1.0 - excess / span
-        return discount
-
     def _evaluate_published(self, positions: Sequence[Positions], read: Positions) -> Cuts:
         """Best of the cuts that can be best: the target length, the end, and each rule's position.
 
@@ -217,7 +214,7 @@ class Helpfulness:
         candidates += [np.where(p <= last, np.maximum(p, candidates[0]), last) for p in positions]
         best, best_cut = np.full(len(read), -1.0), np.zeros(len(read), dtype=np.int64)
         for cut in candidates:
-            value = self._discount(cut)
+            value = self._discounts[cut]
             for rule, position in zip(self._rules, positions, strict=True):
                 value = np.where(cut < position, value * (1 - rule.importance), value)
             better = (value > best) | ((value == best) & (cut > best_cut))
@@ -238,7 +235,7 @@ class Helpfulness:
             for rule, position in zip(self._rules, positions, strict=True):
                 met = met + np.where(position <= cut, rule.importance, 0.0)
             share = met / total if total else np.ones(len(read))
-            value = np.maximum(self._discount(cut), 0.0) * share
+            value = np.maximum(self._discounts[cut], 0.0) * share
             better = value > best
             best, best_cut = np.where(better, value, best), np.where(better, cut, best_cut)
         return Cuts(best, best_cut)

@@ -39,7 +39,7 @@ impl Scorer {
     /// [`Error::InvalidSettings`]; [`Error::NoAnswers`] or [`Error::ZeroBaseline`] naming the source.
     pub fn new(index: &NgramIndex, settings: Settings) -> Result<Self> {
         let reader = Reader::new(index, settings)?;
-        let mut scorer = Self { baselines: vec![1.0; reader.source_count()], reader };
+        let mut scorer = Self { baselines: Vec::new(), reader };
         scorer.baselines = scorer.own_fluency(index)?;
         Ok(scorer)
     }
@@ -69,29 +69,38 @@ impl Scorer {
     /// # Panics
     /// If `scores` is shorter than the number of sources.
     pub fn score_into(&self, response: &str, scratch: &mut Scratch, scores: &mut [SourceScore]) {
-        match self.settings().variant {
-            Variant::PfgenBench => {
-                self.reader.read(response, scratch);
-                self.fill(scores, |reader, source, baseline| {
-                    let fluency = fluency::best_cut(reader, scratch, source, baseline);
-                    (fluency, truthfulness::best_cut(reader, scratch, source))
-                });
-            }
-            Variant::Paper => {
-                let length = self.reader.read_marked(response, scratch);
-                self.fill(scores, |reader, source, baseline| {
-                    let fluency = paper::fluency(reader, scratch, source, length, baseline);
-                    ((fluency, length as u32), paper::truthfulness(reader, scratch, source, length))
-                });
-            }
+        let length = self.read(response, scratch);
+        for ((source, score), &baseline) in scores.iter_mut().enumerate().zip(&self.baselines) {
+            let (fluency, fluency_cut) = self.fluency(scratch, source, length, baseline);
+            let (truthfulness, truthfulness_cut) = self.truthfulness(scratch, source, length);
+            *score = SourceScore { fluency, fluency_cut, truthfulness, truthfulness_cut };
         }
     }
 
-    /// Scores of each source from its Fluency and its Truthfulness, both with their cuts.
-    fn fill(&self, scores: &mut [SourceScore], values: impl Fn(&Reader, usize, f64) -> ((f64, u32), (f64, u32))) {
-        for ((source, score), &baseline) in scores.iter_mut().enumerate().zip(&self.baselines) {
-            let ((fluency, fluency_cut), (truthfulness, truthfulness_cut)) = values(&self.reader, source, baseline);
-            *score = SourceScore { fluency, fluency_cut, truthfulness, truthfulness_cut };
+    /// Reads a response into `scratch` and gives the length that variant `paper` needs besides.
+    fn read(&self, response: &str, scratch: &mut Scratch) -> usize {
+        match self.settings().variant {
+            Variant::PfgenBench => {
+                self.reader.read(response, scratch);
+                self.reader.counted(scratch)
+            }
+            Variant::Paper => self.reader.read_marked(response, scratch),
+        }
+    }
+
+    /// Fluency against one source, and its cut.
+    fn fluency(&self, scratch: &Scratch, source: usize, length: usize, baseline: f64) -> (f64, u32) {
+        match self.settings().variant {
+            Variant::PfgenBench => fluency::best_cut(&self.reader, scratch, source, baseline),
+            Variant::Paper => (paper::fluency(&self.reader, scratch, source, length, baseline), length as u32),
+        }
+    }
+
+    /// Truthfulness against one source, and its cut.
+    fn truthfulness(&self, scratch: &Scratch, source: usize, length: usize) -> (f64, u32) {
+        match self.settings().variant {
+            Variant::PfgenBench => truthfulness::best_cut(&self.reader, scratch, source),
+            Variant::Paper => paper::truthfulness(&self.reader, scratch, source, length),
         }
     }
 
@@ -104,13 +113,10 @@ impl Scorer {
                 first = answers.end;
                 let values: Vec<f64> = answers
                     .into_par_iter()
-                    .map_init(
-                        || (Scratch::default(), vec![SourceScore::default(); sources]),
-                        |(scratch, scores), answer| {
-                            self.score_into(&index.answer(answer), scratch, scores);
-                            scores[source].fluency
-                        },
-                    )
+                    .map_init(Scratch::default, |scratch, answer| {
+                        let length = self.read(&index.answer(answer), scratch);
+                        self.fluency(scratch, source, length, 1.0).0
+                    })
                     .collect();
                 let mean = values.iter().fold(0.0, |sum, value| sum + value) / values.len() as f64;
                 if mean > 0.0 {
