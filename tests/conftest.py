@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -36,6 +37,14 @@ def _folder(variable: str) -> Path:
     if not value:
         pytest.skip(f"{variable} is not set")
     return Path(value)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What outlives a test never meets the user's cache either."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PFGEN_RS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(autouse=True)

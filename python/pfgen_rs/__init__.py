@@ -1,6 +1,7 @@
 """pfgen-bench scores, number for number, at native speed."""
 
 from pfgen_rs._native import __version__
+from pfgen_rs.answer_scorer import AnswerScorer
 from pfgen_rs.benchmark import Benchmark, Question, load_benchmark, score_file
 from pfgen_rs.errors import (
     BenchmarkError,
@@ -11,6 +12,7 @@ from pfgen_rs.errors import (
     OutputError,
     PfgenError,
     SettingsError,
+    StoreError,
     UnknownQuestionError,
 )
 from pfgen_rs.explain import Explanation
@@ -20,6 +22,7 @@ from pfgen_rs.scoring import Score
 from pfgen_rs.settings import Settings
 
 __all__ = [
+    "AnswerScorer",
     "Benchmark",
     "BenchmarkError",
     "BenchmarkNotFoundError",
@@ -35,6 +38,7 @@ __all__ = [
     "Score",
     "Settings",
     "SettingsError",
+    "StoreError",
     "UnknownQuestionError",
     "__version__",
     "load_benchmark",

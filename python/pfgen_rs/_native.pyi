@@ -1,24 +1,33 @@
 """Native half of the package; use the public names of `pfgen_rs` instead."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "INSTRUCTIONS",
     "NOT_FOUND",
+    "UNKNOWN",
+    "Batches",
+    "Codes",
     "Index",
-    "Literals",
+    "Rules",
     "Scorer",
     "Settings",
+    "Store",
     "Texts",
     "__version__",
+    "explain",
     "round_half_even",
 ]
 
 __version__: str
+INSTRUCTIONS: str
 NOT_FOUND: int
+UNKNOWN: int
 
 class _ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -73,27 +82,63 @@ class Index:
 
 @final
 class Scorer:
-    def __new__(cls, index: Index, settings: Settings) -> Scorer: ...
+    def __new__(cls, sources: Sequence[tuple[str, Texts]], settings: Settings) -> Scorer: ...
     @property
     def baselines(self) -> list[float]: ...
-    def score(
-        self, texts: Texts, rows: NDArray[np.int64] | None = None, threads: int | None = None
-    ) -> tuple[
-        NDArray[np.float64], NDArray[np.uint32], NDArray[np.float64], NDArray[np.uint32]
-    ]: ...
-    def explain(
-        self, text: str
-    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint64], NDArray[np.bool_]]: ...
+    @property
+    def compact(self) -> bool: ...
+    @property
+    def size(self) -> int: ...
+    def cuts(self, text: str) -> list[tuple[float, int, float, int]]: ...
+    def stored(self) -> bytes: ...
 
 @final
-class Literals:
-    def __new__(cls, literals: Texts) -> Literals: ...
-    def ends(
-        self,
-        texts: Texts,
-        limit: int,
-        rows: NDArray[np.int64] | None = None,
-        threads: int | None = None,
-    ) -> NDArray[np.uint32]: ...
+class Store:
+    def __new__(cls, path: Path, key: bytes) -> Store: ...
+    def __len__(self) -> int: ...
+    def scorer(self, number: int, settings: Settings) -> Scorer: ...
+    @staticmethod
+    def header(key: bytes, scorers: Sequence[Scorer]) -> bytes: ...
 
+@final
+class Rules:
+    def __new__(
+        cls,
+        literals: Texts,
+        others: int,
+        rules: Sequence[tuple[float, Sequence[tuple[str, int]]]],
+    ) -> Rules: ...
+    def ends(self, settings: Settings, text: str) -> list[int]: ...
+    def score(self, settings: Settings, text: str, others: Sequence[int]) -> tuple[float, int]: ...
+
+@final
+class Codes:
+    def __new__(cls, lists: Sequence[Sequence[str]]) -> Codes: ...
+    def find(self, texts: Texts) -> NDArray[np.uint32]: ...
+
+@final
+class Batches:
+    def __new__(
+        cls, questions: Sequence[tuple[Scorer, Rules, Sequence[int]] | None], sources: int
+    ) -> Batches: ...
+    def score(
+        self,
+        codes: NDArray[np.uint32],
+        texts: Texts,
+        start: int,
+        others: Sequence[tuple[int, NDArray[np.uint32]]],
+        threads: int | None = None,
+    ) -> tuple[NDArray[np.uint32], list[NDArray[np.float64]]]: ...
+    def figure(
+        self,
+        codes: Codes,
+        questions: Texts,
+        texts: Texts,
+        figure: int,
+        threads: int | None = None,
+    ) -> NDArray[np.float64] | None: ...
+
+def explain(
+    sources: Sequence[tuple[str, Texts]], settings: Settings, text: str
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint64], NDArray[np.bool_]]: ...
 def round_half_even(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]: ...

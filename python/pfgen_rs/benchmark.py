@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs import explain, install, results, scoring
+from pfgen_rs.answer_scorer import AnswerScorer
 from pfgen_rs.errors import BenchmarkNotFoundError
 from pfgen_rs.explain import Explanation
 from pfgen_rs.question_set import QuestionSet
@@ -38,8 +39,9 @@ class Benchmark(QuestionSet):
 
     `bench["Q14"]` is a question; iteration gives all of them by id. Scorers are built when first needed.
 
-    Can be pickled (without its scorers). Batches may hang in processes made by `os.fork`, which copies
-    neither this package's threads nor polars': give `multiprocessing` the start method `spawn`.
+    Can be pickled (without its scorers, which the other process takes from the cache). `scorer()` works in
+    processes made by `os.fork`, too. Methods that give or take polars frames may hang there, since polars'
+    own threads are not copied: give `multiprocessing` the start method `spawn` or `forkserver` for those.
     """
 
     def score(self, question: str, answer: str) -> Score:
@@ -51,7 +53,12 @@ class Benchmark(QuestionSet):
         return scoring.score(self, question, answer)
 
     def score_batch(
-        self, data: Any, answers: Any = None, *, threads: int | None = None, chunk_size: int = 65536
+        self,
+        data: Any,
+        answers: Any = None,
+        *,
+        threads: int | None = None,
+        chunk_size: int = scoring.CHUNK,
     ) -> pl.DataFrame:
         """Score many answers; see `pfgen_rs.scoring.score_batch`."""
         return scoring.score_batch(self, data, answers, threads=threads, chunk_size=chunk_size)
@@ -59,6 +66,13 @@ class Benchmark(QuestionSet):
     def evaluate(self, data: Any, answers: Any = None, *, threads: int | None = None) -> Result:
         """Score many answers, as `score_batch`, and summarise them as a run."""
         return results.evaluate(self, data, answers, threads=threads)
+
+    def scorer(self, metric: str = "average", *, threads: int | None = 1) -> AnswerScorer:
+        """A function of questions and answers for calls by the thousand, as in reinforcement learning.
+
+        See `pfgen_rs.answer_scorer.AnswerScorer`. All questions are made ready now.
+        """
+        return AnswerScorer(self, metric, threads=threads)
 
     def explain(self, question: str, answer: str) -> Explanation:
         """Where an answer's score comes from, character by character."""

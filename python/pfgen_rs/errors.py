@@ -16,6 +16,7 @@ __all__ = [
     "OutputError",
     "PfgenError",
     "SettingsError",
+    "StoreError",
     "UnknownQuestionError",
 ]
 
@@ -75,6 +76,10 @@ class IncompleteRunError(PfgenError):
 
 class InstallError(PfgenError):
     """A benchmark that could not be downloaded, checked or stored."""
+
+
+class StoreError(PfgenError):
+    """A file of stored indexes that is damaged or belongs to something else; it is built again."""
 
 
 class OutputError(PfgenError, OSError):

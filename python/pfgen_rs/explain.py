@@ -50,7 +50,9 @@ def explain(benchmark: QuestionSet, question: str, answer: str) -> Explanation:
         raise SettingsError("only the variant 'pfgen-bench' can be explained")
     found = benchmark.find(question)
     score = scoring.score(benchmark, found.id, answer)
-    windows, coverage, gains, skipped = benchmark.scorer(found).explain(answer)
+    windows, coverage, gains, skipped = _native.explain(
+        found.columns, benchmark.settings.native, answer
+    )
     columns = [pl.Series("character", list(answer[: len(skipped)]), dtype=pl.String)]
     for i, source in enumerate(found.sources):
         columns.append(pl.Series(f"df_{source}", windows[:, i]))
@@ -69,7 +71,7 @@ def explain(benchmark: QuestionSet, question: str, answer: str) -> Explanation:
 
 def _rules(benchmark: QuestionSet, question: Question, answer: str, cut: int) -> list[RuleReport]:
     helpfulness = benchmark.helpfulness(question)
-    ends = helpfulness.pattern_ends(_native.Texts([answer]))
+    ends = helpfulness.ends(answer)
     return [
         RuleReport(
             label=label,

@@ -1,4 +1,4 @@
-"""Helpfulness: keyword rules, parsed once and evaluated over columns of keyword positions.
+"""Helpfulness: keyword rules, parsed and checked once, evaluated natively over positions of keywords.
 
 Source: Imajo et al. 2025, section 3.3.3, and the published rules. A rule finds a position (code points up to
 the end of what satisfies it) and a label; a response cut before that position misses the rule.
@@ -7,9 +7,9 @@ the end of what satisfies it) and a label; a response cut before that position m
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,9 @@ from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.settings import Settings
 
-__all__ = ["Helpfulness", "Positions", "Rule", "parse_rules"]
+__all__ = ["Ends", "Helpfulness", "Rule", "parse_rules"]
 
-Positions = NDArray[np.int64]
+Ends = NDArray[np.uint32]
 
 _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
 _KEYS = {"t", "and", "or", "name", "importance"}
@@ -38,13 +38,6 @@ class Rule:
     parts: tuple[Rule, ...]
     name: str | None
     importance: float
-
-
-class Cuts(NamedTuple):
-    """Per response: the best value and the largest cut that attains it."""
-
-    value: NDArray[np.float64]
-    cut: Positions
 
 
 def parse_rules(keywords: object) -> tuple[Rule, ...]:
@@ -127,115 +120,90 @@ def _patterns(rules: Sequence[Rule]) -> list[str]:
     return list(dict.fromkeys(pattern for patterns in own for pattern in patterns))
 
 
+def _steps(rule: Rule, numbers: Mapping[str, int]) -> list[tuple[str, int]]:
+    """A rule in reverse Polish order, as the native side takes it."""
+    if rule.kind == "t":
+        return [("t", numbers[rule.pattern])]
+    steps = [step for part in rule.parts for step in _steps(part, numbers)]
+    return [*steps, (rule.kind, len(rule.parts))]
+
+
 class Helpfulness:
-    """The rules of one question, ready for batches."""
+    """The rules of one question, ready for use.
+
+    The native side looks for literal patterns and evaluates the rules; patterns that are real regular
+    expressions are Python's, and only their positions go there.
+    """
 
     def __init__(self, rules: Sequence[Rule], settings: Settings) -> None:
         self._rules = tuple(rules)
         self._settings = settings
-        # No cut is longer than the zero length.
-        cuts = range(settings.zero_length + 1)
-        self._discounts = np.array([settings.discount(cut) for cut in cuts])
         patterns = _patterns(self._rules)
         self._literals = [pattern for pattern in patterns if _is_literal(pattern)]
         self._expressions = {p: re.compile(p) for p in patterns if not _is_literal(p)}
-        self._finder = _native.Literals(_native.Texts(self._literals))
+        numbers = {p: i for i, p in enumerate([*self._literals, *self._expressions])}
+        self.native = _native.Rules(
+            _native.Texts(self._literals),
+            len(self._expressions),
+            [(rule.importance, _steps(rule, numbers)) for rule in self._rules],
+        )
 
-    def pattern_ends(
-        self,
-        texts: _native.Texts,
-        rows: NDArray[np.int64] | None = None,
-        threads: int | None = None,
-    ) -> dict[str, Positions]:
-        """End of the first match of each pattern in each row, 9999 where there is none.
+    @property
+    def has_expressions(self) -> bool:
+        """Whether `expression_ends` has to be asked for."""
+        return bool(self._expressions)
 
-        Literals are searched natively in one pass, real expressions by `re`, a response at a time.
+    def expression_ends(self, answers: Iterable[str]) -> Ends:
+        """End of the first match of each regular expression in each answer, NOT_FOUND where there is none.
+
+        uint32, shape (answers, expressions).
         """
         limit = self._settings.max_length
-        ends = self._finder.ends(texts, limit, rows, threads).astype(np.int64)
-        found = {pattern: ends[:, i] for i, pattern in enumerate(self._literals)}
-        wanted = range(len(texts)) if rows is None else rows.tolist()
-        for pattern, expression in self._expressions.items():
-            matches = (expression.search(texts[row][:limit]) for row in wanted)
-            values = [_native.NOT_FOUND if match is None else match.end() for match in matches]
-            found[pattern] = np.array(values, dtype=np.int64)
-        return found
+        rows = [
+            [_end(expression.search(answer[:limit])) for expression in self._expressions.values()]
+            for answer in answers
+        ]
+        return np.array(rows, dtype=np.uint32).reshape(len(rows), len(self._expressions))
 
-    def evaluate(self, ends: Mapping[str, Positions], lengths: Positions) -> Cuts:
-        """Unrounded Helpfulness and its cut from the patterns' ends and the responses' lengths."""
-        positions = [self._position(rule, ends)[0] for rule in self._rules]
-        read = np.minimum(lengths, self._settings.max_length)
-        if self._settings.variant == "paper":
-            return self._evaluate_paper(positions, read)
-        return self._evaluate_published(positions, read)
+    def ends(self, answer: str) -> dict[str, int]:
+        """End of the first match of every pattern in one answer, NOT_FOUND where there is none."""
+        literals = self.native.ends(self._settings.native, answer)
+        expressions = self.expression_ends([answer])[0].tolist()
+        return dict(
+            zip([*self._literals, *self._expressions], [*literals, *expressions], strict=True)
+        )
 
-    def missed(self, ends: Mapping[str, Positions], value: float, cut: int) -> list[list[Any]]:
-        """The published `helpfulness_results` of the one response that the columns hold."""
-        missed = []
-        for rule in self._rules:
-            positions, label = self._position(rule, ends)
-            if cut < positions[0]:
-                missed.append([label, 1 - rule.importance])
+    def evaluate(self, answer: str) -> tuple[float, int]:
+        """Unrounded Helpfulness of one answer, and the largest cut that attains it."""
+        expressions = self.expression_ends([answer])[0].tolist()
+        return self.native.score(self._settings.native, answer, expressions)
+
+    def missed(self, ends: Mapping[str, int], value: float, cut: int) -> list[list[Any]]:
+        """The published `helpfulness_results` of an answer with these ends, value and cut."""
+        missed: list[list[Any]] = [
+            [label, 1 - rule.importance]
+            for rule, label, position in self.positions(ends)
+            if cut < position
+        ]
         excess = cut - self._settings.target_length
         if excess > 0 and value > 0 and self._settings.variant == "pfgen-bench":
             missed.append([f"{excess}字超過", self._settings.discount(cut)])
         return missed
 
-    def positions(self, ends: Mapping[str, Positions]) -> list[tuple[Rule, str, int]]:
-        """Each rule with its label and position, for the one response that the columns hold."""
-        found = []
-        for rule in self._rules:
-            positions, label = self._position(rule, ends)
-            found.append((rule, label, int(positions[0])))
-        return found
+    def positions(self, ends: Mapping[str, int]) -> list[tuple[Rule, str, int]]:
+        """Each rule with its label and position."""
+        return [(rule, *_located(rule, ends)) for rule in self._rules]
 
-    def _position(self, rule: Rule, ends: Mapping[str, Positions]) -> tuple[Positions, str]:
-        """Positions of one rule in every response, and its label in the first one.
 
-        Labels are wanted for single responses only, so the label follows row 0.
-        """
-        if rule.kind == "t":
-            return ends[rule.pattern], rule.pattern if rule.name is None else rule.name
-        parts = [self._position(part, ends) for part in rule.parts]
-        stacked = np.stack([positions for positions, _ in parts])
-        pick = np.argmax if rule.kind == "and" else np.argmin
-        chosen = int(pick(stacked[:, 0])) if stacked.shape[1] else 0
-        merged = stacked.max(axis=0) if rule.kind == "and" else stacked.min(axis=0)
-        return merged, parts[chosen][1] if rule.name is None else rule.name
+def _end(match: re.Match[str] | None) -> int:
+    return _native.NOT_FOUND if match is None else match.end()
 
-    def _evaluate_published(self, positions: Sequence[Positions], read: Positions) -> Cuts:
-        """Best of the cuts that can be best: the target length, the end, and each rule's position.
 
-        Between those the product of missed rules stays and the discount only falls.
-        """
-        target, zero = self._settings.target_length, self._settings.zero_length
-        last = np.minimum(read, zero)
-        candidates = [np.minimum(read, target), last]
-        candidates += [np.where(p <= last, np.maximum(p, candidates[0]), last) for p in positions]
-        best, best_cut = np.full(len(read), -1.0), np.zeros(len(read), dtype=np.int64)
-        for cut in candidates:
-            value = self._discounts[cut]
-            for rule, position in zip(self._rules, positions, strict=True):
-                value = np.where(cut < position, value * (1 - rule.importance), value)
-            better = (value > best) | ((value == best) & (cut > best_cut))
-            best, best_cut = np.where(better, value, best), np.where(better, cut, best_cut)
-        return Cuts(best, best_cut)
-
-    def _evaluate_paper(self, positions: Sequence[Positions], read: Positions) -> Cuts:
-        """Share of the rules met, weighted by importance; past the target length the best discounted cut."""
-        target, zero = self._settings.target_length, self._settings.zero_length
-        last = np.minimum(read, zero)
-        first = np.minimum(read, target)
-        best, best_cut = np.full(len(read), -1.0), np.zeros(len(read), dtype=np.int64)
-        total = 0.0
-        for rule in self._rules:
-            total += rule.importance
-        for cut in [first, *(np.where(p <= last, np.maximum(p, first), first) for p in positions)]:
-            met = np.zeros(len(read))
-            for rule, position in zip(self._rules, positions, strict=True):
-                met = met + np.where(position <= cut, rule.importance, 0.0)
-            share = met / total if total else np.ones(len(read))
-            value = np.maximum(self._discounts[cut], 0.0) * share
-            better = value > best
-            best, best_cut = np.where(better, value, best), np.where(better, cut, best_cut)
-        return Cuts(best, best_cut)
+def _located(rule: Rule, ends: Mapping[str, int]) -> tuple[str, int]:
+    """Label and position of a rule: those of the part that decides, the first of several."""
+    if rule.kind == "t":
+        return rule.pattern if rule.name is None else rule.name, ends[rule.pattern]
+    parts = [_located(part, ends) for part in rule.parts]
+    choose = max if rule.kind == "and" else min
+    label, position = choose(parts, key=lambda part: part[1])
+    return label if rule.name is None else rule.name, position

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError, UnknownQuestionError
 from pfgen_rs.helpfulness import Helpfulness
+from pfgen_rs.index_cache import IndexCache
 from pfgen_rs.questions import Question
 from pfgen_rs.settings import Settings
 from pfgen_rs.signature import signature
@@ -32,6 +34,7 @@ class QuestionSet:
         self._questions = {q.id: q for q in sorted(questions, key=lambda q: q.id)}
         self._by_text = {q.text: q for q in self._questions.values()}
         self._scorers: dict[str, _native.Scorer] = {}
+        self._all_batches: _native.Batches | None = None
         self._helpfulness: dict[str, Helpfulness] = {}
 
     def __getitem__(self, question_id: str) -> Question:
@@ -85,17 +88,18 @@ class QuestionSet:
         """The same questions with other settings; the indexes are shared."""
         return type(self)(list(self), self.metadata_hash, settings)
 
-    def scorer(self, question: Question) -> _native.Scorer:
-        """The native scorer of a question, built when first asked for.
+    @cached_property
+    def codes(self) -> _native.Codes:
+        """Numbers of questions, in the order of their ids, by text or, failing that, id."""
+        return _native.Codes([[q.text for q in self], list(self._questions)])
+
+    def native_scorer(self, question: Question) -> _native.Scorer:
+        """The native scorer of a question, taken from the cache or built when first asked for.
 
         Raises `BenchmarkError` where a source has no answers or its baseline is 0.
         """
         if question.id not in self._scorers:
-            try:
-                native = _native.Scorer(question.index.native, self.settings.native)
-            except BenchmarkError as error:
-                raise BenchmarkError(f"question {question.id}: {error}") from None
-            self._scorers[question.id] = native
+            self.prepare([question])
         return self._scorers[question.id]
 
     def helpfulness(self, question: Question) -> Helpfulness:
@@ -104,15 +108,74 @@ class QuestionSet:
             self._helpfulness[question.id] = Helpfulness(question.rules, self.settings)
         return self._helpfulness[question.id]
 
-    def prepare(self, questions: Sequence[Question] | None = None) -> Self:
-        """Build the scorers of all (or the given) questions now, in parallel; gives itself back."""
+    def prepare(
+        self, questions: Sequence[Question] | None = None, *, threads: int | None = None
+    ) -> Self:
+        """Make the scorers of all (or the given) questions ready now, in parallel; gives itself back.
+
+        What an earlier process left in the cache is opened, the rest is built; once all are there, the
+        cache gets them.
+        """
         wanted = self if questions is None else questions
-        missing = [q for q in wanted if q.id not in self._scorers]
+        missing = [question for question in wanted if question.id not in self._scorers]
         if missing:
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                list(pool.map(self.scorer, missing))
+            workers = min(threads or os.cpu_count() or 1, len(missing))
+            if workers == 1:
+                found = list(map(self._scorer, missing))
+            else:
+                with ThreadPoolExecutor(workers) as pool:
+                    found = list(pool.map(self._scorer, missing))
+            for question, scorer in zip(missing, found, strict=True):
+                self._scorers[question.id] = scorer
+            if len(self._scorers) == len(self):
+                self._cache.save([self._scorers[question.id] for question in self])
         return self
+
+    @property
+    def index_path(self) -> Path | None:
+        """Where the cache has the scorers, or would; `None` where questions were not read from files."""
+        return self._cache.path
+
+    def batches(
+        self, questions: Sequence[Question], *, threads: int | None = None
+    ) -> _native.Batches:
+        """What scores responses to these questions (others may be ready, too), by their `codes`."""
+        self.prepare(questions, threads=threads)
+        if self._all_batches is not None:
+            return self._all_batches
+        places = {source: place for place, source in enumerate(self.sources)}
+        entries = [self._batch_entry(question, places) for question in self]
+        batches = _native.Batches(entries, len(places))
+        if None not in entries:
+            self._all_batches = batches
+        return batches
 
     def baselines(self, question: Question) -> dict[str, float]:
         """Mean Fluency, with baseline 1, of each source's own answers (spec: the divisor of Fluency)."""
-        return dict(zip(question.sources, self.scorer(question).baselines, strict=True))
+        return dict(zip(question.sources, self.native_scorer(question).baselines, strict=True))
+
+    def _batch_entry(
+        self, question: Question, places: Mapping[str, int]
+    ) -> tuple[_native.Scorer, _native.Rules, list[int]] | None:
+        scorer = self._scorers.get(question.id)
+        if scorer is None:
+            return None
+        columns = [places[source] for source in question.sources]
+        return scorer, self.helpfulness(question).native, columns
+
+    def _scorer(self, question: Question) -> _native.Scorer:
+        stored = self._cache.load(self._numbers[question.id])
+        if stored is not None:
+            return stored
+        try:
+            return _native.Scorer(question.columns, self.settings.native)
+        except BenchmarkError as error:
+            raise BenchmarkError(f"question {question.id}: {error}") from None
+
+    @cached_property
+    def _cache(self) -> IndexCache:
+        return IndexCache(list(self), self.settings)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {question_id: number for number, question_id in enumerate(self._questions)}

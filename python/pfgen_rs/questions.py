@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs import compression
+from pfgen_rs import _native, compression
 from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError
 from pfgen_rs.helpfulness import Rule, parse_rules
 from pfgen_rs.index import NgramIndex
@@ -31,6 +31,13 @@ class Question:
     keywords: Sequence[Mapping[str, Any]]
     answers: Mapping[str, Sequence[str]]
     rules: tuple[Rule, ...] = field(repr=False)
+    digest: str | None = field(default=None, init=False, repr=False, compare=False)
+    """SHA-1 of the question file's content, where the question was read from one."""
+
+    @property
+    def columns(self) -> list[tuple[str, _native.Texts]]:
+        """Sources and their answers for the native side."""
+        return [(source, _native.Texts(answers)) for source, answers in self.answers.items()]
 
     @cached_property
     def index(self) -> NgramIndex:
@@ -62,8 +69,11 @@ def read_folder(folder: Path) -> tuple[list[Question], str]:
     questions, digests = [], []
     for path in paths:
         content = _read(path)
+        question = _parse(content, path)
         digests.append(hashlib.sha1(content, usedforsecurity=False).hexdigest())
-        questions.append(_parse(content, path))
+        # Whoever changes a question makes a new one, which has no file and so no digest.
+        object.__setattr__(question, "digest", digests[-1])
+        questions.append(question)
     _refuse_duplicates(questions, paths)
     joined = "".join(digests).encode()
     return questions, hashlib.sha1(joined, usedforsecurity=False).hexdigest()

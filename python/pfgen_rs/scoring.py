@@ -14,12 +14,27 @@ from pfgen_rs import _native
 from pfgen_rs.errors import InputError, UnknownQuestionError
 from pfgen_rs.question_set import QuestionSet
 from pfgen_rs.questions import Question
-from pfgen_rs.sums import left_sum
 
-__all__ = ["Details", "Score", "score", "score_batch", "score_columns", "text_columns"]
+__all__ = [
+    "CHUNK",
+    "METRICS",
+    "Details",
+    "Figures",
+    "Score",
+    "codes_of",
+    "figures",
+    "question_codes",
+    "score",
+    "score_batch",
+    "score_columns",
+    "text_columns",
+]
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
+Codes = NDArray[np.uint32]
+
+CHUNK = 1 << 18
+METRICS = ("fluency", "truthfulness", "helpfulness", "average")
 
 
 class Details(NamedTuple):
@@ -68,46 +83,44 @@ class Score:
         return f"{self.average} ({self.signature})"
 
 
-class Scored(NamedTuple):
-    """Scores of some responses to one question; arrays of shape (responses, sources) or (responses,)."""
+class Figures(NamedTuple):
+    """Figures of responses as native columns: lengths, and float64 columns in the order of `_names`."""
 
-    fluency: Floats
-    fluency_cut: NDArray[np.uint32]
-    truthfulness: Floats
-    truthfulness_cut: NDArray[np.uint32]
-    helpfulness: Floats
-    helpfulness_cut: NDArray[np.int64]
-    ends: Mapping[str, NDArray[np.int64]]
-
-
-class Totals(NamedTuple):
-    """What is reported of the same responses; fluency and truthfulness of shape (responses, sources)."""
-
-    fluency: Floats
-    truthfulness: Floats
-    helpfulness: Floats
-    fluency_total: Floats
-    truthfulness_total: Floats
-    average: Floats
+    lengths: NDArray[np.uint32]
+    columns: list[Floats]
 
 
 def score(benchmark: QuestionSet, question: str, answer: str) -> Score:
     """Score one answer to the question with this text or id."""
     found = benchmark.find(question)
     texts = _native.Texts([answer])
-    scored = _score_rows(benchmark, found, texts, None, texts.lengths(), None)
-    totals = _totals(benchmark, scored)
-    by_source = [dict(zip(found.sources, row[0].tolist(), strict=True)) for row in scored[:4]]
-    value, cut = scored.helpfulness[0].item(), scored.helpfulness_cut[0].item()
+    codes = benchmark.codes.find(_native.Texts([found.id]))
+    _, columns = figures(benchmark, codes, texts, threads=1)
+    values = dict(
+        zip(_names(benchmark.sources), (column[0].item() for column in columns), strict=True)
+    )
+    rules = benchmark.helpfulness(found)
+    value, cut = rules.evaluate(answer)
     return Score(
-        fluency=dict(zip(found.sources, totals.fluency[0].tolist(), strict=True)),
-        truthfulness=dict(zip(found.sources, totals.truthfulness[0].tolist(), strict=True)),
-        helpfulness=totals.helpfulness[0].item(),
-        helpfulness_results=benchmark.helpfulness(found).missed(scored.ends, value, cut),
-        average=totals.average[0].item(),
-        details=Details(by_source[0], by_source[1], by_source[2], by_source[3], value, cut),
+        fluency={source: values[f"fluency_{source}"] for source in found.sources},
+        truthfulness={source: values[f"truthfulness_{source}"] for source in found.sources},
+        helpfulness=values["helpfulness"],
+        helpfulness_results=rules.missed(rules.ends(answer), value, cut),
+        average=values["average"],
+        details=_details(benchmark, found, answer, value, cut),
         signature=benchmark.signature,
     )
+
+
+def _details(
+    benchmark: QuestionSet, question: Question, answer: str, value: float, cut: int
+) -> Details:
+    cuts = benchmark.native_scorer(question).cuts(answer)
+    by_source = [
+        dict(zip(question.sources, column, strict=True)) for column in zip(*cuts, strict=True)
+    ]
+    fluency, fluency_cut, truthfulness, truthfulness_cut = by_source
+    return Details(fluency, fluency_cut, truthfulness, truthfulness_cut, value, cut)
 
 
 def score_batch(
@@ -116,7 +129,7 @@ def score_batch(
     answers: Any = None,
     *,
     threads: int | None = None,
-    chunk_size: int = 65536,
+    chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
     """Score many answers; one row each, in the order given.
 
@@ -139,7 +152,7 @@ def score_columns(
     answers: Any,
     *,
     threads: int | None = None,
-    chunk_size: int = 65536,
+    chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
     """`score_batch` for a column of questions and a column of answers of the same length."""
     if chunk_size < 1:
@@ -147,67 +160,76 @@ def score_columns(
     texts = _native.Texts(answers)
     if len(texts) != len(questions):
         raise InputError(f"{len(questions)} questions but {len(texts)} answers")
-    lengths = texts.lengths()
-    groups = _rows_by_question(benchmark, questions)
-    benchmark.prepare([question for question, _ in groups])
-    columns = _Columns(benchmark.sources, lengths)
-    for question, all_rows in groups:
-        for start in range(0, len(all_rows), chunk_size):
-            rows = all_rows[start : start + chunk_size]
-            scored = _score_rows(benchmark, question, texts, rows, lengths[rows], threads)
-            columns.put(question, rows, _totals(benchmark, scored))
-    return columns.frame()
+    codes = question_codes(benchmark, questions)
+    parts = [
+        figures(benchmark, codes[start : start + chunk_size], texts, start=start, threads=threads)
+        for start in range(0, max(len(codes), 1), chunk_size)
+    ]
+    ids = pl.Series([question.id for question in benchmark], dtype=pl.String)
+    columns = [
+        ids.gather(codes).alias("question_id"),
+        pl.Series("length", _joined([part.lengths for part in parts])).cast(pl.Int64),
+    ]
+    for i, name in enumerate(_names(benchmark.sources)):
+        values = _joined([part.columns[i] for part in parts])
+        columns.append(pl.Series(name, values, nan_to_null=True))
+    return pl.DataFrame(columns)
 
 
-def _score_rows(
+def figures(
     benchmark: QuestionSet,
-    question: Question,
+    codes: Codes,
     texts: _native.Texts,
-    rows: Rows | None,
-    lengths: NDArray[np.int64],
-    threads: int | None,
-) -> Scored:
-    native = benchmark.scorer(question).score(texts, rows, threads)
-    helpfulness = benchmark.helpfulness(question)
-    ends = helpfulness.pattern_ends(texts, rows, threads)
-    return Scored(*native, *helpfulness.evaluate(ends, lengths), ends)
+    *,
+    start: int = 0,
+    threads: int | None = None,
+) -> Figures:
+    """Figures of the responses `texts[start : start + len(codes)]` to the questions with these codes."""
+    numbers = np.flatnonzero(np.bincount(codes, minlength=1))
+    asked = [
+        question for number, question in enumerate(benchmark) if number in set(numbers.tolist())
+    ]
+    batches = benchmark.batches(asked, threads=threads)
+    others = []
+    for number, question in zip(numbers.tolist(), asked, strict=True):
+        rules = benchmark.helpfulness(question)
+        if rules.has_expressions:
+            rows = np.flatnonzero(codes == number) + start
+            others.append((number, rules.expression_ends(texts[row] for row in rows.tolist())))
+    return Figures(*batches.score(codes, texts, start, others, threads))
 
 
-def _totals(benchmark: QuestionSet, scored: Scored) -> Totals:
-    """Section 5 of the published semantics: shares, rounding, left-to-right sums."""
-    sources = scored.fluency.shape[1]
-    fluency, truthfulness = scored.fluency / sources, scored.truthfulness / sources
-    if benchmark.settings.variant == "paper":
-        means = [left_sum(metric.T) / sources for metric in (scored.fluency, scored.truthfulness)]
-        average = left_sum([*means, scored.helpfulness]) / 3
-        return Totals(fluency, truthfulness, scored.helpfulness, means[0], means[1], average)
-    fluency, truthfulness = _rounded(fluency, 6), _rounded(truthfulness, 6)
-    helpfulness = _rounded(scored.helpfulness, 5)
-    totals = [left_sum(fluency.T), left_sum(truthfulness.T)]
-    average = _rounded((totals[0] + totals[1] + helpfulness) / 3, 5)
-    return Totals(fluency, truthfulness, helpfulness, totals[0], totals[1], average)
+def question_codes(benchmark: QuestionSet, questions: Any) -> Codes:
+    """The code of each question, given by its text or id; an unknown one is an error naming its row."""
+    if isinstance(questions, pl.Series):
+        if questions.null_count():
+            raise InputError(f"row {questions.is_null().arg_true()[0]}: the question is null")
+        questions = questions.cast(pl.String)
+    return codes_of(benchmark, _native.Texts(questions))
 
 
-def _rounded(values: Floats, digits: int) -> Floats:
-    return _native.round_half_even(values.ravel(), digits).reshape(values.shape)
-
-
-def _rows_by_question(benchmark: QuestionSet, questions: pl.Series) -> list[tuple[Question, Rows]]:
-    """The questions that occur, each with its rows in order; an unknown one is an error naming its row."""
-    if questions.null_count():
-        row = questions.is_null().arg_true()[0]
-        raise InputError(f"row {row}: the question is null")
-    frame = pl.DataFrame({"question": questions.cast(pl.String)}).with_row_index("row")
-    grouped = frame.group_by("question", maintain_order=True).agg("row")
-    rows: dict[str, list[Rows]] = {}
-    for text, indices in grouped.iter_rows():
+def codes_of(benchmark: QuestionSet, texts: _native.Texts) -> Codes:
+    """The code of each question of a native column; an unknown one is an error naming its row."""
+    codes = benchmark.codes.find(texts)
+    unknown = np.flatnonzero(codes == _native.UNKNOWN)
+    if len(unknown):
+        row = int(unknown[0])
         try:
-            found = benchmark.find(text)
+            benchmark.find(texts[row])
         except UnknownQuestionError as error:
-            problem = f"row {indices[0]}: {error.problem}"
-            raise UnknownQuestionError(problem, question=text) from None
-        rows.setdefault(found.id, []).append(np.array(indices, dtype=np.int64))
-    return [(benchmark[key], np.sort(np.concatenate(parts))) for key, parts in rows.items()]
+            problem = f"row {row}: {error.problem}"
+            raise UnknownQuestionError(problem, question=texts[row]) from None
+    return codes
+
+
+def _names(sources: Sequence[str]) -> list[str]:
+    """Columns of figures, in the order in which the native side gives them."""
+    by_source = [f"{metric}_{source}" for metric in METRICS[:2] for source in sources]
+    return [*METRICS, *by_source]
+
+
+def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def text_columns(data: Any, answers: Any) -> tuple[pl.Series, Any]:
@@ -253,30 +275,3 @@ def _table(data: Any) -> pl.DataFrame:
         return pl.DataFrame(data)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise InputError(f"the responses are no table of text: {error}") from None
-
-
-class _Columns:
-    """Result columns, filled a question at a time."""
-
-    def __init__(self, sources: Sequence[str], lengths: NDArray[np.int64]) -> None:
-        self._ids = np.empty(len(lengths), dtype=object)
-        self._lengths = lengths
-        names = ["fluency", "truthfulness", "helpfulness", "average"]
-        names += [f"{metric}_{source}" for metric in names[:2] for source in sources]
-        self._values = {name: np.full(len(lengths), np.nan) for name in names}
-
-    def put(self, question: Question, rows: Rows, totals: Totals) -> None:
-        self._ids[rows] = question.id
-        self._values["fluency"][rows] = totals.fluency_total
-        self._values["truthfulness"][rows] = totals.truthfulness_total
-        self._values["helpfulness"][rows] = totals.helpfulness
-        self._values["average"][rows] = totals.average
-        for i, source in enumerate(question.sources):
-            self._values[f"fluency_{source}"][rows] = totals.fluency[:, i]
-            self._values[f"truthfulness_{source}"][rows] = totals.truthfulness[:, i]
-
-    def frame(self) -> pl.DataFrame:
-        ids = pl.Series("question_id", self._ids.tolist(), dtype=pl.String)
-        lengths = pl.Series("length", self._lengths, dtype=pl.Int64)
-        values = [pl.Series(name, v, nan_to_null=True) for name, v in self._values.items()]
-        return pl.DataFrame([ids, lengths, *values])

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pfgen_rs.cli import data, explain, index, output, score, verify
+from pfgen_rs.cli import data, explain, index, index_files, output, score, verify
 from pfgen_rs.signature import fixed_part
 
 __all__ = ["app"]
@@ -58,6 +58,7 @@ def _root(
 
 app.command("score")(score.score)
 app.command("explain")(explain.explain)
+index_files.add_to(index.app)
 app.add_typer(index.app, name="index")
 app.command("verify")(verify.verify)
 app.add_typer(data.app, name="data")

@@ -1,4 +1,4 @@
-"""`pfgen-rs index`: n-gram statistics of a question's reference answers."""
+"""`pfgen-rs index count|df|locate|top`: n-gram statistics of a question's reference answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pfgen_rs.index import ConcordanceLine, DocumentFrequency
 __all__ = ["app"]
 
 app = typer.Typer(
-    no_args_is_help=True, help="Look up n-grams of any length in a question's reference answers."
+    no_args_is_help=True,
+    help="Look up n-grams of any length in a question's reference answers; manage the cached index.",
 )
 
 Patterns = Annotated[

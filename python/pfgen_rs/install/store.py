@@ -21,8 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
-
+from pfgen_rs.cache_folder import CACHE_VARIABLE, cache_folder
 from pfgen_rs.errors import InstallError
 from pfgen_rs.install.catalog import CatalogEntry, count_questions, is_name
 
@@ -37,9 +36,6 @@ __all__ = [
     "publish",
     "staging",
 ]
-
-CACHE_VARIABLE = "PFGEN_RS_CACHE"
-"""Environment variable that replaces the user's cache folder."""
 
 _RECORD = "installed.json"
 _STALE = 24 * 3600.0  # seconds after which another process's leftovers are removed
@@ -86,9 +82,7 @@ class Staging:
 
 def benchmarks_folder() -> Path:
     """Return the folder of all installations; it need not exist."""
-    own = os.environ.get(CACHE_VARIABLE)
-    cache = Path(own).absolute() if own else platformdirs.user_cache_path("pfgen_rs")
-    return cache / "benchmarks"
+    return cache_folder() / "benchmarks"
 
 
 def place(name: str) -> Path:

@@ -1,44 +1,155 @@
 //! Many responses at once, in parallel, each result at its response's place.
 
-use crate::score::{Literals, Scorer, Scratch, SourceScore};
+use crate::score::{RuleScratch, Rules, Scorer, Scratch, SourceScore, TOTALS, totals};
 use rayon::prelude::*;
+use std::cell::RefCell;
 
-/// Responses that fewer than this are scored on the calling thread: starting others would take longer.
-const SMALL: usize = 16;
-
-/// Scores `count` responses, response `i` being `response(i)`; entry `i × sources + s` is response `i` against source
-/// `s`. The result does not depend on the number of threads of the pool it runs in.
-pub fn score_batch<'a>(scorer: &Scorer, count: usize, response: impl Fn(usize) -> &'a str + Sync) -> Vec<SourceScore> {
-    let sources = scorer.source_count();
-    let mut scores = vec![SourceScore::default(); count * sources];
-    if count < SMALL {
-        let mut scratch = Scratch::default();
-        for (i, row) in scores.chunks_mut(sources).enumerate() {
-            scorer.score_into(response(i), &mut scratch, row);
-        }
-    } else {
-        scores
-            .par_chunks_mut(sources)
-            .enumerate()
-            .for_each_init(Scratch::default, |scratch, (i, row)| scorer.score_into(response(i), scratch, row));
-    }
-    scores
+/// Responses that a thread takes at a time; within them those of similar length go together.
+const BLOCK: usize = 256;
+/// Responses to one question.
+#[derive(Debug, Clone, Copy)]
+pub struct Group<'a> {
+    /// Fluency and Truthfulness of the question.
+    pub scorer: &'a Scorer,
+    /// Its Helpfulness.
+    pub rules: &'a Rules,
+    /// The column of each of the scorer's sources.
+    pub columns: &'a [usize],
+    /// Which of the responses they are.
+    pub rows: &'a [u32],
+    /// Per row, the ends of those patterns that the rules do not look for themselves.
+    pub others: &'a [u32],
 }
 
-/// Ends of the keywords in `count` responses; entry `i × keywords + k` is keyword `k` in response `i`.
-pub fn literal_ends<'a>(
-    literals: &Literals,
-    limit: usize,
-    count: usize,
-    response: impl Fn(usize) -> &'a str + Sync,
-) -> Vec<u32> {
-    let mut ends = vec![0; count * literals.len()];
-    if literals.is_empty() {
-        return ends;
+/// Responses to several questions.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'a> {
+    /// Every response stands in one group.
+    pub groups: &'a [Group<'a>],
+    /// Columns of sources.
+    pub sources: usize,
+    /// Responses of all groups together.
+    pub count: usize,
+}
+
+/// Figures of all responses, in the order of the responses.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Columns {
+    /// Code points of each response.
+    pub lengths: Vec<u32>,
+    /// [`TOTALS`] columns, then each source's share of Fluency, then of Truthfulness; not a number where a question
+    /// lacks the source.
+    pub figures: Vec<Vec<f64>>,
+}
+
+/// Figures of some responses to one question, a row each.
+struct Part<'a> {
+    group: Group<'a>,
+    rows: Vec<u32>,
+    lengths: Vec<u32>,
+    figures: Vec<f64>,
+}
+
+#[derive(Default)]
+struct Buffers {
+    scorer: Scratch,
+    rules: RuleScratch,
+    scores: Vec<SourceScore>,
+    order: Vec<(u32, u32)>,
+}
+
+thread_local! {
+    /// Kept between calls, so that a call for one response costs little more than that.
+    static BUFFERS: RefCell<Buffers> = RefCell::default();
+}
+
+/// Scores every response, response `i` being `response(i)`, on the calling thread.
+pub fn score_groups<'a>(batch: Batch<'_>, response: impl Fn(usize) -> &'a str + Sync) -> Columns {
+    let tasks = batch.groups.iter().flat_map(tasks);
+    let parts: Vec<_> = tasks.map(|(group, range)| score_part(group, range, &response)).collect();
+    Columns {
+        lengths: lengths(&parts, batch.count),
+        figures: (0..TOTALS + 2 * batch.sources).map(|column| figures(&parts, batch, column)).collect(),
     }
-    ends.par_chunks_mut(literals.len())
-        .enumerate()
-        .with_min_len(SMALL)
-        .for_each(|(i, row)| literals.ends_into(response(i), limit, row));
-    ends
+}
+
+/// The same with the threads of the rayon pool that it runs in; the result does not depend on their number.
+pub fn score_groups_parallel<'a>(batch: Batch<'_>, response: impl Fn(usize) -> &'a str + Sync) -> Columns {
+    let tasks: Vec<_> = batch.groups.iter().flat_map(tasks).collect();
+    let parts: Vec<_> = tasks.into_par_iter().map(|(group, range)| score_part(group, range, &response)).collect();
+    let columns = (0..TOTALS + 2 * batch.sources).into_par_iter();
+    let (lengths, figures) =
+        rayon::join(|| lengths(&parts, batch.count), || columns.map(|column| figures(&parts, batch, column)).collect());
+    Columns { lengths, figures }
+}
+
+fn tasks<'a>(group: &Group<'a>) -> impl Iterator<Item = (Group<'a>, std::ops::Range<usize>)> + use<'a> {
+    let (group, count) = (*group, group.rows.len());
+    (0..count).step_by(BLOCK).map(move |start| (group, start..(start + BLOCK).min(count)))
+}
+
+fn score_part<'a, 'b>(
+    group: Group<'b>,
+    range: std::ops::Range<usize>,
+    response: &(impl Fn(usize) -> &'a str + Sync),
+) -> Part<'b> {
+    BUFFERS.with_borrow_mut(|buffers| score_part_with(group, range, buffers, response))
+}
+
+fn score_part_with<'a, 'b>(
+    group: Group<'b>,
+    range: std::ops::Range<usize>,
+    buffers: &mut Buffers,
+    response: &(impl Fn(usize) -> &'a str + Sync),
+) -> Part<'b> {
+    let Buffers { scorer: scratch, rules: rule_scratch, scores, order } = buffers;
+    let of_row = |place: u32| response(group.rows[place as usize] as usize);
+    order.clear();
+    order.extend(range.map(|place| (of_row(place as u32).len() as u32, place as u32)));
+    order.sort_unstable();
+    let responses: Vec<&str> = order.iter().map(|&(_, place)| of_row(place)).collect();
+    let sources = group.scorer.source_count();
+    scores.clear();
+    scores.resize(responses.len() * sources, SourceScore::default());
+    let mut lengths = vec![0; responses.len()];
+    group.scorer.score(&responses, scratch, scores, &mut lengths);
+
+    let (settings, width) = (group.scorer.settings(), TOTALS + 2 * sources);
+    let mut figures = vec![0.0; responses.len() * width];
+    let rows = order.iter().zip(&responses).zip(&lengths).zip(scores.chunks(sources));
+    for ((((&(_, place), response), &length), scores), into) in rows.zip(figures.chunks_mut(width)) {
+        let others = &group.others[place as usize * group.rules.others()..][..group.rules.others()];
+        let helpful = group.rules.score(settings, response, length as usize, others, rule_scratch);
+        totals::figures(settings.variant, scores, helpful.value, into);
+    }
+    let rows = order.iter().map(|&(_, place)| group.rows[place as usize]).collect();
+    Part { group, rows, lengths, figures }
+}
+
+fn lengths(parts: &[Part<'_>], count: usize) -> Vec<u32> {
+    let mut lengths = vec![0; count];
+    for part in parts {
+        for (&row, &length) in part.rows.iter().zip(&part.lengths) {
+            lengths[row as usize] = length;
+        }
+    }
+    lengths
+}
+
+fn figures(parts: &[Part<'_>], batch: Batch<'_>, column: usize) -> Vec<f64> {
+    let mut values = vec![f64::NAN; batch.count];
+    for part in parts {
+        let sources = part.group.columns.len();
+        let place = |column: usize| part.group.columns.iter().position(|&mine| mine == column);
+        let figure = match column.checked_sub(TOTALS) {
+            None => Some(column),
+            Some(of) if of < batch.sources => place(of).map(|source| TOTALS + source),
+            Some(of) => place(of - batch.sources).map(|source| TOTALS + sources + source),
+        };
+        let Some(figure) = figure else { continue };
+        for (&row, figures) in part.rows.iter().zip(part.figures.chunks(TOTALS + 2 * sources)) {
+            values[row as usize] = figures[figure];
+        }
+    }
+    values
 }

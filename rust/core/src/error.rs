@@ -37,6 +37,16 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// A file of stored scorers that cannot be used.
+    DamagedStore {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A file of stored scorers that cannot be read.
+    UnreadableStore {
+        /// What the operating system said.
+        reason: String,
+    },
     /// The worker threads could not be started.
     Threads {
         /// What the operating system said.
@@ -63,6 +73,8 @@ impl fmt::Display for Error {
             Self::SuffixArray { reason } => write!(f, "the suffix array could not be built: {reason}"),
             Self::EmptyPattern => write!(f, "the empty n-gram has no frequency: give at least one character"),
             Self::InvalidSettings { reason } => write!(f, "{reason}"),
+            Self::DamagedStore { reason } => write!(f, "the stored index cannot be used: {reason}"),
+            Self::UnreadableStore { reason } => write!(f, "the stored index cannot be read: {reason}"),
             Self::Threads { reason } => write!(f, "the worker threads could not be started: {reason}"),
         }
     }

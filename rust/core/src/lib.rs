@@ -7,13 +7,19 @@
 //! Lengths and offsets are Unicode code points everywhere. The crate knows no file format and no Python.
 
 mod batch;
+mod blob;
 mod error;
 pub mod index;
 pub mod round;
 pub mod score;
+mod store;
 pub mod text;
 
-pub use batch::{literal_ends, score_batch};
+pub use batch::{Batch, Columns, Group, score_groups, score_groups_parallel};
 pub use error::{Error, Result};
 pub use index::{Markers, NgramIndex, SourceText};
-pub use score::{Explanation, Literals, NOT_FOUND, Scorer, Settings, SourceScore, Variant};
+pub use score::{
+    Cut, Explanation, Helpful, InstructionSet, Literals, NOT_FOUND, Rule, RuleScratch, RuleStep, Rules, Scorer,
+    Scratch, Settings, SourceScore, TOTALS, Variant,
+};
+pub use store::{KEY_BYTES, Store, store_header};

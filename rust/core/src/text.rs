@@ -15,7 +15,7 @@ pub const END: Symbol = 2;
 /// A character that no reference answer contains; equal to no symbol of an index.
 pub const UNKNOWN: Symbol = -1;
 
-const FIRST_CHARACTER: Symbol = 3;
+pub(crate) const FIRST_CHARACTER: Symbol = 3;
 const PAGE_BITS: u32 = 8;
 const PAGE: usize = 1 << PAGE_BITS;
 
@@ -33,9 +33,12 @@ impl Alphabet {
     /// The alphabet of `texts`, in time linear in their length plus `k log k` for `k` distinct characters.
     pub fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let distinct: FxHashSet<char> = texts.flat_map(str::chars).collect();
-        let mut characters: Vec<char> = distinct.into_iter().collect();
-        characters.sort_unstable();
+        Self::from_characters(distinct.into_iter().collect())
+    }
 
+    /// The alphabet of these characters, each given once, in any order.
+    pub fn from_characters(mut characters: Vec<char>) -> Self {
+        characters.sort_unstable();
         let mut page_of = vec![0; (char::MAX as usize >> PAGE_BITS) + 1];
         let mut pages = vec![UNKNOWN; PAGE];
         for (rank, &character) in characters.iter().enumerate() {
@@ -66,6 +69,11 @@ impl Alphabet {
     /// The symbols of `text`, or `None` where it contains an unknown character (so it occurs nowhere).
     pub fn pattern(&self, text: &str) -> Option<Vec<Symbol>> {
         text.chars().map(|character| Some(self.symbol(character)).filter(|&symbol| symbol != UNKNOWN)).collect()
+    }
+
+    /// All characters in code-point order.
+    pub fn characters(&self) -> &[char] {
+        &self.characters
     }
 
     /// One more than the largest symbol.

@@ -1,6 +1,6 @@
 //! The shared table of cases (`tests/cases.json`), as far as it speaks of the index and of what is refused.
 
-use pfgen_core::{Error, Markers, NgramIndex, Scorer, Settings, SourceText, Variant};
+use pfgen_core::{Error, Markers, NgramIndex, Result, Scorer, Settings, SourceText, Variant};
 use serde_json::Value;
 
 const TABLE: &str = include_str!("../../../tests/cases.json");
@@ -10,7 +10,7 @@ fn cases() -> Vec<Value> {
     table.as_array().expect("the table is a list").clone()
 }
 
-fn index(case: &Value) -> NgramIndex {
+fn with_sources<R>(case: &Value, work: impl Fn(&[SourceText<'_>]) -> Result<R>) -> Result<R> {
     let text = |answer: &'_ Value| answer.as_str().expect("an answer is text").to_owned();
     let sources: Vec<(&String, Vec<String>)> = case["sources"]
         .as_object()
@@ -22,7 +22,15 @@ fn index(case: &Value) -> NgramIndex {
         .iter()
         .map(|(name, answers)| SourceText { name, answers: answers.iter().map(String::as_str).collect() })
         .collect();
-    NgramIndex::build(&borrowed, Markers::None).expect("every case has a source")
+    work(&borrowed)
+}
+
+fn index(case: &Value) -> NgramIndex {
+    with_sources(case, |sources| NgramIndex::build(sources, Markers::None)).expect("every case has a source")
+}
+
+fn scorer(case: &Value, variant: Variant) -> Result<Scorer> {
+    with_sources(case, |sources| Scorer::new(sources, settings(case, variant)))
 }
 
 fn settings(case: &Value, variant: Variant) -> Settings {
@@ -75,7 +83,7 @@ fn counts_and_document_frequencies() {
 fn every_case_is_scored_or_refused_as_the_table_says() {
     for case in cases() {
         for (variant, name) in [(Variant::PfgenBench, "pfgen-bench"), (Variant::Paper, "paper")] {
-            let refused = Scorer::new(&index(&case), settings(&case, variant)).err();
+            let refused = scorer(&case, variant).err();
             assert_eq!(refused.as_ref().map(kind), case["error"][name].as_str(), "{}, {name}", case["name"]);
         }
     }
@@ -84,7 +92,7 @@ fn every_case_is_scored_or_refused_as_the_table_says() {
 #[test]
 fn what_is_refused_is_named() {
     for case in cases() {
-        if let Err(error) = Scorer::new(&index(&case), settings(&case, Variant::PfgenBench)) {
+        if let Err(error) = scorer(&case, Variant::PfgenBench) {
             let name = match &error {
                 Error::NoAnswers { source } | Error::ZeroBaseline { source } => source,
                 Error::InvalidSettings { reason } => reason,

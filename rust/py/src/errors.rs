@@ -7,6 +7,7 @@ mod classes {
     #![allow(missing_docs)]
     pyo3::import_exception!(pfgen_rs.errors, BenchmarkError);
     pyo3::import_exception!(pfgen_rs.errors, InputError);
+    pyo3::import_exception!(pfgen_rs.errors, StoreError);
     pyo3::import_exception!(pfgen_rs.errors, PfgenError);
     pyo3::import_exception!(pfgen_rs.errors, SettingsError);
 }
@@ -20,6 +21,7 @@ pub(crate) fn to_python(error: Error) -> PyErr {
         }
         Error::EmptyPattern => classes::InputError::new_err(message),
         Error::InvalidSettings { .. } => classes::SettingsError::new_err(message),
+        Error::DamagedStore { .. } | Error::UnreadableStore { .. } => classes::StoreError::new_err(message),
         Error::SuffixArray { .. } | Error::Threads { .. } => classes::PfgenError::new_err(message),
     }
 }

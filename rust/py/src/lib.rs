@@ -3,9 +3,11 @@
 // pyo3 hands arguments over by value.
 #![allow(clippy::needless_pass_by_value)]
 
+mod batch;
 mod errors;
 mod index;
 mod numeric;
+mod rules;
 mod scorer;
 mod settings;
 mod text_column;
@@ -17,11 +19,15 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::batch::{Batches, Codes};
+    #[pymodule_export]
     use super::index::Index;
     #[pymodule_export]
     use super::numeric::round_half_even;
     #[pymodule_export]
-    use super::scorer::{Literals, Scorer};
+    use super::rules::Rules;
+    #[pymodule_export]
+    use super::scorer::{Scorer, Store, explain};
     #[pymodule_export]
     use super::settings::Settings;
     #[pymodule_export]
@@ -31,6 +37,8 @@ mod _native {
     fn init(module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {
         use super::PyModuleMethods;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("NOT_FOUND", pfgen_core::NOT_FOUND)
+        module.add("NOT_FOUND", pfgen_core::NOT_FOUND)?;
+        module.add("UNKNOWN", u32::MAX)?;
+        module.add("INSTRUCTIONS", pfgen_core::InstructionSet::chosen().name())
     }
 }

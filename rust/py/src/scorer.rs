@@ -1,31 +1,32 @@
-//! `Scorer` and `Literals`: batches of responses to numpy arrays.
+//! `Scorer`: Fluency and Truthfulness against the reference answers of one question; `Store`: scorers in a file.
 
 use crate::errors::{bad_input, to_python};
-use crate::index::Index;
 use crate::settings::Settings;
 use crate::text_column::{Text, Texts};
-use crate::threads::with_threads;
-use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
-use pfgen_core::{NOT_FOUND, SourceScore, literal_ends, score_batch};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pfgen_core::{KEY_BYTES, Scratch, SourceText, store_header};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
-type Scores<'py> = (Matrix<'py, f64>, Matrix<'py, u32>, Matrix<'py, f64>, Matrix<'py, u32>);
 type Explained<'py> = (Matrix<'py, u32>, Matrix<'py, u32>, Matrix<'py, u64>, Bound<'py, PyArray1<bool>>);
+type Sources = Vec<(String, Py<Texts>)>;
 
 /// Fluency and Truthfulness against the reference answers of one question.
 #[pyclass(frozen, module = "pfgen_rs._native")]
 pub(crate) struct Scorer {
-    core: pfgen_core::Scorer,
+    pub(crate) core: Arc<pfgen_core::Scorer>,
 }
 
 #[pymethods]
 impl Scorer {
     #[new]
-    fn new(py: Python<'_>, index: &Index, settings: &Settings) -> PyResult<Self> {
+    fn new(py: Python<'_>, sources: Sources, settings: &Settings) -> PyResult<Self> {
         let settings = settings.core.clone();
-        let core = py.detach(|| pfgen_core::Scorer::new(&index.core, settings)).map_err(to_python)?;
-        Ok(Self { core })
+        let core = with_sources(py, &sources, |sources| pfgen_core::Scorer::new(sources, settings))?;
+        Ok(Self { core: Arc::new(core) })
     }
 
     #[getter]
@@ -33,104 +34,91 @@ impl Scorer {
         self.core.baselines().to_vec()
     }
 
-    #[pyo3(signature = (texts, rows=None, threads=None))]
-    fn score<'py>(
-        &self,
-        py: Python<'py>,
-        texts: &Texts,
-        rows: Option<PyReadonlyArray1<'py, i64>>,
-        threads: Option<i64>,
-    ) -> PyResult<Scores<'py>> {
-        let rows = Rows::new(texts, rows.as_ref())?;
-        let run = || score_batch(&self.core, rows.len(), |i| texts.get(rows.get(i)));
-        let scores = py.detach(|| with_threads(threads, run))?;
-        let shape = [rows.len(), self.core.source_count()];
-        Ok((
-            column(py, &scores, shape, |score| score.fluency)?,
-            column(py, &scores, shape, |score| score.fluency_cut)?,
-            column(py, &scores, shape, |score| score.truthfulness)?,
-            column(py, &scores, shape, |score| score.truthfulness_cut)?,
-        ))
+    #[getter]
+    fn compact(&self) -> bool {
+        self.core.is_compact()
     }
 
-    fn explain<'py>(&self, py: Python<'py>, text: Text) -> PyResult<Explained<'py>> {
-        let explanation = self.core.explain(&text.0);
-        let shape = [explanation.skipped.len(), self.core.source_count()];
-        Ok((
-            PyArray1::from_vec(py, explanation.windows).reshape(shape)?,
-            PyArray1::from_vec(py, explanation.coverage).reshape(shape)?,
-            PyArray1::from_vec(py, explanation.gains).reshape(shape)?,
-            PyArray1::from_vec(py, explanation.skipped),
-        ))
+    #[getter]
+    fn size(&self) -> usize {
+        self.core.table_size()
+    }
+
+    /// Per source Fluency and its cut, Truthfulness and its cut.
+    fn cuts(&self, text: Text) -> Vec<(f64, u32, f64, u32)> {
+        let cuts = self.core.cuts(&text.0, &mut Scratch::default());
+        cuts.into_iter().map(|(fluency, truthfulness)| (fluency.0, fluency.1, truthfulness.0, truthfulness.1)).collect()
+    }
+
+    fn stored<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.core.stored_bytes())
     }
 }
 
-/// Literal keywords, prepared for searching many responses.
+/// Per character and source of a response: windows, coverage, gains; per character: whether it is skipped.
+#[pyfunction]
+pub(crate) fn explain<'py>(
+    py: Python<'py>,
+    sources: Sources,
+    settings: &Settings,
+    text: Text,
+) -> PyResult<Explained<'py>> {
+    let explained =
+        with_sources(py, &sources, |sources| pfgen_core::Scorer::explain(sources, &settings.core, &text.0))?;
+    let shape = [explained.skipped.len(), sources.len()];
+    Ok((
+        PyArray1::from_vec(py, explained.windows).reshape(shape)?,
+        PyArray1::from_vec(py, explained.coverage).reshape(shape)?,
+        PyArray1::from_vec(py, explained.gains).reshape(shape)?,
+        PyArray1::from_vec(py, explained.skipped),
+    ))
+}
+
+/// Scorers in a file that is mapped into memory.
 #[pyclass(frozen, module = "pfgen_rs._native")]
-pub(crate) struct Literals {
-    core: pfgen_core::Literals,
+pub(crate) struct Store {
+    core: pfgen_core::Store,
 }
 
 #[pymethods]
-impl Literals {
+impl Store {
     #[new]
-    fn new(literals: &Texts) -> Self {
-        Self { core: pfgen_core::Literals::new(literals.iter()) }
+    fn new(py: Python<'_>, path: PathBuf, key: &[u8]) -> PyResult<Self> {
+        let key = checked_key(key)?;
+        Ok(Self { core: py.detach(|| pfgen_core::Store::open(&path, &key)).map_err(to_python)? })
     }
 
-    #[pyo3(signature = (texts, limit, rows=None, threads=None))]
-    fn ends<'py>(
-        &self,
-        py: Python<'py>,
-        texts: &Texts,
-        limit: usize,
-        rows: Option<PyReadonlyArray1<'py, i64>>,
-        threads: Option<i64>,
-    ) -> PyResult<Matrix<'py, u32>> {
-        let rows = Rows::new(texts, rows.as_ref())?;
-        let run = || literal_ends(&self.core, limit, rows.len(), |i| texts.get(rows.get(i)));
-        let ends = py.detach(|| with_threads(threads, run))?;
-        debug_assert!(ends.iter().all(|&end| end == NOT_FOUND || end as usize <= limit));
-        PyArray1::from_vec(py, ends).reshape([rows.len(), self.core.len()])
-    }
-}
-
-/// Which rows of a column to look at: all, or a checked selection.
-enum Rows {
-    All(usize),
-    Some(Vec<usize>),
-}
-
-impl Rows {
-    fn new(texts: &Texts, rows: Option<&PyReadonlyArray1<'_, i64>>) -> PyResult<Self> {
-        let Some(rows) = rows else { return Ok(Self::All(texts.len())) };
-        let check = |&row: &i64| match usize::try_from(row) {
-            Ok(row) if row < texts.len() => Ok(row),
-            _ => Err(bad_input(format!("row {row} is outside the column of {} rows", texts.len()))),
-        };
-        Ok(Self::Some(rows.as_array().iter().map(check).collect::<PyResult<_>>()?))
+    fn __len__(&self) -> usize {
+        self.core.len()
     }
 
-    fn len(&self) -> usize {
-        match self {
-            Self::All(count) => *count,
-            Self::Some(rows) => rows.len(),
-        }
+    fn scorer(&self, py: Python<'_>, number: usize, settings: &Settings) -> PyResult<Scorer> {
+        let settings = settings.core.clone();
+        let core = py.detach(|| self.core.scorer(number, settings)).map_err(to_python)?;
+        Ok(Scorer { core: Arc::new(core) })
     }
 
-    fn get(&self, i: usize) -> usize {
-        match self {
-            Self::All(_) => i,
-            Self::Some(rows) => rows[i],
-        }
+    /// What stands in a file before the stored scorers.
+    #[staticmethod]
+    fn header<'py>(py: Python<'py>, key: &[u8], scorers: Vec<Py<Scorer>>) -> PyResult<Bound<'py, PyBytes>> {
+        let scorers: Vec<_> = scorers.iter().map(|scorer| &*scorer.get().core).collect();
+        Ok(PyBytes::new(py, &store_header(&checked_key(key)?, &scorers)))
     }
 }
 
-fn column<'py, T: Element>(
-    py: Python<'py>,
-    scores: &[SourceScore],
-    shape: [usize; 2],
-    value: impl Fn(&SourceScore) -> T,
-) -> PyResult<Matrix<'py, T>> {
-    PyArray1::from_vec(py, scores.iter().map(value).collect()).reshape(shape)
+fn checked_key(key: &[u8]) -> PyResult<[u8; KEY_BYTES]> {
+    key.try_into().map_err(|_| bad_input(format!("a key has {KEY_BYTES} bytes, not {}", key.len())))
+}
+
+fn with_sources<R: Send>(
+    py: Python<'_>,
+    sources: &Sources,
+    work: impl FnOnce(&[SourceText<'_>]) -> pfgen_core::Result<R> + Send,
+) -> PyResult<R> {
+    let sources: Vec<_> = sources.iter().map(|(name, answers)| (&**name, answers.get())).collect();
+    let run = || {
+        let texts = sources.iter().map(|&(name, answers)| SourceText { name, answers: answers.iter().collect() });
+        work(&texts.collect::<Vec<_>>())
+    };
+    py.detach(run).map_err(to_python)
 }

@@ -175,5 +175,5 @@ impl Chunk {
 }
 
 fn first_invalid<'a>(mut rows: impl Iterator<Item = Option<&'a [u8]>>) -> Option<usize> {
-    rows.position(|row| row.is_some_and(|bytes| std::str::from_utf8(bytes).is_err()))
+    rows.position(|row| row.is_some_and(|bytes| simdutf8::basic::from_utf8(bytes).is_err()))
 }

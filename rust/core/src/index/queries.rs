@@ -119,8 +119,8 @@ impl NgramIndex {
         while start < ranks.end {
             let symbol = self.symbol_at(start, depth);
             let rest = &self.suffixes[start..ranks.end];
-            let run = rest.partition_point(|&position| self.text[position as usize + depth] <= symbol);
-            found.push((self.alphabet.character(symbol), run));
+            let run = rest.partition_point(|&position| self.corpus.text[position as usize + depth] <= symbol);
+            found.push((self.corpus.alphabet.character(symbol), run));
             start += run;
         }
         found.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -154,12 +154,12 @@ impl NgramIndex {
         if pattern.is_empty() {
             return Err(Error::EmptyPattern);
         }
-        Ok(self.alphabet.pattern(pattern).map_or(0..0, |symbols| self.ranks_of_symbols(&symbols)))
+        Ok(self.corpus.alphabet.pattern(pattern).map_or(0..0, |symbols| self.ranks_of_symbols(&symbols)))
     }
 
     fn ranks_of_symbols(&self, pattern: &[Symbol]) -> Range<usize> {
         let compare = |position: u32| {
-            let suffix = &self.text[position as usize..];
+            let suffix = &self.corpus.text[position as usize..];
             suffix[..pattern.len().min(suffix.len())].cmp(pattern)
         };
         let start = self.suffixes.partition_point(|&position| compare(position) == Ordering::Less);
@@ -171,7 +171,7 @@ impl NgramIndex {
     fn runs(&self, n: usize) -> impl Iterator<Item = Range<usize>> {
         let (length, mut rank) = (self.suffixes.len(), if n == 0 { self.suffixes.len() } else { 0 });
         std::iter::from_fn(move || {
-            while rank < length && (self.remaining(self.suffixes[rank]) as usize) < n {
+            while rank < length && (self.corpus.remaining(self.suffixes[rank]) as usize) < n {
                 rank += 1;
             }
             let start = rank;
@@ -184,28 +184,29 @@ impl NgramIndex {
     }
 
     fn symbol_at(&self, rank: usize, depth: usize) -> Symbol {
-        self.text.get(self.suffixes[rank] as usize + depth).copied().unwrap_or(SEPARATOR)
+        self.corpus.text.get(self.suffixes[rank] as usize + depth).copied().unwrap_or(SEPARATOR)
     }
 
     fn text_at(&self, position: u32, length: usize) -> String {
-        let symbols = &self.text[position as usize..position as usize + length];
-        symbols.iter().filter_map(|&symbol| self.alphabet.character(symbol)).collect()
+        let symbols = &self.corpus.text[position as usize..position as usize + length];
+        symbols.iter().filter_map(|&symbol| self.corpus.alphabet.character(symbol)).collect()
     }
 
     fn occurrence(&self, position: u32) -> Occurrence {
-        let answer = self.answer_at(position);
-        let source = self.source_of(answer);
+        let answer = self.corpus.answer_at(position);
+        let source = self.corpus.source_of(answer);
         Occurrence {
             source,
-            answer: (answer - self.source_starts[source]) as usize,
-            offset: (position - self.answer_starts[answer as usize]) as usize,
+            answer: (answer - self.corpus.source_starts[source]) as usize,
+            offset: (position - self.corpus.answer_starts[answer as usize]) as usize,
         }
     }
 
     fn concordance_line(&self, at: Occurrence, length: usize, width: usize) -> ConcordanceLine {
-        let symbols = self.symbols_of(self.source_starts[at.source] as usize + at.answer);
-        let text =
-            |range: Range<usize>| symbols[range].iter().filter_map(|&symbol| self.alphabet.character(symbol)).collect();
+        let symbols = self.corpus.symbols_of(self.corpus.source_starts[at.source] as usize + at.answer);
+        let text = |range: Range<usize>| {
+            symbols[range].iter().filter_map(|&symbol| self.corpus.alphabet.character(symbol)).collect()
+        };
         let end = at.offset + length;
         ConcordanceLine {
             at,

@@ -1,7 +1,6 @@
 //! Where a response's scores come from, character by character.
 
 use super::reader::{Reader, Scratch};
-use super::truthfulness;
 
 /// Per character of the response (as far as it is read) and source: rows of `sources` values, one row a character.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,7 +29,7 @@ impl Reader {
             coverage: characters
                 .clone()
                 .flat_map(|at| (0..sources).map(move |source| (at, source)))
-                .map(|(at, source)| truthfulness::coverage(self, &scratch, source, at))
+                .map(|(at, source)| self.coverage(&scratch, source, at))
                 .collect(),
             gains: scratch.gains[row].to_vec(),
             skipped: scratch.skipped[characters].to_vec(),

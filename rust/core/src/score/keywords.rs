@@ -34,7 +34,14 @@ impl Literals {
     /// # Panics
     /// If `ends` is shorter than the number of keywords.
     pub fn ends_into(&self, response: &str, limit: usize, ends: &mut [u32]) {
-        let text = prefix(response, limit);
+        self.ends_within(prefix(response, limit), ends);
+    }
+
+    /// The same in the whole of `text`.
+    ///
+    /// # Panics
+    /// As [`ends_into`](Self::ends_into).
+    pub fn ends_within(&self, text: &str, ends: &mut [u32]) {
         for (finder, end) in self.finders.iter().zip(ends) {
             *end = finder
                 .find(text.as_bytes())

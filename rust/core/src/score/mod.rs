@@ -3,15 +3,20 @@
 mod explanation;
 mod fluency;
 mod keywords;
+mod lanes;
 mod paper;
 mod reader;
 mod repeats;
+mod rules;
 mod scorer;
 mod settings;
+pub(crate) mod totals;
 mod truthfulness;
 
 pub use explanation::Explanation;
 pub use keywords::{Literals, NOT_FOUND};
-pub use reader::Scratch;
-pub use scorer::{Scorer, SourceScore};
+pub use lanes::InstructionSet;
+pub use rules::{Helpful, Rule, RuleScratch, RuleStep, Rules};
+pub use scorer::{Cut, Scorer, Scratch, SourceScore};
 pub use settings::{Settings, Variant};
+pub use totals::TOTALS;

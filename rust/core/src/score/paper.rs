@@ -10,7 +10,7 @@ pub(super) fn fluency(reader: &Reader, scratch: &Scratch, source: usize, length:
         return 0.0;
     }
     let sum: u64 = scratch.gains.iter().skip(source).step_by(reader.source_count()).sum();
-    discount * (sum as f64 / reader.answer_counts[source] as f64) / baseline
+    discount * (sum as f64 / reader.scale.answer_counts[source] as f64) / baseline
 }
 
 /// `T` of eqs. 6–9 and the cut it is taken at.
@@ -20,7 +20,8 @@ pub(super) fn truthfulness(reader: &Reader, scratch: &Scratch, source: usize, le
     let (mut best, mut best_at) = (0.0, 0);
     for at in 1..=length.min(reader.settings.zero_length) {
         if !scratch.skipped[at] {
-            let likelihood = f64::from(likeliest(reader, scratch, source, at)) / reader.answer_counts[source] as f64;
+            let likelihood =
+                f64::from(likeliest(reader, scratch, source, at)) / reader.scale.answer_counts[source] as f64;
             total += likelihood.min(threshold) / threshold;
             count += 1;
         }

@@ -1,22 +1,22 @@
-//! Reading a response: what both metrics and both variants draw on.
+//! Reading a response over the wide table, a character at a time: variant `paper`, explanations, and settings or questions
+//! for which the compact table has no room.
 
 use super::repeats::{self, Seen};
+use super::scorer::{Cut, Scale};
 use super::settings::{Settings, Variant};
-use crate::error::{Error, Result};
-use crate::index::tables::{Lengths, NgramTable};
-use crate::index::{Markers, NgramIndex};
+use super::{fluency, paper, truthfulness};
+use crate::blob::Blob;
+use crate::error::Result;
+use crate::index::corpus::Corpus;
+use crate::index::tables::{Lengths, Match, NgramTable};
 use crate::text::{Alphabet, BEGIN, END, Symbol};
 use rustc_hash::FxHashSet;
 
-/// One question's table with everything else that reading a response takes; read-only.
+/// One question's wide table with everything else that reading a response takes; read-only.
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) settings: Settings,
-    pub(super) answer_counts: Vec<usize>,
-    /// `d(k)` for every cut.
-    pub(super) discounts: Vec<f64>,
-    /// Per source, what a character covered by a document frequency is worth to Truthfulness.
-    pub(super) worth: Vec<Vec<f64>>,
+    pub(super) scale: Scale,
     alphabet: Alphabet,
     table: NgramTable,
     skipped: FxHashSet<char>,
@@ -24,7 +24,7 @@ pub(super) struct Reader {
 
 /// Buffers of one thread.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub(super) struct Scratch {
     /// The response with what stands at its ends, as characters and as symbols.
     pub(super) characters: Vec<char>,
     pub(super) symbols: Vec<Symbol>,
@@ -41,31 +41,70 @@ pub struct Scratch {
 }
 
 impl Reader {
-    pub(super) fn new(index: &NgramIndex, settings: Settings) -> Result<Self> {
-        settings.validate()?;
-        let answer_counts =
-            (0..index.source_names().len()).map(|source| index.answer_count(source)).collect::<Vec<_>>();
-        if let Some(source) = answer_counts.iter().position(|&count| count == 0) {
-            return Err(Error::NoAnswers { source: index.source_names()[source].clone() });
-        }
-        // The table sums frequencies as 32-bit numbers.
-        if answer_counts.iter().any(|&count| u32::try_from(count * settings.max_n).is_err()) {
-            let reason = "max_n times the answers of a source must stay below 2^32".to_owned();
-            return Err(Error::InvalidSettings { reason });
-        }
-        Ok(Self {
-            table: table(index, &settings)?,
-            alphabet: index.alphabet().clone(),
-            discounts: (0..=settings.max_length + 1).map(|length| settings.discount(length)).collect(),
-            worth: answer_counts.iter().map(|&count| worth(count, settings.threshold)).collect(),
-            skipped: settings.skipped.iter().copied().collect(),
-            answer_counts,
-            settings,
-        })
+    pub(super) fn new(corpus: &Corpus, settings: Settings, scale: Scale) -> Result<Self> {
+        let table = NgramTable::new(corpus, lengths(&settings))?;
+        Ok(Self::over(table, corpus.alphabet.clone(), settings, scale))
+    }
+
+    /// The reader whose table was stored.
+    pub(super) fn stored(table: Blob, alphabet: Alphabet, settings: Settings, scale: Scale) -> Result<Self> {
+        let table = NgramTable::stored(table, scale.sources(), lengths(&settings))?;
+        Ok(Self::over(table, alphabet, settings, scale))
+    }
+
+    fn over(table: NgramTable, alphabet: Alphabet, settings: Settings, scale: Scale) -> Self {
+        Self { skipped: settings.skipped.iter().copied().collect(), settings, scale, alphabet, table }
+    }
+
+    pub(super) fn table(&self) -> &Blob {
+        self.table.blob()
+    }
+
+    pub(super) fn alphabet(&self) -> &Alphabet {
+        &self.alphabet
     }
 
     pub(super) fn source_count(&self) -> usize {
-        self.answer_counts.len()
+        self.scale.sources()
+    }
+
+    /// Reads a response into `scratch` and gives its length.
+    pub(super) fn load(&self, response: &str, scratch: &mut Scratch) -> usize {
+        match self.settings.variant {
+            Variant::PfgenBench => self.read(response, scratch),
+            Variant::Paper => self.read_marked(response, scratch),
+        }
+        response.chars().count()
+    }
+
+    /// Fluency of the response in `scratch`, of `length` characters, against one source.
+    pub(super) fn fluency(&self, scratch: &Scratch, source: usize, length: usize, baseline: f64) -> Cut {
+        match self.settings.variant {
+            Variant::PfgenBench => {
+                // The first symbol is the added `^`.
+                let gains = scratch.gains.iter().skip(source).step_by(self.source_count());
+                let gains = gains.skip(1).take(self.counted(scratch)).copied();
+                fluency::best_cut(gains, &self.scale.discounts, baseline)
+            }
+            Variant::Paper => (paper::fluency(self, scratch, source, length, baseline), length as u32),
+        }
+    }
+
+    /// Truthfulness likewise.
+    pub(super) fn truthfulness(&self, scratch: &Scratch, source: usize, length: usize) -> Cut {
+        let Variant::PfgenBench = self.settings.variant else {
+            return paper::truthfulness(self, scratch, source, length);
+        };
+        let worth = scratch.skipped.iter().enumerate().map(|(at, skipped)| {
+            (!skipped).then(|| self.scale.worth[source][self.coverage(scratch, source, at) as usize])
+        });
+        truthfulness::best_cut(worth, &self.scale.discounts, self.settings.target_length, false)
+    }
+
+    /// What character `at` of the text is covered by: the largest document frequency of the windows over it.
+    pub(super) fn coverage(&self, scratch: &Scratch, source: usize, at: usize) -> u32 {
+        let last = (at + self.settings.truthfulness_n).min(scratch.symbols.len());
+        (at..last).map(|end| scratch.windows[end * self.source_count() + source]).max().unwrap_or(0)
     }
 
     /// Characters of the response that a cut may include; what was read has one more at each end unless it was cut.
@@ -97,12 +136,11 @@ impl Reader {
         });
     }
 
-    /// Fills `scratch` with gains and windows of the marked response and returns the response's length.
+    /// Fills `scratch` with gains and windows of the marked response.
     ///
     /// Past the zero length nothing counts but the length itself, so only the characters up to there, and those that their
     /// windows reach, are looked at.
-    pub(super) fn read_marked(&self, response: &str, scratch: &mut Scratch) -> usize {
-        let length = response.chars().count();
+    fn read_marked(&self, response: &str, scratch: &mut Scratch) {
         let read = self.settings.zero_length + self.settings.truthfulness_n + self.settings.max_n;
         scratch.characters.clear();
         scratch.characters.push('^');
@@ -111,13 +149,12 @@ impl Reader {
         scratch.symbols.push(BEGIN);
         let symbols = scratch.characters[1..].iter().map(|&character| self.alphabet.symbol(character));
         scratch.symbols.extend(symbols);
-        if length <= read {
+        if response.chars().nth(read).is_none() {
             scratch.symbols.push(END);
             scratch.characters.push('$');
         }
         self.mark_skipped(scratch);
         self.walk(scratch, |_, length, _| (0, length));
-        length
     }
 
     /// Reads the symbols and collects windows and gains: `counted(at, length, seen)` says which n-grams that end at `at`,
@@ -129,13 +166,14 @@ impl Reader {
         gains.resize(symbols.len() * sources, 0);
         windows.clear();
         windows.resize(symbols.len() * sources, 0);
-        let mut place = NgramTable::start();
+        let table = self.table.view();
+        let mut place = Match::START;
         let rows = gains.chunks_exact_mut(sources).zip(windows.chunks_exact_mut(sources));
         for ((at, &symbol), (gain, window)) in symbols.iter().enumerate().zip(rows) {
-            place = self.table.step(place, symbol);
+            place = table.step(place, symbol);
             let (above, up_to) = counted(at, place.length, &seen.lengths);
-            self.table.add_frequencies(place, above, up_to, gain);
-            if let Some(frequencies) = self.table.window(place) {
+            table.add_frequencies(place, above, up_to, gain);
+            if let Some(frequencies) = table.window(place) {
                 window.copy_from_slice(frequencies);
             }
         }
@@ -147,21 +185,6 @@ impl Reader {
     }
 }
 
-fn table(index: &NgramIndex, settings: &Settings) -> Result<NgramTable> {
-    let lengths = Lengths { summed: settings.min_n..=settings.max_n, window: settings.truthfulness_n };
-    let markers = match settings.variant {
-        Variant::PfgenBench => Markers::None,
-        Variant::Paper => Markers::BeginEnd,
-    };
-    if markers == index.markers() {
-        NgramTable::derive(index, lengths)
-    } else {
-        NgramTable::derive(&index.with_markers(markers)?, lengths)
-    }
-}
-
-/// What a character is worth, by the document frequency that it is covered by.
-fn worth(answers: usize, threshold: f64) -> Vec<f64> {
-    let scale = 1.0 / threshold;
-    (0..=answers).map(|frequency| (frequency as f64 / answers as f64 * scale).min(1.0)).collect()
+fn lengths(settings: &Settings) -> Lengths {
+    Lengths { summed: settings.min_n..=settings.max_n, window: settings.truthfulness_n }
 }

@@ -1,130 +1,311 @@
 //! One question's scorer: the metrics of a response, relative to the baselines.
 
 use super::explanation::Explanation;
-use super::reader::{Reader, Scratch};
+use super::lanes::{self, Block, InstructionSet, LANES, LaneScore, LaneScorer};
+use super::reader::{self, Reader};
 use super::settings::{Settings, Variant};
-use super::{fluency, paper, truthfulness};
+use crate::blob::{Blob, BlobBuilder};
 use crate::error::{Error, Result};
-use crate::index::NgramIndex;
-use rayon::prelude::*;
+use crate::index::compact::{CompactTable, Reading};
+use crate::index::corpus::{Corpus, Markers, SourceText};
+use crate::index::tables::Lengths;
+use crate::text::Alphabet;
 
 /// A response's scores against one source, unrounded.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SourceScore {
     /// Fluency, relative to the source's baseline.
     pub fluency: f64,
-    /// Length of the first cut that gives this Fluency (0 where nothing scores).
-    pub fluency_cut: u32,
     /// Truthfulness.
     pub truthfulness: f64,
-    /// Characters of the response that this Truthfulness looks at.
-    pub truthfulness_cut: u32,
+}
+
+/// A value and the length in characters of the first cut that attains it (0 where nothing scores).
+pub type Cut = (f64, u32);
+
+/// What scores are measured by, whatever the table.
+#[derive(Debug, Clone)]
+pub(super) struct Scale {
+    pub(super) answer_counts: Vec<usize>,
+    /// `d(k)` for every cut.
+    pub(super) discounts: Vec<f64>,
+    /// Per source, what a character covered by a document frequency is worth to Truthfulness.
+    pub(super) worth: Vec<Vec<f64>>,
 }
 
 /// Fluency and Truthfulness against the reference answers of one question.
 ///
 /// Read-only once built and shared by all threads. Scoring a response of `L` characters, as far as they are read, takes
-/// `O(L² / 8 + L × (max_n + sources))`: the square (published variant only) is the search for repeats, eight comparisons an
-/// instruction; `max_n` bounds the way from a match to its shorter n-grams.
+/// `O(L² / 32 + L × max_n)`: the square is the search for repeats, 32 responses an instruction; `max_n` bounds the way
+/// from a match to its shorter n-grams. Memory: 24 bytes a state and about 4 an edge in the compact layout.
 #[derive(Debug)]
 pub struct Scorer {
-    reader: Reader,
+    settings: Settings,
+    engine: Engine,
     baselines: Vec<f64>,
 }
 
+/// Which layout the scoring table has.
+#[derive(Debug)]
+enum Engine {
+    Compact(Box<LaneScorer>, Scale),
+    Wide(Box<Reader>),
+}
+
+/// Buffers of one thread.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    block: Block,
+    wide: reader::Scratch,
+    scores: Vec<LaneScore>,
+}
+
 impl Scorer {
-    /// Derives the scoring table from the index and computes the baselines (in parallel, summed in order).
+    /// Derives the scoring table from the reference answers and computes the baselines.
     ///
     /// # Errors
-    /// [`Error::InvalidSettings`]; [`Error::NoAnswers`] or [`Error::ZeroBaseline`] naming the source.
-    pub fn new(index: &NgramIndex, settings: Settings) -> Result<Self> {
-        let reader = Reader::new(index, settings)?;
-        let mut scorer = Self { baselines: Vec::new(), reader };
-        scorer.baselines = scorer.own_fluency(index)?;
+    /// [`Error::InvalidSettings`]; [`Error::NoSources`]; [`Error::TextTooLong`]; [`Error::NoAnswers`] or
+    /// [`Error::ZeroBaseline`] naming the source.
+    pub fn new(sources: &[SourceText<'_>], settings: Settings) -> Result<Self> {
+        Self::with_layout(sources, settings, Engine::new)
+    }
+
+    fn with_layout(
+        sources: &[SourceText<'_>],
+        settings: Settings,
+        engine: impl Fn(&Corpus, &Settings, Scale) -> Result<Engine>,
+    ) -> Result<Self> {
+        settings.validate()?;
+        let markers = match settings.variant {
+            Variant::PfgenBench => Markers::None,
+            Variant::Paper => Markers::BeginEnd,
+        };
+        let corpus = Corpus::new(sources, markers)?;
+        let scale = Scale::new(&corpus, &settings)?;
+        let engine = engine(&corpus, &settings, scale)?;
+        let mut scorer = Self { baselines: vec![1.0; sources.len()], settings, engine };
+        scorer.baselines = scorer.own_fluency(sources)?;
         Ok(scorer)
     }
 
-    /// Mean Fluency of each source's own answers with baseline 1, in the index's order of sources.
+    /// The same with the wide layout, which has room for everything: what the compact one is held to.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    #[doc(hidden)]
+    pub fn new_wide(sources: &[SourceText<'_>], settings: Settings) -> Result<Self> {
+        Self::with_layout(sources, settings, |corpus, settings, scale| {
+            Ok(Engine::Wide(Box::new(Reader::new(corpus, settings.clone(), scale)?)))
+        })
+    }
+
+    /// What the scorer was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Mean Fluency of each source's own answers with baseline 1, in the order of the sources.
     pub fn baselines(&self) -> &[f64] {
         &self.baselines
     }
 
-    /// The settings it was built with.
-    pub fn settings(&self) -> &Settings {
-        &self.reader.settings
-    }
-
     /// Number of sources.
     pub fn source_count(&self) -> usize {
-        self.reader.source_count()
+        self.baselines.len()
     }
 
-    /// Explains the published variant's Fluency and Truthfulness of `response`, in the time of scoring it.
-    pub fn explain(&self, response: &str) -> Explanation {
-        self.reader.explain(response)
+    /// Whether the table has the compact layout.
+    pub fn is_compact(&self) -> bool {
+        matches!(self.engine, Engine::Compact(..))
     }
 
-    /// Scores `response` against every source into `scores`, one entry a source.
+    /// Bytes of the scoring table.
+    pub fn table_size(&self) -> usize {
+        self.table().bytes().len()
+    }
+
+    /// Scores `responses` against every source: entry `i × sources + s` of `scores` is response `i` against source `s`;
+    /// `lengths` gets the responses' code points. Responses of similar length beside each other are scored faster.
     ///
     /// # Panics
-    /// If `scores` is shorter than the number of sources.
-    pub fn score_into(&self, response: &str, scratch: &mut Scratch, scores: &mut [SourceScore]) {
-        let length = self.read(response, scratch);
-        for ((source, score), &baseline) in scores.iter_mut().enumerate().zip(&self.baselines) {
-            let (fluency, fluency_cut) = self.fluency(scratch, source, length, baseline);
-            let (truthfulness, truthfulness_cut) = self.truthfulness(scratch, source, length);
-            *score = SourceScore { fluency, fluency_cut, truthfulness, truthfulness_cut };
-        }
+    /// If `scores` or `lengths` is too short.
+    pub fn score(&self, responses: &[&str], scratch: &mut Scratch, scores: &mut [SourceScore], lengths: &mut [u32]) {
+        self.score_with(InstructionSet::chosen(), responses, scratch, scores, lengths);
     }
 
-    /// Reads a response into `scratch` and gives the length that variant `paper` needs besides.
-    fn read(&self, response: &str, scratch: &mut Scratch) -> usize {
-        match self.settings().variant {
-            Variant::PfgenBench => {
-                self.reader.read(response, scratch);
-                self.reader.counted(scratch)
-            }
-            Variant::Paper => self.reader.read_marked(response, scratch),
-        }
-    }
-
-    /// Fluency against one source, and its cut.
-    fn fluency(&self, scratch: &Scratch, source: usize, length: usize, baseline: f64) -> (f64, u32) {
-        match self.settings().variant {
-            Variant::PfgenBench => fluency::best_cut(&self.reader, scratch, source, baseline),
-            Variant::Paper => (paper::fluency(&self.reader, scratch, source, length, baseline), length as u32),
-        }
-    }
-
-    /// Truthfulness against one source, and its cut.
-    fn truthfulness(&self, scratch: &Scratch, source: usize, length: usize) -> (f64, u32) {
-        match self.settings().variant {
-            Variant::PfgenBench => truthfulness::best_cut(&self.reader, scratch, source),
-            Variant::Paper => paper::truthfulness(&self.reader, scratch, source, length),
-        }
-    }
-
-    fn own_fluency(&self, index: &NgramIndex) -> Result<Vec<f64>> {
+    /// The same with the given instructions; the result does not depend on them.
+    ///
+    /// # Panics
+    /// As [`score`](Self::score).
+    pub fn score_with(
+        &self,
+        set: InstructionSet,
+        responses: &[&str],
+        scratch: &mut Scratch,
+        scores: &mut [SourceScore],
+        lengths: &mut [u32],
+    ) {
         let sources = self.source_count();
-        let mut first = 0;
-        (0..sources)
-            .map(|source| {
-                let answers = first..first + self.reader.answer_counts[source];
-                first = answers.end;
-                let values: Vec<f64> = answers
-                    .into_par_iter()
-                    .map_init(Scratch::default, |scratch, answer| {
-                        let length = self.read(&index.answer(answer), scratch);
-                        self.fluency(scratch, source, length, 1.0).0
-                    })
-                    .collect();
-                let mean = values.iter().fold(0.0, |sum, value| sum + value) / values.len() as f64;
-                if mean > 0.0 {
-                    Ok(mean)
-                } else {
-                    Err(Error::ZeroBaseline { source: index.source_names()[source].clone() })
+        match &self.engine {
+            Engine::Compact(lanes, _) => {
+                scratch.scores.resize(LANES, LaneScore::default());
+                for (start, responses) in (0..).step_by(LANES).zip(responses.chunks(LANES)) {
+                    lanes.score(set, responses, &mut scratch.block, &mut scratch.scores);
+                    for (i, score) in (start..).zip(&scratch.scores[..responses.len()]) {
+                        lengths[i] = score.length as u32;
+                        for (source, into) in scores[i * sources..][..sources].iter_mut().enumerate() {
+                            into.fluency = score.fluency[source] / self.baselines[source];
+                            into.truthfulness = score.truthfulness[source];
+                        }
+                    }
                 }
-            })
-            .collect()
+            }
+            Engine::Wide(reader) => {
+                for ((response, scores), length) in responses.iter().zip(scores.chunks_mut(sources)).zip(lengths) {
+                    let read = reader.load(response, &mut scratch.wide);
+                    *length = read as u32;
+                    for (source, into) in scores.iter_mut().enumerate() {
+                        into.fluency = reader.fluency(&scratch.wide, source, read, self.baselines[source]).0;
+                        into.truthfulness = reader.truthfulness(&scratch.wide, source, read).0;
+                    }
+                }
+            }
+        }
     }
+
+    /// Fluency and Truthfulness of one response against each source, with their cuts.
+    pub fn cuts(&self, response: &str, scratch: &mut Scratch) -> Vec<(Cut, Cut)> {
+        let sources = 0..self.source_count();
+        match &self.engine {
+            Engine::Compact(lanes, scale) => lanes.cuts(response, &mut scratch.block, scale, &self.baselines),
+            Engine::Wide(reader) => {
+                let length = reader.load(response, &mut scratch.wide);
+                let (reader, read) = (&**reader, &scratch.wide);
+                let fluency = |source| reader.fluency(read, source, length, self.baselines[source]);
+                sources.map(|source| (fluency(source), reader.truthfulness(read, source, length))).collect()
+            }
+        }
+    }
+
+    /// Explains the published variant's Fluency and Truthfulness of `response`, in the time of building a table.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn explain(sources: &[SourceText<'_>], settings: &Settings, response: &str) -> Result<Explanation> {
+        settings.validate()?;
+        let corpus = Corpus::new(sources, Markers::None)?;
+        let scale = Scale::new(&corpus, settings)?;
+        Ok(Reader::new(&corpus, settings.clone(), scale)?.explain(response))
+    }
+
+    fn table(&self) -> &Blob {
+        match &self.engine {
+            Engine::Compact(lanes, _) => lanes.table().blob(),
+            Engine::Wide(reader) => reader.table(),
+        }
+    }
+
+    /// What [`stored`](Self::stored) makes the scorer of: what is no table, and the table.
+    pub(crate) fn parts(&self) -> [Blob; 2] {
+        let (compact, scale, characters) = match &self.engine {
+            Engine::Compact(_, scale) => (1u32, scale, Vec::new()),
+            Engine::Wide(reader) => {
+                let characters = reader.alphabet().characters().iter().map(|&character| u32::from(character));
+                (0, &reader.scale, characters.collect())
+            }
+        };
+        let counts: Vec<u64> = scale.answer_counts.iter().map(|&count| count as u64).collect();
+        let head = BlobBuilder::default().array(&[compact]).array(&counts).array(&self.baselines).array(&characters);
+        [head.finish(), self.table().clone()]
+    }
+
+    /// The scorer of which those are the parts.
+    pub(crate) fn stored(settings: Settings, [head, table]: [Blob; 2]) -> Result<Self> {
+        let damaged = |reason| Error::DamagedStore { reason };
+        if head.arrays() != 4 || head.array::<u32>(0).len() != 1 {
+            return Err(damaged("a scorer has other arrays"));
+        }
+        let answer_counts = head.array::<u64>(1).iter().map(|&count| count as usize).collect();
+        let baselines = head.array::<f64>(2).to_vec();
+        let scale = Scale::of_counts(answer_counts, &settings);
+        let engine = if head.array::<u32>(0)[0] == 1 {
+            Engine::compact(CompactTable::stored(table)?, &settings, scale)
+        } else {
+            let characters = head.array::<u32>(3).iter().map(|&code| char::from_u32(code));
+            let characters = characters.collect::<Option<_>>().ok_or(damaged("it has no characters"))?;
+            let alphabet = Alphabet::from_characters(characters);
+            Engine::Wide(Box::new(Reader::stored(table, alphabet, settings.clone(), scale)?))
+        };
+        Ok(Self { settings, engine, baselines })
+    }
+
+    fn own_fluency(&self, sources: &[SourceText<'_>]) -> Result<Vec<f64>> {
+        let mut scratch = Scratch::default();
+        let of_source = |(number, source): (usize, &SourceText<'_>)| {
+            let mut scores = vec![SourceScore::default(); source.answers.len() * sources.len()];
+            let mut lengths = vec![0; source.answers.len()];
+            self.score(&source.answers, &mut scratch, &mut scores, &mut lengths);
+            let own = scores.iter().skip(number).step_by(sources.len());
+            let mean = own.fold(0.0, |sum, score| sum + score.fluency) / source.answers.len() as f64;
+            if mean > 0.0 { Ok(mean) } else { Err(Error::ZeroBaseline { source: source.name.to_owned() }) }
+        };
+        sources.iter().enumerate().map(of_source).collect()
+    }
+}
+
+impl Engine {
+    fn new(corpus: &Corpus, settings: &Settings, scale: Scale) -> Result<Self> {
+        let lengths = Lengths { summed: settings.min_n..=settings.max_n, window: settings.truthfulness_n };
+        let full: Vec<u32> = scale.worth.iter().map(|worth| full(worth)).collect();
+        let reading = Reading { skipped: &settings.skipped, full: &full, positions: lanes::positions(settings) };
+        if settings.variant == Variant::PfgenBench
+            && CompactTable::has_room(corpus, &lengths, &reading)
+            && let Some(table) = CompactTable::new(corpus, &lengths, &reading)?
+        {
+            return Ok(Self::compact(table, settings, scale));
+        }
+        Ok(Self::Wide(Box::new(Reader::new(corpus, settings.clone(), scale)?)))
+    }
+
+    fn compact(table: CompactTable, settings: &Settings, scale: Scale) -> Self {
+        Self::Compact(Box::new(LaneScorer::new(table, settings, &scale)), scale)
+    }
+}
+
+impl Scale {
+    fn new(corpus: &Corpus, settings: &Settings) -> Result<Self> {
+        let counts: Vec<_> = (0..corpus.names.len()).map(|source| corpus.answer_count(source)).collect();
+        if let Some(source) = counts.iter().position(|&count| count == 0) {
+            return Err(Error::NoAnswers { source: corpus.names[source].clone() });
+        }
+        // The wide table sums frequencies as 32-bit numbers.
+        if counts.iter().any(|&count| u32::try_from(count * settings.max_n).is_err()) {
+            let reason = "max_n times the answers of a source must stay below 2^32".to_owned();
+            return Err(Error::InvalidSettings { reason });
+        }
+        Ok(Self::of_counts(counts, settings))
+    }
+
+    fn of_counts(answer_counts: Vec<usize>, settings: &Settings) -> Self {
+        Self {
+            discounts: (0..=settings.max_length + 1).map(|length| settings.discount(length)).collect(),
+            worth: answer_counts.iter().map(|&count| worth(count, settings.threshold)).collect(),
+            answer_counts,
+        }
+    }
+
+    pub(super) fn sources(&self) -> usize {
+        self.answer_counts.len()
+    }
+}
+
+/// What a character is worth, by the document frequency that it is covered by.
+fn worth(answers: usize, threshold: f64) -> Vec<f64> {
+    let scale = 1.0 / threshold;
+    (0..=answers).map(|frequency| (frequency as f64 / answers as f64 * scale).min(1.0)).collect()
+}
+
+/// The smallest document frequency that counts in full, or the largest that there can be.
+fn full(worth: &[f64]) -> u32 {
+    worth.iter().position(|&worth| worth >= 1.0).unwrap_or(worth.len() - 1) as u32
 }

@@ -1,0 +1,74 @@
+"""Scores for training loops: a function without set-up, for calls by the thousand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pfgen_rs import _native, scoring
+from pfgen_rs.errors import InputError
+from pfgen_rs.question_set import QuestionSet
+
+__all__ = ["AnswerScorer"]
+
+
+class AnswerScorer:
+    """`scorer(questions, answers)`: one metric of each answer, float64 of shape (answers,).
+
+    `questions` are texts or ids, or one of them for all answers; `answers` are texts. Both may be lists or
+    Arrow columns. `metric`: `average`, `fluency`, `truthfulness` or `helpfulness`, as `score_batch` gives it.
+
+    Thread-safe, without polars, and safe in processes made by `os.fork`: calls run on the calling thread
+    unless `threads` says otherwise (`None`: all cores; it pays from some hundred answers on). Can be pickled,
+    and so sent to worker processes. Raises what `score_batch` raises.
+    """
+
+    def __init__(
+        self, benchmark: QuestionSet, metric: str = "average", *, threads: int | None = 1
+    ) -> None:
+        if metric not in scoring.METRICS:
+            known = ", ".join(scoring.METRICS)
+            raise InputError(f"there is no metric {metric!r}: choose one of {known}")
+        self.benchmark = benchmark
+        self.metric = metric
+        self.threads = threads
+        self._figure = scoring.METRICS.index(metric)
+        self._codes = benchmark.codes
+        self._batches = benchmark.batches(list(benchmark))
+        self._simple = not any(benchmark.helpfulness(q).has_expressions for q in benchmark)
+        # The first call is to cost no more than others.
+        self([question.id for question in benchmark], ["。"] * len(benchmark))
+
+    def __call__(self, questions: Any, answers: Any) -> NDArray[np.float64]:
+        """Score answers; see the class."""
+        texts = _native.Texts(answers)
+        if isinstance(questions, str):
+            questions = [questions] * len(texts)
+        asked = _native.Texts(questions)
+        if self._simple:
+            scores = self._batches.figure(self._codes, asked, texts, self._figure, self.threads)
+            if scores is not None:
+                return scores
+        return self._figures(asked, texts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was made of."""
+        return _again, (self.benchmark, self.metric, self.threads)
+
+    def __repr__(self) -> str:
+        """Show what is computed."""
+        return f"AnswerScorer({self.metric!r}, {self.benchmark.signature!r})"
+
+    def _figures(self, questions: _native.Texts, texts: _native.Texts) -> NDArray[np.float64]:
+        """The long way: unknown questions get their message, regular expressions are looked for."""
+        if len(questions) != len(texts):
+            raise InputError(f"{len(questions)} questions but {len(texts)} answers")
+        codes = scoring.codes_of(self.benchmark, questions)
+        found = scoring.figures(self.benchmark, codes, texts, threads=self.threads)
+        return found.columns[self._figure]
+
+
+def _again(benchmark: QuestionSet, metric: str, threads: int | None) -> AnswerScorer:
+    return AnswerScorer(benchmark, metric, threads=threads)

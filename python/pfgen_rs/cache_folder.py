@@ -1,0 +1,19 @@
+"""Where this package keeps what it can get or build again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+__all__ = ["CACHE_VARIABLE", "cache_folder"]
+
+CACHE_VARIABLE = "PFGEN_RS_CACHE"
+"""Environment variable that replaces the user's cache folder."""
+
+
+def cache_folder() -> Path:
+    """The folder; it need not exist."""
+    override = os.environ.get(CACHE_VARIABLE)
+    return Path(override).absolute() if override else platformdirs.user_cache_path("pfgen_rs")

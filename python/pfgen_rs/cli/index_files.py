@@ -1,0 +1,78 @@
+"""`pfgen-rs index build|info|clear`: the cached indexes of whole benchmarks."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+import typer
+
+from pfgen_rs import index_cache
+from pfgen_rs.benchmark import load_benchmark
+from pfgen_rs.cli import options, output
+from pfgen_rs.errors import OutputError
+
+__all__ = ["add_to"]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("build")(build)
+    app.command("info")(info)
+    app.command("clear")(clear)
+
+
+def build(benchmark: options.BenchmarkName = None, threads: options.Threads = None) -> None:
+    """Build the index of a benchmark now and keep it, so that no later process has to.
+
+    Example: `pfgen-rs index build --benchmark pfgen-bench`
+    """
+    loaded = load_benchmark(benchmark)
+    start = time.perf_counter()
+    loaded.prepare(threads=threads)
+    seconds = time.perf_counter() - start
+    path = loaded.index_path
+    if path is None or not path.is_file():
+        raise OutputError(
+            f"{path}: the index was built but could not be kept; does the folder exist, and can it "
+            "be written? The environment variable PFGEN_RS_CACHE names another one"
+        )
+    size = path.stat().st_size
+    output.emit(f"{path}\n{len(loaded)} questions, {_megabytes(size)}, ready in {seconds:.2f} s\n")
+
+
+def info(output_format: options.Format = options.JsonFormat.TABLE) -> None:
+    """List the indexes in the cache.
+
+    Example: `pfgen-rs index info --format json`
+    """
+    files = index_cache.index_files()
+    if output_format is options.JsonFormat.JSON:
+        output.emit_json(
+            [{"file": str(f.path), "bytes": f.size, "written": _when(f.written)} for f in files]
+        )
+        return
+    table = output.new_table("file", "size", "written", numbers=("size",))
+    for file in files:
+        cells = (file.path.name, _megabytes(file.size), _when(file.written))
+        table.add_row(*map(output.cell, cells))
+    output.show(output.cell(str(index_cache.indexes_folder())), table)
+
+
+def clear() -> None:
+    """Remove all cached indexes; they are built again when needed.
+
+    Example: `pfgen-rs index clear`
+    """
+    removed = index_cache.clear()
+    files = "file" if len(removed) == 1 else "files"
+    size = _megabytes(sum(file.size for file in removed))
+    output.emit(f"removed {len(removed)} {files}, {size}\n")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def _when(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,211 @@
+//! Sets of n-grams that always end together, from the suffix array of the reversed answers.
+//!
+//! The array's maximal ranges of suffixes that share a prefix of up to `depth` symbols are the nodes of a suffix tree;
+//! read backwards, a node stands for the n-grams that end at exactly the same places, which differ only in how far they
+//! reach to the left. Those sets are the states of the suffix automaton (Blumer et al., "The Smallest Automaton
+//! Recognizing the Subwords of a Text", 1985), here cut at the longest n-gram that scoring asks for: reading a response,
+//! the state after each character is that of the longest known n-gram ending there, and a node's ancestors are the
+//! shorter ones. Both layouts of the scoring table are made from these states.
+
+use super::corpus::Corpus;
+use super::suffix_array;
+use crate::error::Result;
+use crate::text::{SEPARATOR, Symbol};
+use std::ops::Range;
+
+pub(crate) const ROOT: u32 = 0;
+
+/// N-grams that end at the same places.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct State {
+    /// The state of the longest n-gram that ends at more places.
+    pub(crate) parent: u32,
+    /// Length of the state's longest n-gram.
+    pub(crate) length: u16,
+    /// Length of the parent's: the state's n-grams are longer.
+    pub(crate) above: u16,
+}
+
+/// The states, shorter n-grams first; state 0, the root, is the empty n-gram.
+#[derive(Debug)]
+pub(crate) struct States {
+    pub(crate) sources: usize,
+    pub(crate) depth: u16,
+    pub(crate) list: Vec<State>,
+    /// Document frequencies, one a source and state.
+    pub(crate) frequencies: Vec<u32>,
+    /// First edge of each state, and the number of edges.
+    pub(crate) edge_starts: Vec<u32>,
+    /// A next symbol and the state of the state's n-grams with that symbol behind them. N-grams of `depth` symbols
+    /// are shortened by one before they are continued; a state that has no other n-grams has its parent's edges,
+    /// which are not repeated here.
+    pub(crate) edges: Vec<(Symbol, u32)>,
+}
+
+impl States {
+    /// All states of n-grams of up to `depth` symbols. `O(N × depth)`.
+    pub(crate) fn derive(corpus: &Corpus, depth: usize) -> Result<Self> {
+        let mut builder = Builder::new(corpus, depth)?;
+        builder.add_states();
+        let (edge_starts, edges) = builder.edges();
+        let Builder { states, frequencies, .. } = builder;
+        Ok(Self { depth: depth as u16, sources: corpus.names.len(), list: states, frequencies, edge_starts, edges })
+    }
+
+    pub(crate) fn frequencies_of(&self, state: usize) -> &[u32] {
+        &self.frequencies[state * self.sources..][..self.sources]
+    }
+
+    pub(crate) fn edges_of(&self, state: usize) -> &[(Symbol, u32)] {
+        &self.edges[self.edge_starts[state] as usize..self.edge_starts[state + 1] as usize]
+    }
+}
+
+struct Builder<'a> {
+    corpus: &'a Corpus,
+    depth: u32,
+    text: Vec<Symbol>,
+    suffixes: Vec<u32>,
+    /// Symbols that the suffixes of rank `k − 1` and `k` share, at most `depth`.
+    shared: Vec<u16>,
+    answer_of_rank: Vec<u32>,
+    source_of_answer: Vec<u32>,
+    /// The state that last counted an answer.
+    counted_by: Vec<u32>,
+    states: Vec<State>,
+    /// The range of ranks below each state.
+    ranges: Vec<Range<u32>>,
+    frequencies: Vec<u32>,
+    /// The state of the most symbols of the suffix of each rank; those of fewer are its ancestors.
+    deepest: Vec<u32>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(corpus: &'a Corpus, depth: usize) -> Result<Self> {
+        let mut text = corpus.backwards();
+        let suffixes = suffix_array::suffix_array(&mut text)?;
+        let sources = corpus.names.len();
+        Ok(Self {
+            corpus,
+            depth: depth as u32,
+            shared: suffix_array::bounded_lcp_array(&text, &suffixes, depth),
+            answer_of_rank: answers_of_ranks(corpus, &suffixes),
+            source_of_answer: (0..corpus.answers()).map(|answer| corpus.source_of(answer as u32) as u32).collect(),
+            counted_by: vec![ROOT; corpus.answers()],
+            states: vec![State { parent: ROOT, length: 0, above: 0 }],
+            ranges: std::iter::once(0..suffixes.len() as u32).collect(),
+            frequencies: vec![0; sources],
+            deepest: vec![ROOT; suffixes.len()],
+            text,
+            suffixes,
+        })
+    }
+
+    /// Breadth first, so that shorter n-grams, which are met more often, lie closer together.
+    fn add_states(&mut self) {
+        let mut state = ROOT;
+        while (state as usize) < self.states.len() {
+            if u32::from(self.states[state as usize].length) < self.depth {
+                self.add_children(state);
+            }
+            state += 1;
+        }
+    }
+
+    fn add_children(&mut self, parent: u32) {
+        let length = self.states[parent as usize].length;
+        let Range { mut start, end: last } = self.ranges[parent as usize];
+        while start < last {
+            let (mut end, mut shared) = (start + 1, u16::MAX);
+            while end < last && self.shared[end as usize] > length {
+                shared = shared.min(self.shared[end as usize]);
+                end += 1;
+            }
+            if self.text[self.suffixes[start as usize] as usize + length as usize] != SEPARATOR {
+                self.add_state(parent, start..end, shared);
+            }
+            start = end;
+        }
+    }
+
+    /// Adds the state of the suffixes of `ranks`, which share `shared` symbols (any number where there is only one).
+    fn add_state(&mut self, parent: u32, ranks: Range<u32>, shared: u16) {
+        let state = self.states.len() as u32;
+        let sources = self.corpus.names.len();
+        let row = self.frequencies.len();
+        self.frequencies.resize(row + sources, 0);
+        let places = ranks.start as usize..ranks.end as usize;
+        for &answer in &self.answer_of_rank[places.clone()] {
+            let last = &mut self.counted_by[answer as usize];
+            if *last != state {
+                *last = state;
+                self.frequencies[row + self.source_of_answer[answer as usize] as usize] += 1;
+            }
+        }
+        let length = match places.len() {
+            1 => self.rest_of(places.start).min(self.depth) as u16,
+            _ => shared,
+        };
+        self.deepest[places].fill(state);
+        self.states.push(State { parent, length, above: self.states[parent as usize].length });
+        self.ranges.push(ranks);
+    }
+
+    /// Symbols from the suffix of rank `rank` to the end of its answer.
+    fn rest_of(&self, rank: usize) -> u32 {
+        self.corpus.answer_starts[self.answer_of_rank[rank] as usize + 1] - 1 - self.suffixes[rank]
+    }
+
+    /// An edge leads to a state from those of its n-grams without their last symbol. Backwards, that is the state's
+    /// prefix begun one symbol later (a suffix link); the n-grams without it lie on the way from there to the root.
+    fn edges(&self) -> (Vec<u32>, Vec<(Symbol, u32)>) {
+        let rank_of = suffix_array::ranks(&self.suffixes);
+        let mut starts = vec![0; self.states.len() + 1];
+        self.each_edge(&rank_of, |from, _, _| starts[from as usize + 1] += 1);
+        for state in 0..self.states.len() {
+            starts[state + 1] += starts[state];
+        }
+        let mut next = starts.clone();
+        let mut edges = vec![(SEPARATOR, ROOT); starts[self.states.len()] as usize];
+        self.each_edge(&rank_of, |from, symbol, to| {
+            edges[next[from as usize] as usize] = (symbol, to);
+            next[from as usize] += 1;
+        });
+        (starts, edges)
+    }
+
+    fn each_edge(&self, rank_of: &[u32], mut edge: impl FnMut(u32, Symbol, u32)) {
+        for (to, &State { length, above, .. }) in self.states.iter().enumerate().skip(1) {
+            let position = self.suffixes[self.ranges[to].start as usize] as usize;
+            let symbol = self.text[position];
+            let mut from = match length {
+                1 => ROOT,
+                _ => self.state_of(rank_of[position + 1] as usize, length - 1),
+            };
+            while from != ROOT && self.states[from as usize].length >= above {
+                edge(from, symbol, to as u32);
+                from = self.states[from as usize].parent;
+            }
+            if from == ROOT && above == 0 {
+                edge(ROOT, symbol, to as u32);
+            }
+        }
+    }
+
+    /// The state of the first `length` symbols of the suffix of rank `rank`.
+    fn state_of(&self, rank: usize, length: u16) -> u32 {
+        let mut state = self.deepest[rank];
+        while self.states[state as usize].above >= length {
+            state = self.states[state as usize].parent;
+        }
+        state
+    }
+}
+
+fn answers_of_ranks(corpus: &Corpus, suffixes: &[u32]) -> Vec<u32> {
+    let mut answer_of_position = Vec::with_capacity(corpus.text.len());
+    for (answer, bounds) in corpus.answer_starts.windows(2).enumerate() {
+        answer_of_position.resize(bounds[1] as usize, answer as u32);
+    }
+    suffixes.iter().map(|&position| answer_of_position[position as usize]).collect()
+}

@@ -1,0 +1,39 @@
+//! From unrounded metrics to the figures that are reported of a response.
+
+use super::scorer::SourceScore;
+use super::settings::Variant;
+use crate::round::round_half_even;
+
+/// Figures that every response has: Fluency, Truthfulness, Helpfulness and their mean.
+pub const TOTALS: usize = 4;
+
+/// Writes the totals in the order of [`TOTALS`], then each source's share of Fluency, then of Truthfulness.
+///
+/// Published figures are rounded in between and summed from the left; variant `paper` rounds nothing.
+///
+/// # Panics
+/// If `figures` is not `TOTALS + 2 × sources` long.
+pub(crate) fn figures(variant: Variant, scores: &[SourceScore], helpfulness: f64, figures: &mut [f64]) {
+    let count = scores.len() as f64;
+    let (totals, shares) = figures.split_at_mut(TOTALS);
+    let (fluency, truthfulness) = shares.split_at_mut(scores.len());
+    for ((score, fluency), truthfulness) in scores.iter().zip(&mut *fluency).zip(&mut *truthfulness) {
+        (*fluency, *truthfulness) = (score.fluency / count, score.truthfulness / count);
+    }
+    let from_left = |values: &[f64]| values.iter().fold(0.0, |sum, value| sum + value);
+    let (whole_fluency, whole_truthfulness, helpfulness, average) = match variant {
+        Variant::PfgenBench => {
+            for share in fluency.iter_mut().chain(&mut *truthfulness) {
+                *share = round_half_even(*share, 6);
+            }
+            let (f, t, h) = (from_left(fluency), from_left(truthfulness), round_half_even(helpfulness, 5));
+            (f, t, h, round_half_even((f + t + h) / 3.0, 5))
+        }
+        Variant::Paper => {
+            let f = scores.iter().fold(0.0, |sum, score| sum + score.fluency) / count;
+            let t = scores.iter().fold(0.0, |sum, score| sum + score.truthfulness) / count;
+            (f, t, helpfulness, (f + t + helpfulness) / 3.0)
+        }
+    };
+    totals.copy_from_slice(&[whole_fluency, whole_truthfulness, helpfulness, average]);
+}

@@ -1,0 +1,107 @@
+//! The compact layout against the wide one, which a character-by-character reading defines: every value, every cut,
+//! every instruction set.
+
+use pfgen_core::{InstructionSet, Scorer, Scratch, Settings, SourceScore, SourceText};
+use proptest::prelude::*;
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof!["[ab]{0,30}", "[あいう、^$]{0,24}", "[a-f^]{0,12}", "[あ𠮷x\u{0}\n]{0,20}"]
+}
+
+fn sources(texts: &[Vec<String>]) -> Vec<SourceText<'_>> {
+    fn source<'a>((answers, name): (&'a Vec<String>, &'a str)) -> SourceText<'a> {
+        SourceText { name, answers: answers.iter().map(String::as_str).collect() }
+    }
+    texts.iter().zip(["P", "S", "T"]).map(source).collect()
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    (1usize..=12, 1usize..=4, 1usize..20, 1usize..12, 0usize..30, prop_oneof![Just(0.005), Just(0.3), Just(1.0)])
+        .prop_map(|(max_n, window, target, more, beyond, threshold)| Settings {
+            max_n,
+            truthfulness_n: window.min(max_n),
+            target_length: target,
+            zero_length: target + more,
+            max_length: (target + more + beyond).max(max_n),
+            threshold,
+            skipped: "^$、b".chars().collect(),
+            ..Settings::default()
+        })
+}
+
+fn score(
+    scorer: &Scorer,
+    set: InstructionSet,
+    responses: &[&str],
+    scratch: &mut Scratch,
+) -> (Vec<SourceScore>, Vec<u32>) {
+    let mut scores = vec![SourceScore::default(); responses.len() * scorer.source_count()];
+    let mut lengths = vec![0; responses.len()];
+    scorer.score_with(set, responses, scratch, &mut scores, &mut lengths);
+    (scores, lengths)
+}
+
+fn check(texts: &[Vec<String>], settings: Settings, responses: &[String]) -> bool {
+    let sources = sources(texts);
+    let (Ok(compact), Ok(wide)) = (Scorer::new(&sources, settings.clone()), Scorer::new_wide(&sources, settings))
+    else {
+        return false;
+    };
+    assert_eq!(compact.baselines(), wide.baselines());
+    let responses: Vec<&str> = responses.iter().map(String::as_str).collect();
+    let mut scratch = Scratch::default();
+    let expected = score(&wide, InstructionSet::chosen(), &responses, &mut scratch);
+    for set in InstructionSet::available() {
+        assert_eq!(score(&compact, set, &responses, &mut scratch), expected, "{}", set.name());
+    }
+    for response in responses {
+        assert_eq!(compact.cuts(response, &mut scratch), wide.cuts(response, &mut scratch), "{response:?}");
+    }
+    compact.is_compact()
+}
+
+proptest! {
+    #[test]
+    fn the_layouts_agree(
+        texts in prop::collection::vec(prop::collection::vec(text(), 1..5), 1..4),
+        settings in settings(),
+        responses in prop::collection::vec(text(), 1..40),
+    ) {
+        check(&texts, settings, &responses);
+    }
+
+    /// Answers as responses: long matches, many repeats.
+    #[test]
+    fn the_layouts_agree_on_answers(
+        texts in prop::collection::vec(prop::collection::vec("[ab、]{1,40}", 1..5), 1..4),
+        settings in settings(),
+    ) {
+        let responses: Vec<String> = texts.iter().flatten().map(|answer| answer.repeat(2)).collect();
+        check(&texts, settings, &responses);
+    }
+}
+
+#[test]
+fn published_settings_have_the_compact_layout() {
+    let texts = [vec!["光合成は植物の働きです。".to_owned(), "^です".to_owned()], vec!["光です".to_owned()]];
+    let responses = ["", "光", "です。光合成", "^です^です", "$", &"光です。".repeat(80)].map(str::to_owned);
+    assert!(check(&texts, Settings::default(), &responses));
+}
+
+#[test]
+fn what_has_no_room_is_wide() {
+    let one = [vec!["あ".repeat(20)]];
+    let four: Vec<_> = ["a", "b", "c", "d"].iter().map(|name| SourceText { name, answers: vec!["あいう"] }).collect();
+    let wide = |sources: &[SourceText<'_>], settings| !Scorer::new(sources, settings).unwrap().is_compact();
+    assert!(wide(&four, Settings::default()));
+    assert!(wide(&sources(&one), Settings { max_n: 16, ..Settings::default() }));
+    assert!(wide(&sources(&one), Settings { min_n: 2, ..Settings::default() }));
+    assert!(wide(&sources(&one), Settings { truthfulness_n: 11, ..Settings::default() }));
+    assert!(!wide(&sources(&one), Settings::default()));
+    let characters: String = ('\u{4e00}'..).take(5000).collect();
+    assert!(wide(&sources(&[vec![characters]]), Settings::default()));
+    // A frequency of 1,024 does not fit ten bits, but fifteen.
+    let many = vec!["あいう".to_owned(); 1024];
+    assert!(wide(&sources(&[many.clone(), many.clone(), many.clone()]), Settings::default()));
+    assert!(!wide(&sources(&[many.clone(), many]), Settings::default()));
+}

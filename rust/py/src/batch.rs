@@ -1,0 +1,166 @@
+//! Many responses to many questions at once.
+
+use crate::errors::bad_input;
+use crate::rules::Rules;
+use crate::scorer::Scorer;
+use crate::text_column::Texts;
+use crate::threads::pool_for;
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pfgen_core::{Batch, Columns, Group, TOTALS, score_groups, score_groups_parallel};
+use pyo3::prelude::*;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+type Column<'py, T> = Bound<'py, PyArray1<T>>;
+type Scored<'py> = (Column<'py, u32>, Vec<Column<'py, f64>>);
+
+/// A question as Python gives it: scorer, rules, places of its sources.
+type Entry = (Py<Scorer>, Py<Rules>, Vec<usize>);
+
+/// Code of a text that is no key.
+const UNKNOWN: u32 = u32::MAX;
+
+/// What a batch needs of one question.
+struct Question {
+    scorer: Arc<pfgen_core::Scorer>,
+    rules: Arc<pfgen_core::Rules>,
+    columns: Vec<usize>,
+}
+
+/// Texts by number; several texts may have the same one.
+#[pyclass(frozen, module = "pfgen_rs._native")]
+pub(crate) struct Codes {
+    of: FxHashMap<String, u32>,
+}
+
+#[pymethods]
+impl Codes {
+    /// Key `i` of each list has code `i`; the first list that has a text decides.
+    #[new]
+    fn new(lists: Vec<Vec<String>>) -> Self {
+        let mut of = FxHashMap::default();
+        for list in lists {
+            for (text, code) in list.into_iter().zip(0..) {
+                of.entry(text).or_insert(code);
+            }
+        }
+        Self { of }
+    }
+
+    /// The code of each text; `UNKNOWN` where there is none.
+    fn find<'py>(&self, py: Python<'py>, texts: &Texts) -> Column<'py, u32> {
+        PyArray1::from_vec(py, py.detach(|| self.codes(texts)))
+    }
+}
+
+impl Codes {
+    fn codes(&self, texts: &Texts) -> Vec<u32> {
+        texts.iter().map(|text| self.of.get(text).copied().unwrap_or(UNKNOWN)).collect()
+    }
+}
+
+/// Scores responses to some questions, all given beforehand.
+#[pyclass(frozen, module = "pfgen_rs._native")]
+pub(crate) struct Batches {
+    questions: Vec<Option<Question>>,
+    sources: usize,
+}
+
+#[pymethods]
+impl Batches {
+    /// Question `i` scores what has the code `i`; `columns` are the places of its sources among all `sources`.
+    #[new]
+    fn new(questions: Vec<Option<Entry>>, sources: usize) -> Self {
+        let question = |(scorer, rules, columns): Entry| Question {
+            scorer: Arc::clone(&scorer.get().core),
+            rules: Arc::clone(&rules.get().core),
+            columns,
+        };
+        Self { questions: questions.into_iter().map(|entry| entry.map(question)).collect(), sources }
+    }
+
+    /// Lengths, and the columns of figures: the totals, shares of Fluency by source, shares of Truthfulness.
+    ///
+    /// The responses are those of `texts` from `start` on. `others` holds, for questions with patterns that are no literals, their ends: a row for each of its responses.
+    #[pyo3(signature = (codes, texts, start, others, threads=None))]
+    fn score<'py>(
+        &self,
+        py: Python<'py>,
+        codes: PyReadonlyArray1<'py, u32>,
+        texts: &Texts,
+        start: usize,
+        others: Vec<(u32, PyReadonlyArray2<'py, u32>)>,
+        threads: Option<i64>,
+    ) -> PyResult<Scored<'py>> {
+        let codes: Vec<u32> = codes.as_array().iter().copied().collect();
+        let others = others.into_iter().map(|(code, ends)| (code, ends.as_array().iter().copied().collect())).collect();
+        let columns = py.detach(|| self.columns(&codes, texts, start, &others, threads))?;
+        let figures = columns.figures.into_iter().map(|column| PyArray1::from_vec(py, column)).collect();
+        Ok((PyArray1::from_vec(py, columns.lengths), figures))
+    }
+
+    /// Column `figure` of the totals, or `None` where a question is unknown: the short way for calls by the thousand.
+    #[pyo3(signature = (codes, questions, texts, figure, threads=None))]
+    fn figure<'py>(
+        &self,
+        py: Python<'py>,
+        codes: &Codes,
+        questions: &Texts,
+        texts: &Texts,
+        figure: usize,
+        threads: Option<i64>,
+    ) -> PyResult<Option<Column<'py, f64>>> {
+        if figure >= TOTALS {
+            return Err(bad_input(format!("there are {TOTALS} totals, but {figure} is asked for")));
+        }
+        let found = codes.codes(questions);
+        if found.contains(&UNKNOWN) {
+            return Ok(None);
+        }
+        if found.len() != texts.len() {
+            return Err(bad_input(format!("{} questions but {} answers", found.len(), texts.len())));
+        }
+        let mut columns = py.detach(|| self.columns(&found, texts, 0, &FxHashMap::default(), threads))?;
+        Ok(Some(PyArray1::from_vec(py, columns.figures.swap_remove(figure))))
+    }
+}
+
+impl Batches {
+    fn columns(
+        &self,
+        codes: &[u32],
+        texts: &Texts,
+        start: usize,
+        others: &FxHashMap<u32, Vec<u32>>,
+        threads: Option<i64>,
+    ) -> PyResult<Columns> {
+        if start.checked_add(codes.len()).is_none_or(|end| end > texts.len()) {
+            return Err(bad_input(format!("{} questions but {} answers", codes.len(), texts.len())));
+        }
+        let mut rows = vec![Vec::new(); self.questions.len()];
+        for (row, &code) in (0u32..).zip(codes) {
+            match rows.get_mut(code as usize) {
+                Some(mine) => mine.push(row),
+                None => return Err(bad_input(format!("row {row} has no question"))),
+            }
+        }
+        let mut groups = Vec::new();
+        for (code, (question, rows)) in
+            (0u32..).zip(self.questions.iter().zip(&rows)).filter(|(_, (_, rows))| !rows.is_empty())
+        {
+            let others = others.get(&code).map(Vec::as_slice).unwrap_or_default();
+            match question {
+                Some(Question { scorer, rules, columns }) if others.len() == rows.len() * rules.others() => {
+                    groups.push(Group { scorer, rules, columns, rows, others });
+                }
+                _ => return Err(bad_input(format!("question {code} is not ready"))),
+            }
+        }
+        let batch = Batch { groups: &groups, sources: self.sources, count: codes.len() };
+        let response = |row| texts.get(start + row);
+        Ok(match pool_for(threads, codes.len())? {
+            None => score_groups(batch, response),
+            Some(pool) => pool.install(|| score_groups_parallel(batch, response)),
+        })
+    }
+}
