@@ -160,17 +160,21 @@ impl<'a> Builder<'a> {
     /// prefix begun one symbol later (a suffix link); the n-grams without it lie on the way from there to the root.
     fn edges(&self) -> (Vec<u32>, Vec<(Symbol, u32)>) {
         let rank_of = suffix_array::ranks(&self.suffixes);
+        let mut found = Vec::with_capacity(2 * self.states.len());
         let mut starts = vec![0; self.states.len() + 1];
-        self.each_edge(&rank_of, |from, _, _| starts[from as usize + 1] += 1);
+        self.each_edge(&rank_of, |from, symbol, to| {
+            found.push((from, symbol, to));
+            starts[from as usize + 1] += 1;
+        });
         for state in 0..self.states.len() {
             starts[state + 1] += starts[state];
         }
         let mut next = starts.clone();
-        let mut edges = vec![(SEPARATOR, ROOT); starts[self.states.len()] as usize];
-        self.each_edge(&rank_of, |from, symbol, to| {
+        let mut edges = vec![(SEPARATOR, ROOT); found.len()];
+        for (from, symbol, to) in found {
             edges[next[from as usize] as usize] = (symbol, to);
             next[from as usize] += 1;
-        });
+        }
         (starts, edges)
     }
 

@@ -27,14 +27,23 @@ impl Placement {
         let mut slots = Slots::new(symbols.len(), states.edges.len());
         let compact = |&(symbol, target): &(Symbol, u32)| (symbols[symbol as usize], number_of(target));
         let mut bases = vec![Slots::NOTHING; states.list.len()];
+        let (several, single) = by_edges(states);
         let mut own = Vec::new();
-        for state in by_falling_edges(states) {
+        for state in several {
             own.clear();
             own.extend(states.edges_of(state).iter().map(compact));
             if state == ROOT as usize {
                 own.extend([(UNKNOWN, NOWHERE), (UNKNOWN_SKIPPED, NOWHERE)]);
             }
-            bases[state] = slots.place(&own);
+            bases[state] = slots.place_several(&own);
+        }
+        let mut gaps = slots.gaps();
+        for mut same_symbol in single {
+            // Which slots are of use depends on the symbol, so those that were not for one are tried for the next.
+            gaps.rewind();
+            while let Some(state) = same_symbol.pop() {
+                bases[state] = slots.place_one(compact(&states.edges_of(state)[0]), &mut gaps);
+            }
         }
         // N-grams of the greatest length go on as their parents do; other states without edges keep nothing.
         for (number, state) in states.list.iter().enumerate().filter(|(_, state)| state.above + 1 == states.depth) {
@@ -44,12 +53,25 @@ impl Placement {
     }
 }
 
-/// States with edges, the root first, then those with more edges before those with fewer.
-fn by_falling_edges(states: &States) -> Vec<usize> {
-    let mut order: Vec<usize> = (1..states.list.len()).filter(|&state| !states.edges_of(state).is_empty()).collect();
-    order.sort_by_key(|&state| std::cmp::Reverse(states.edges_of(state).len()));
-    order.insert(0, ROOT as usize);
-    order
+/// States with several edges, the root first, then those with more before those with fewer; and those with one, by symbol.
+fn by_edges(states: &States) -> (Vec<usize>, Vec<Vec<usize>>) {
+    let (mut several, mut single) = (Vec::new(), Vec::new());
+    for state in 1..states.list.len() {
+        match states.edges_of(state) {
+            [] => {}
+            [(symbol, _)] => {
+                let symbol = *symbol as usize;
+                if single.len() <= symbol {
+                    single.resize_with(symbol + 1, Vec::new);
+                }
+                single[symbol].push(state);
+            }
+            _ => several.push(state),
+        }
+    }
+    several.sort_by_key(|&state| std::cmp::Reverse(states.edges_of(state).len()));
+    several.insert(0, ROOT as usize);
+    (several, single)
 }
 
 /// The array of edges while it is filled. A state's edges stay within one block, whose size is a power of two.
@@ -59,8 +81,19 @@ struct Slots {
     block: usize,
     /// Where several edges are tried next.
     probe: usize,
-    /// Before it, single edges have taken every slot that they could.
-    filled: usize,
+}
+
+/// Free slots for single edges: those that were of no use so far, and those not yet looked at.
+struct Gaps {
+    unlooked: std::vec::IntoIter<u32>,
+    useless: Vec<u32>,
+    tried: usize,
+}
+
+impl Gaps {
+    fn rewind(&mut self) {
+        self.tried = 0;
+    }
 }
 
 impl Slots {
@@ -72,50 +105,58 @@ impl Slots {
         let length = (edges + edges / 32 + symbols).next_multiple_of(block);
         let mut used_bases = vec![false; length];
         used_bases[Self::NOTHING as usize] = true;
-        Self { edges: vec![FREE; length], used_bases, block, probe: 0, filled: 0 }
+        Self { edges: vec![FREE; length], used_bases, block, probe: 0 }
     }
 
-    /// Puts edges where there is room for all of them and gives their base.
-    fn place(&mut self, own: &[(u16, u32)]) -> u32 {
-        let found = if own.len() == 1 { self.find_one(own[0].0) } else { self.find_several(own) };
-        let base = found.unwrap_or_else(|| self.grow());
+    fn gaps(&self) -> Gaps {
+        let free = (0u32..).zip(&self.edges).filter(|(_, edge)| **edge == FREE).map(|(slot, _)| slot);
+        Gaps { unlooked: free.collect::<Vec<_>>().into_iter(), useless: Vec::new(), tried: 0 }
+    }
+
+    /// Puts edges where there is room for all of them and gives their base: tries places all over the array, so that it
+    /// fills evenly and those with fewer edges find room, too.
+    fn place_several(&mut self, own: &[(u16, u32)]) -> u32 {
+        for _ in 0..MOST_TRIES {
+            self.probe = (self.probe + STRIDE) % self.edges.len();
+            let base = self.probe;
+            let fits = |&(symbol, _): &(u16, u32)| self.edges[base ^ symbol as usize] == FREE;
+            if !self.used_bases[base] && own.iter().all(fits) {
+                return self.put(base, own);
+            }
+        }
+        let base = self.grow();
+        self.put(base, own)
+    }
+
+    /// Puts a single edge into a gap whose base is free.
+    fn place_one(&mut self, own: (u16, u32), gaps: &mut Gaps) -> u32 {
+        let base_of = |slot: u32| slot as usize ^ own.0 as usize;
+        while let Some(&slot) = gaps.useless.get(gaps.tried) {
+            if !self.used_bases[base_of(slot)] {
+                gaps.useless.swap_remove(gaps.tried);
+                return self.put(base_of(slot), &[own]);
+            }
+            gaps.tried += 1;
+        }
+        for slot in gaps.unlooked.by_ref() {
+            if !self.used_bases[base_of(slot)] {
+                return self.put(base_of(slot), &[own]);
+            }
+            gaps.useless.push(slot);
+            gaps.tried += 1;
+        }
+        let (start, base) = (self.edges.len() as u32, self.grow());
+        let more = start..self.edges.len() as u32;
+        gaps.unlooked = more.filter(|&slot| base_of(slot) != base).collect::<Vec<_>>().into_iter();
+        self.put(base, &[own])
+    }
+
+    fn put(&mut self, base: usize, own: &[(u16, u32)]) -> u32 {
         self.used_bases[base] = true;
         for &(symbol, target) in own {
             self.edges[base ^ symbol as usize] = u32::from(symbol) << TARGET_BITS | target;
         }
         base as u32
-    }
-
-    /// Tries places all over the array, so that it fills evenly and those with fewer edges find room, too.
-    fn find_several(&mut self, own: &[(u16, u32)]) -> Option<usize> {
-        for _ in 0..MOST_TRIES {
-            self.probe = (self.probe + STRIDE) % self.edges.len();
-            let Some(slot) = self.next_free(self.probe) else { continue };
-            let base = slot ^ own[0].0 as usize;
-            let fits = |&(symbol, _): &(u16, u32)| self.edges[base ^ symbol as usize] == FREE;
-            if !self.used_bases[base] && own[1..].iter().all(fits) {
-                return Some(base);
-            }
-        }
-        None
-    }
-
-    /// The first free slot whose base is free, too.
-    fn find_one(&mut self, symbol: u16) -> Option<usize> {
-        self.filled = self.next_free(self.filled)?;
-        let mut slot = self.filled;
-        for _ in 0..MOST_TRIES {
-            let base = slot ^ symbol as usize;
-            if !self.used_bases[base] {
-                return Some(base);
-            }
-            slot = self.next_free(slot + 1)?;
-        }
-        None
-    }
-
-    fn next_free(&self, from: usize) -> Option<usize> {
-        self.edges[from..].iter().position(|&edge| edge == FREE).map(|at| from + at)
     }
 
     /// A base in a new block.
