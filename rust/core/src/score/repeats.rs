@@ -6,6 +6,7 @@
 /// the settings bound: how far the texts before `end` and before `earlier` agree is one more than one character before,
 /// where the characters agree. A row is one loop without dependencies over 16-bit numbers, which the compiler turns into
 /// vector instructions; narrow symbols double their number in one.
+#[inline(always)]
 pub(super) fn seen_before<S: Copy + PartialEq>(symbols: &[S], max_n: usize, buffers: &mut Seen) {
     let Seen { lengths, row, previous } = buffers;
     for buffer in [&mut *lengths, &mut *row, &mut *previous] {

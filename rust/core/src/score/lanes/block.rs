@@ -4,6 +4,7 @@ use super::LANES;
 use super::Plan;
 use super::finish::Pending;
 use crate::index::compact::CompactView;
+use crate::score::repeats::Seen;
 
 /// A symbol that no response has: it stands before the first character.
 const BEFORE: u16 = u16::MAX;
@@ -20,6 +21,9 @@ pub(crate) struct Block {
     pub(super) symbols: Vec<Row>,
     /// For each position how long the longest n-gram ending there is that also ended earlier.
     pub(super) seen: Vec<Row>,
+    /// Buffers of `repeats` for one lane.
+    pub(super) column: Vec<u16>,
+    pub(super) column_seen: Seen,
     /// Per lane, the states and match lengths at its positions.
     pub(super) places: Vec<u32>,
     /// Positions of each lane: the response's characters and the added `$`, as far as they are read.

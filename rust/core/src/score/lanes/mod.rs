@@ -157,7 +157,7 @@ impl LaneScorer {
         for (lane, response) in responses.iter().enumerate() {
             block.load(plan, &view, lane, response);
         }
-        repeats::fill(block, block.longest(responses.len()));
+        repeats::fill(block, responses.len(), block.longest(responses.len()));
         walk::fill(block, plan, &view, responses.len());
     }
 

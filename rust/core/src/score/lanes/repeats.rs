@@ -2,9 +2,31 @@
 
 use super::LANES;
 use super::block::{Block, PADDING, Row};
+use crate::score::repeats::seen_before;
 
 /// Distances that are looked at together: their runs are independent of each other.
 const TOGETHER: usize = PADDING + 1;
+
+/// Up to so many lanes it is faster to look at one after the other.
+const FEW: usize = 4;
+
+/// Fills `seen` for the first `lanes` lanes, of up to `positions` positions.
+#[inline(always)]
+pub(super) fn fill(block: &mut Block, lanes: usize, positions: usize) {
+    if lanes > FEW {
+        fill_together(block, positions);
+        return;
+    }
+    for lane in 0..lanes {
+        let symbols = block.symbols[PADDING..][..block.ends[lane]].iter().map(|row| row[lane]);
+        block.column.clear();
+        block.column.extend(symbols);
+        seen_before(&block.column, i16::MAX as usize, &mut block.column_seen);
+        for (row, &seen) in block.seen.iter_mut().zip(&block.column_seen.lengths[..block.ends[lane]]) {
+            row[lane] = seen as u16;
+        }
+    }
+}
 
 /// Fills `seen`: for each position and lane the longest n-gram ending there that also ends earlier.
 ///
@@ -12,7 +34,7 @@ const TOGETHER: usize = PADDING + 1;
 /// and the text `distance` earlier agree is one more than one position before, where the symbols agree; otherwise 0.
 /// `O(L²)` for `L` positions, 32 responses an instruction.
 #[inline(always)]
-pub(super) fn fill(block: &mut Block, positions: usize) {
+fn fill_together(block: &mut Block, positions: usize) {
     let (symbols, seen) = (&block.symbols[..PADDING + positions], &mut block.seen[..positions]);
     seen.fill([0; LANES]);
     for distance in (1..positions).step_by(TOGETHER) {
