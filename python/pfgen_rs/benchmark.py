@@ -9,9 +9,10 @@ from typing import Any
 
 import polars as pl
 
-from pfgen_rs import explain, install, results, scoring
+from pfgen_rs import explain, install, scoring, streaming
 from pfgen_rs.errors import BenchmarkNotFoundError
 from pfgen_rs.explain import Explanation
+from pfgen_rs.io import Options, Source
 from pfgen_rs.question_set import QuestionSet
 from pfgen_rs.questions import Question, read_folder
 from pfgen_rs.results import Result
@@ -58,7 +59,7 @@ class Benchmark(QuestionSet):
 
     def evaluate(self, data: Any, answers: Any = None, *, threads: int | None = None) -> Result:
         """Score many answers, as `score_batch`, and summarise them as a run."""
-        return results.evaluate(self, data, answers, threads=threads)
+        return streaming.evaluate(self, data, answers, threads=threads)
 
     def explain(self, question: str, answer: str) -> Explanation:
         """Where an answer's score comes from, character by character."""
@@ -78,23 +79,26 @@ def score_file(
     """Score a file of responses: JSON lines (`.gz`, `.xz`, `.zst` too), Parquet, Arrow IPC or CSV.
 
     `path` may be a run's folder, too (its `trials.jsonl[.xz]`), or `-` for standard input. A neighbouring
-    `config.json` becomes part of the result. `benchmark`: one, or what `load_benchmark` takes.
+    `config.json` becomes part of the result. `benchmark`: one, or what `load_benchmark` takes. The file may be
+    larger than memory: it is read, and scored, a bounded number of responses at a time.
 
-    Raises `InputError` with file, line and question; nothing is scored then. With `skip_bad_lines` such
+    Raises `InputError` with file, line and question. With `skip_bad_lines` such
     lines (and unknown questions) are left out and listed in the result's `problems`.
     """
     if not isinstance(benchmark, Benchmark):
         benchmark = load_benchmark(benchmark, settings=settings)
     elif settings is not None:
         benchmark = benchmark.with_settings(settings)
-    return results.score_path(
+    options = Options(question_field, answer_field, skip_bad_lines)
+    [result] = streaming.score_sources(
         benchmark,
-        path,
-        question_field=question_field,
-        answer_field=answer_field,
-        skip_bad_lines=skip_bad_lines,
+        [Source(path)],
+        options,
+        streaming.new_store(benchmark),
         threads=threads,
+        keep=streaming.KEPT,
     )
+    return result
 
 
 def load_benchmark(

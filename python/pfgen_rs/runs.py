@@ -73,7 +73,7 @@ def figures(result: Result) -> dict[str, Any]:
         "fluency": result.fluency,
         "truthfulness": result.truthfulness,
         "helpfulness": result.helpfulness,
-        "responses": len(result.frame),
+        "responses": result.height,
         "left_out": len(result.problems),
         "missing_questions": result.missing,
         "input_hash": result.input_hash,

@@ -15,7 +15,7 @@ from rich.table import Table
 from pfgen_rs import runs
 from pfgen_rs.benchmark import load_benchmark, score_file
 from pfgen_rs.cli import options, output
-from pfgen_rs.io import write_frame
+from pfgen_rs.io import TableWriter
 from pfgen_rs.results import Result
 from pfgen_rs.settings import Settings
 
@@ -151,7 +151,7 @@ def score(
     if out is not None:
         runs.write_results(results, out, allow_partial=allow_partial)
     if per_response is not None:
-        write_frame(per_response, runs.per_response(results))
+        frame=runs.per_response(results); w=TableWriter(per_response, frame.schema); w.write(frame); w.finish(); w.commit()
     _print(results, output_format)
 
 

@@ -5,6 +5,7 @@
 
 mod errors;
 mod index;
+mod lines;
 mod numeric;
 mod scorer;
 mod settings;
@@ -18,6 +19,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::index::Index;
+    #[pymodule_export]
+    use super::lines::{TextArray, decode_lines};
     #[pymodule_export]
     use super::numeric::round_half_even;
     #[pymodule_export]

@@ -1,0 +1,30 @@
+"""Reading responses and writing results, in every format; knows nothing of metrics.
+
+Formats: JSON lines (plain or `.gz`, `.xz`, `.zst`), Parquet, Arrow IPC, CSV; read in chunks of bounded size.
+"""
+
+from pfgen_rs.io.ahead import THREADS, Ahead, interruptibly
+from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.lines import line_records
+from pfgen_rs.io.reading import Reading, read_ahead
+from pfgen_rs.io.source import Source
+from pfgen_rs.io.tables import is_table, table_records
+from pfgen_rs.io.writing import TABLES, TableWriter, write_atomic, writing_failed
+
+__all__ = [
+    "TABLES",
+    "THREADS",
+    "Ahead",
+    "Chunk",
+    "Options",
+    "Reading",
+    "Source",
+    "TableWriter",
+    "interruptibly",
+    "is_table",
+    "line_records",
+    "read_ahead",
+    "table_records",
+    "write_atomic",
+    "writing_failed",
+]
