@@ -20,4 +20,9 @@ def main() -> None:
         with output.errors_reported():
             app.app(prog_name="pfgen-rs")
     except KeyboardInterrupt:
-        sys.exit(130)
+        leave = signals.leave if "signals" in locals() else sys.exit
+        leave(130)
+    except SystemExit as ended:
+        if isinstance(ended.code, int) and ended.code:
+            signals.leave(ended.code)
+        raise

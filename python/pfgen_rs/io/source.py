@@ -124,6 +124,14 @@ class Raw(io.RawIOBase):
         self.count += filled
         return filled
 
+    def seekable(self) -> bool:
+        """Files are, pipes are not."""
+        return self._into is None and self._file.seekable()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go on elsewhere; digest and count are then of no use."""
+        return self._file.seek(offset, whence)
+
     def drain(self) -> str:
         """Read to the end; gives the SHA-1 of all bytes."""
         buffer = bytearray(_BLOCK)
