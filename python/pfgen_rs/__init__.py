@@ -15,6 +15,7 @@ from pfgen_rs.errors import (
 )
 from pfgen_rs.explain import Explanation
 from pfgen_rs.index import NgramIndex
+from pfgen_rs.lazy import scan
 from pfgen_rs.results import Result
 from pfgen_rs.scoring import Score
 from pfgen_rs.settings import Settings
@@ -38,5 +39,6 @@ __all__ = [
     "UnknownQuestionError",
     "__version__",
     "load_benchmark",
+    "scan",
     "score_file",
 ]

@@ -27,6 +27,7 @@ __all__ = [
     "benchmark_path",
     "bundled_path",
     "load_benchmark",
+    "resolve",
     "score_file",
 ]
 
@@ -85,10 +86,7 @@ def score_file(
     Raises `InputError` with file, line and question. With `skip_bad_lines` such
     lines (and unknown questions) are left out and listed in the result's `problems`.
     """
-    if not isinstance(benchmark, Benchmark):
-        benchmark = load_benchmark(benchmark, settings=settings)
-    elif settings is not None:
-        benchmark = benchmark.with_settings(settings)
+    benchmark = resolve(benchmark, settings)
     options = Options(question_field, answer_field, skip_bad_lines)
     [result] = streaming.score_sources(
         benchmark,
@@ -99,6 +97,15 @@ def score_file(
         keep=streaming.KEPT,
     )
     return result
+
+
+def resolve(
+    benchmark: Benchmark | str | os.PathLike[str] | None, settings: Settings | None
+) -> Benchmark:
+    """A benchmark, or what `load_benchmark` takes, with these settings (its own where there are none)."""
+    if not isinstance(benchmark, Benchmark):
+        return load_benchmark(benchmark, settings=settings)
+    return benchmark if settings is None else benchmark.with_settings(settings)
 
 
 def load_benchmark(

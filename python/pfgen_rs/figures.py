@@ -18,7 +18,7 @@ __all__ = ["Figures", "Part", "Store", "chunk_figures", "figure_names"]
 Floats = NDArray[np.float64]
 # Of each response besides its scores: line, where that begins in the text, length. All fit a float exactly.
 _PLACE = ("line", "start", "length")
-_IN_MEMORY = 1 << 19  # responses
+_IN_MEMORY = 1 << 17  # responses
 
 
 def figure_names(sources: Sequence[str]) -> list[str]:
@@ -87,7 +87,9 @@ class Store:
         """Whether figures are on disk already."""
         return self._journal is not None
 
-    def add(self, key: Callable[[], str], matrix: Floats, bounds: dict[str, tuple[int, int]]) -> Part:
+    def add(
+        self, key: Callable[[], str], matrix: Floats, bounds: dict[str, tuple[int, int]]
+    ) -> Part:
         """Keep a chunk's figures: `matrix` has the columns `names`, and rows as `Part` wants them."""
         part = Part(len(matrix), bounds)
         part.matrix = matrix
@@ -181,7 +183,10 @@ class Figures:
 
 
 def chunk_figures(
-    names: Sequence[str], lines: NDArray[np.int64], starts: NDArray[np.int64] | None, scores: pl.DataFrame
+    names: Sequence[str],
+    lines: NDArray[np.int64],
+    starts: NDArray[np.int64] | None,
+    scores: pl.DataFrame,
 ) -> tuple[Floats, dict[str, tuple[int, int]]]:
     """A chunk's figures as `Store.add` wants them: sorted by question, with each question's rows."""
     ids = scores.get_column("question_id")

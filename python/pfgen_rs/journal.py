@@ -74,7 +74,9 @@ class Journal:
         """Rows `start` to `stop` of the record whose figures begin at `offset`."""
         matrix = np.empty((stop - start, self._width), dtype="<f8")
         self._file.seek(offset + start * self._width * matrix.itemsize)
-        content = cast("Any", self._file).readinto(memoryview(matrix).cast("B") if matrix.size else b"")
+        content = cast("Any", self._file).readinto(
+            memoryview(matrix).cast("B") if matrix.size else b""
+        )
         if content != matrix.nbytes:
             raise writing_failed(self._path, OSError("it was cut short while in use"))
         return matrix if sys.byteorder == "little" else matrix.astype(np.float64)
@@ -114,6 +116,6 @@ class Journal:
         bounds = {question: (first, last) for question, (first, last) in found["bounds"].items()}
         return Record(found["key"], found["rows"], bounds, offset)
 
-    def close(self) -> None:
-        """Close the file."""
+    def __del__(self) -> None:
+        """Close the file: whoever still has the figures needs it until then."""
         self._file.close()

@@ -93,9 +93,7 @@ def per_response(results: Sequence[Result]) -> pl.DataFrame:
 
     Bytes of a file's name that are no UTF-8, which a column cannot hold, are written as escapes.
     """
-    return pl.concat(
-        with_place(result.frame, result.path, result.signature) for result in results
-    )
+    return pl.concat(with_place(result.frame, result.path, result.signature) for result in results)
 
 
 def with_place(frame: pl.DataFrame, path: str | None, signature: str) -> pl.DataFrame:

@@ -185,7 +185,5 @@ def evaluate(
     for at in range(0, len(scores), rows):
         part = scores[at : at + rows]
         lines = pl.int_range(at + 1, at + 1 + part.height, eager=True).to_numpy()
-        figures.parts.append(
-            store.add(str, *chunk_figures(store.names, lines, None, part))
-        )
+        figures.parts.append(store.add(str, *chunk_figures(store.names, lines, None, part)))
     return Result(benchmark, figures, MemoryTexts(questions, column))

@@ -60,18 +60,14 @@ def summarise(benchmark: QuestionSet, figures: Figures) -> Summaries:
     return Summaries(questions, num_trials, spread, scores)
 
 
-def _question(
-    benchmark: QuestionSet, figures: Figures, question_id: str
-) -> tuple[Summary, Floats]:
+def _question(benchmark: QuestionSet, figures: Figures, question_id: str) -> tuple[Summary, Floats]:
     """All sums run in the order of falling `average` (stable), as published; and the averages."""
     sources = benchmark[question_id].sources
     names = [f"{metric}_{source}" for metric in _METRICS for source in sources]
     column = _columns(figures, question_id, [*names, *_PLAIN])
     averages = column("average")
     ranked = np.argsort(-averages, kind="stable")
-    means = {
-        name: round(left_mean(column(name)[ranked]), 5) for name in (*names, *_PLAIN[:2])
-    }
+    means = {name: round(left_mean(column(name)[ranked]), 5) for name in (*names, *_PLAIN[:2])}
     scores: dict[str, Any] = {
         metric: {source: means[f"{metric}_{source}"] for source in sources} for metric in _METRICS
     }
@@ -85,9 +81,7 @@ def _question(
     return Summary(len(averages), spread, scores, list(samples)), averages
 
 
-def _columns(
-    figures: Figures, question_id: str, names: Sequence[str]
-) -> Callable[[str], Floats]:
+def _columns(figures: Figures, question_id: str, names: Sequence[str]) -> Callable[[str], Floats]:
     """Columns by name: read all at once or, where they are too long for that, one when it is asked for."""
     if figures.counts()[question_id] * len(names) <= _AT_ONCE:
         return figures.of_question(question_id, names).__getitem__

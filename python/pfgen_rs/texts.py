@@ -81,5 +81,7 @@ class FileTexts:
             yield record[key], record
 
     def _texts(self) -> list[tuple[int, bytes]]:
-        texts = {chunk.text_start: chunk.text for chunk in self._kept or () if chunk.text is not None}
+        texts = {
+            chunk.text_start: chunk.text for chunk in self._kept or () if chunk.text is not None
+        }
         return list(texts.items())

@@ -8,7 +8,7 @@ from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.lines import line_records
 from pfgen_rs.io.reading import Reading, read_ahead
 from pfgen_rs.io.source import Source
-from pfgen_rs.io.tables import is_table, table_records
+from pfgen_rs.io.tables import check_text_column, is_table, table_records
 from pfgen_rs.io.writing import TABLES, TableWriter, write_atomic, writing_failed
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Reading",
     "Source",
     "TableWriter",
+    "check_text_column",
     "interruptibly",
     "is_table",
     "line_records",

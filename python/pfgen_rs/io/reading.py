@@ -62,7 +62,9 @@ class Reading:
                 error.problem, path=source.path, line=error.line, question=error.question
             ) from None
         except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror or error}", path=source.path) from error
+            raise InputError(
+                f"cannot be read: {error.strerror or error}", path=source.path
+            ) from error
 
 
 @contextmanager

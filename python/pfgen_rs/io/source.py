@@ -80,6 +80,12 @@ class Source:
         self._copy = tempfile.NamedTemporaryFile(prefix="pfgen-rs-", suffix=self.suffix)
         return self._copy
 
+    def __del__(self) -> None:
+        """Remove the copy, if there is one."""
+        copy = getattr(self, "_copy", None)
+        if copy is not None:
+            copy.close()
+
     def _check(self, found: os.stat_result) -> None:
         state = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
         if self._state is not None and self._state != state:

@@ -14,7 +14,7 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.source import Source
 
-__all__ = ["is_table", "table_chunks", "table_records"]
+__all__ = ["check_text_column", "is_table", "table_chunks", "table_records"]
 
 
 def _ipc(path: str) -> pl.LazyFrame:
@@ -56,7 +56,7 @@ def _opened(source: Source, path: str, fields: tuple[str, str]) -> tuple[pl.Lazy
     scan = _SCANS[source.suffix](path)
     schema = scan.collect_schema()
     for key in fields:
-        _check_column(schema, key)
+        check_text_column(schema, key)
     columns = [
         pl.col(key).cast(pl.String).alias(name)
         for key, name in zip(fields, ("question", "answer"), strict=True)
@@ -99,7 +99,8 @@ def _chunk(path: str, frame: pl.DataFrame, first: int, options: Options, read: i
     return chunk.where(~missing)
 
 
-def _check_column(schema: pl.Schema, key: str) -> None:
+def check_text_column(schema: pl.Schema, key: str) -> None:
+    """Raise `InputError` unless there is a column of text with this name."""
     if key not in schema:
         raise InputError(f"the column {key!r} is missing; there are: {', '.join(schema)}")
     kind = schema[key]
