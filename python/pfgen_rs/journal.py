@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
+import weakref
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -43,6 +44,8 @@ class Journal:
     def __init__(self, file: IO[bytes], path: Path, width: int) -> None:
         self._file, self._path, self._width = file, path, width
         self._end = 0
+        # Whoever still has the figures needs the file until then.
+        weakref.finalize(self, file.close)
 
     @classmethod
     def new(cls, file: IO[bytes], path: Path, width: int, about: Mapping[str, Any]) -> Journal:
@@ -115,7 +118,3 @@ class Journal:
         offset, self._end = end - body_size, end
         bounds = {question: (first, last) for question, (first, last) in found["bounds"].items()}
         return Record(found["key"], found["rows"], bounds, offset)
-
-    def __del__(self) -> None:
-        """Close the file: whoever still has the figures needs it until then."""
-        self._file.close()

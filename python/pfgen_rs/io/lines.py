@@ -57,8 +57,9 @@ def text_blocks(raw: io.RawIOBase, size: int) -> Iterator[Block]:
 
 def _cut(stream: io.BufferedIOBase, size: int) -> Iterator[Block]:
     start, rest, damage = 0, b"", None
+    size = max(size, len(codecs.BOM_UTF8))
     while damage is None:
-        fresh, damage = _read(stream, max(size - len(rest), 0) or max(size, 3))
+        fresh, damage = _read(stream, max(size - len(rest), 0) or size)
         ended = not fresh
         if start == 0 and not rest and fresh.startswith(codecs.BOM_UTF8):
             start, fresh = len(codecs.BOM_UTF8), fresh[len(codecs.BOM_UTF8) :]

@@ -9,6 +9,7 @@ import os
 import stat
 import sys
 import tempfile
+import weakref
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -56,17 +57,23 @@ class Source:
                 return Raw(_reopened(self._copy))
             if self.path == "-":
                 return Raw(cast("IO[bytes]", sys.stdin.buffer), self._new_copy())
-            file = open(self.path, "rb", buffering=0)  # noqa: SIM115, PTH123
-            found = os.fstat(file.fileno())
-            if stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode):
-                self._check(found)
-                return Raw(cast("IO[bytes]", file))
-            return Raw(cast("IO[bytes]", file), self._new_copy())
+            return self._opened(cast("IO[bytes]", open(self.path, "rb", buffering=0)))  # noqa: SIM115, PTH123
         except (OSError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
             reason = error.strerror if isinstance(error, OSError) else error
             raise InputError(f"cannot be read: {reason}", path=self.path) from error
+
+    def _opened(self, file: IO[bytes]) -> Raw:
+        try:
+            found = os.fstat(file.fileno())
+            if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+                return Raw(file, self._new_copy())
+            self._check(found)
+        except BaseException:
+            file.close()
+            raise
+        return Raw(file)
 
     def file(self) -> str:
         """The name of a regular file with the bytes: a pipe is read to its end first."""
@@ -78,13 +85,8 @@ class Source:
 
     def _new_copy(self) -> IO[bytes]:
         self._copy = tempfile.NamedTemporaryFile(prefix="pfgen-rs-", suffix=self.suffix)
+        weakref.finalize(self, self._copy.close)
         return self._copy
-
-    def __del__(self) -> None:
-        """Remove the copy, if there is one."""
-        copy = getattr(self, "_copy", None)
-        if copy is not None:
-            copy.close()
 
     def _check(self, found: os.stat_result) -> None:
         state = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
