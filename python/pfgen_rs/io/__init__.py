@@ -5,6 +5,7 @@ Formats: JSON lines (plain or `.gz`, `.xz`, `.zst`), Parquet, Arrow IPC, CSV; re
 
 from pfgen_rs.io.ahead import THREADS, Ahead, interruptibly
 from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.csv import csv_records
 from pfgen_rs.io.lines import line_records
 from pfgen_rs.io.reading import Reading, read_ahead
 from pfgen_rs.io.source import Source
@@ -21,6 +22,7 @@ __all__ = [
     "Source",
     "TableWriter",
     "check_text_column",
+    "csv_records",
     "interruptibly",
     "is_table",
     "line_records",

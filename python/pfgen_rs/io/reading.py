@@ -11,6 +11,7 @@ from typing import Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.csv import csv_chunks
 from pfgen_rs.io.lines import line_chunks
 from pfgen_rs.io.source import Source, read_config
 from pfgen_rs.io.tables import is_table, table_chunks
@@ -53,7 +54,8 @@ class Reading:
                     self.input_hash = raw.drain()
                 return
             with source.open() as raw:
-                yield from line_chunks(source, raw, self.options)
+                chunks = csv_chunks if source.suffix == ".csv" else line_chunks
+                yield from chunks(source, raw, self.options)
                 self.input_hash = raw.drain()
         except InputError as error:
             if error.path is not None:

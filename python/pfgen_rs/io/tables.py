@@ -1,4 +1,4 @@
-"""Tables in chunks: Parquet, Arrow IPC and CSV, through polars' streaming readers."""
+"""Parquet and Arrow IPC in chunks: slices of bounded size, read through polars."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.source import Source
 
-__all__ = ["check_text_column", "is_table", "table_chunks", "table_records"]
+__all__ = ["TABLE_ERRORS", "check_text_column", "is_table", "table_chunks", "table_records"]
 
 
 def _ipc(path: str) -> pl.LazyFrame:
@@ -26,11 +26,10 @@ _SCANS: dict[str, Callable[[str], pl.LazyFrame]] = {
     ".arrow": _ipc,
     ".feather": _ipc,
     ".ipc": _ipc,
-    # CSV has no way to tell an empty text from a missing one: an empty answer is an answer.
-    ".csv": lambda path: pl.scan_csv(path, glob=False, infer_schema=False).fill_null(""),
 }
+_CHUNKS_AT_ONCE = 4  # every slice decodes a page, or a batch, anew
 # polars panics at some damaged files, and a panic is no Exception.
-_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
+TABLE_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 
 
 def is_table(source: Source) -> bool:
@@ -45,14 +44,14 @@ def table_chunks(source: Source, options: Options) -> Iterator[Chunk]:
     first = 1
     with _readable(source):
         scan, height = _opened(source, path, options.fields)
-        for frame in _batches(scan, options):
+        for frame in _slices(scan, height, options.rows):
             first += frame.height
-            read = size * (first - 1) // height if height else 0
+            read = size * (first - 1) // height
             yield _chunk(source.path, frame, first - frame.height, options, read)
 
 
 def _opened(source: Source, path: str, fields: tuple[str, str]) -> tuple[pl.LazyFrame, int]:
-    """The two columns as text, and the number of rows where it can be told without reading all."""
+    """The two columns as text, and the number of rows."""
     scan = _SCANS[source.suffix](path)
     schema = scan.collect_schema()
     for key in fields:
@@ -61,16 +60,16 @@ def _opened(source: Source, path: str, fields: tuple[str, str]) -> tuple[pl.Lazy
         pl.col(key).cast(pl.String).alias(name)
         for key, name in zip(fields, ("question", "answer"), strict=True)
     ]
-    height = 0 if source.suffix == ".csv" else scan.select(pl.len()).collect().item()
-    return scan.select(columns), height
+    return scan.select(columns), scan.select(pl.len()).collect().item()
 
 
-def _batches(scan: pl.LazyFrame, options: Options) -> Iterator[pl.DataFrame]:
-    for batch in scan.collect_batches(
-        chunk_size=options.rows, maintain_order=True, lazy=True, engine="streaming"
-    ):
-        for at in range(0, max(batch.height, 1), options.rows):
-            yield batch[at : at + options.rows]
+def _slices(scan: pl.LazyFrame, height: int, rows: int) -> Iterator[pl.DataFrame]:
+    """All rows in order. polars' own batches run far ahead of whoever takes them, and fill the memory."""
+    step = rows * _CHUNKS_AT_ONCE
+    for start in range(0, height, step):
+        frame = scan.slice(start, step).collect()
+        for at in range(0, frame.height, rows):
+            yield frame[at : at + rows]
 
 
 def _chunk(path: str, frame: pl.DataFrame, first: int, options: Options, read: int) -> Chunk:
@@ -131,7 +130,7 @@ def _readable(source: Source) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except _ERRORS as error:
+    except TABLE_ERRORS as error:
         reason = str(error).split("\n\n")[0]  # advice on polars' own options would follow
         problem = f"cannot be read as {source.suffix}: {reason}"
         raise InputError(problem, path=source.path) from None
