@@ -142,7 +142,11 @@ def test_killed_and_resumed(prepared: Path, point: dict[str, str]) -> None:
     expected_results, expected_table = expected(prepared)
     assert results == expected_results
     assert_frame_equal(table, expected_table, check_exact=True)
-    assert not work(prepared).exists()
+    assert sorted(path.name for path in (prepared / "out").iterdir()) == [
+        "a",
+        "b",
+        "scores.parquet",
+    ]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -185,7 +189,7 @@ def test_what_was_scored_otherwise_is_not_used(prepared: Path) -> None:
 
 def test_changed_input_is_scored_anew(prepared: Path) -> None:
     command(arguments(prepared), SIGNAL=KILL, SCORED="1200")
-    write_run(prepared / "a", responses()[:-1] + [(CATS, "別の答え")])
+    write_run(prepared / "a", [*responses()[:-1], (CATS, "別の答え")])
     resumed = command(arguments(prepared, "--resume"))
     assert resumed.returncode == 0
     assert 0 < scored(resumed) < 2 * RESPONSES

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
+from polars._typing import EngineType
 from polars.testing import assert_frame_equal
 
 from helpers import CATS, GOOD, SEAS, lines, write_benchmark
-from pfgen_rs import Benchmark, InputError, UnknownQuestionError, load_benchmark, runs, scan
-from pfgen_rs import score_file, scoring
+from pfgen_rs import (
+    Benchmark,
+    InputError,
+    UnknownQuestionError,
+    load_benchmark,
+    runs,
+    scan,
+    score_file,
+    scoring,
+)
 
 
 @pytest.fixture
@@ -33,7 +43,7 @@ def expected(benchmark: Benchmark, files: list[Path]) -> pl.DataFrame:
 
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_files_as_a_table(
-    benchmark: Benchmark, files: list[Path], expected: pl.DataFrame, engine: pl.EngineType
+    benchmark: Benchmark, files: list[Path], expected: pl.DataFrame, engine: EngineType
 ) -> None:
     for source in (files, str(files[0].parent / "*.jsonl"), [str(path) for path in files]):
         lazy = scan(source, benchmark)
@@ -43,7 +53,7 @@ def test_files_as_a_table(
 
 def test_queries(benchmark: Benchmark, files: list[Path], expected: pl.DataFrame) -> None:
     lazy = scan(files, benchmark)
-    queries = [
+    queries: list[Callable[[pl.LazyFrame], pl.LazyFrame]] = [
         lambda t: t.filter(pl.col("average") > 0.3),
         lambda t: t.filter(pl.col("question") == CATS).select("line", "fluency"),
         lambda t: t.filter(pl.col("average") > 0.3, pl.col("line") > 2).select("answer"),
@@ -93,7 +103,7 @@ def test_sinks(
 ) -> None:
     target = tmp_path / f"out.{suffix}"
     getattr(scan(files, benchmark), f"sink_{suffix}")(target)
-    read = {
+    read: dict[str, Callable[[Path], pl.DataFrame]] = {
         "parquet": pl.read_parquet,
         "csv": lambda path: pl.read_csv(path, schema=expected.schema),
         "ipc": pl.read_ipc,
@@ -103,7 +113,7 @@ def test_sinks(
 
 
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
-def test_a_lazy_table_keeps_its_columns(benchmark: Benchmark, engine: pl.EngineType) -> None:
+def test_a_lazy_table_keeps_its_columns(benchmark: Benchmark, engine: EngineType) -> None:
     table = pl.DataFrame({"id": range(400), "q": [q for q, _ in GOOD] * 100}).with_columns(
         text=pl.Series([a for _, a in GOOD] * 100), q=pl.col("q").cast(pl.Categorical)
     )

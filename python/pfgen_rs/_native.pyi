@@ -12,8 +12,10 @@ __all__ = [
     "Literals",
     "Scorer",
     "Settings",
+    "TextArray",
     "Texts",
     "__version__",
+    "decode_lines",
     "round_half_even",
 ]
 
@@ -96,4 +98,16 @@ class Literals:
         threads: int | None = None,
     ) -> NDArray[np.uint32]: ...
 
+@final
+class TextArray:
+    def __len__(self) -> int: ...
+    def __arrow_c_array__(
+        self, requested_schema: object | None = None
+    ) -> tuple[object, object]: ...
+
+def decode_lines(
+    text: bytes, question_field: str, answer_field: str
+) -> tuple[
+    TextArray, TextArray, NDArray[np.int64], NDArray[np.int64], list[tuple[int, int, int]], int
+]: ...
 def round_half_even(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]: ...

@@ -80,8 +80,8 @@ def score_file(
     """Score a file of responses: JSON lines (`.gz`, `.xz`, `.zst` too), Parquet, Arrow IPC or CSV.
 
     `path` may be a run's folder, too (its `trials.jsonl[.xz]`), or `-` for standard input. A neighbouring
-    `config.json` becomes part of the result. `benchmark`: one, or what `load_benchmark` takes. The file may be
-    larger than memory: it is read, and scored, a bounded number of responses at a time.
+    `config.json` becomes part of the result. `benchmark`: one, or what `load_benchmark` takes. The file may
+    be larger than memory: it is read, and scored, a bounded number of responses at a time.
 
     Raises `InputError` with file, line and question. With `skip_bad_lines` such
     lines (and unknown questions) are left out and listed in the result's `problems`.

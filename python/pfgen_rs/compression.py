@@ -7,7 +7,7 @@ import io
 import lzma
 import sys
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING or sys.version_info < (3, 14):
     from backports import zstd
@@ -36,7 +36,7 @@ def decompress(data: bytes) -> bytes:
 
     Raises `TruncatedError` for damaged data.
     """
-    file = io.BufferedReader(io.BytesIO(data))  # type: ignore[arg-type]
+    file = io.BufferedReader(io.BytesIO(data))
     stream = unpacking(file)
     if stream is file:
         return data
@@ -50,7 +50,7 @@ def decompress(data: bytes) -> bytes:
     return unpacked.getvalue()
 
 
-def unpacking(file: io.BufferedReader) -> io.BufferedIOBase:
+def unpacking(file: io.BufferedReader[Any]) -> io.BufferedIOBase:
     """`file` itself, or what unpacks it while it is read."""
     start = file.peek(len(_XZ))
     if start.startswith(_XZ):

@@ -15,7 +15,7 @@ import polars as pl
 from pfgen_rs import runs, streaming
 from pfgen_rs.errors import OutputError
 from pfgen_rs.figures import Figures, Part, Store
-from pfgen_rs.io import Chunk, Options, Source, TableWriter, writing_failed
+from pfgen_rs.io import Chunk, Options, Source, TableWriter, remove_unfinished, writing_failed
 from pfgen_rs.question_set import QuestionSet
 from pfgen_rs.results import Result
 from pfgen_rs.texts import with_texts
@@ -94,6 +94,8 @@ class Job:
         )
         if resume and (folder / JOURNAL).exists():
             store.resume()
+            if self._table_path is not None:
+                remove_unfinished(self._table_path)
         else:
             shutil.rmtree(folder, ignore_errors=True)
         return store

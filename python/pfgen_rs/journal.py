@@ -1,8 +1,8 @@
 """Figures of finished chunks on disk: appended, checked when read again, never rewritten.
 
-A file begins with a line of JSON that says what its figures depend on. Records follow: a header (JSON: key, rows,
-where each question's rows are) and the figures, little-endian float64, row by row. A record that is cut short or
-damaged ends the file: what follows it was never there.
+A file begins with a line of JSON that says what its figures depend on. Records follow: a header (JSON:
+key, rows, where each question's rows are) and the figures, little-endian float64, row by row. A record that
+is cut short or damaged ends the file: what follows it was never there.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
+import threading
 import weakref
 import zlib
 from collections.abc import Iterator, Mapping
@@ -44,6 +45,7 @@ class Journal:
     def __init__(self, file: IO[bytes], path: Path, width: int) -> None:
         self._file, self._path, self._width = file, path, width
         self._end = 0
+        self._lock = threading.Lock()
         # Whoever still has the figures needs the file until then.
         weakref.finalize(self, file.close)
 
@@ -66,9 +68,11 @@ class Journal:
 
     def _write(self, content: bytes) -> None:
         try:
-            self._file.seek(self._end)
-            self._file.write(content)
-            self._file.flush()
+            with self._lock:
+                self._file.seek(self._end)
+                rest = memoryview(content)
+                while rest:  # a disk that is nearly full takes a part before it complains
+                    rest = rest[self._file.write(rest) :]
         except OSError as error:
             raise writing_failed(self._path, error) from error
         self._end += len(content)
@@ -76,10 +80,9 @@ class Journal:
     def read(self, offset: int, start: int, stop: int) -> Matrix:
         """Rows `start` to `stop` of the record whose figures begin at `offset`."""
         matrix = np.empty((stop - start, self._width), dtype="<f8")
-        self._file.seek(offset + start * self._width * matrix.itemsize)
-        content = cast("Any", self._file).readinto(
-            memoryview(matrix).cast("B") if matrix.size else b""
-        )
+        with self._lock:
+            self._file.seek(offset + start * self._width * matrix.itemsize)
+            content = cast("Any", self._file).readinto(matrix.view(np.uint8))
         if content != matrix.nbytes:
             raise writing_failed(self._path, OSError("it was cut short while in use"))
         return matrix if sys.byteorder == "little" else matrix.astype(np.float64)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["scan"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-_TEXTS = {"file": pl.String, "line": pl.Int64, "question": pl.String, "answer": pl.String}
+_TEXTS = {"file": pl.String(), "line": pl.Int64(), "question": pl.String(), "answer": pl.String()}
 
 
 def scan(
@@ -44,8 +44,8 @@ def scan(
 
     Nothing is read or scored before the query runs. Memory stays bounded where it streams, as with
     `sink_parquet` or `collect(engine="streaming")`. Filters on file, line and texts are applied before
-    scoring, and nothing is scored for a query that uses no scores. `signature` is the benchmark's: whether all
-    questions have answers is not known before the end.
+    scoring, and nothing is scored for a query that uses no scores. `signature` is the benchmark's: whether
+    all questions have answers is not known before the end.
 
     What cannot be used raises `InputError` when the query runs; with `skip_bad_lines` it is left out.
     """
@@ -54,8 +54,8 @@ def scan(
     if isinstance(source, pl.DataFrame | pl.LazyFrame):
         return _scan_frame(source.lazy(), scorer, options)
     patterns = [source] if isinstance(source, str | os.PathLike) else source
-    files = [Source(path) for path in runs.expand(map(os.fspath, patterns))]
-    schema = {**_TEXTS, **scorer.schema}
+    files = [Source(path) for path in runs.expand([str(path) for path in patterns])]
+    schema: dict[str, pl.DataType] = {**_TEXTS, **scorer.schema}
     order = ["file", "line", "question_id", "question", "answer"]
     schema = {name: schema[name] for name in dict.fromkeys([*order, *schema])}
 

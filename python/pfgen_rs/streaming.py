@@ -179,7 +179,7 @@ def evaluate(
     if not len(scores):
         raise InputError("there are no responses")
     column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=pl.String)
-    store = new_store(benchmark)
+    store = new_store(benchmark, in_memory=len(scores))
     figures = Figures(store)
     rows = Options().rows
     for at in range(0, len(scores), rows):

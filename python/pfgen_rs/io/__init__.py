@@ -10,7 +10,7 @@ from pfgen_rs.io.lines import line_records
 from pfgen_rs.io.reading import Reading, read_ahead
 from pfgen_rs.io.source import Source
 from pfgen_rs.io.tables import check_text_column, is_table, table_records
-from pfgen_rs.io.writing import TABLES, TableWriter, write_atomic, writing_failed
+from pfgen_rs.io.writing import TABLES, TableWriter, remove_unfinished, write_atomic, writing_failed
 
 __all__ = [
     "TABLES",
@@ -27,6 +27,7 @@ __all__ = [
     "is_table",
     "line_records",
     "read_ahead",
+    "remove_unfinished",
     "table_records",
     "write_atomic",
     "writing_failed",

@@ -97,7 +97,7 @@ class Ahead(Generic[T]):
     def close(self) -> None:
         """Stop the thread; waits a moment for it."""
         self._pipe.stop()
-        self._thread.join(4 * _TICK)
+        self._thread.join(2 * _TICK)
 
     def __enter__(self) -> Self:
         """Close it in the end."""
@@ -137,7 +137,7 @@ class _Producer(Generic[T]):
                 close = getattr(iterator, "close", None)
                 if close is not None:
                     close()
-        except BaseException as raised:  # noqa: BLE001 - travels to the consumer, panics of polars too
+        except BaseException as raised:
             error = raised
         self._pipe.end(error)
 

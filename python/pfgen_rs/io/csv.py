@@ -99,7 +99,7 @@ def _blocks(raw: Raw, size: int) -> Iterator[_Block]:
 
 
 def _record_end(text: bytes, *, last: bool) -> int:
-    """Where the first or last whole record ends: behind a line end with an even number of quotes before it."""
+    """Where the first or last whole record ends: at a line end with an even number of quotes before it."""
     codes = np.frombuffer(text, dtype=np.uint8)
     ends = np.flatnonzero(codes == ord("\n"))
     quotes = np.flatnonzero(codes == ord('"'))

@@ -45,7 +45,7 @@ class Source:
     def size(self) -> int | None:
         """Bytes on disk, where that is known before reading."""
         try:
-            found = os.stat(self.path) if self.path != "-" else os.fstat(sys.stdin.fileno())
+            found = Path(self.path).stat() if self.path != "-" else os.fstat(sys.stdin.fileno())
         except (OSError, ValueError):
             return None
         return found.st_size if stat.S_ISREG(found.st_mode) else None
@@ -57,7 +57,7 @@ class Source:
                 return Raw(_reopened(self._copy))
             if self.path == "-":
                 return Raw(cast("IO[bytes]", sys.stdin.buffer), self._new_copy())
-            return self._opened(cast("IO[bytes]", open(self.path, "rb", buffering=0)))  # noqa: SIM115, PTH123
+            return self._opened(cast("IO[bytes]", open(self.path, "rb", buffering=0)))  # noqa: PTH123
         except (OSError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
@@ -84,7 +84,9 @@ class Source:
         return cast("IO[bytes]", self._copy).name
 
     def _new_copy(self) -> IO[bytes]:
-        self._copy = tempfile.NamedTemporaryFile(prefix="pfgen-rs-", suffix=self.suffix)
+        self._copy = tempfile.NamedTemporaryFile(  # noqa: SIM115 - open as long as the source is there
+            prefix="pfgen-rs-", suffix=self.suffix
+        )
         weakref.finalize(self, self._copy.close)
         return self._copy
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from polars.io.plugins import register_io_source
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.ahead import Ahead, Pipe
 
-__all__ = ["TABLES", "TableWriter", "write_atomic", "writing_failed"]
+__all__ = ["TABLES", "TableWriter", "remove_unfinished", "write_atomic", "writing_failed"]
 
 TABLES = (".parquet", ".jsonl", ".csv", ".arrow")
 # Quickly written, and in groups that are small beside what else is in memory.
@@ -42,6 +43,12 @@ def _new_file(path: Path) -> tuple[Path, IO[bytes]]:
         return temporary, temporary.open("xb")
     except OSError as error:
         raise writing_failed(path, error) from error
+
+
+def remove_unfinished(path: Path) -> None:
+    """Remove what writers of `path` left that were killed. Nobody else may be writing it."""
+    for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager

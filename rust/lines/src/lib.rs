@@ -108,6 +108,7 @@ impl<'a> Column<'a> {
         Self { text, block, builder }
     }
 
+    #[allow(clippy::ptr_arg)] // whether it is borrowed is what matters
     fn push(&mut self, value: &Cow<'_, str>) -> Result<(), ArrowError> {
         match value {
             Cow::Borrowed(value) => {

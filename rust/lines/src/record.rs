@@ -1,7 +1,7 @@
 //! One line: an object whose question and answer are text.
 
 use crate::Fields;
-use serde::de::{DeserializeSeed, Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 

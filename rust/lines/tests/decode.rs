@@ -48,8 +48,16 @@ fn what_is_not_plain_is_handed_back() {
     let mut irregular: Vec<String> =
         values.iter().map(|value| format!(r#"{{"question": "q", "answer": "a", "x": {value}}}"#)).collect();
     let others = [
-        "{", "[]", "3", "{}", "nonsense", r#"{"question": "q"}"#, r#"{"question": "q", "answer": null}"#,
-        r#"{"question": "q", "answer": 3}"#, r#"{"question": "q", "answer": "a"} x"#, "\u{feff}{}",
+        "{",
+        "[]",
+        "3",
+        "{}",
+        "nonsense",
+        r#"{"question": "q"}"#,
+        r#"{"question": "q", "answer": null}"#,
+        r#"{"question": "q", "answer": 3}"#,
+        r#"{"question": "q", "answer": "a"} x"#,
+        "\u{feff}{}",
         r#"{"question": "q", "answer": 3, "answer": "a"}"#,
     ];
     irregular.extend(others.map(str::to_owned));
