@@ -216,13 +216,16 @@ def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
     total = None if None in sizes.values() else sum(size or 0 for size in sizes.values())
     with progress(*columns) as bar:
         task = bar.add_task("scoring", total=total, rate="")
-        begun, scored, read = time.monotonic(), 0, dict.fromkeys(sizes, 0)
+        begun, scored, read = 0.0, 0, dict.fromkeys(sizes, 0)
 
         def update(source: Source, done: int, responses: int) -> None:
-            nonlocal scored
-            scored += responses
+            nonlocal begun, scored
             read[id(source)] = done
-            rate = f"{scored / (time.monotonic() - begun):,.0f} responses/s"
+            if begun:
+                scored += responses
+            else:  # before the first responses are scored, their indexes are built
+                begun = time.monotonic()
+            rate = f"{scored / (time.monotonic() - begun):,.0f} responses/s" if scored else ""
             bar.update(
                 task,
                 description=visible(f"scoring {source.path}"),
