@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,10 +60,12 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
         first += frame.height
 
 
-def _identity(block: _Block, at: int) -> Any:
-    return lambda: (
-        f"{hashlib.sha1(block.header + block.text, usedforsecurity=False).hexdigest()}:{block.start}:{at}"
-    )
+def _identity(block: _Block, at: int) -> Callable[[], str]:
+    def identity() -> str:
+        digest = hashlib.sha1(block.header + block.text, usedforsecurity=False)
+        return f"{digest.hexdigest()}:{block.start}:{at}"
+
+    return identity
 
 
 def csv_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, Any]]:
@@ -87,6 +89,8 @@ def _blocks(raw: Raw, size: int) -> Iterator[_Block]:
             if cut or not fresh:
                 header, text, start = text[:cut] or text, text[cut:] if cut else b"", cut
         cut = _record_end(text, last=True) if header and fresh else len(text) * bool(header)
+        if not (header or fresh):
+            raise InputError("the file is empty")
         if cut or not fresh:
             yield _Block(header, start, text[:cut])
         if not fresh:

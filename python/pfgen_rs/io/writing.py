@@ -24,7 +24,7 @@ _PARQUET: dict[str, Any] = {
     "compression": "zstd",
     "compression_level": 1,
     "statistics": False,
-    "row_group_size": 1 << 15,
+    "row_group_size": 1 << 14,
 }
 
 
