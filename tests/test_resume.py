@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -13,8 +15,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from helpers import CATS, SEAS, TIMEOUT, environment, lines, write_benchmark, write_run
-from pfgen_rs import load_benchmark, score_file
+from pfgen_rs import Result, load_benchmark, score_file, scoring, streaming
 from pfgen_rs.figures import Figures, Store, chunk_figures, figure_names
+from pfgen_rs.io import Options, Source
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 
@@ -228,3 +231,38 @@ def test_a_damaged_journal_ends_where_it_is_damaged(tmp_path: Path, damage: int)
     figures.parts.append(part)
     assert_frame_equal(figures.frame(part).select(frame.columns), frame)
     assert store().resume() == {-1: 9}.get(damage, 3)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.parquet", "a.arrow", "a.csv"])
+def test_chunks_of_every_format_are_known_again(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    benchmark = load_benchmark(write_benchmark(tmp_path / "tiny"))
+    path, journal = tmp_path / name, tmp_path / "journal"
+    journal.touch()
+    table = pl.DataFrame(responses(), schema=["question", "answer"], orient="row")
+    writers: dict[str, Callable[[Path], object]] = {
+        ".parquet": table.write_parquet,
+        ".arrow": table.write_ipc,
+        ".csv": table.write_csv,
+        ".jsonl": lambda path: path.write_bytes(lines(responses())),
+        ".gz": lambda path: path.write_bytes(gzip.compress(lines(responses()))),
+    }
+    writers[path.suffix](path)
+
+    def scored() -> Result:
+        store = streaming.new_store(
+            benchmark,
+            open_file=lambda: (journal.open("r+b", buffering=0), journal),
+            in_memory=0,
+        )
+        store.resume()
+        options = Options(text_size=4000, rows=CHUNK)
+        [result] = streaming.score_sources(benchmark, [Source(path)], options, store)
+        return result
+
+    first = scored()
+    monkeypatch.setattr(scoring, "score_columns", lambda *_, **__: pytest.fail("scored again"))
+    again = scored()
+    assert again.to_bytes() == first.to_bytes()
+    assert_frame_equal(again.frame, first.frame, check_exact=True)
