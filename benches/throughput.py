@@ -24,7 +24,7 @@ import polars as pl
 
 import pfgen_rs
 from pfgen_rs.benchmark import Benchmark, Question, bundled_path
-from pfgen_rs.io import read_responses
+from pfgen_rs.io import Options, Reading, Source
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import oracle
@@ -87,10 +87,9 @@ def real_responses(questions: Sequence[Question], runs: Sequence[Path]) -> list[
     wanted = {question.text for question in questions}
     pairs = []
     for run in runs:
-        read = read_responses(run)
-        pairs += [
-            pair for pair in zip(read.questions, read.answers, strict=True) if pair[0] in wanted
-        ]
+        for chunk in Reading(Source(run), Options()).chunks():
+            both = zip(chunk.questions, chunk.answers, strict=True)
+            pairs += [pair for pair in both if pair[0] in wanted]
     random.Random(0).shuffle(pairs)
     return pairs
 

@@ -48,10 +48,10 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the user's choice of benchmark or the user's installed ones."""
     monkeypatch.delenv("PFGEN_RS_BENCHMARK", raising=False)
-    monkeypatch.setenv("PFGEN_RS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PFGEN_RS_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from pfgen_rs import (
     load_benchmark,
     score_file,
 )
-from pfgen_rs import io as responses_io
+from pfgen_rs.io import tables
 
 
 def many_lines() -> bytes:
@@ -361,7 +361,7 @@ def test_a_damaged_table_at_which_its_reader_panics(
     def panics(_: object) -> pl.DataFrame:
         raise pl.exceptions.PanicException("not yet implemented")
 
-    monkeypatch.setitem(responses_io._FRAMES, ".parquet", panics)
+    monkeypatch.setitem(tables._SCANS, ".parquet", panics)
     (tmp_path / "bad.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match=r"bad\.parquet: cannot be read as \.parquet"):
         score_file(tmp_path / "bad.parquet", benchmark)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import subprocess
 import sys
@@ -200,7 +199,7 @@ def test_leftovers_of_a_killed_process_are_listed_and_cleared(folder: Path) -> N
     other = path.with_name("notes.txt")
     other.write_text("mine")
     assert len(index_cache.clear()) == 2
-    assert os.listdir(other.parent) == ["notes.txt"]
+    assert list(other.parent.iterdir()) == [other]
 
 
 def test_commands(folder: Path, tmp_path: Path) -> None:

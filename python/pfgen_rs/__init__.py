@@ -17,6 +17,7 @@ from pfgen_rs.errors import (
 )
 from pfgen_rs.explain import Explanation
 from pfgen_rs.index import NgramIndex
+from pfgen_rs.lazy import scan
 from pfgen_rs.results import Result
 from pfgen_rs.scoring import Score
 from pfgen_rs.settings import Settings
@@ -42,5 +43,6 @@ __all__ = [
     "UnknownQuestionError",
     "__version__",
     "load_benchmark",
+    "scan",
     "score_file",
 ]

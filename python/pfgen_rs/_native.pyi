@@ -18,8 +18,10 @@ __all__ = [
     "Scorer",
     "Settings",
     "Store",
+    "TextArray",
     "Texts",
     "__version__",
+    "decode_lines",
     "explain",
     "round_half_even",
 ]
@@ -141,4 +143,17 @@ class Batches:
 def explain(
     sources: Sequence[tuple[str, Texts]], settings: Settings, text: str
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint64], NDArray[np.bool_]]: ...
+
+@final
+class TextArray:
+    def __len__(self) -> int: ...
+    def __arrow_c_array__(
+        self, requested_schema: object | None = None
+    ) -> tuple[object, object]: ...
+
+def decode_lines(
+    text: bytes, question_field: str, answer_field: str
+) -> tuple[
+    TextArray, TextArray, NDArray[np.int64], NDArray[np.int64], list[tuple[int, int, int]], int
+]: ...
 def round_half_even(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]: ...

@@ -9,10 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from pfgen_rs import explain, install, results, scoring
+from pfgen_rs import explain, install, scoring, streaming
 from pfgen_rs.answer_scorer import AnswerScorer
 from pfgen_rs.errors import BenchmarkNotFoundError
 from pfgen_rs.explain import Explanation
+from pfgen_rs.io import Options, Source
 from pfgen_rs.question_set import QuestionSet
 from pfgen_rs.questions import Question, read_folder
 from pfgen_rs.results import Result
@@ -27,6 +28,7 @@ __all__ = [
     "benchmark_path",
     "bundled_path",
     "load_benchmark",
+    "resolve",
     "score_file",
 ]
 
@@ -65,7 +67,7 @@ class Benchmark(QuestionSet):
 
     def evaluate(self, data: Any, answers: Any = None, *, threads: int | None = None) -> Result:
         """Score many answers, as `score_batch`, and summarise them as a run."""
-        return results.evaluate(self, data, answers, threads=threads)
+        return streaming.evaluate(self, data, answers, threads=threads)
 
     def scorer(self, metric: str = "average", *, threads: int | None = 1) -> AnswerScorer:
         """A function of questions and answers for calls by the thousand, as in reinforcement learning.
@@ -92,23 +94,32 @@ def score_file(
     """Score a file of responses: JSON lines (`.gz`, `.xz`, `.zst` too), Parquet, Arrow IPC or CSV.
 
     `path` may be a run's folder, too (its `trials.jsonl[.xz]`), or `-` for standard input. A neighbouring
-    `config.json` becomes part of the result. `benchmark`: one, or what `load_benchmark` takes.
+    `config.json` becomes part of the result. `benchmark`: one, or what `load_benchmark` takes. The file may
+    be larger than memory: it is read, and scored, a bounded number of responses at a time.
 
-    Raises `InputError` with file, line and question; nothing is scored then. With `skip_bad_lines` such
+    Raises `InputError` with file, line and question. With `skip_bad_lines` such
     lines (and unknown questions) are left out and listed in the result's `problems`.
     """
-    if not isinstance(benchmark, Benchmark):
-        benchmark = load_benchmark(benchmark, settings=settings)
-    elif settings is not None:
-        benchmark = benchmark.with_settings(settings)
-    return results.score_path(
+    benchmark = resolve(benchmark, settings)
+    options = Options(question_field, answer_field, skip_bad_lines)
+    [result] = streaming.score_sources(
         benchmark,
-        path,
-        question_field=question_field,
-        answer_field=answer_field,
-        skip_bad_lines=skip_bad_lines,
+        [Source(path)],
+        options,
+        streaming.new_store(benchmark),
         threads=threads,
+        keep=streaming.KEPT,
     )
+    return result
+
+
+def resolve(
+    benchmark: Benchmark | str | os.PathLike[str] | None, settings: Settings | None
+) -> Benchmark:
+    """A benchmark, or what `load_benchmark` takes, with these settings (its own where there are none)."""
+    if not isinstance(benchmark, Benchmark):
+        return load_benchmark(benchmark, settings=settings)
+    return benchmark if settings is None else benchmark.with_settings(settings)
 
 
 def load_benchmark(

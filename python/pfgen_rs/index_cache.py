@@ -3,9 +3,9 @@
     CACHE/indexes/KEY.pfgenidx      one file for a benchmark and settings
     CACHE/indexes/.*.tmp            work in progress; never read
 
-The key is a digest of the question files' digests, the settings and the package's version; the native side checks the format's
-version, byte order, length and checksums. Whatever is wrong with a file costs time, not correctness: it is
-reported in one line of the log, and what it should have held is built.
+The key is a digest of the question files' digests, the settings and the package's version; the native side
+checks the format's version, byte order, length and checksums. Whatever is wrong with a file costs time, not
+correctness: it is reported in one line of the log, and what it should have held is built.
 """
 
 from __future__ import annotations

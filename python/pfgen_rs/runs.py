@@ -23,7 +23,9 @@ __all__ = [
     "output_names",
     "per_response",
     "ranked",
+    "refuse_incomplete",
     "refuse_overwriting",
+    "with_place",
     "write_results",
 ]
 
@@ -73,7 +75,7 @@ def figures(result: Result) -> dict[str, Any]:
         "fluency": result.fluency,
         "truthfulness": result.truthfulness,
         "helpfulness": result.helpfulness,
-        "responses": len(result.frame),
+        "responses": result.height,
         "left_out": len(result.problems),
         "missing_questions": result.missing,
         "input_hash": result.input_hash,
@@ -91,13 +93,15 @@ def per_response(results: Sequence[Result]) -> pl.DataFrame:
 
     Bytes of a file's name that are no UTF-8, which a column cannot hold, are written as escapes.
     """
-    return pl.concat(
-        result.frame.select(
-            pl.lit(_as_text(result.path), dtype=pl.String).alias("file"),
-            pl.all(),
-            pl.lit(result.signature).alias("signature"),
-        )
-        for result in results
+    return pl.concat(with_place(result.frame, result.path, result.signature) for result in results)
+
+
+def with_place(frame: pl.DataFrame, path: str | None, signature: str) -> pl.DataFrame:
+    """Rows of a run with the columns `file` and `signature` around theirs."""
+    return frame.select(
+        pl.lit(_as_text(path), dtype=pl.String).alias("file"),
+        pl.all(),
+        pl.lit(signature, dtype=pl.String).alias("signature"),
     )
 
 
@@ -146,6 +150,16 @@ def write_results(
     NAME as by `output_names`. Raises `IncompleteRunError`, before anything is written, where a run
     lacks answers (unless `allow_partial`), and `OutputError`.
     """
+    refuse_incomplete(results, allow_partial=allow_partial)
+    names = output_names([result.path or STANDARD_INPUT for result in results])
+    targets = [Path(folder, name if len(results) > 1 else "", "result.json") for name in names]
+    for result, target in zip(results, targets, strict=True):
+        result.to_json(target, allow_partial=allow_partial)
+    return targets
+
+
+def refuse_incomplete(results: Iterable[Result], *, allow_partial: bool) -> None:
+    """Raise `IncompleteRunError` where a run lacks answers, unless `allow_partial`."""
     for result in results:
         if result.missing and not allow_partial:
             raise IncompleteRunError(
@@ -153,11 +167,6 @@ def write_results(
                 "answer, so there is no published form of the result; nothing was written. Score the "
                 "whole run, or allow a partial result explicitly (--allow-partial)"
             )
-    names = output_names([result.path or STANDARD_INPUT for result in results])
-    targets = [Path(folder, name if len(results) > 1 else "", "result.json") for name in names]
-    for result, target in zip(results, targets, strict=True):
-        result.to_json(target, allow_partial=allow_partial)
-    return targets
 
 
 def refuse_overwriting(target: str | os.PathLike[str], inputs: Iterable[str]) -> None:

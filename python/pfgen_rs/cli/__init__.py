@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from pfgen_rs.cli.leaving import leave
 
 __all__ = ["main"]
 
@@ -20,4 +20,8 @@ def main() -> None:
         with output.errors_reported():
             app.app(prog_name="pfgen-rs")
     except KeyboardInterrupt:
-        sys.exit(130)
+        leave(130)
+    except SystemExit as ended:
+        if isinstance(ended.code, int) and ended.code:
+            leave(ended.code)
+        raise

@@ -7,7 +7,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -16,12 +17,14 @@ from rich import box
 from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
 from rich.table import Column, Table
 from rich.text import Text
@@ -29,6 +32,7 @@ from rich.text import Text
 from pfgen_rs.cli import narrow, signals
 from pfgen_rs.cli.text import escaped_json, visible
 from pfgen_rs.errors import OutputError, PfgenError
+from pfgen_rs.io import Source
 
 __all__ = [
     "BAD_INPUT",
@@ -42,12 +46,15 @@ __all__ = [
     "new_table",
     "progress",
     "report_error",
+    "scoring",
     "show",
     "track",
     "warn",
 ]
 
 BAD_INPUT = 2
+# Told the file that is being read, the bytes read of it, and the responses scored since the last call.
+Progressed = Callable[[Source, int, int], None]
 _BROKEN_PIPE = 141  # as the shell reports a process that SIGPIPE ended
 _UNLIMITED = 10_000  # columns; where nobody looks, nothing needs to be folded
 
@@ -192,6 +199,41 @@ def track(items: Sequence[str], doing: str) -> Iterator[str]:
             signals.interrupt_reads()
             yield item
             bar.advance(task)
+
+
+@contextmanager
+def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
+    """A bar of the bytes that were read, with the rate and the time left; call it as files are scored."""
+    signals.interrupt_reads()
+    name = TextColumn(
+        "{task.description}",
+        markup=False,
+        table_column=Column(no_wrap=True, overflow="ellipsis"),
+    )
+    rate = TextColumn("{task.fields[rate]}", markup=False)
+    columns = (SpinnerColumn(), name, BarColumn(), DownloadColumn(), rate, TimeRemainingColumn())
+    sizes = {id(source): source.size for source in sources}
+    total = None if None in sizes.values() else sum(size or 0 for size in sizes.values())
+    with progress(*columns) as bar:
+        task = bar.add_task("scoring", total=total, rate="")
+        begun, scored, read = 0.0, 0, dict.fromkeys(sizes, 0)
+
+        def update(source: Source, done: int, responses: int) -> None:
+            nonlocal begun, scored
+            read[id(source)] = done
+            if begun:
+                scored += responses
+            else:  # before the first responses are scored, their indexes are built
+                begun = time.monotonic()
+            rate = f"{scored / (time.monotonic() - begun):,.0f} responses/s" if scored else ""
+            bar.update(
+                task,
+                description=visible(f"scoring {source.path}"),
+                completed=sum(read.values()),
+                rate=rate,
+            )
+
+        yield update
 
 
 @contextmanager

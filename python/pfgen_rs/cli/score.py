@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,9 +14,10 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from pfgen_rs import runs
-from pfgen_rs.benchmark import load_benchmark, score_file
+from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.cli import options, output
-from pfgen_rs.io import write_frame
+from pfgen_rs.io import TABLES, Options
+from pfgen_rs.jobs import Job
 from pfgen_rs.results import Result
 from pfgen_rs.settings import Settings
 
@@ -25,7 +27,6 @@ _SHOWN_PROBLEMS = 5
 _SHOWN_QUESTIONS = 5
 _NUMBERS = ("score", "length", "fluency", "truthfulness", "helpfulness")
 _BROKEN = ("score", "length", "fluency", "truth-\nfulness", "help-\nfulness")
-_TABLE_SUFFIXES = (".parquet", ".jsonl", ".csv", ".arrow")
 
 
 class ScoreFormat(StrEnum):
@@ -51,8 +52,8 @@ def _ngrams(text: str) -> tuple[int, int]:
 
 
 def _table_path(path: Path | None) -> Path | None:
-    if path is not None and path.suffix.lower() not in _TABLE_SUFFIXES:
-        raise typer.BadParameter(f"the name must end in one of {', '.join(_TABLE_SUFFIXES)}")
+    if path is not None and path.suffix.lower() not in TABLES:
+        raise typer.BadParameter(f"the name must end in one of {', '.join(TABLES)}")
     return path
 
 
@@ -86,6 +87,13 @@ def score(
             "or .arrow.",
         ),
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on where the same command was interrupted: what it has scored is not scored again.",
+        ),
+    ] = False,
     skip_bad_lines: Annotated[
         bool,
         typer.Option(
@@ -116,8 +124,8 @@ def score(
 ) -> None:
     """Score runs and print them as a leaderboard.
 
-    Each file or folder is one run. Everything is scored before anything is written, and a file that
-    cannot be used stops the command with its name and line.
+    Each file or folder is one run, and may be larger than memory. Files appear when everything is
+    scored; one that cannot be used stops the command with its name and line.
 
     For example:
 
@@ -133,26 +141,34 @@ def score(
     settings = Settings(variant=variant.value, min_n=low, max_n=high)
     loaded = load_benchmark(benchmark, settings=settings)
     paths = runs.expand(files)
-    if per_response is not None:
-        runs.refuse_overwriting(per_response, paths)
-    results = [
-        score_file(
-            path,
-            loaded,
-            question_field=question_field,
-            answer_field=answer_field,
-            skip_bad_lines=skip_bad_lines,
-            threads=threads,
-        )
-        for path in output.track(paths, "scoring")
-    ]
-    for result in results:
-        _report_gaps(result)
-    if out is not None:
-        runs.write_results(results, out, allow_partial=allow_partial)
-    if per_response is not None:
-        write_frame(per_response, runs.per_response(results))
+    job = Job(
+        loaded,
+        paths,
+        Options(question_field, answer_field, skip_bad_lines),
+        out=out,
+        per_response=per_response,
+        resume=resume,
+        allow_partial=allow_partial,
+        threads=threads,
+    )
+    with _told_how_to_go_on(job), job:
+        with output.scoring(job.sources) as progress:
+            results = job.run(progress)
+        for result in results:
+            _report_gaps(result)
+        job.write()
     _print(results, output_format)
+
+
+@contextmanager
+def _told_how_to_go_on(job: Job) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        if job.left is not None:
+            output.warn(
+                f"what was scored so far is kept in {job.left}: run the same command with --resume to go on"
+            )
 
 
 def _report_gaps(result: Result) -> None:

@@ -6,6 +6,7 @@
 mod batch;
 mod errors;
 mod index;
+mod lines;
 mod numeric;
 mod rules;
 mod scorer;
@@ -22,6 +23,8 @@ mod _native {
     use super::batch::{Batches, Codes};
     #[pymodule_export]
     use super::index::Index;
+    #[pymodule_export]
+    use super::lines::{TextArray, decode_lines};
     #[pymodule_export]
     use super::numeric::round_half_even;
     #[pymodule_export]

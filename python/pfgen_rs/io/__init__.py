@@ -1,0 +1,34 @@
+"""Reading responses and writing results, in every format; knows nothing of metrics.
+
+Formats: JSON lines (plain or `.gz`, `.xz`, `.zst`), Parquet, Arrow IPC, CSV; read in chunks of bounded size.
+"""
+
+from pfgen_rs.io.ahead import THREADS, Ahead, interruptibly
+from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.csv import csv_records
+from pfgen_rs.io.lines import line_records
+from pfgen_rs.io.reading import Reading, read_ahead
+from pfgen_rs.io.source import Source
+from pfgen_rs.io.tables import check_text_column, is_table, table_records
+from pfgen_rs.io.writing import TABLES, TableWriter, remove_unfinished, write_atomic, writing_failed
+
+__all__ = [
+    "TABLES",
+    "THREADS",
+    "Ahead",
+    "Chunk",
+    "Options",
+    "Reading",
+    "Source",
+    "TableWriter",
+    "check_text_column",
+    "csv_records",
+    "interruptibly",
+    "is_table",
+    "line_records",
+    "read_ahead",
+    "remove_unfinished",
+    "table_records",
+    "write_atomic",
+    "writing_failed",
+]

@@ -1,0 +1,111 @@
+"""CSV in chunks: cut where records end, and read by polars a bounded number of bytes at a time.
+
+polars' own streaming reader holds several hundred megabytes of a large file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.source import Raw, Source
+from pfgen_rs.io.tables import TABLE_ERRORS, check_text_column
+
+__all__ = ["csv_chunks", "csv_records"]
+
+_LONGEST_RECORD = 64 << 20
+_BLOCK = 8 << 20
+
+
+class _Block(NamedTuple):
+    """The file's header and some whole records."""
+
+    header: bytes
+    start: int
+    text: bytes
+
+    def table(self, path: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """The records. CSV has no way to tell an empty text from a missing one: they are empty."""
+        try:
+            content = io.BytesIO(self.header + self.text)
+            frame = pl.read_csv(content, infer_schema=False, columns=columns)
+            return frame.fill_null("")
+        except TABLE_ERRORS as error:
+            reason = str(error).split("\n\n")[0]  # advice on polars' own options would follow
+            raise InputError(f"cannot be read as .csv: {reason}", path=path) from None
+
+
+def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
+    """The responses of a file, in order."""
+    first = 1
+    for block in _blocks(raw, options.text_size):
+        if first == 1:
+            schema = _Block(block.header, 0, b"").table(source.path).schema
+            for key in options.fields:
+                check_text_column(schema, key)
+        frame = block.table(source.path, list(dict.fromkeys(options.fields)))
+        for at in range(0, frame.height, options.rows):
+            part = frame[at : at + options.rows]
+            rows = np.arange(first + at, first + at + part.height, dtype=np.int64)
+            questions, answers = (part.get_column(key) for key in options.fields)
+            identity = _identity(block, at)
+            yield Chunk(questions, answers, rows, identity=identity, read=raw.count)
+        first += frame.height
+
+
+def _identity(block: _Block, at: int) -> Callable[[], str]:
+    def identity() -> str:
+        digest = hashlib.sha1(block.header + block.text, usedforsecurity=False)
+        return f"{digest.hexdigest()}:{block.start}:{at}"
+
+    return identity
+
+
+def csv_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """All columns of the records with these numbers (from 1), which must rise."""
+    wanted, first = np.array(lines), 1
+    with source.open() as raw:
+        for block in _blocks(raw, _BLOCK):
+            frame = block.table(source.path)
+            mine = wanted[(wanted >= first) & (wanted < first + frame.height)]
+            yield from frame[mine - first].iter_rows(named=True)
+            first += frame.height
+
+
+def _blocks(raw: Raw, size: int) -> Iterator[_Block]:
+    header, rest, start = b"", b"", 0
+    while True:
+        fresh = raw.read(max(size - len(rest), 0) or size) or b""
+        text = rest + fresh
+        if not header:
+            cut = _record_end(text, last=False)
+            if cut or not fresh:
+                header, text, start = text[:cut] or text, text[cut:] if cut else b"", cut
+        cut = _record_end(text, last=True) if header and fresh else len(text) * bool(header)
+        if not (header or fresh):
+            raise InputError("the file is empty")
+        if cut or not fresh:
+            yield _Block(header, start, text[:cut])
+        if not fresh:
+            return
+        rest, start = text[cut:], start + cut
+        if len(rest) > _LONGEST_RECORD:
+            raise InputError(
+                f"a record is longer than {_LONGEST_RECORD >> 20} MiB: is a quotation mark missing?"
+            )
+
+
+def _record_end(text: bytes, *, last: bool) -> int:
+    """Where the first or last whole record ends: at a line end with an even number of quotes before it."""
+    codes = np.frombuffer(text, dtype=np.uint8)
+    ends = np.flatnonzero(codes == ord("\n"))
+    quotes = np.flatnonzero(codes == ord('"'))
+    closed = ends[np.searchsorted(quotes, ends) % 2 == 0]
+    return int(closed[-1 if last else 0]) + 1 if len(closed) else 0

@@ -1,0 +1,91 @@
+"""Files of responses, read in chunks ahead of their use, several at a time."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.ahead import Ahead
+from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.csv import csv_chunks
+from pfgen_rs.io.lines import line_chunks
+from pfgen_rs.io.source import Source, read_config
+from pfgen_rs.io.tables import is_table, table_chunks
+
+__all__ = ["Reading", "read_ahead"]
+
+_AT_ONCE = 4  # files that are decoded at the same time, if there are as many cores
+
+
+class Reading:
+    """One file being read. After the last chunk `input_hash` is the SHA-1 of its bytes on disk."""
+
+    def __init__(self, source: Source, options: Options) -> None:
+        self.source, self.options = source, options
+        self.config: dict[str, Any] | None = None
+        self.input_hash = ""
+        self._ahead: Ahead[Chunk] | None = None
+
+    def start(self) -> None:
+        """Begin to read in a thread of its own."""
+        self._ahead = Ahead(self.chunks)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """The chunks in order, from the thread if there is one."""
+        return self.chunks() if self._ahead is None else self._ahead
+
+    def close(self) -> None:
+        """Stop reading."""
+        if self._ahead is not None:
+            self._ahead.close()
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Read in this thread."""
+        source = self.source
+        try:
+            self.config = read_config(source.path)
+            if is_table(source):
+                yield from table_chunks(source, self.options)
+                with source.open() as raw:
+                    self.input_hash = raw.drain()
+                return
+            with source.open() as raw:
+                chunks = csv_chunks if source.suffix == ".csv" else line_chunks
+                yield from chunks(source, raw, self.options)
+                self.input_hash = raw.drain()
+        except InputError as error:
+            if error.path is not None:
+                raise
+            raise type(error)(
+                error.problem, path=source.path, line=error.line, question=error.question
+            ) from None
+        except OSError as error:
+            raise InputError(
+                f"cannot be read: {error.strerror or error}", path=source.path
+            ) from error
+
+
+@contextmanager
+def read_ahead(sources: Sequence[Source], options: Options) -> Iterator[Iterator[Reading]]:
+    """The readings of the sources in order; while one is used, the next ones are already being read."""
+    started: deque[Reading] = deque()
+    waiting = deque(sources)
+    at_once = max(1, min(_AT_ONCE, os.cpu_count() or 1))
+
+    def readings() -> Iterator[Reading]:
+        while waiting or started:
+            while waiting and len(started) < at_once:
+                started.append(Reading(waiting.popleft(), options))
+                started[-1].start()
+            yield started[0]
+            started.popleft().close()
+
+    try:
+        yield readings()
+    finally:
+        for reading in started:
+            reading.close()

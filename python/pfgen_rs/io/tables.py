@@ -1,0 +1,136 @@
+"""Parquet and Arrow IPC in chunks: slices of bounded size, read through polars."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.source import Source
+
+__all__ = ["TABLE_ERRORS", "check_text_column", "is_table", "table_chunks", "table_records"]
+
+
+def _ipc(path: str) -> pl.LazyFrame:
+    return pl.scan_ipc(path, glob=False, hive_partitioning=False)
+
+
+_SCANS: dict[str, Callable[[str], pl.LazyFrame]] = {
+    ".parquet": lambda path: pl.scan_parquet(path, glob=False, hive_partitioning=False),
+    ".arrow": _ipc,
+    ".feather": _ipc,
+    ".ipc": _ipc,
+}
+_CHUNKS_AT_ONCE = 4  # every slice decodes a page, or a batch, anew
+# polars panics at some damaged files, and a panic is no Exception.
+TABLE_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
+
+
+def is_table(source: Source) -> bool:
+    """Whether the name says so."""
+    return source.suffix in _SCANS
+
+
+def table_chunks(source: Source, options: Options) -> Iterator[Chunk]:
+    """The responses of a file, in order; rows that cannot be used are problems, or end it."""
+    path = source.file()
+    size = source.size or 0
+    first = 1
+    with _readable(source):
+        scan, height = _opened(source, path, options.fields)
+        for frame in _slices(scan, height, options.rows):
+            first += frame.height
+            read = size * (first - 1) // height
+            yield _chunk(source.path, frame, first - frame.height, options, read)
+
+
+def _opened(source: Source, path: str, fields: tuple[str, str]) -> tuple[pl.LazyFrame, int]:
+    """The two columns as text, and the number of rows."""
+    scan = _SCANS[source.suffix](path)
+    schema = scan.collect_schema()
+    for key in fields:
+        check_text_column(schema, key)
+    columns = [
+        pl.col(key).cast(pl.String).alias(name)
+        for key, name in zip(fields, ("question", "answer"), strict=True)
+    ]
+    return scan.select(columns), scan.select(pl.len()).collect().item()
+
+
+def _slices(scan: pl.LazyFrame, height: int, rows: int) -> Iterator[pl.DataFrame]:
+    """All rows in order. polars' own batches run far ahead of whoever takes them, and fill the memory."""
+    step = rows * _CHUNKS_AT_ONCE
+    for start in range(0, height, step):
+        frame = scan.slice(start, step).collect()
+        for at in range(0, frame.height, rows):
+            yield frame[at : at + rows]
+
+
+def _chunk(path: str, frame: pl.DataFrame, first: int, options: Options, read: int) -> Chunk:
+    rows = np.arange(first, first + frame.height, dtype=np.int64)
+    missing = frame.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy()
+    problems = [
+        InputError("question or answer is null", path=path, line=row)
+        for row in rows[missing].tolist()
+    ]
+    if problems and not options.skip_bad_lines:
+        raise problems[0]
+
+    def identity() -> str:
+        digest = hashlib.sha1(usedforsecurity=False)
+        for column in frame:
+            digest.update(column.str.len_bytes().to_numpy().tobytes())
+            digest.update(column.str.join("").item().encode())
+        return f"{digest.hexdigest()}:{first}"
+
+    chunk = Chunk(
+        frame.get_column("question"), frame.get_column("answer"), rows, identity=identity, read=read
+    )
+    if not problems:
+        return chunk
+    chunk.problems.extend(problems)
+    return chunk.where(~missing)
+
+
+def check_text_column(schema: pl.Schema, key: str) -> None:
+    """Raise `InputError` unless there is a column of text with this name."""
+    if key not in schema:
+        raise InputError(f"the column {key!r} is missing; there are: {', '.join(schema)}")
+    kind = schema[key]
+    if kind not in (pl.String, pl.Categorical, pl.Enum):
+        raise InputError(f"the column {key!r} must be text, not {kind}")
+
+
+def table_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """All columns of the rows with these numbers (from 1), which must rise."""
+    with _readable(source):
+        source.open().close()  # complains where the file changed
+        scan = _SCANS[source.suffix](source.file())
+        name = "row"
+        while name in scan.collect_schema():
+            name += "_"
+        wanted = pl.Series([line - 1 for line in lines], dtype=pl.UInt32)
+        found = scan.with_row_index(name).filter(pl.col(name).is_in(wanted.implode()))
+        frame = found.sort(name).drop(name).collect(engine="streaming")
+    yield from frame.iter_rows(named=True)
+
+
+@contextmanager
+def _readable(source: Source) -> Iterator[None]:
+    """Say which file it is that polars cannot read."""
+    try:
+        if source.size == 0:
+            raise InputError("the file is empty", path=source.path)
+        yield
+    except InputError:
+        raise
+    except TABLE_ERRORS as error:
+        reason = str(error).split("\n\n")[0]  # advice on polars' own options would follow
+        problem = f"cannot be read as {source.suffix}: {reason}"
+        raise InputError(problem, path=source.path) from None

@@ -1,0 +1,158 @@
+"""Files that appear whole or not at all, at once or bit by bit."""
+
+from __future__ import annotations
+
+import glob
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from pfgen_rs.errors import OutputError
+from pfgen_rs.io.ahead import Ahead, Pipe
+
+__all__ = ["TABLES", "TableWriter", "remove_unfinished", "write_atomic", "writing_failed"]
+
+TABLES = (".parquet", ".jsonl", ".csv", ".arrow")
+# Quickly written, and in groups that are small beside what else is in memory.
+_PARQUET: dict[str, Any] = {
+    "compression": "zstd",
+    "compression_level": 1,
+    "statistics": False,
+    "row_group_size": 1 << 14,
+}
+
+
+def writing_failed(path: Path, error: OSError) -> OutputError:
+    """What to raise where `path` cannot be written."""
+    return OutputError(f"{path}: cannot be written: {error.strerror or error}")
+
+
+def _new_file(path: Path) -> tuple[Path, IO[bytes]]:
+    """A file beside `path`, to take its place."""
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Opened here rather than by `tempfile`, so that the umask applies: asking for it means changing it
+        # for all threads.
+        return temporary, temporary.open("xb")
+    except OSError as error:
+        raise writing_failed(path, error) from error
+
+
+def remove_unfinished(path: Path) -> None:
+    """Remove what writers of `path` left that were killed. Nobody else may be writing it."""
+    for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A new file that takes the place of `path` when all went well, and vanishes otherwise."""
+    temporary, file = _new_file(path)
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise writing_failed(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file whole or not at all; `OutputError` where that fails, leaving what was there."""
+    with _replacing(Path(path)) as file:
+        file.write(content)
+
+
+class TableWriter:
+    """A table written as `.parquet`, `.jsonl`, `.csv` or `.arrow` while it is made.
+
+    `finish` when all rows are there, then `commit` to put the file in its place; `discard`, at any time,
+    removes what is not in place. Rows are written in a thread of their own, a few batches behind.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], schema: pl.Schema) -> None:
+        self._path, self._schema = Path(path), schema
+        suffix = self._path.suffix.lower()
+        if suffix not in TABLES:
+            raise OutputError(f"{path}: unknown format; use one of {', '.join(TABLES)}")
+        self._temporary, self._file = _new_file(self._path)
+        self._frames = Pipe[pl.DataFrame]()
+        write = self._append if suffix in (".jsonl", ".csv") else self._sink
+        self._writing = Ahead(lambda: self._written(write, suffix))
+
+    def write(self, frame: pl.DataFrame) -> None:
+        """Add rows; raises `OutputError` for what went wrong with earlier ones."""
+        if not self._frames.put(frame):
+            self._wait()
+
+    def finish(self) -> None:
+        """Wait until all is written."""
+        self._frames.end()
+        self._wait()
+        with self._failing():
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def commit(self) -> None:
+        """Put the file in its place."""
+        with self._failing():
+            self._file.close()
+            self._temporary.replace(self._path)
+
+    def discard(self) -> None:
+        """Stop writing, and remove the file unless it is in place."""
+        self._frames.stop()
+        self._writing.close()
+        with suppress(OSError):  # what a full disk could not take in is not wanted any more
+            self._file.close()
+        self._temporary.unlink(missing_ok=True)
+
+    def _wait(self) -> None:
+        with self._failing():
+            for _ in self._writing:
+                pass
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise writing_failed(self._path, error) from error
+        except pl.exceptions.PolarsError as error:
+            raise OutputError(f"{self._path}: cannot be written: {error}") from error
+
+    def _written(self, write: Callable[[str], None], suffix: str) -> Iterator[None]:
+        try:
+            write(suffix)
+        finally:
+            self._frames.stop()  # whoever still has rows learns that nobody takes them
+        yield
+
+    def _append(self, suffix: str) -> None:
+        first = True
+        for frame in self._frames:
+            if suffix == ".csv":
+                frame.write_csv(self._file, include_header=first)
+            else:
+                frame.write_ndjson(self._file)
+            first = False
+
+    def _sink(self, suffix: str) -> None:
+        def source(*_: object) -> Iterator[pl.DataFrame]:
+            return self._frames
+
+        rows = register_io_source(source, schema=self._schema)
+        if suffix == ".parquet":
+            rows.sink_parquet(self._temporary, engine="streaming", **_PARQUET)
+        else:
+            rows.sink_ipc(self._temporary, engine="streaming")

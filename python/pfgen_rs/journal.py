@@ -1,0 +1,123 @@
+"""Figures of finished chunks on disk: appended, checked when read again, never rewritten.
+
+A file begins with a line of JSON that says what its figures depend on. Records follow: a header (JSON:
+key, rows, where each question's rows are) and the figures, little-endian float64, row by row. A record that
+is cut short or damaged ends the file: what follows it was never there.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+import threading
+import weakref
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pfgen_rs.io import writing_failed
+
+__all__ = ["Journal", "Record"]
+
+Matrix = NDArray[np.float64]
+_LONGEST_LINE = 1 << 20
+_MAGIC = b"pfg1"
+_FRONT = struct.Struct("<4sIQI")  # magic, bytes of the header and of the figures, CRC-32 of both
+
+
+class Record(NamedTuple):
+    """A chunk's figures: its key, how many rows, which rows each question has, and where they begin."""
+
+    key: str
+    rows: int
+    bounds: dict[str, tuple[int, int]]
+    offset: int
+
+
+class Journal:
+    """An open file of records with `width` figures a row."""
+
+    def __init__(self, file: IO[bytes], path: Path, width: int) -> None:
+        self._file, self._path, self._width = file, path, width
+        self._end = 0
+        self._lock = threading.Lock()
+        # Whoever still has the figures needs the file until then.
+        weakref.finalize(self, file.close)
+
+    @classmethod
+    def new(cls, file: IO[bytes], path: Path, width: int, about: Mapping[str, Any]) -> Journal:
+        """Begin an empty file. `path` is for messages."""
+        journal = cls(file, path, width)
+        journal._write(json.dumps(about, sort_keys=True).encode() + b"\n")
+        return journal
+
+    def append(self, key: str, matrix: Matrix, bounds: dict[str, tuple[int, int]]) -> Record:
+        """Add a chunk's figures; `OutputError` where the disk does not take them."""
+        header = json.dumps({"key": key, "rows": len(matrix), "bounds": bounds}).encode()
+        body = np.ascontiguousarray(matrix, dtype="<f8").tobytes()
+        check = zlib.crc32(body, zlib.crc32(header))
+        front = _FRONT.pack(_MAGIC, len(header), len(body), check)
+        offset = self._end + len(front) + len(header)
+        self._write(front + header + body)
+        return Record(key, len(matrix), bounds, offset)
+
+    def _write(self, content: bytes) -> None:
+        try:
+            with self._lock:
+                self._file.seek(self._end)
+                rest = memoryview(content)
+                while rest:  # a disk that is nearly full takes a part before it complains
+                    rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            raise writing_failed(self._path, error) from error
+        self._end += len(content)
+
+    def read(self, offset: int, start: int, stop: int) -> Matrix:
+        """Rows `start` to `stop` of the record whose figures begin at `offset`."""
+        matrix = np.empty((stop - start, self._width), dtype="<f8")
+        with self._lock:
+            self._file.seek(offset + start * self._width * matrix.itemsize)
+            content = cast("Any", self._file).readinto(matrix.view(np.uint8))
+        if content != matrix.nbytes:
+            raise writing_failed(self._path, OSError("it was cut short while in use"))
+        return matrix if sys.byteorder == "little" else matrix.astype(np.float64)
+
+    def records(self, about: Mapping[str, Any]) -> Iterator[Record]:
+        """The records of a file that an earlier process left, if its figures depend on the same things.
+
+        Goes up to the first one that is not whole, and cuts the file there: new records follow the last
+        whole one.
+        """
+        size = self._file.seek(0, 2)
+        self._file.seek(0)
+        line = self._file.readline(_LONGEST_LINE)
+        if line != json.dumps(about, sort_keys=True).encode() + b"\n":
+            self._file.truncate(0)
+            self._write(json.dumps(about, sort_keys=True).encode() + b"\n")
+            return
+        self._end = len(line)
+        while (record := self._next(size)) is not None:
+            yield record
+        self._file.truncate(self._end)
+
+    def _next(self, size: int) -> Record | None:
+        self._file.seek(self._end)
+        front = self._file.read(_FRONT.size)
+        if len(front) < _FRONT.size:
+            return None
+        magic, header_size, body_size, check = _FRONT.unpack(front)
+        end = self._end + _FRONT.size + header_size + body_size
+        if magic != _MAGIC or end > size:
+            return None
+        header = self._file.read(header_size)
+        if zlib.crc32(self._file.read(body_size), zlib.crc32(header)) != check:
+            return None
+        found = json.loads(header)
+        offset, self._end = end - body_size, end
+        bounds = {question: (first, last) for question, (first, last) in found["bounds"].items()}
+        return Record(found["key"], found["rows"], bounds, offset)

@@ -1,0 +1,130 @@
+//! JSON lines of responses as Arrow columns.
+//!
+//! Only lines that every JSON reader takes in the same way are decoded here. All others (invalid text, values that
+//! are no text, missing keys, deep nesting, numbers beyond floating point) are handed back untouched, so that one
+//! place alone, in Python, decides what they mean and words the errors.
+
+mod record;
+
+use arrow_array::StringViewArray;
+use arrow_array::builder::StringViewBuilder;
+use arrow_buffer::Buffer;
+use arrow_schema::ArrowError;
+use record::Record;
+use std::borrow::Cow;
+
+/// The keys that hold question and answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields<'a> {
+    /// Key of the question.
+    pub question: &'a str,
+    /// Key of the answer.
+    pub answer: &'a str,
+}
+
+/// A line that was not decoded here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Irregular {
+    /// Number of the line, from 0.
+    pub number: usize,
+    /// Where it begins.
+    pub start: usize,
+    /// Where it ends, its line end left out.
+    pub end: usize,
+}
+
+/// Decoded lines.
+#[derive(Debug)]
+pub struct Lines {
+    /// Questions; they refer to the text that was decoded wherever they stand there as they are.
+    pub questions: StringViewArray,
+    /// Answers, likewise.
+    pub answers: StringViewArray,
+    /// Number of each decoded line, from 0.
+    pub numbers: Vec<i64>,
+    /// Where each decoded line begins.
+    pub starts: Vec<i64>,
+    /// Lines that were not decoded; blank ones are in neither list.
+    pub irregular: Vec<Irregular>,
+    /// Lines in all.
+    pub count: usize,
+}
+
+/// Decodes lines that end at `\n`; what follows the last one is a line, too, unless it is empty.
+///
+/// # Errors
+///
+/// Where the text is too long for Arrow's views (4 GiB).
+pub fn decode(text: &Buffer, fields: Fields<'_>) -> Result<Lines, ArrowError> {
+    let expected = text.len() / 400;
+    let (mut questions, mut answers) = (Column::new(text, expected), Column::new(text, expected));
+    let (mut numbers, mut starts) = (Vec::with_capacity(expected), Vec::with_capacity(expected));
+    let (mut irregular, mut count) = (Vec::new(), 0);
+    for (number, (start, end)) in line_ranges(text).enumerate() {
+        count = number + 1;
+        let line = &text[start..end];
+        if is_blank(line) {
+            continue;
+        }
+        if let Some(record) = Record::parse(line, fields) {
+            questions.push(&record.question)?;
+            answers.push(&record.answer)?;
+            numbers.push(number as i64);
+            starts.push(start as i64);
+        } else {
+            irregular.push(Irregular { number, start, end });
+        }
+    }
+    Ok(Lines { questions: questions.finish(), answers: answers.finish(), numbers, starts, irregular, count })
+}
+
+fn line_ranges(text: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+    let mut ends = memchr::memchr_iter(b'\n', text);
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let end = ends.next().unwrap_or(text.len());
+        let range = (start < text.len()).then_some((start, end));
+        start = end + 1;
+        range
+    })
+}
+
+/// Whether there is nothing but what Python's `bytes.strip` removes.
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c))
+}
+
+/// A column of texts that mostly stand in `text` already.
+struct Column<'a> {
+    text: &'a [u8],
+    block: u32,
+    builder: StringViewBuilder,
+}
+
+impl<'a> Column<'a> {
+    fn new(text: &'a Buffer, expected: usize) -> Self {
+        let mut builder = StringViewBuilder::with_capacity(expected);
+        let block = builder.append_block(text.clone());
+        Self { text, block, builder }
+    }
+
+    #[allow(clippy::ptr_arg)] // whether it is borrowed is what matters
+    fn push(&mut self, value: &Cow<'_, str>) -> Result<(), ArrowError> {
+        match value {
+            Cow::Borrowed(value) => {
+                let offset = value.as_ptr() as usize - self.text.as_ptr() as usize;
+                let (offset, length) = (view_number(offset)?, view_number(value.len())?);
+                self.builder.try_append_view(self.block, offset, length)
+            }
+            Cow::Owned(value) => self.builder.try_append_value(value),
+        }
+    }
+
+    fn finish(mut self) -> StringViewArray {
+        self.builder.finish()
+    }
+}
+
+fn view_number(number: usize) -> Result<u32, ArrowError> {
+    u32::try_from(number).map_err(|_| ArrowError::InvalidArgumentError("too much text at once".to_owned()))
+}

@@ -1,0 +1,42 @@
+"""Work in threads that run ahead."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from pfgen_rs import InputError, io
+from pfgen_rs.io import Ahead
+
+
+def test_what_runs_ahead_stays_near_and_ends() -> None:
+    made: list[int] = []
+
+    def numbers() -> Iterator[int]:
+        for i in range(100):
+            made.append(i)
+            yield i
+
+    with Ahead(numbers, 2) as ahead:
+        assert [next(ahead), next(ahead)] == [0, 1]
+        time.sleep(0.2)
+        assert len(made) <= 5
+    time.sleep(0.1)
+    assert len(made) <= 6
+    assert io.THREADS not in {thread.name for thread in threading.enumerate()}
+    assert list(Ahead(lambda: iter(range(50)), 3)) == list(range(50))
+
+
+def test_errors_travel_to_where_the_item_is_missed() -> None:
+    def broken() -> Iterator[int]:
+        yield 1
+        raise InputError("oops")
+
+    ahead = Ahead(broken)
+    assert next(ahead) == 1
+    with pytest.raises(InputError, match="oops"):
+        next(ahead)
+    assert list(ahead) == []
