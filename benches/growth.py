@@ -14,6 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 import figures
 import files
 import timing
@@ -22,6 +24,7 @@ from pfgen_rs.io import read_responses
 from responses import World, real_world
 
 REFERENCES = Path(__file__).resolve().parent / "references.py"
+RESPONSES = 20_000
 Point = dict[str, Any]
 
 
@@ -32,7 +35,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, to try the scripts")
     parser.add_argument("--json", type=Path, default=Path(__file__).with_name("growth.json"))
     options = parser.parse_args()
-    largest = 10_000 if options.quick else 10_000_000 if options.full else 1_000_000
+    quick = options.quick
+    largest = 10_000 if quick else 10_000_000 if options.full else 1_000_000
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as folder:
         os.environ["PFGEN_RS_CACHE"] = str(Path(folder, "cache"))
         world = real_world()
@@ -41,7 +45,7 @@ def main() -> None:
             "machine": figures.machine(),
             "data": world.what,
             "threads": with_threads(world, min(largest, files.MILLION), 3),
-            "references": with_references(2_000 if options.quick else 100_000),
+            "references": with_references(world, Path(folder), 1_000 if quick else 100_000),
             "stages": stages(world, Path(folder), min(largest, files.MILLION)),
             "responses": with_responses(world, Path(folder), largest),
         }
@@ -65,18 +69,38 @@ def with_responses(world: World, folder: Path, largest: int) -> list[Point]:
     return points
 
 
-def with_references(largest: int) -> list[Point]:
+def with_references(world: World, folder: Path, largest: int) -> list[Point]:
     """One question with 100 … `largest` reference answers, each in a process of its own."""
     points: list[Point] = []
+    pool = world.pooled_answers()
     count = 100
-    while count <= largest:
-        done = timing.process(REFERENCES, str(count))
+    while count <= min(largest, len(pool)):
+        place = Path(folder, str(count))
+        write_question(world, pool[:count], place)
+        done = timing.process(REFERENCES, place)
         points.append({**json.loads(done.output), "peak": done.peak})
         told(points)
-        if points[-1]["references"] < count:  # there are no more
-            break
         count *= 10
     return points
+
+
+def write_question(world: World, answers: list[str], folder: Path) -> None:
+    """A question with these reference answers, and the first real responses, whatever they were asked."""
+    first = next(iter(world.benchmark))
+    question = {
+        "question_id": first.id,
+        "question": first.text,
+        "category": first.category,
+        "note": first.note,
+        "keywords": first.keywords,
+        "answers": {"pooled": answers},
+    }
+    folder.mkdir()
+    (folder / "Q01.json").write_text(json.dumps(question), encoding="utf-8")
+    texts = world.frame.get_column("answer").head(RESPONSES)
+    pl.DataFrame({"answer": texts}).with_columns(question=pl.lit(first.text)).write_ndjson(
+        folder / "responses.jsonl"
+    )
 
 
 def with_threads(world: World, count: int, repeats: int) -> list[Point]:

@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 VARIABLE = "PFGEN_BENCH_DIR"
 SEED = 20250613
+FEW = 1_000
+"""Responses; with fewer, what a batch costs in itself would show."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,18 @@ class World:
         return [question for question in self.benchmark if len(question.sources) == count]
 
     def answers_to(self, questions: Sequence[Question]) -> pl.DataFrame:
-        """The real responses to these questions."""
-        return self.frame.filter(pl.col("question").is_in([q.text for q in questions]))
+        """The real responses to these questions, drawn with replacement where there are few."""
+        found = self.frame.filter(pl.col("question").is_in([q.text for q in questions]))
+        if len(found) >= FEW:
+            return found
+        return found.sample(FEW, with_replacement=True, seed=SEED)
+
+    def pooled_answers(self) -> list[str]:
+        """The reference answers of all questions, each once, shuffled."""
+        texts = [a for question in self.benchmark for s in question.answers.values() for a in s]
+        answers = list(dict.fromkeys(texts))
+        random.Random(SEED).shuffle(answers)
+        return answers
 
     def drawn(self, count: int) -> pl.DataFrame:
         """So many responses, drawn with replacement."""
@@ -67,16 +79,18 @@ def real_world() -> World:
     folder = Path(given, "data").resolve() if given else bundled_path()
     runs = Path(given, "result") if given else folder / "runs"
     benchmark = pfgen_rs.load_benchmark(folder)
-    frame = pl.concat(responses(path) for path in sorted(runs.rglob("trials.jsonl*")))
-    kind = "published" if given else f"bundled (for the published ones set {VARIABLE})"
+    frame = pl.concat(read(path) for path in sorted(runs.rglob("trials.jsonl*")))
+    kind = "published" if given else "bundled"
     what = f"{len(frame):,} responses of the {kind} runs, {len(benchmark)} questions"
+    if not given:
+        what += f" (what is asked for means the published ones: set {VARIABLE})"
     return World(benchmark, folder, frame.sample(fraction=1, shuffle=True, seed=SEED), what)
 
 
-def responses(run: Path) -> pl.DataFrame:
-    """Questions and answers of a run."""
-    read = read_responses(run)
-    return pl.DataFrame({"question": read.questions, "answer": read.answers})
+def read(path: Path) -> pl.DataFrame:
+    """Questions and answers of a file."""
+    found = read_responses(path)
+    return pl.DataFrame({"question": found.questions, "answer": found.answers})
 
 
 def spread(items: Sequence[T], count: int) -> list[T]:
