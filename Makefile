@@ -36,7 +36,7 @@ lint: build ## Run every linter that CI runs
 	$(BIN)/python -m mypy.stubtest pfgen_rs._native
 
 .PHONY: bench
-bench: build ## Measure what is asked for, into a table and target/bench.json (published runs with PFGEN_BENCH_DIR)
+bench: build ## Measure speed and memory: a table, and target/bench.json (real responses with PFGEN_BENCH_DIR)
 	$(BIN)/python benches/run.py --json target/bench.json
 
 .PHONY: wheel
