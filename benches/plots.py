@@ -67,13 +67,13 @@ def threads(content: Content, path: Path) -> None:
     rates = [point["per_second"] / 1e6 for point in points]
     cores = content["machine"]["cores"]
     figure, (axes,) = panels(1)
-    line(axes, numbers, rates, BLUE, "measured")
     ideal = [rates[0] * min(number, cores) for number in numbers]
     line(axes, numbers, ideal, ORANGE, f"{cores} cores used in full", style="--")
+    line(axes, numbers, rates, BLUE, "measured")
     axes.set_xlabel("threads")
     axes.set_ylabel("million responses a second")
     axes.set_ylim(bottom=0)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="lower right")
     save(figure, f"{TITLES['threads']} ({cores} cores)", path)
 
 
