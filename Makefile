@@ -36,8 +36,8 @@ lint: build ## Run every linter that CI runs
 	$(BIN)/python -m mypy.stubtest pfgen_rs._native
 
 .PHONY: bench
-bench: build ## Measure responses/s beside the plain-Python oracle (real responses with PFGEN_BENCH_DIR)
-	$(BIN)/python benches/throughput.py
+bench: build ## Measure speed and memory: a table, and target/bench.json (real responses with PFGEN_BENCH_DIR)
+	$(BIN)/python benches/run.py --json target/bench.json
 
 .PHONY: wheel
 wheel: .venv/installed ## Build a wheel into dist/

@@ -1,0 +1,116 @@
+"""What is measured, what is asked of it, and the table and JSON that show both."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pfgen_rs
+
+TIMES = "x"
+"""Unit of ratios, where more is better; of all others less is better."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a figure is, and what is asked of it."""
+
+    what: str
+    unit: str
+    at_least: float
+    aim: float
+
+
+ASKED = {
+    "three_sources": Asked("Fluency + Truthfulness, one thread, three sources", TIMES, 500, 1000),
+    "one_source": Asked("Fluency + Truthfulness, one thread, one source", TIMES, 200, 450),
+    "all_metrics": Asked("score_batch, all metrics, one thread", TIMES, 350, 700),
+    "two_threads": Asked("score_batch, two threads over one", TIMES, 1.85, 1.95),
+    "cold_build": Asked("cold build of all questions, all cores", TIMES, 60, 150),
+    "opening": Asked("opening the cached index", "ms", 30, 10),
+    "share_outside": Asked("score FILE: time outside decoding + scoring", "%", 30, 15),
+    "peak_memory": Asked("score FILE: peak memory", "MB", 600, 300),
+    "index_memory": Asked("index memory, all questions", "MB", 350, 200),
+    "one_answer": Asked("one answer through bench.scorer()", "us", 20, 5),
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A measured figure: one of `ASKED`, its value, and what stands behind it."""
+
+    key: str
+    value: float
+    note: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> Asked:
+        """What the figure is."""
+        return ASKED[self.key]
+
+    @property
+    def verdict(self) -> str:
+        """Which of the two bounds holds."""
+        sign = 1 if self.asked.unit == TIMES else -1
+        if sign * self.value >= sign * self.asked.aim:
+            return "aim"
+        return "yes" if sign * self.value >= sign * self.asked.at_least else "NO"
+
+
+def shown(value: float, unit: str) -> str:
+    """A value with its unit, three digits and more."""
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    return f"{value:,.{digits}f} {unit}"
+
+
+def lines(figures: Sequence[Figure]) -> Iterable[str]:
+    """The table, a line a figure, and below it what stands behind each."""
+    width = max(len(figure.asked.what) for figure in figures)
+    yield f"{'':<{width}}{'measured':>12}{'at least':>12}{'aim':>12}  holds"
+    for figure in figures:
+        asked = figure.asked
+        values = (figure.value, asked.at_least, asked.aim)
+        columns = "".join(f"{shown(value, asked.unit):>12}" for value in values)
+        yield f"{asked.what:<{width}}{columns}  {figure.verdict}"
+    yield ""
+    for figure in figures:
+        yield f"- {figure.asked.what}: {figure.note}"
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on and with; nothing that names the machine."""
+    return {
+        "cores": os.cpu_count(),
+        "cpu": _cpu(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "pfgen_rs": pfgen_rs.__version__,
+    }
+
+
+def _cpu() -> str:
+    """The processor as the system calls it."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or platform.machine()
+    found = (line.partition(":")[2].strip() for line in text.splitlines() if "model name" in line)
+    return next(found, platform.machine())
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write figures where `report.py` finds them."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def as_json(figures: Sequence[Figure], data: str) -> dict[str, Any]:
+    """All figures with bounds and verdicts."""
+    rows = {f.key: {**asdict(f), **asdict(f.asked), "holds": f.verdict} for f in figures}
+    return {"machine": machine(), "data": data, "figures": rows}

@@ -1,0 +1,79 @@
+"""Figures of `pfgen-rs score FILE`, from the start of the process to its exit."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+from pathlib import Path
+
+import timing
+from figures import Figure
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.io import read_responses
+from responses import World
+
+MILLION = 1_000_000
+SPARE = 2.5
+"""Times the size of a file that must be free on disk: the file, the scores, and room to breathe."""
+
+
+def measure(world: World, folder: Path, count: int, largest: int, repeats: int) -> list[Figure]:
+    """Time at `count` responses, peak memory at `largest`; files are made in `folder`."""
+    world.benchmark.prepare()  # so that the cache has the index
+    path = world.write(folder / "responses.jsonl", count)
+    share = share_outside(world, path, count, repeats)
+    path = repeated(path, max(1, largest // count))
+    done = score(world, path)
+    path.unlink()
+    note = f"{largest:,} responses from one file with per-response Parquet, in {done.seconds:.0f} s"
+    details = {"responses": largest, "seconds": done.seconds}
+    return [share, Figure("peak_memory", done.peak / 1e6, note, details)]
+
+
+def score(world: World, path: Path) -> timing.Process:
+    """The command, with per-response Parquet and all cores."""
+    target = path.with_suffix(".parquet")
+    done = timing.process(
+        *("-m", "pfgen_rs", "score", path, "--benchmark", world.folder),
+        *("--per-response", target, "--format", "json"),
+    )
+    target.unlink()
+    return done
+
+
+def decode_and_score(benchmark: Benchmark, path: Path) -> None:
+    """What the command cannot do without: the file's responses decoded, and scored, with all cores."""
+    responses = read_responses(path)
+    benchmark.score_batch(responses.questions, responses.answers)
+
+
+def share_outside(world: World, path: Path, count: int, repeats: int) -> Figure:
+    """Share of the command's time spent outside decoding + scoring, in percent.
+
+    1 - (decoding + scoring) / whole, where the whole is the process from start to exit, and decoding +
+    scoring the same file, in this process, with as many threads and the index ready: what is left out is
+    start-up, opening the benchmark, summarising, and writing.
+    """
+    works = (lambda: decode_and_score(world.benchmark, path), lambda: score(world, path))
+    rounds = timing.interleaved(works, repeats)
+    inside, whole = timing.medians(rounds)
+    value = statistics.median(100 * (1 - part / total) for part, total in rounds)
+    note = (
+        f"{count:,} responses ({path.stat().st_size / 1e6:.0f} MB of JSON lines) in {whole:.2f} s; "
+        f"decoding + scoring alone {inside:.2f} s"
+    )
+    return Figure("share_outside", value, note, {"inside_s": inside, "whole_s": whole})
+
+
+def repeated(path: Path, times: int) -> Path:
+    """A file with the content so many times; the smaller one is gone afterwards."""
+    size = path.stat().st_size * times
+    if shutil.disk_usage(path.parent).free < size * SPARE:
+        raise SystemExit(f"{path.parent}: {size * SPARE / 1e9:.1f} GB must be free; set TMPDIR")
+    target = path.with_name(f"{times}-times.jsonl")
+    with target.open("wb") as whole:
+        for _ in range(times):
+            with path.open("rb") as part:
+                shutil.copyfileobj(part, whole, 1 << 22)
+    path.unlink()
+    return target

@@ -1,0 +1,111 @@
+"""Plots and tables of what was measured, into `benches/README.md` and `benches/figures/`.
+
+    python benches/report.py
+
+Reads `bench.json` (of `run.py --json`) and `growth.json` (of `growth.py`) beside this file, where they are,
+and replaces what stands between the markers of the README.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import plots
+from figures import shown
+
+HERE = Path(__file__).resolve().parent
+README = HERE / "README.md"
+BLOCK = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
+Content = dict[str, Any]
+
+
+def main() -> None:
+    """Draw, and write the blocks."""
+    writers: dict[str, tuple[str, Callable[[Content], Iterator[str]]]] = {
+        "asked": ("bench.json", asked),
+        "growth": ("growth.json", growth),
+        "left": ("growth.json", left),
+    }
+
+    def block(match: re.Match[str]) -> str:
+        name, writer = writers[match[2]]
+        path = HERE / name
+        if not path.exists():
+            return match[0]
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return match[1] + "\n".join(writer(content)) + "\n" + match[3]
+
+    README.write_text(BLOCK.sub(block, README.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def setting(content: Content) -> Iterator[str]:
+    """What was measured with."""
+    machine = content["machine"]
+    yield (
+        f"Measured on {machine['cores']} cores ({machine['cpu']}), {machine['system']}, Python "
+        f"{machine['python']}, pfgen_rs {machine['pfgen_rs']}; {content['data']}."
+    )
+    yield ""
+
+
+def asked(content: Content) -> Iterator[str]:
+    """The figures that are asked for."""
+    yield from setting(content)
+    yield "| figure | measured | at least | aim | holds |"
+    yield "| --- | --- | --- | --- | --- |"
+    rows = content["figures"].values()
+    for row in rows:
+        values = (shown(row[key], row["unit"]) for key in ("value", "at_least", "aim"))
+        yield f"| {row['what']} | {' | '.join(values)} | {row['holds']} |"
+    yield ""
+    for row in rows:
+        yield f"- {row['what']}: {row['note']}"
+
+
+def growth(content: Content) -> Iterator[str]:
+    """The plots, and their points as tables."""
+    yield from setting(content)
+    for name, draw in plots.DRAWINGS.items():
+        draw(content, HERE / "figures" / f"{name}.svg")
+        yield f"![{plots.TITLES[name]}](figures/{name}.svg)"
+        yield ""
+    yield "| responses in one file | seconds | peak memory |"
+    yield "| --- | --- | --- |"
+    for point in content["responses"]:
+        yield f"| {point['responses']:,} | {point['seconds']:.2f} | {shown(point['peak'] / 1e6, 'MB')} |"
+    yield ""
+    yield "| reference answers | build | tables | a response, one thread | peak memory |"
+    yield "| --- | --- | --- | --- | --- |"
+    for point in content["references"]:
+        build, each = point["build_s"] * 1e3, point["seconds_a_response"] * 1e6
+        sizes = (shown(point[key] / 1e6, "MB") for key in ("tables", "peak"))
+        tables, peak = sizes
+        yield (
+            f"| {point['references']:,} | {shown(build, 'ms')} | {tables} | {shown(each, 'us')} | {peak} |"
+        )
+    yield ""
+    yield "| threads | responses a second | over one thread |"
+    yield "| --- | --- | --- |"
+    one = content["threads"][0]["per_second"]
+    for point in content["threads"]:
+        rate = point["per_second"]
+        yield f"| {point['threads']} | {rate:,.0f} | {rate / one:.2f} |"
+
+
+def left(content: Content) -> Iterator[str]:
+    """Where the time of a whole run goes."""
+    stages = content["stages"]
+    yield f"`pfgen-rs score` on {stages['responses']:,} responses takes {stages['whole_s']:.2f} s:"
+    yield ""
+    yield "| part | seconds | share |"
+    yield "| --- | --- | --- |"
+    for part, seconds in stages["parts_s"].items():
+        yield f"| {part} | {seconds:.2f} | {seconds / stages['whole_s']:.0%} |"
+
+
+if __name__ == "__main__":
+    main()
