@@ -32,10 +32,12 @@ def main() -> None:
     responses = read(folder / "responses.jsonl")
     rounds = timing.interleaved([lambda: benchmark.score_batch(responses, threads=1)], REPEATS)
     (scored,) = timing.medians(rounds)
+    scorer = benchmark.native_scorer(question)
     found = {
         "references": sum(map(len, question.answers.values())),
         "build_s": built,
-        "tables": benchmark.native_scorer(question).size,
+        "tables": scorer.size,
+        "layout": "compact" if scorer.compact else "wide",
         "seconds_a_response": scored / len(responses),
     }
     print(json.dumps(found))
