@@ -9,8 +9,7 @@ from pathlib import Path
 import timing
 from figures import Figure
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.io import read_responses
-from responses import World
+from responses import World, decoded
 
 MILLION = 1_000_000
 SPARE = 2.5
@@ -43,16 +42,16 @@ def score(world: World, path: Path) -> timing.Process:
 
 def decode_and_score(benchmark: Benchmark, path: Path) -> None:
     """What the command cannot do without: the file's responses decoded, and scored, with all cores."""
-    responses = read_responses(path)
-    benchmark.score_batch(responses.questions, responses.answers)
+    for chunk in list(decoded(path)):
+        benchmark.score_batch(chunk.questions, chunk.answers)
 
 
 def share_outside(world: World, path: Path, count: int, repeats: int) -> Figure:
     """Share of the command's time spent outside decoding + scoring, in percent.
 
     1 - (decoding + scoring) / whole, where the whole is the process from start to exit, and decoding +
-    scoring the same file, in this process, with as many threads and the index ready: what is left out is
-    start-up, opening the benchmark, summarising, and writing.
+    scoring the same file in the same chunks, in this process, one after the other, with as many threads and
+    the index ready: what is left out is start-up, opening the benchmark, summarising, and writing.
     """
     works = (lambda: decode_and_score(world.benchmark, path), lambda: score(world, path))
     rounds = timing.interleaved(works, repeats)

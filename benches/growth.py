@@ -20,8 +20,7 @@ import figures
 import files
 import timing
 from pfgen_rs import load_benchmark
-from pfgen_rs.io import read_responses
-from responses import World, real_world
+from responses import World, decoded, real_world
 
 REFERENCES = Path(__file__).resolve().parent / "references.py"
 RESPONSES = 20_000
@@ -121,13 +120,15 @@ def stages(world: World, folder: Path, count: int) -> Point:
     """Where the seconds of `pfgen-rs score` go: parts that can run alone, and what the rest takes."""
     path = world.write(folder / "responses.jsonl", count)
     fresh = world.benchmark.with_settings(world.benchmark.settings)
-    read = read_responses(path)
+    chunks = list(decoded(path))
     parts = {
         "starting Python and importing": timing.process("-m", "pfgen_rs", "--version").seconds,
         "reading the question files": timing.seconds(lambda: load_benchmark(world.folder)),
         "opening the cached index": timing.seconds(fresh.prepare),
-        "decoding the lines": timing.seconds(lambda: read_responses(path)),
-        "scoring": timing.seconds(lambda: fresh.score_batch(read.questions, read.answers)),
+        "decoding the lines": timing.seconds(lambda: list(decoded(path))),
+        "scoring": timing.seconds(
+            lambda: [fresh.score_batch(chunk.questions, chunk.answers) for chunk in chunks]
+        ),
     }
     whole = files.score(world, path).seconds
     path.unlink()

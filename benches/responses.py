@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ import polars as pl
 
 import pfgen_rs
 from pfgen_rs.benchmark import Benchmark, Question, bundled_path
-from pfgen_rs.io import read_responses
+from pfgen_rs.io import Chunk, Options, Source, read_ahead
 
 T = TypeVar("T")
 
@@ -89,8 +89,17 @@ def real_world() -> World:
 
 def read(path: Path) -> pl.DataFrame:
     """Questions and answers of a file."""
-    found = read_responses(path)
-    return pl.DataFrame({"question": found.questions, "answer": found.answers})
+    return pl.concat(
+        pl.DataFrame([chunk.questions.alias("question"), chunk.answers.alias("answer")])
+        for chunk in decoded(path)
+    )
+
+
+def decoded(path: Path) -> Iterator[Chunk]:
+    """A file's responses as they are scored: in chunks, decoded ahead."""
+    with read_ahead([Source(str(path))], Options()) as readings:
+        for reading in readings:
+            yield from reading
 
 
 def spread(items: Sequence[T], count: int) -> list[T]:

@@ -13,7 +13,7 @@ import oracle
 from conftest import published_runs
 from pfgen_rs import Benchmark, Question
 from pfgen_rs.benchmark import bundled_path
-from pfgen_rs.io import read_responses
+from pfgen_rs.io import Options, Reading, Source
 
 TIMES = 100
 ROUNDS = 5
@@ -22,8 +22,10 @@ SAMPLE, MANY = 40, 10_000
 
 def responses(run: Path, question: Question) -> pl.DataFrame:
     """What a run answers to a question."""
-    read = read_responses(run)
-    frame = pl.DataFrame({"question": read.questions, "answer": read.answers})
+    chunks = Reading(Source(str(run)), Options()).chunks()
+    frame = pl.concat(
+        pl.DataFrame({"question": chunk.questions, "answer": chunk.answers}) for chunk in chunks
+    )
     return frame.filter(pl.col("question") == question.text)
 
 
