@@ -24,7 +24,7 @@ pub(crate) struct Block {
     /// Buffers of `repeats` for one lane.
     pub(super) column: Vec<u16>,
     pub(super) column_seen: Seen,
-    /// Per lane, the states and match lengths at its positions.
+    /// Per lane, the states and match lengths at its positions; one place more for what is not kept.
     pub(super) places: Vec<u32>,
     /// Positions of each lane: the response's characters and the added `$`, as far as they are read.
     pub(super) ends: [usize; LANES],
@@ -47,7 +47,7 @@ impl Block {
         if self.seen.len() != plan.positions || self.covered.len() != plan.indices {
             self.symbols = vec![[BEFORE; LANES]; PADDING + plan.positions];
             self.seen = vec![[0; LANES]; plan.positions];
-            self.places = vec![0; LANES * plan.positions];
+            self.places = vec![0; LANES * plan.positions + 1];
             self.levels = vec![0; LANES * plan.indices];
             self.kept = vec![0; LANES * plan.indices];
             self.gains = vec![0; plan.positions];

@@ -3,6 +3,7 @@
 use super::block::{Block, PADDING};
 use super::{LANES, Plan};
 use crate::index::compact::CompactView;
+use crate::index::states::ROOT;
 
 const LENGTH_BITS: u32 = 4;
 
@@ -12,37 +13,73 @@ pub(super) fn unpack(place: u32) -> (u32, u32) {
     (place >> LENGTH_BITS, place & ((1 << LENGTH_BITS) - 1))
 }
 
-/// Fills `places`. The lanes take turns; one that is at its end leaves.
+/// Lanes up to so many are cut into parts, so that there are enough walkers to take turns.
+const FEW: usize = 4;
+
+/// Walks from one position of a lane to another.
+#[derive(Debug, Clone, Copy, Default)]
+struct Walker {
+    lane: usize,
+    position: usize,
+    /// What it sees before is not known whole, and not kept.
+    first: usize,
+    end: usize,
+    state: u32,
+    length: u32,
+    slot: u32,
+}
+
+/// Fills `places`. The walkers take turns, since each step waits for memory; one that is at its end leaves.
 #[inline(always)]
 pub(super) fn fill(block: &mut Block, plan: &Plan, table: &CompactView<'_>, lanes: usize) {
-    let Block { symbols, places, ends, .. } = block;
-    let symbols = &symbols[PADDING..];
-    let mut active: [u8; LANES] = std::array::from_fn(|lane| lane as u8);
-    let (mut state, mut length, mut slot) = ([plan.begin.0; LANES], [plan.begin.1; LANES], [0u32; LANES]);
-    let mut position = [0usize; LANES];
-    let mut count = lanes;
+    let mut walkers = [Walker::default(); LANES];
+    let mut count = set_out(&mut walkers, &block.ends[..lanes], plan);
+    let Block { symbols, places, .. } = block;
+    let (symbols, nowhere) = (&symbols[PADDING..], LANES * plan.positions);
     while count > 0 {
-        for &lane in &active[..count] {
-            let lane = lane as usize % LANES;
-            slot[lane] = table.slot(state[lane], symbols[position[lane]][lane]);
-            table.fetch_edge(slot[lane]);
+        for walker in &mut walkers[..count] {
+            walker.slot = table.slot(walker.state, symbols[walker.position][walker.lane % LANES]);
+            table.fetch_edge(walker.slot);
         }
         let mut turn = 0;
         while turn < count {
-            let lane = active[turn] as usize % LANES;
-            let at = position[lane];
-            let step = table.step(state[lane], length[lane].min(plan.longest - 1), symbols[at][lane], slot[lane]);
+            let walker = &mut walkers[turn];
+            let (lane, at) = (walker.lane % LANES, walker.position);
+            let step = table.step(walker.state, walker.length.min(plan.longest - 1), symbols[at][lane], walker.slot);
             table.fetch_state(step.state);
-            // Where the symbol was not taken, the next turn of the lane writes here again.
-            places[lane * plan.positions + at] = step.state << LENGTH_BITS | step.length;
-            (state[lane], length[lane]) = (step.state, step.length);
-            position[lane] = at + usize::from(step.taken);
-            if position[lane] == ends[lane] {
+            // Where the symbol was not taken, the walker's next turn writes here again.
+            let place = if at < walker.first { nowhere } else { lane * plan.positions + at };
+            places[place] = step.state << LENGTH_BITS | step.length;
+            (walker.state, walker.length) = (step.state, step.length);
+            walker.position = at + usize::from(step.taken);
+            if walker.position == walker.end {
                 count -= 1;
-                active[turn] = active[count];
+                walkers[turn] = walkers[count];
             } else {
                 turn += 1;
             }
         }
     }
+}
+
+/// Places the walkers and gives their number: one for a lane, or several for each of few lanes.
+///
+/// A match depends on no more characters than the longest n-gram has, so a walker that begins so many before its part
+/// knows what the others know.
+#[inline(always)]
+fn set_out(walkers: &mut [Walker; LANES], ends: &[usize], plan: &Plan) -> usize {
+    let parts = if ends.len() > FEW { 1 } else { LANES / ends.len() };
+    let reach = plan.longest as usize - 1;
+    let mut count = 0;
+    for (lane, &end) in ends.iter().enumerate() {
+        let part = end.div_ceil(parts).max(reach);
+        for first in (0..end).step_by(if parts == 1 { end } else { part }) {
+            let position = first.saturating_sub(reach);
+            let (state, length) = if position == 0 { plan.begin } else { (ROOT, 0) };
+            let end = if parts == 1 { end } else { end.min(first + part) };
+            walkers[count] = Walker { lane, position, first, end, state, length, slot: 0 };
+            count += 1;
+        }
+    }
+    count
 }
