@@ -4,6 +4,8 @@ mod explanation;
 mod fluency;
 mod keywords;
 mod lanes;
+#[doc(hidden)]
+pub mod naive;
 mod paper;
 mod reader;
 mod repeats;
