@@ -3,7 +3,7 @@
 mod explanation;
 mod fluency;
 mod keywords;
-mod lanes;
+pub(crate) mod lanes;
 #[doc(hidden)]
 pub mod naive;
 mod paper;
