@@ -2,10 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RUNS := data/mini/runs
+SECONDS ?= 300
 
 .PHONY: help
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv/installed: requirements-dev.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pfgen_rs needs Python 3.11 or newer: make PYTHON=...")'
@@ -39,6 +40,19 @@ lint: build ## Run every linter that CI runs
 bench: build ## Measure speed and memory: a table, and target/bench.json (real responses with PFGEN_BENCH_DIR)
 	$(BIN)/python benches/run.py --json target/bench.json
 
+.PHONY: fuzz
+fuzz: ## Fuzz index, scorer and store for SECONDS each (needs a nightly toolchain and cargo-fuzz; no part of CI)
+	cd rust/fuzz && for target in index scorer store; do \
+		mkdir -p corpus/$$target; \
+		cargo +nightly fuzz run --fuzz-dir . $$target corpus/$$target seeds/$$target -- -max_total_time=$(SECONDS) -max_len=2048 \
+			|| exit; \
+	done
+
+.PHONY: sanitize
+sanitize: ## Run the core's tests under AddressSanitizer (needs a nightly toolchain; no part of CI)
+	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --package pfgen-core --locked --lib --tests \
+		--target x86_64-unknown-linux-gnu --target-dir target/sanitize
+
 .PHONY: wheel
 wheel: .venv/installed ## Build a wheel into dist/
 	. $(BIN)/activate && maturin build --release --locked --strip --out dist
@@ -51,6 +65,6 @@ lock: .venv/installed ## Pin the development tools anew
 
 .PHONY: clean
 clean: ## Remove everything that was built
-	rm -rf .venv target dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv target rust/fuzz/target dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find python tests benches data -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -f python/pfgen_rs/_native*.so

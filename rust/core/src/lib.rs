@@ -10,6 +10,9 @@ mod batch;
 mod blob;
 mod error;
 pub mod index;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
 pub mod round;
 pub mod score;
 mod store;

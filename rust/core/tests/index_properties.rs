@@ -126,6 +126,10 @@ proptest! {
     fn markers_change_no_text(sources in sources(), pattern in pattern(), markers in either()) {
         let index = build(&sources, markers);
         prop_assert_eq!(index.count(&pattern).unwrap(), naive::count(&sources, &pattern));
+        prop_assert_eq!(index.locate(&pattern).unwrap(), places(&sources, &pattern));
+        let plain = build(&sources, Markers::None);
+        prop_assert_eq!(index.concordance(&pattern, 2).unwrap(), plain.concordance(&pattern, 2).unwrap());
+        prop_assert_eq!(index.next_characters(&pattern).unwrap(), plain.next_characters(&pattern).unwrap());
         let all: Vec<_> = sources.iter().flat_map(|(_, answers)| answers).cloned().collect();
         let again: Vec<_> = (0..all.len()).map(|answer| index.answer(answer)).collect();
         prop_assert_eq!(index.character_count(), all.iter().map(|answer| answer.chars().count()).sum::<usize>());

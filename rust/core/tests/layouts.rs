@@ -1,6 +1,7 @@
-//! The compact layout against the wide one, which a character-by-character reading defines: every value, every cut,
-//! every instruction set.
+//! The compact layout against the wide one, which a character-by-character reading defines, and both against the obvious
+//! scorer: every value, every cut, every instruction set.
 
+use pfgen_core::score::naive;
 use pfgen_core::{InstructionSet, Scorer, Scratch, Settings, SourceScore, SourceText};
 use proptest::prelude::*;
 
@@ -41,13 +42,16 @@ fn score(
     (scores, lengths)
 }
 
-fn check(texts: &[Vec<String>], settings: Settings, responses: &[String]) -> bool {
+fn check(texts: &[Vec<String>], settings: &Settings, responses: &[String]) -> bool {
     let sources = sources(texts);
-    let (Ok(compact), Ok(wide)) = (Scorer::new(&sources, settings.clone()), Scorer::new_wide(&sources, settings))
+    let (Ok(compact), Ok(wide)) =
+        (Scorer::new(&sources, settings.clone()), Scorer::new_wide(&sources, settings.clone()))
     else {
         return false;
     };
     assert_eq!(compact.baselines(), wide.baselines());
+    let naive = sources.iter().map(|source| naive::Source::new(&source.answers, settings));
+    let naive: Vec<_> = naive.map(|source| source.expect("it was scored")).collect();
     let responses: Vec<&str> = responses.iter().map(String::as_str).collect();
     let mut scratch = Scratch::default();
     let expected = score(&wide, InstructionSet::chosen(), &responses, &mut scratch);
@@ -55,7 +59,10 @@ fn check(texts: &[Vec<String>], settings: Settings, responses: &[String]) -> boo
         assert_eq!(score(&compact, set, &responses, &mut scratch), expected, "{}", set.name());
     }
     for response in responses {
-        assert_eq!(compact.cuts(response, &mut scratch), wide.cuts(response, &mut scratch), "{response:?}");
+        let cuts = compact.cuts(response, &mut scratch);
+        assert_eq!(cuts, wide.cuts(response, &mut scratch), "{response:?}");
+        let obvious = naive.iter().map(|source| (source.fluency(response), source.truthfulness(response)));
+        assert_eq!(cuts, obvious.collect::<Vec<_>>(), "{response:?}");
     }
     compact.is_compact()
 }
@@ -67,7 +74,7 @@ proptest! {
         settings in settings(),
         responses in prop::collection::vec(text(), 1..40),
     ) {
-        check(&texts, settings, &responses);
+        check(&texts, &settings, &responses);
     }
 
     /// Answers as responses: long matches, many repeats.
@@ -77,7 +84,7 @@ proptest! {
         settings in settings(),
     ) {
         let responses: Vec<String> = texts.iter().flatten().map(|answer| answer.repeat(2)).collect();
-        check(&texts, settings, &responses);
+        check(&texts, &settings, &responses);
     }
 }
 
@@ -85,7 +92,7 @@ proptest! {
 fn published_settings_have_the_compact_layout() {
     let texts = [vec!["光合成は植物の働きです。".to_owned(), "^です".to_owned()], vec!["光です".to_owned()]];
     let responses = ["", "光", "です。光合成", "^です^です", "$", &"光です。".repeat(80)].map(str::to_owned);
-    assert!(check(&texts, Settings::default(), &responses));
+    assert!(check(&texts, &Settings::default(), &responses));
 }
 
 #[test]

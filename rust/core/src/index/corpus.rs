@@ -64,11 +64,15 @@ impl Corpus {
     }
 
     pub(crate) fn character_count(&self) -> usize {
-        let extra = match self.markers {
-            Markers::None => 1,
-            Markers::BeginEnd => 3,
-        };
-        self.text.len() - extra * self.answers()
+        self.text.len() - (1 + 2 * self.markers_at_each_end()) * self.answers()
+    }
+
+    /// Symbols between an answer's begin and its first character, and as many between its last and its end.
+    pub(crate) fn markers_at_each_end(&self) -> usize {
+        match self.markers {
+            Markers::None => 0,
+            Markers::BeginEnd => 1,
+        }
     }
 
     pub(crate) fn symbols_of(&self, answer: usize) -> &[Symbol] {
@@ -76,9 +80,15 @@ impl Corpus {
         &self.text[start as usize..end as usize - 1]
     }
 
+    /// The same without markers.
+    pub(crate) fn characters_of(&self, answer: usize) -> &[Symbol] {
+        let symbols = self.symbols_of(answer);
+        &symbols[self.markers_at_each_end()..symbols.len() - self.markers_at_each_end()]
+    }
+
     /// Answer `answer` (counted over all sources) as text, without markers.
     pub(crate) fn answer(&self, answer: usize) -> String {
-        self.symbols_of(answer).iter().filter_map(|&symbol| self.alphabet.character(symbol)).collect()
+        self.characters_of(answer).iter().filter_map(|&symbol| self.alphabet.character(symbol)).collect()
     }
 
     pub(crate) fn source_of(&self, answer: u32) -> usize {

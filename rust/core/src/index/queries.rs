@@ -195,15 +195,16 @@ impl NgramIndex {
     fn occurrence(&self, position: u32) -> Occurrence {
         let answer = self.corpus.answer_at(position);
         let source = self.corpus.source_of(answer);
+        let start = self.corpus.answer_starts[answer as usize] as usize + self.corpus.markers_at_each_end();
         Occurrence {
             source,
             answer: (answer - self.corpus.source_starts[source]) as usize,
-            offset: (position - self.corpus.answer_starts[answer as usize]) as usize,
+            offset: position as usize - start,
         }
     }
 
     fn concordance_line(&self, at: Occurrence, length: usize, width: usize) -> ConcordanceLine {
-        let symbols = self.corpus.symbols_of(self.corpus.source_starts[at.source] as usize + at.answer);
+        let symbols = self.corpus.characters_of(self.corpus.source_starts[at.source] as usize + at.answer);
         let text = |range: Range<usize>| {
             symbols[range].iter().filter_map(|&symbol| self.corpus.alphabet.character(symbol)).collect()
         };

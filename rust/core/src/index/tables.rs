@@ -265,11 +265,8 @@ mod tests {
             more in 0usize..10,
             window in 1usize..6,
         ) {
-            let source = |name, answers: &[String]| SourceText {
-                name,
-                answers: answers.iter().map(|answer| &*String::leak(answer.clone())).collect(),
-            };
-            let sources = [source("a", &a), source("b", &b)];
+            let sources = [("a", &a), ("b", &b)]
+                .map(|(name, answers)| SourceText { name, answers: answers.iter().map(String::as_str).collect() });
             let index = NgramIndex::build(&sources, Markers::None).unwrap();
             let summed = min_n..=min_n + more;
             let corpus = Corpus::new(&sources, Markers::None).unwrap();

@@ -3,7 +3,9 @@
 mod explanation;
 mod fluency;
 mod keywords;
-mod lanes;
+pub(crate) mod lanes;
+#[doc(hidden)]
+pub mod naive;
 mod paper;
 mod reader;
 mod repeats;

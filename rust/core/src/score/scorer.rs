@@ -75,6 +75,16 @@ impl Scorer {
         settings: Settings,
         engine: impl Fn(&Corpus, &Settings, Scale) -> Result<Engine>,
     ) -> Result<Self> {
+        let mut scorer = Self::without_baselines(sources, settings, engine)?;
+        scorer.baselines = scorer.own_fluency(sources)?;
+        Ok(scorer)
+    }
+
+    fn without_baselines(
+        sources: &[SourceText<'_>],
+        settings: Settings,
+        engine: impl Fn(&Corpus, &Settings, Scale) -> Result<Engine>,
+    ) -> Result<Self> {
         settings.validate()?;
         let markers = match settings.variant {
             Variant::PfgenBench => Markers::None,
@@ -83,9 +93,22 @@ impl Scorer {
         let corpus = Corpus::new(sources, markers)?;
         let scale = Scale::new(&corpus, &settings)?;
         let engine = engine(&corpus, &settings, scale)?;
-        let mut scorer = Self { baselines: vec![1.0; sources.len()], settings, engine };
-        scorer.baselines = scorer.own_fluency(sources)?;
-        Ok(scorer)
+        Ok(Self { baselines: vec![1.0; sources.len()], settings, engine })
+    }
+
+    /// Bytes of the table that [`new`](Self::new) builds before it scores the answers.
+    #[cfg(feature = "internals")]
+    pub(crate) fn table_only(sources: &[SourceText<'_>], settings: Settings) -> Result<usize> {
+        Ok(Self::without_baselines(sources, settings, Engine::new)?.table_size())
+    }
+
+    /// The passes over `responses`; `None` where the table is wide.
+    #[cfg(feature = "internals")]
+    pub(crate) fn passes<'a>(&'a self, responses: &'a [&'a str]) -> Option<lanes::passes::Passes<'a>> {
+        match &self.engine {
+            Engine::Compact(lanes, _) => Some(lanes::passes::Passes::new(lanes, responses)),
+            Engine::Wide(_) => None,
+        }
     }
 
     /// The same with the wide layout, which has room for everything: what the compact one is held to.

@@ -354,7 +354,7 @@ impl CompactView<'_> {
 }
 
 #[inline(always)]
-#[allow(unsafe_code)]
+#[allow(unsafe_code)] // an instruction that takes a bare pointer
 fn prefetch<T>(values: &[T], at: u32) {
     #[cfg(target_arch = "x86_64")]
     if let Some(value) = values.get(at as usize) {

@@ -1,6 +1,5 @@
 //! The same code for several instruction sets, chosen when running.
 
-use super::{Block, LaneScore, LaneScorer};
 use std::sync::OnceLock;
 
 /// Instructions that the hot path may use; the results are the same with all. Made for processors that have them only.
@@ -51,29 +50,29 @@ impl InstructionSet {
     }
 }
 
-/// Runs [`LaneScorer::score_block`] with `set`.
+/// Plain code that is compiled for each instruction set: what `run` calls must become part of it.
+pub(super) trait Work {
+    /// Does it; to be inlined always.
+    fn run(self);
+}
+
+/// Does `work` with the instructions of `set`.
 #[allow(unsafe_code)] // functions for an instruction set may be called only where the processor has it
-pub(super) fn score(
-    set: InstructionSet,
-    scorer: &LaneScorer,
-    responses: &[&str],
-    block: &mut Block,
-    scores: &mut [LaneScore],
-) {
+pub(super) fn run(set: InstructionSet, work: impl Work) {
     match set.0 {
-        Kind::Portable => scorer.score_block(responses, block, scores),
+        Kind::Portable => work.run(),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: sets are made by `available` only, which asked the processor.
-        Kind::Avx2 => unsafe { x86::with_avx2(scorer, responses, block, scores) },
+        Kind::Avx2 => unsafe { x86::with_avx2(work) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        Kind::Avx512 => unsafe { x86::with_avx512(scorer, responses, block, scores) },
+        Kind::Avx512 => unsafe { x86::with_avx512(work) },
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Block, Kind, LaneScore, LaneScorer};
+    use super::{Kind, Work};
 
     pub(super) fn available() -> Vec<Kind> {
         let avx2 = is_x86_feature_detected!("avx2")
@@ -91,12 +90,12 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn with_avx2(scorer: &LaneScorer, responses: &[&str], block: &mut Block, scores: &mut [LaneScore]) {
-        scorer.score_block(responses, block, scores);
+    pub(super) fn with_avx2(work: impl Work) {
+        work.run();
     }
 
     #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn with_avx512(scorer: &LaneScorer, responses: &[&str], block: &mut Block, scores: &mut [LaneScore]) {
-        scorer.score_block(responses, block, scores);
+    pub(super) fn with_avx512(work: impl Work) {
+        work.run();
     }
 }

@@ -15,11 +15,15 @@
 mod block;
 mod dispatch;
 mod finish;
+#[cfg(feature = "internals")]
+pub(crate) mod passes;
 mod repeats;
 mod walk;
 
 pub(crate) use block::Block;
 pub use dispatch::InstructionSet;
+
+use dispatch::Work;
 
 use super::scorer::{Cut, Scale};
 use super::settings::Settings;
@@ -76,6 +80,23 @@ pub(super) struct LaneScorer {
     plan: Plan,
 }
 
+/// All passes over some responses.
+struct ScoreBlock<'a> {
+    scorer: &'a LaneScorer,
+    responses: &'a [&'a str],
+    block: &'a mut Block,
+    scores: &'a mut [LaneScore],
+}
+
+impl Work for ScoreBlock<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let Self { scorer, responses, block, scores } = self;
+        scorer.read(responses, block);
+        scorer.finish(responses, block, scores);
+    }
+}
+
 impl LaneScorer {
     pub(super) fn new(table: CompactTable, settings: &Settings, scale: &Scale) -> Self {
         let view = table.view();
@@ -106,7 +127,7 @@ impl LaneScorer {
 
     /// Scores up to [`LANES`] responses into as many scores; faster where they are of similar length.
     pub(super) fn score(&self, set: InstructionSet, responses: &[&str], block: &mut Block, scores: &mut [LaneScore]) {
-        dispatch::score(set, self, responses, block, scores);
+        dispatch::run(set, ScoreBlock { scorer: self, responses, block, scores });
     }
 
     /// Fluency and Truthfulness of one response against each source, with their cuts: the obvious way, over the same gains.
@@ -128,11 +149,10 @@ impl LaneScorer {
         baselines.iter().enumerate().map(of_source).collect()
     }
 
-    /// The same as plain code, to be compiled for each instruction set.
+    /// The last pass.
     #[inline(always)]
-    fn score_block(&self, responses: &[&str], block: &mut Block, scores: &mut [LaneScore]) {
+    fn finish(&self, responses: &[&str], block: &mut Block, scores: &mut [LaneScore]) {
         let (plan, view) = (&self.plan, self.table.view());
-        self.read(responses, block);
         let used = &mut scores[..responses.len()];
         for (lane, score) in used.iter_mut().enumerate() {
             self.gather(block, &view, lane);
@@ -152,13 +172,17 @@ impl LaneScorer {
     /// The first three passes.
     #[inline(always)]
     fn read(&self, responses: &[&str], block: &mut Block) {
-        let (plan, view) = (&self.plan, self.table.view());
-        block.prepare(plan);
-        for (lane, response) in responses.iter().enumerate() {
-            block.load(plan, &view, lane, response);
-        }
+        self.load(responses, block);
         repeats::fill(block, responses.len(), block.longest(responses.len()));
-        walk::fill(block, plan, &view, responses.len());
+        walk::fill(block, &self.plan, &self.table.view(), responses.len());
+    }
+
+    #[inline(always)]
+    fn load(&self, responses: &[&str], block: &mut Block) {
+        block.prepare(&self.plan);
+        for (lane, response) in responses.iter().enumerate() {
+            block.load(&self.plan, &self.table.view(), lane, response);
+        }
     }
 
     #[inline(always)]

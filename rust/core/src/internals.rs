@@ -1,0 +1,30 @@
+//! Parts of the way from answers to scores by themselves, for benches; no interface that is kept.
+
+pub use crate::score::lanes::passes::{Pass, Passes};
+
+use crate::error::Result;
+use crate::index::corpus::{Corpus, Markers, SourceText};
+use crate::index::states::States;
+use crate::score::{Scorer, Settings};
+
+/// Derives the states of n-grams up to `settings.max_n` and gives their number.
+///
+/// # Errors
+/// As [`Scorer::new`].
+pub fn count_states(sources: &[SourceText<'_>], settings: &Settings) -> Result<usize> {
+    let corpus = Corpus::new(sources, Markers::None)?;
+    Ok(States::derive(&corpus, settings.max_n.max(settings.truthfulness_n))?.list.len())
+}
+
+/// Builds the table of a scorer, compact where it has room, and gives its bytes: everything but the baselines.
+///
+/// # Errors
+/// As [`Scorer::new`].
+pub fn build_table(sources: &[SourceText<'_>], settings: &Settings) -> Result<usize> {
+    Scorer::table_only(sources, settings.clone())
+}
+
+/// The passes over `responses`; `None` where the scorer's table is wide.
+pub fn passes<'a>(scorer: &'a Scorer, responses: &'a [&'a str]) -> Option<Passes<'a>> {
+    scorer.passes(responses)
+}
