@@ -74,8 +74,9 @@ impl Record {
         (self.high >> LEVELS_SHIFT) as u16
     }
 
+    /// The state of the longest n-gram that ends at more places.
     #[inline(always)]
-    fn parent(self) -> u32 {
+    pub(crate) fn parent(self) -> u32 {
         (self.high >> FREQUENCIES_BITS) as u32 & TARGET_MASK
     }
 
@@ -246,7 +247,9 @@ impl CompactTable {
             return Err(damaged);
         }
         match *blob.array::<u32>(0) {
-            [sources, skipped_end] if (1..=MOST_SOURCES as u32).contains(&sources) => {
+            [sources, skipped_end]
+                if (1..=MOST_SOURCES as u32).contains(&sources) && skipped_end >= u32::from(FIRST_KNOWN) =>
+            {
                 Ok(Self { lanes: Lanes::new(sources as usize), skipped_end: skipped_end as u16, blob })
             }
             _ => Err(damaged),
@@ -333,7 +336,7 @@ impl CompactView<'_> {
             return 0;
         }
         while self.record(state).above() >= length {
-            state = self.parent(state).0;
+            state = self.record(state).parent();
         }
         let (sums, frequencies) = self.lanes.worth(self.record(state));
         sums + frequencies * u64::from(length)
@@ -344,23 +347,16 @@ impl CompactView<'_> {
         let step = self.step(ROOT, 0, symbol, self.slot(ROOT, symbol));
         if step.state == NOWHERE { (ROOT, 0) } else { (step.state, step.length) }
     }
-
-    /// The parent of a state.
-    #[inline(always)]
-    pub(crate) fn parent(&self, state: u32) -> (u32, Record) {
-        let parent = self.states[state as usize].parent();
-        (parent, self.states[parent as usize])
-    }
 }
 
 #[inline(always)]
 #[allow(unsafe_code)] // an instruction that takes a bare pointer
 fn prefetch<T>(values: &[T], at: u32) {
     #[cfg(target_arch = "x86_64")]
-    if let Some(value) = values.get(at as usize) {
+    {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the address is that of a reference, and a hint changes nothing.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
+        // SAFETY: a hint reads nothing and changes nothing, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().wrapping_add(at as usize).cast()) };
     }
 }
 

@@ -118,14 +118,18 @@ impl Slots {
     fn place_several(&mut self, own: &[(u16, u32)]) -> u32 {
         for _ in 0..MOST_TRIES {
             self.probe = (self.probe + STRIDE) % self.edges.len();
-            let base = self.probe;
-            let fits = |&(symbol, _): &(u16, u32)| self.edges[base ^ symbol as usize] == FREE;
-            if !self.used_bases[base] && own.iter().all(fits) {
-                return self.put(base, own);
+            if self.fits(self.probe, own) {
+                return self.put(self.probe, own);
             }
         }
-        let base = self.grow();
+        // What grew last has the most room left.
+        let last = self.edges.len() - self.block..self.edges.len();
+        let base = last.into_iter().find(|&base| self.fits(base, own)).unwrap_or_else(|| self.grow());
         self.put(base, own)
+    }
+
+    fn fits(&self, base: usize, own: &[(u16, u32)]) -> bool {
+        !self.used_bases[base] && own.iter().all(|&(symbol, _)| self.edges[base ^ symbol as usize] == FREE)
     }
 
     /// Puts a single edge into a gap whose base is free.

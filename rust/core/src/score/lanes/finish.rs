@@ -11,7 +11,8 @@ pub(super) const SIDE_BY_SIDE: usize = 4;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pending {
     position: u32,
-    state: u32,
+    /// Where to look next.
+    ancestor: u32,
     length: u32,
 }
 
@@ -41,7 +42,7 @@ pub(super) fn gather(block: &mut Block, plan: &Plan, table: &CompactTable, view:
         let below = sums + frequencies * u64::from(repeated);
         let unigram = view.unigram(if repeated == 1 { symbol } else { 0 });
         *gain = sums + frequencies * u64::from(length) - if own { below } else { unigram };
-        pending[waiting] = Pending { position: position as u32, state, length: repeated };
+        pending[waiting] = Pending { position: position as u32, ancestor: record.parent(), length: repeated };
         waiting += usize::from(!own && repeated > 1);
     }
     levels[end + 1..].fill(0);
@@ -67,13 +68,13 @@ fn subtract_ancestors(gains: &mut [u64], pending: &mut [Pending], view: &Compact
     while count > 0 {
         let mut left = 0;
         for at in 0..count {
-            let Pending { position, state, length } = pending[at];
-            let (state, record) = view.parent(state);
+            let Pending { position, ancestor, length } = pending[at];
+            let record = view.record(ancestor);
             let found = record.above() < length;
             let (sums, frequencies) = view.lanes.worth(record);
             let sum = sums + frequencies * u64::from(length);
             gains[position as usize] -= if found { sum } else { 0 };
-            pending[left] = Pending { position, state, length };
+            pending[left] = Pending { position, ancestor: record.parent(), length };
             left += usize::from(!found);
         }
         count = left;
