@@ -11,18 +11,13 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from helpers import BENCH, published_runs
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
 
-BENCH, VECTORS = "PFGEN_BENCH_DIR", "PFGEN_VECTORS_DIR"
+VECTORS = "PFGEN_VECTORS_DIR"
 
 hypothesis.settings.register_profile("pfgen", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("pfgen")
-
-
-def published_runs() -> list[str]:
-    """Folders of the published runs, relative to the published data; none where it is not given."""
-    root = Path(os.environ.get(BENCH) or os.devnull)
-    return sorted(str(path.parent.relative_to(root)) for path in root.glob("result/**/result.json"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import oracle
-from conftest import published_runs
+from helpers import published_runs
 from pfgen_rs import Benchmark, Question
 from pfgen_rs.benchmark import bundled_path
 from pfgen_rs.io import Options, Reading, Source

@@ -43,10 +43,10 @@ class AnswerScorer:
 
     def __call__(self, questions: Any, answers: Any) -> NDArray[np.float64]:
         """Score answers; see the class."""
-        texts = _native.Texts(answers)
+        texts = _native.Texts(answers, self.threads)
         if isinstance(questions, str):
             questions = [questions] * len(texts)
-        asked = _native.Texts(questions)
+        asked = _native.Texts(questions, self.threads)
         if self._simple:
             scores = self._batches.figure(self._codes, asked, texts, self._figure, self.threads)
             if scores is not None:

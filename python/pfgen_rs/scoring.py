@@ -157,10 +157,10 @@ def score_columns(
     """`score_batch` for a column of questions and a column of answers of the same length."""
     if chunk_size < 1:
         raise InputError("chunk_size must be at least 1")
-    texts = _native.Texts(answers)
+    texts = _native.Texts(answers, threads)
     if len(texts) != len(questions):
         raise InputError(f"{len(questions)} questions but {len(texts)} answers")
-    codes = question_codes(benchmark, questions)
+    codes = question_codes(benchmark, questions, threads=threads)
     parts = [
         figures(benchmark, codes[start : start + chunk_size], texts, start=start, threads=threads)
         for start in range(0, max(len(codes), 1), chunk_size)
@@ -199,18 +199,18 @@ def figures(
     return Figures(*batches.score(codes, texts, start, others, threads))
 
 
-def question_codes(benchmark: QuestionSet, questions: Any) -> Codes:
+def question_codes(benchmark: QuestionSet, questions: Any, *, threads: int | None = None) -> Codes:
     """The code of each question, given by its text or id; an unknown one is an error naming its row."""
     if isinstance(questions, pl.Series):
         if questions.null_count():
             raise InputError(f"row {questions.is_null().arg_true()[0]}: the question is null")
         questions = questions.cast(pl.String)
-    return codes_of(benchmark, _native.Texts(questions))
+    return codes_of(benchmark, _native.Texts(questions, threads), threads=threads)
 
 
-def codes_of(benchmark: QuestionSet, texts: _native.Texts) -> Codes:
+def codes_of(benchmark: QuestionSet, texts: _native.Texts, *, threads: int | None = None) -> Codes:
     """The code of each question of a native column; an unknown one is an error naming its row."""
-    codes = benchmark.codes.find(texts)
+    codes = benchmark.codes.find(texts, threads)
     unknown = np.flatnonzero(codes == _native.UNKNOWN)
     if len(unknown):
         row = int(unknown[0])

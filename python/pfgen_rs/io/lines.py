@@ -6,7 +6,6 @@ Lines end at `\n` alone, so that answers may hold U+2028, U+0085 and the like.
 from __future__ import annotations
 
 import codecs
-import hashlib
 import io
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -141,7 +140,7 @@ class _Decoded:
 
         def identity(at: int) -> str:
             if not digest:
-                digest.append(hashlib.sha1(self._block.text, usedforsecurity=False).hexdigest())
+                digest.append(_native.digest(self._block.text))
             return f"{digest[0]}:{self._block.start}:{at}"
 
         lines, starts = (self._columns[name].to_numpy() for name in ("line", "start"))

@@ -9,6 +9,7 @@
 mod batch;
 mod blob;
 mod error;
+mod fetch;
 pub mod index;
 #[cfg(feature = "internals")]
 #[doc(hidden)]

@@ -8,6 +8,7 @@ use crate::threads::pool_for;
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pfgen_core::{Batch, Columns, Group, TOTALS, score_groups, score_groups_parallel};
 use pyo3::prelude::*;
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -48,14 +49,22 @@ impl Codes {
     }
 
     /// The code of each text; `UNKNOWN` where there is none.
-    fn find<'py>(&self, py: Python<'py>, texts: &Texts) -> Column<'py, u32> {
-        PyArray1::from_vec(py, py.detach(|| self.codes(texts)))
+    #[pyo3(signature = (texts, threads=None))]
+    fn find<'py>(&self, py: Python<'py>, texts: &Texts, threads: Option<i64>) -> PyResult<Column<'py, u32>> {
+        let find = || {
+            let code = |row| self.code(texts.get(row));
+            Ok::<_, PyErr>(match pool_for(threads, texts.len())? {
+                None => (0..texts.len()).map(code).collect(),
+                Some(pool) => pool.install(|| (0..texts.len()).into_par_iter().map(code).collect()),
+            })
+        };
+        Ok(PyArray1::from_vec(py, py.detach(find)?))
     }
 }
 
 impl Codes {
-    fn codes(&self, texts: &Texts) -> Vec<u32> {
-        texts.iter().map(|text| self.of.get(text).copied().unwrap_or(UNKNOWN)).collect()
+    fn code(&self, text: &str) -> u32 {
+        self.of.get(text).copied().unwrap_or(UNKNOWN)
     }
 }
 
@@ -113,7 +122,7 @@ impl Batches {
         if figure >= TOTALS {
             return Err(bad_input(format!("there are {TOTALS} totals, but {figure} is asked for")));
         }
-        let found = codes.codes(questions);
+        let found: Vec<u32> = questions.iter().map(|text| codes.code(text)).collect();
         if found.contains(&UNKNOWN) {
             return Ok(None);
         }

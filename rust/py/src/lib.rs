@@ -24,7 +24,7 @@ mod _native {
     #[pymodule_export]
     use super::index::Index;
     #[pymodule_export]
-    use super::lines::{TextArray, decode_lines};
+    use super::lines::{TextArray, decode_lines, digest};
     #[pymodule_export]
     use super::numeric::round_half_even;
     #[pymodule_export]

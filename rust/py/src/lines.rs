@@ -12,6 +12,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyCapsule, PyTuple};
 use pyo3_arrow::ffi::to_array_pycapsules;
 use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_128;
 
 type Numbers<'py> = Bound<'py, PyArray1<i64>>;
 /// Questions, answers, line numbers, starts of lines, lines left to Python, and the number of lines.
@@ -58,4 +59,10 @@ pub(crate) fn decode_lines<'py>(
         lines.irregular.into_iter().map(place).collect(),
         lines.count,
     ))
+}
+
+/// A digest of some bytes (XXH3, 128 bits), to know them again; nothing that keeps secrets.
+#[pyfunction]
+pub(crate) fn digest(py: Python<'_>, data: &[u8]) -> String {
+    format!("{:032x}", py.detach(|| xxh3_128(data)))
 }

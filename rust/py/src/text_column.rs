@@ -1,8 +1,11 @@
 //! A column of text from Python: Arrow memory or a sequence of `str`, read in place either way.
 
 use crate::errors::bad_input;
+use crate::threads::pool_for;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BinaryArray, LargeBinaryArray, LargeStringArray, StringArray, StringViewArray};
+use arrow_array::{
+    Array, ArrayAccessor, ArrayRef, BinaryArray, LargeBinaryArray, LargeStringArray, StringArray, StringViewArray,
+};
 use arrow_schema::DataType;
 use numpy::PyArray1;
 use pyo3::exceptions::PyIndexError;
@@ -10,6 +13,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyString;
 use pyo3_arrow::input::AnyArray;
+use rayon::ThreadPool;
+use rayon::prelude::*;
 
 /// A column of text, converted once and then used by any number of calls.
 #[pyclass(frozen, module = "pfgen_rs._native")]
@@ -31,9 +36,12 @@ enum Chunk {
 
 #[pymethods]
 impl Texts {
+    /// Checks that Arrow memory is UTF-8, with `threads` threads (all cores where that is `None`).
     #[new]
-    fn new(values: TextColumn) -> Self {
-        Self { column: values }
+    #[pyo3(signature = (values, threads=None))]
+    fn new(py: Python<'_>, values: TextColumn, threads: Option<i64>) -> PyResult<Self> {
+        py.detach(|| values.check(threads))?;
+        Ok(Self { column: values })
     }
 
     fn __len__(&self) -> usize {
@@ -87,13 +95,27 @@ impl TextColumn {
         let (mut chunks, mut starts) = (Vec::new(), vec![0]);
         for array in arrays {
             let start = starts[starts.len() - 1];
-            if let Some(row) = (0..array.len()).find(|&row| array.is_null(row)) {
+            if array.null_count() > 0
+                && let Some(row) = (0..array.len()).find(|&row| array.is_null(row))
+            {
                 return Err(bad_input(format!("row {} is null: every row must be text", start + row)));
             }
             starts.push(start + array.len());
-            chunks.push(Chunk::new(&array, start)?);
+            chunks.push(Chunk::new(&array)?);
         }
         Ok(Self::Arrow { chunks, starts })
+    }
+
+    /// Refuses a row that is not UTF-8: other libraries hand their memory over unchecked.
+    fn check(&self, threads: Option<i64>) -> PyResult<()> {
+        let Self::Arrow { chunks, starts } = self else { return Ok(()) };
+        let pool = pool_for(threads, self.len())?;
+        for (chunk, start) in chunks.iter().zip(starts) {
+            if let Some(row) = chunk.first_invalid(pool.as_deref()) {
+                return Err(bad_input(format!("row {} is not UTF-8", start + row)));
+            }
+        }
+        Ok(())
     }
 
     fn from_sequence(values: &Bound<'_, PyAny>) -> PyResult<Self> {
@@ -139,9 +161,8 @@ impl<'py> FromPyObject<'_, 'py> for TextColumn {
 }
 
 impl Chunk {
-    /// The chunk whose first row is row `start` of the column.
-    fn new(array: &ArrayRef, start: usize) -> PyResult<Self> {
-        let chunk = match array.data_type() {
+    fn new(array: &ArrayRef) -> PyResult<Self> {
+        Ok(match array.data_type() {
             DataType::Utf8 => Self::Utf8(array.as_string().clone()),
             DataType::LargeUtf8 => Self::LargeUtf8(array.as_string().clone()),
             DataType::Utf8View => Self::Utf8View(array.as_string_view().clone()),
@@ -149,19 +170,14 @@ impl Chunk {
                 let wanted = "a column of text is wanted (Utf8, LargeUtf8 or Utf8View)";
                 return Err(bad_input(format!("{wanted}, not of {other}")));
             }
-        };
-        match chunk.first_invalid() {
-            Some(row) => Err(bad_input(format!("row {} is not UTF-8", start + row))),
-            None => Ok(chunk),
-        }
+        })
     }
 
-    /// The first row that is not UTF-8: other libraries hand their memory over unchecked.
-    fn first_invalid(&self) -> Option<usize> {
+    fn first_invalid(&self, pool: Option<&ThreadPool>) -> Option<usize> {
         match self {
-            Self::Utf8(array) => first_invalid(BinaryArray::from(array.clone()).iter()),
-            Self::LargeUtf8(array) => first_invalid(LargeBinaryArray::from(array.clone()).iter()),
-            Self::Utf8View(array) => first_invalid(array.clone().to_binary_view().iter()),
+            Self::Utf8(array) => first_invalid(&BinaryArray::from(array.clone()), pool),
+            Self::LargeUtf8(array) => first_invalid(&LargeBinaryArray::from(array.clone()), pool),
+            Self::Utf8View(array) => first_invalid(&array.clone().to_binary_view(), pool),
         }
     }
 
@@ -174,6 +190,10 @@ impl Chunk {
     }
 }
 
-fn first_invalid<'a>(mut rows: impl Iterator<Item = Option<&'a [u8]>>) -> Option<usize> {
-    rows.position(|row| row.is_some_and(|bytes| simdutf8::basic::from_utf8(bytes).is_err()))
+fn first_invalid<'a, A: ArrayAccessor<Item = &'a [u8]> + Sync>(array: A, pool: Option<&ThreadPool>) -> Option<usize> {
+    let invalid = |&row: &usize| simdutf8::basic::from_utf8(array.value(row)).is_err();
+    match pool {
+        None => (0..array.len()).find(invalid),
+        Some(pool) => pool.install(|| (0..array.len()).into_par_iter().find_first(invalid)),
+    }
 }

@@ -18,6 +18,7 @@ use super::states::{ROOT, State, States};
 use super::tables::Lengths;
 use crate::blob::{Blob, BlobBuilder};
 use crate::error::{Error, Result};
+use crate::fetch::fetch;
 use bytemuck::{Pod, Zeroable};
 use placement::Placement;
 
@@ -310,13 +311,13 @@ impl CompactView<'_> {
     /// Fetches a state into the cache, to be read soon.
     #[inline(always)]
     pub(crate) fn fetch_state(&self, state: u32) {
-        prefetch(self.states, state);
+        fetch(self.states, state as usize);
     }
 
     /// Fetches an edge likewise.
     #[inline(always)]
     pub(crate) fn fetch_edge(&self, slot: u32) {
-        prefetch(self.edges, slot);
+        fetch(self.edges, slot as usize);
     }
 
     #[inline(always)]
@@ -346,17 +347,6 @@ impl CompactView<'_> {
     pub(crate) fn begin(&self, symbol: u16) -> (u32, u32) {
         let step = self.step(ROOT, 0, symbol, self.slot(ROOT, symbol));
         if step.state == NOWHERE { (ROOT, 0) } else { (step.state, step.length) }
-    }
-}
-
-#[inline(always)]
-#[allow(unsafe_code)] // an instruction that takes a bare pointer
-fn prefetch<T>(values: &[T], at: u32) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint reads nothing and changes nothing, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().wrapping_add(at as usize).cast()) };
     }
 }
 

@@ -28,10 +28,16 @@ use dispatch::Work;
 use super::scorer::{Cut, Scale};
 use super::settings::Settings;
 use super::{fluency, truthfulness};
+use crate::fetch::fetch_text;
 use crate::index::compact::{CompactTable, CompactView, LEVELS_BITS, Lanes, MOST_SOURCES};
 
 /// Responses that are read side by side.
 pub(crate) const LANES: usize = 32;
+
+/// Most of the text is Japanese.
+const BYTES_A_CHARACTER: usize = 3;
+/// So many responses before one is read it is fetched.
+const AHEAD: usize = 4;
 
 /// A value for each source, and one to fill the vector.
 pub(super) type Lane4 = [f64; MOST_SOURCES + 1];
@@ -180,7 +186,13 @@ impl LaneScorer {
     #[inline(always)]
     fn load(&self, responses: &[&str], block: &mut Block) {
         block.prepare(&self.plan);
+        // Responses to one question lie all over a large batch.
+        let bytes = BYTES_A_CHARACTER * self.plan.positions;
+        responses.iter().take(AHEAD).for_each(|response| fetch_text(response, bytes));
         for (lane, response) in responses.iter().enumerate() {
+            if let Some(next) = responses.get(lane + AHEAD) {
+                fetch_text(next, bytes);
+            }
             block.load(&self.plan, &self.table.view(), lane, response);
         }
     }
