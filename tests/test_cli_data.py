@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def test_a_wrong_source_installs_nothing(tmp_path: Path) -> None:
 @pytest.mark.published
 def test_install_from_a_checkout(published_dir: Path, tmp_path: Path) -> None:
     done = pfgen("data", "install", "--from", published_dir)
-    folder = tmp_path / "cache" / "benchmarks" / "pfgen-bench"
+    folder = Path(os.environ["PFGEN_RS_CACHE"]) / "benchmarks" / "pfgen-bench"
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"pfgen-bench is installed in {folder}\n"
     assert pfgen("data", "where", "pfgen-bench").stdout == f"{folder}\n"

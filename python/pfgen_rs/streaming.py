@@ -72,29 +72,32 @@ class _Run:
         self.figures = Figures(store)
 
     def scored(self) -> Iterator[tuple[Chunk, Part]]:
-        """All chunks, less what has no question, with their figures."""
+        """All chunks, less what has no question, with their figures; the next one is scored meanwhile."""
+        with io.Ahead(self._scores) as scored:
+            for chunk, scores in scored:
+                self._problems += chunk.problems
+                part = scores if isinstance(scores, Part) else self._part(chunk, scores)
+                self.figures.parts.append(part)
+                self._hold(chunk)
+                yield chunk, part
+
+    def _scores(self) -> Iterator[tuple[Chunk, pl.DataFrame | Part]]:
+        """The chunks with their scores or, where an interrupted run has scored them, their figures."""
         for decoded in self._reading:
             self._decoded += len(decoded)
             chunk = self._known.of(decoded)
-            self._problems += chunk.problems
-            part = self._part(chunk)
-            self.figures.parts.append(part)
-            self._hold(chunk)
-            yield chunk, part
+            known = self._store.known(_key(chunk), len(chunk)) if self._store.resumes else None
+            yield (
+                chunk,
+                known
+                or scoring.score_columns(
+                    self._benchmark, chunk.questions, chunk.answers, threads=self._threads
+                ),
+            )
 
-    def _part(self, chunk: Chunk) -> Part:
-        def key() -> str:
-            return f"{chunk.identity()}:{chunk.lines[0]}"
-
-        if self._store.resumes and len(chunk):
-            part = self._store.known(key(), len(chunk))
-            if part is not None:
-                return part
-        scores = scoring.score_columns(
-            self._benchmark, chunk.questions, chunk.answers, threads=self._threads
-        )
-        matrix, bounds = chunk_figures(self._store.names, chunk.lines, chunk.starts, scores)
-        return self._store.add(key, matrix, bounds)
+    def _part(self, chunk: Chunk, scores: pl.DataFrame) -> Part:
+        figures = chunk_figures(self._store.names, chunk.lines, chunk.starts, scores)
+        return self._store.add(lambda: _key(chunk), *figures)
 
     def _hold(self, chunk: Chunk) -> None:
         if self._kept is None:
@@ -126,6 +129,11 @@ class _Run:
             return "there are no responses in it"
         first = self._problems[0]
         return f"no line is usable; line {first.line}: {first.problem}"
+
+
+def _key(chunk: Chunk) -> str:
+    """What a chunk is known by in a journal."""
+    return f"{chunk.identity()}:{chunk.lines[0]}" if len(chunk) else ""
 
 
 class Known:

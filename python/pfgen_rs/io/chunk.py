@@ -27,8 +27,8 @@ class Options:
     question_field: str = "question"
     answer_field: str = "answer"
     skip_bad_lines: bool = False
-    text_size: int = 16 << 20
-    rows: int = 1 << 15
+    text_size: int = 8 << 20
+    rows: int = 1 << 14
 
     @property
     def fields(self) -> tuple[str, str]:
