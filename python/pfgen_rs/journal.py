@@ -59,14 +59,15 @@ class Journal:
     def append(self, key: str, matrix: Matrix, bounds: dict[str, tuple[int, int]]) -> Record:
         """Add a chunk's figures; `OutputError` where the disk does not take them."""
         header = json.dumps({"key": key, "rows": len(matrix), "bounds": bounds}).encode()
-        body = np.ascontiguousarray(matrix, dtype="<f8").tobytes()
+        body = np.ascontiguousarray(matrix, dtype="<f8").data.cast("B")
         check = zlib.crc32(body, zlib.crc32(header))
         front = _FRONT.pack(_MAGIC, len(header), len(body), check)
         offset = self._end + len(front) + len(header)
-        self._write(front + header + body)
+        self._write(front + header)
+        self._write(body)
         return Record(key, len(matrix), bounds, offset)
 
-    def _write(self, content: bytes) -> None:
+    def _write(self, content: bytes | memoryview) -> None:
         try:
             with self._lock:
                 self._file.seek(self._end)

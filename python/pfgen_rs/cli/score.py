@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -140,6 +141,7 @@ def score(
     low, high = _ngrams(ngrams)
     settings = Settings(variant=variant.value, min_n=low, max_n=high)
     loaded = load_benchmark(benchmark, settings=settings)
+    gc.freeze()  # what is loaded stays to the end: nothing to look through again and again
     paths = runs.expand(files)
     job = Job(
         loaded,
