@@ -118,7 +118,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 def test_memory_is_bounded(tmp_path: Path, suffix: str) -> None:
     folder = write_benchmark(tmp_path / "tiny")
     peaks = []
-    for count in (60_000, 300_000):
+    for count in (120_000, 600_000):
         path = tmp_path / f"{count}{suffix}"
         numbers = pl.int_range(count, eager=True)
         table = pl.DataFrame({"n": numbers}).select(
@@ -136,6 +136,6 @@ def test_memory_is_bounded(tmp_path: Path, suffix: str) -> None:
         command = [sys.executable, "-c", PEAK, str(SCRIPT), *arguments]
         done = subprocess.run(command, capture_output=True, check=True, env=environment())
         peaks.append(int(done.stdout.split()[-1]) // 1024)
-    # The text alone grows by 70 MiB, the figures by 25 MiB.
-    assert peaks[1] - peaks[0] < 60, peaks
+    # The text alone grows by 140 MiB, the figures by 50 MiB.
+    assert peaks[1] - peaks[0] < 90, peaks
     assert peaks[1] < 450, peaks
