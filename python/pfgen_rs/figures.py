@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.journal import Journal, Record
+from pfgen_rs.scoring import score_names
 
 __all__ = ["Figures", "Part", "Store", "chunk_figures", "figure_names"]
 
@@ -23,9 +24,7 @@ _IN_MEMORY = 1 << 17  # responses
 
 def figure_names(sources: Sequence[str]) -> list[str]:
     """The columns of a run's figures, for a benchmark with these sources."""
-    names = ["fluency", "truthfulness", "helpfulness", "average"]
-    by_source = [f"{metric}_{source}" for metric in names[:2] for source in sources]
-    return [*_PLACE, *names, *by_source]
+    return [*_PLACE, *score_names(sources)]
 
 
 class Part:

@@ -27,6 +27,7 @@ __all__ = [
     "score",
     "score_batch",
     "score_columns",
+    "score_names",
     "text_columns",
 ]
 
@@ -84,7 +85,7 @@ class Score:
 
 
 class Figures(NamedTuple):
-    """Figures of responses as native columns: lengths, and float64 columns in the order of `_names`."""
+    """Figures of responses as native columns: lengths, and float64 columns in the order of `score_names`."""
 
     lengths: NDArray[np.uint32]
     columns: list[Floats]
@@ -97,7 +98,7 @@ def score(benchmark: QuestionSet, question: str, answer: str) -> Score:
     codes = benchmark.codes.find(_native.Texts([found.id]))
     _, columns = figures(benchmark, codes, texts, threads=1)
     values = dict(
-        zip(_names(benchmark.sources), (column[0].item() for column in columns), strict=True)
+        zip(score_names(benchmark.sources), (column[0].item() for column in columns), strict=True)
     )
     rules = benchmark.helpfulness(found)
     value, cut = rules.evaluate(answer)
@@ -170,7 +171,7 @@ def score_columns(
         ids.gather(codes).alias("question_id"),
         pl.Series("length", _joined([part.lengths for part in parts])).cast(pl.Int64),
     ]
-    for i, name in enumerate(_names(benchmark.sources)):
+    for i, name in enumerate(score_names(benchmark.sources)):
         values = _joined([part.columns[i] for part in parts])
         columns.append(pl.Series(name, values, nan_to_null=True))
     return pl.DataFrame(columns)
@@ -222,7 +223,7 @@ def codes_of(benchmark: QuestionSet, texts: _native.Texts, *, threads: int | Non
     return codes
 
 
-def _names(sources: Sequence[str]) -> list[str]:
+def score_names(sources: Sequence[str]) -> list[str]:
     """Columns of figures, in the order in which the native side gives them."""
     by_source = [f"{metric}_{source}" for metric in METRICS[:2] for source in sources]
     return [*METRICS, *by_source]

@@ -19,7 +19,7 @@ from pfgen_rs.io.ahead import Ahead, Pipe
 __all__ = ["TABLES", "TableWriter", "remove_unfinished", "write_atomic", "writing_failed"]
 
 TABLES = (".parquet", ".jsonl", ".csv", ".arrow")
-# In groups that are small beside what else is in memory. Compressing takes half as long as scoring does.
+# In groups that are small beside what else is in memory. Compressing would be a large part of the work.
 _PARQUET: dict[str, Any] = {
     "compression": "uncompressed",
     "statistics": False,
