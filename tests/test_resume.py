@@ -31,15 +31,15 @@ from pfgen_rs import cli, io, jobs, journal, scoring
 from pfgen_rs.cli import score
 jobs._JOURNALED_FROM = 100
 score.Options = functools.partial(io.Options, rows=CHUNK, text_size=4000)
-real, scored = scoring.score_columns, 0
+real, scored = scoring.score_codes, 0
 end = lambda: os.kill(os.getpid(), int(os.environ["SIGNAL"]))
 
-def counting(benchmark, questions, answers, **more):
+def counting(benchmark, codes, texts, **more):
     global scored
     if scored >= int(os.environ.get("SCORED", 10**9)):
         end()
-    scored += len(questions)
-    return real(benchmark, questions, answers, **more)
+    scored += len(codes)
+    return real(benchmark, codes, texts, **more)
 
 def torn(self, content, write=journal.Journal._write):
     if scored >= int(os.environ.get("TORN", 10**9)):
@@ -52,7 +52,7 @@ def replaced(self, target, replace=io.writing.Path.replace):
         end()
     return replace(self, target)
 
-scoring.score_columns = counting
+scoring.score_codes = counting
 journal.Journal._write = torn
 io.writing.Path.replace = replaced
 if "FULL" in os.environ:
@@ -212,6 +212,7 @@ def test_a_damaged_journal_ends_where_it_is_damaged(tmp_path: Path, damage: int)
     path = tmp_path / "journal"
     frame = benchmark.score_batch([CATS, SEAS, CATS], ["猫", "海", "狩り"])
     rows = pl.Series([1, 2, 3]).to_numpy()
+    codes = scoring.question_codes(benchmark, [CATS, SEAS, CATS])
 
     def store() -> Store:
         path.touch()
@@ -221,13 +222,13 @@ def test_a_damaged_journal_ends_where_it_is_damaged(tmp_path: Path, damage: int)
 
     first = store()
     for key in "abc":
-        first.add(lambda key=key: key, *chunk_figures(first.names, rows, None, frame))  # type: ignore[misc]
+        first.add(lambda key=key: key, *chunk_figures(first.names, codes, rows, None, frame))  # type: ignore[misc]
     content = bytearray(path.read_bytes())
     content[damage] ^= 1
     path.write_bytes(content)
     second = store()
     assert second.resume() == {-1: 6}.get(damage, 0)
-    part = second.add(lambda: "d", *chunk_figures(second.names, rows, None, frame))
+    part = second.add(lambda: "d", *chunk_figures(second.names, codes, rows, None, frame))
     figures = Figures(second)
     figures.parts.append(part)
     assert_frame_equal(figures.frame(part).select(frame.columns), frame)
@@ -263,7 +264,7 @@ def test_chunks_of_every_format_are_known_again(
         return result
 
     first = scored()
-    monkeypatch.setattr(scoring, "score_columns", lambda *_, **__: pytest.fail("scored again"))
+    monkeypatch.setattr(scoring, "score_codes", lambda *_, **__: pytest.fail("scored again"))
     again = scored()
     assert again.to_bytes() == first.to_bytes()
     assert_frame_equal(again.frame, first.frame, check_exact=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pfgen_rs.journal import Journal, Record
 from pfgen_rs.scoring import score_names
 
-__all__ = ["Figures", "Part", "Store", "chunk_figures", "figure_names"]
+__all__ = ["Figures", "Part", "Store", "chunk_figures", "figure_names", "in_file_order"]
 
 Floats = NDArray[np.float64]
 # Of each response besides its scores: line, where that begins in the text, length. All fit a float exactly.
@@ -151,17 +151,17 @@ class Figures:
         ]
         return dict(zip(names, np.concatenate(pieces).T, strict=True))
 
-    def in_order(self, name: str) -> Iterator[Floats]:
-        """A column of all responses in the file's order, a chunk at a time."""
+    def column(self, name: str, *, in_order: bool) -> Iterator[Floats]:
+        """A column of all responses a chunk at a time, within it in the file's order or in any."""
         line, wanted = (self._store.names.index(key) for key in ("line", name))
         for part in self.parts:
             matrix = self._store.rows(part, 0, part.rows)
-            yield matrix[np.argsort(matrix[:, line], kind="stable"), wanted]
+            yield matrix[_order(matrix[:, line]), wanted] if in_order else matrix[:, wanted]
 
     def frame(self, part: Part) -> pl.DataFrame:
         """A chunk as a table in the file's order: `line`, `question_id`, `length` and the scores."""
         matrix = self._store.rows(part, 0, part.rows)
-        order = np.argsort(matrix[:, 0], kind="stable")
+        order = _order(matrix[:, 0])
         matrix = matrix[order]
         ids, ends = list(part.bounds), [stop for _, stop in part.bounds.values()]
         codes = np.searchsorted(np.array(ends, dtype=np.int64), order, side="right")
@@ -181,28 +181,38 @@ class Figures:
         )
 
 
+def in_file_order(lines: NDArray[np.int64], scores: pl.DataFrame) -> pl.DataFrame:
+    """A chunk's lines and scores as `Figures.frame` gives them."""
+    return pl.DataFrame([pl.Series("line", lines), *scores.get_columns()])
+
+
 def chunk_figures(
     names: Sequence[str],
+    codes: NDArray[np.uint32],
     lines: NDArray[np.int64],
     starts: NDArray[np.int64] | None,
     scores: pl.DataFrame,
 ) -> tuple[Floats, dict[str, tuple[int, int]]]:
-    """A chunk's figures as `Store.add` wants them: sorted by question, with each question's rows."""
-    ids = scores.get_column("question_id")
-    order = np.argsort(ids.cast(pl.Categorical).to_physical().to_numpy(), kind="stable")
+    """A chunk's figures as `Store.add` wants them: sorted by question, with each question's rows.
+
+    `codes` tell the questions apart.
+    """
+    order = _order(codes)
     matrix = np.empty((len(lines), len(names)))
     place = {"line": lines, "start": 0 if starts is None else starts}
     for i, name in enumerate(names):
         column = place[name] if name in place else scores.get_column(name).to_numpy()
         matrix[:, i] = column if np.isscalar(column) else cast("Any", column)[order]
-    return matrix, _bounds(ids.gather(order))
+    counts = np.bincount(codes)
+    stops = np.cumsum(counts[counts > 0])
+    begins = stops - counts[counts > 0]
+    ids = scores.get_column("question_id").gather(order[begins]).to_list()
+    return matrix, dict(zip(ids, zip(begins.tolist(), stops.tolist(), strict=True), strict=True))
 
 
-def _bounds(ids: pl.Series) -> dict[str, tuple[int, int]]:
-    runs = ids.rle().struct.unnest()
-    stops = np.cumsum(runs.get_column("len").to_numpy()).tolist()
-    starts = [0, *stops]
-    return {
-        key: (start, stop)
-        for key, start, stop in zip(runs.get_column("value").to_list(), starts, stops, strict=False)
-    }
+def _order(numbers: NDArray[Any]) -> NDArray[np.intp]:
+    """The stable order of whole numbers; those that lie close together are sorted in linear time."""
+    if not len(numbers):
+        return np.empty(0, np.intp)
+    above = numbers - numbers.min()
+    return np.argsort(above.astype(np.min_scalar_type(int(above.max()))), kind="stable")

@@ -14,11 +14,10 @@ import polars as pl
 
 from pfgen_rs import runs, streaming
 from pfgen_rs.errors import OutputError
-from pfgen_rs.figures import Figures, Part, Store
-from pfgen_rs.io import Chunk, Options, Source, TableWriter, remove_unfinished, writing_failed
+from pfgen_rs.figures import Store
+from pfgen_rs.io import Options, Source, TableWriter, remove_unfinished, writing_failed
 from pfgen_rs.question_set import QuestionSet
 from pfgen_rs.results import Result
-from pfgen_rs.texts import with_texts
 
 __all__ = ["Job"]
 
@@ -113,10 +112,9 @@ class Job:
         )
         return self._results
 
-    def _take(self, source: Source, figures: Figures, part: Part, chunk: Chunk) -> None:
+    def _take(self, source: Source, rows: pl.DataFrame) -> None:
         # Whether all questions are answered is known at the end alone; mostly they are.
-        texts = with_texts(figures, part, chunk.questions, chunk.answers)
-        self._add(runs.with_place(texts, source.path, self._benchmark.signature))
+        self._add(runs.with_place(rows, source.path, self._benchmark.signature))
 
     def _add(self, frame: pl.DataFrame) -> None:
         if self._table is None:

@@ -67,7 +67,7 @@ def scan(
             for reading in readings:
                 known = Known(scorer.benchmark, reading.source.path, skip_bad_lines)
                 for chunk in reading:
-                    frame = _text_frame(reading.source, known.of(chunk))
+                    frame = _text_frame(reading.source, known.of(chunk)[0])
                     frame = frame if rows is None else frame.head(rows)
                     yield query.answer(frame)
                     if rows is not None and not (rows := rows - frame.height):

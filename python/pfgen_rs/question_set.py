@@ -17,7 +17,11 @@ from pfgen_rs.questions import Question
 from pfgen_rs.settings import Settings
 from pfgen_rs.signature import signature
 
-__all__ = ["QuestionSet"]
+__all__ = ["NO_SUCH_QUESTION", "QuestionSet"]
+
+NO_SUCH_QUESTION = (
+    "the benchmark has no question with exactly this text or id; is another benchmark meant?"
+)
 
 
 class QuestionSet:
@@ -77,11 +81,7 @@ class QuestionSet:
         """The question with this exact text or, failing that, this id; `UnknownQuestionError` otherwise."""
         found = self._by_text.get(question) or self._questions.get(question)
         if found is None:
-            raise UnknownQuestionError(
-                "the benchmark has no question with exactly this text or id; "
-                "is another benchmark meant?",
-                question=question,
-            )
+            raise UnknownQuestionError(NO_SUCH_QUESTION, question=question)
         return found
 
     def with_settings(self, settings: Settings) -> Self:

@@ -153,15 +153,28 @@ def _check_source(source: str, answers: object) -> None:
         raise BenchmarkError(f"the name of source {source!r} holds a lone surrogate")
     if not isinstance(answers, list) or not answers:
         raise BenchmarkError(f"source {source!r} must have a list of at least one answer")
+    if not _is_clean(answers):
+        _refuse_answers(source, answers)
+    if not any(answers):
+        raise BenchmarkError(
+            f"source {source!r} has only empty answers, so its baseline would be 0"
+        )
+
+
+def _is_clean(answers: list[Any]) -> bool:
+    """Whether all of them are text, and whole; looked at together, which is quick."""
+    try:
+        return not _has_surrogate("".join(answers))
+    except TypeError:
+        return False
+
+
+def _refuse_answers(source: str, answers: list[Any]) -> None:
     for i, answer in enumerate(answers):
         if not isinstance(answer, str):
             raise BenchmarkError(f"answer {i} of source {source!r} is not text: {answer!r}")
         if _has_surrogate(answer):
             raise BenchmarkError(f"answer {i} of source {source!r} holds a lone surrogate")
-    if not any(answers):
-        raise BenchmarkError(
-            f"source {source!r} has only empty answers, so its baseline would be 0"
-        )
 
 
 def _has_surrogate(text: str) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, UnknownQuestionError
-from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.question_set import NO_SUCH_QUESTION, QuestionSet
 from pfgen_rs.questions import Question
 
 __all__ = [
@@ -21,11 +21,13 @@ __all__ = [
     "Details",
     "Figures",
     "Score",
+    "coded",
     "codes_of",
     "figures",
     "question_codes",
     "score",
     "score_batch",
+    "score_codes",
     "score_columns",
     "score_names",
     "text_columns",
@@ -156,12 +158,31 @@ def score_columns(
     chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
     """`score_batch` for a column of questions and a column of answers of the same length."""
-    if chunk_size < 1:
-        raise InputError("chunk_size must be at least 1")
+    codes, texts = coded(benchmark, questions, answers, threads=threads)
+    return score_codes(benchmark, codes, texts, threads=threads, chunk_size=chunk_size)
+
+
+def coded(
+    benchmark: QuestionSet, questions: pl.Series, answers: Any, *, threads: int | None = None
+) -> tuple[Codes, _native.Texts]:
+    """The codes of a column of questions, and its column of answers, for `score_codes`."""
     texts = _native.Texts(answers, threads)
     if len(texts) != len(questions):
         raise InputError(f"{len(questions)} questions but {len(texts)} answers")
-    codes = question_codes(benchmark, questions, threads=threads)
+    return question_codes(benchmark, questions, threads=threads), texts
+
+
+def score_codes(
+    benchmark: QuestionSet,
+    codes: Codes,
+    texts: _native.Texts,
+    *,
+    threads: int | None = None,
+    chunk_size: int = CHUNK,
+) -> pl.DataFrame:
+    """`score_batch` for the codes of questions, and as many answers."""
+    if chunk_size < 1:
+        raise InputError("chunk_size must be at least 1")
     parts = [
         figures(benchmark, codes[start : start + chunk_size], texts, start=start, threads=threads)
         for start in range(0, max(len(codes), 1), chunk_size)
@@ -215,11 +236,7 @@ def codes_of(benchmark: QuestionSet, texts: _native.Texts, *, threads: int | Non
     unknown = np.flatnonzero(codes == _native.UNKNOWN)
     if len(unknown):
         row = int(unknown[0])
-        try:
-            benchmark.find(texts[row])
-        except UnknownQuestionError as error:
-            problem = f"row {row}: {error.problem}"
-            raise UnknownQuestionError(problem, question=texts[row]) from None
+        raise UnknownQuestionError(f"row {row}: {NO_SUCH_QUESTION}", question=texts[row])
     return codes
 
 

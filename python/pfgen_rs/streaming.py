@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from pfgen_rs import io, scoring
+from pfgen_rs import _native, io, scoring
 from pfgen_rs.errors import InputError, UnknownQuestionError
-from pfgen_rs.figures import Figures, Part, Store, chunk_figures, figure_names
+from pfgen_rs.figures import Figures, Part, Store, chunk_figures, figure_names, in_file_order
 from pfgen_rs.io import Chunk, Options, Reading, Source
-from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.question_set import NO_SUCH_QUESTION, QuestionSet
 from pfgen_rs.results import Result
-from pfgen_rs.texts import FileTexts, MemoryTexts
+from pfgen_rs.texts import FileTexts, MemoryTexts, with_texts
 
 __all__ = ["Known", "Progress", "evaluate", "new_store", "score_sources"]
 
 # Bytes read of the file that is being read, and responses scored since the last call.
 Progress = Callable[[Source, int, int], None]
-# A run's file, its figures, and a chunk with its part of them.
-Taker = Callable[[Source, Figures, Part, Chunk], None]
+# A run's file, and rows of it as `Result.frame` has them.
+Taker = Callable[[Source, pl.DataFrame], None]
+Codes = NDArray[np.uint32]
 KEPT = 64 << 20  # bytes of text that are kept in memory for `Result.frame`
 
 
@@ -42,19 +45,35 @@ def score_sources(
 ) -> list[Result]:
     """Score files; each is a run.
 
-    `keep`: bytes of text to hold in memory for later, per file. `take` gets every chunk, in order.
+    `keep`: bytes of text to hold in memory for later, per file. `take` gets all rows, in order.
     """
     results = []
     with io.read_ahead(sources, options) as readings:
         for reading in readings:
             run = _Run(benchmark, reading, store, threads, keep)
-            for chunk, part in run.scored():
+            for scored in run.scored():
                 if take is not None:
-                    take(reading.source, run.figures, part, chunk)
+                    take(reading.source, scored.frame(run.figures))
                 if progress is not None:
-                    progress(reading.source, chunk.read, len(chunk))
+                    progress(reading.source, scored.chunk.read, len(scored.chunk))
             results.append(run.result())
     return results
+
+
+class _Scored(NamedTuple):
+    """A chunk with its figures and, unless an interrupted run has left those, its scores."""
+
+    chunk: Chunk
+    part: Part
+    scores: pl.DataFrame | None
+
+    def frame(self, figures: Figures) -> pl.DataFrame:
+        """Its rows as `Result.frame` has them."""
+        if self.scores is None:
+            rows = figures.frame(self.part)
+        else:
+            rows = in_file_order(self.chunk.lines, self.scores)
+        return with_texts(rows, self.chunk.questions, self.chunk.answers)
 
 
 class _Run:
@@ -71,33 +90,35 @@ class _Run:
         self._decoded = 0
         self.figures = Figures(store)
 
-    def scored(self) -> Iterator[tuple[Chunk, Part]]:
-        """All chunks, less what has no question, with their figures; the next one is scored meanwhile."""
+    def scored(self) -> Iterator[_Scored]:
+        """All chunks, less what has no question; the next one is scored meanwhile."""
         with io.Ahead(self._scores) as scored:
-            for chunk, scores in scored:
+            for chunk, codes, found in scored:
                 self._problems += chunk.problems
-                part = scores if isinstance(scores, Part) else self._part(chunk, scores)
+                if isinstance(found, Part):
+                    part, scores = found, None
+                else:
+                    part, scores = self._part(chunk, codes, found), found
                 self.figures.parts.append(part)
                 self._hold(chunk)
-                yield chunk, part
+                yield _Scored(chunk, part, scores)
 
-    def _scores(self) -> Iterator[tuple[Chunk, pl.DataFrame | Part]]:
+    def _scores(self) -> Iterator[tuple[Chunk, Codes, pl.DataFrame | Part]]:
         """The chunks with their scores or, where an interrupted run has scored them, their figures."""
         for decoded in self._reading:
             self._decoded += len(decoded)
-            chunk = self._known.of(decoded)
+            chunk, codes = self._known.of(decoded)
             known = self._store.known(_key(chunk), len(chunk)) if self._store.resumes else None
-            yield (
-                chunk,
-                known
-                or scoring.score_columns(
-                    self._benchmark, chunk.questions, chunk.answers, threads=self._threads
-                ),
-            )
+            yield chunk, codes, known or self._score(chunk, codes)
 
-    def _part(self, chunk: Chunk, scores: pl.DataFrame) -> Part:
-        figures = chunk_figures(self._store.names, chunk.lines, chunk.starts, scores)
-        return self._store.add(lambda: _key(chunk), *figures)
+    def _score(self, chunk: Chunk, codes: Codes) -> pl.DataFrame:
+        texts = _native.Texts(chunk.answers, self._threads)
+        return scoring.score_codes(self._benchmark, codes, texts, threads=self._threads)
+
+    def _part(self, chunk: Chunk, codes: Codes, scores: pl.DataFrame) -> Part:
+        store = self._store
+        figures = chunk_figures(store.names, codes, chunk.lines, chunk.starts, scores)
+        return store.add(lambda: _key(chunk), *figures)
 
     def _hold(self, chunk: Chunk) -> None:
         if self._kept is None:
@@ -141,41 +162,36 @@ class Known:
 
     def __init__(self, benchmark: QuestionSet, path: str, skip: bool) -> None:
         self._benchmark, self._path, self._skip = benchmark, path, skip
-        self._found: set[str] = set()
+        self._questions = list(benchmark)
+        self._ready: set[int] = set()
 
-    def of(self, chunk: Chunk) -> Chunk:
-        """The chunk with known questions alone; the first other one is an error unless they are skipped.
+    def of(self, chunk: Chunk) -> tuple[Chunk, Codes]:
+        """The chunk with known questions alone, and their codes.
 
-        What is needed to score the known ones is built here, so that Ctrl-C need not wait for it.
+        The first other question is an error unless they are skipped. What is needed to score the known ones
+        is built here, so that Ctrl-C need not wait for it.
         """
-        unknown: dict[str, InputError] = {}
-        fresh = []
-        for text in chunk.questions.unique(maintain_order=True).to_list():
-            if text in self._found:
-                continue
-            try:
-                fresh.append(self._benchmark.find(text))
-                self._found.add(text)
-            except UnknownQuestionError as error:
-                unknown[text] = error
-        if unknown:
-            chunk = self._without(chunk, unknown)
+        codes = self._benchmark.codes.find(_native.Texts(chunk.questions))
+        known = codes != _native.UNKNOWN
+        if not known.all():
+            self._refuse(chunk, np.flatnonzero(~known).tolist())
+            chunk, codes = chunk.where(known), codes[known]
+        fresh = set(np.flatnonzero(np.bincount(codes)).tolist()) - self._ready
         if fresh:
-            io.interruptibly(lambda: self._benchmark.prepare(fresh))
-        return chunk
+            questions = [self._questions[code] for code in sorted(fresh)]
+            io.interruptibly(lambda: self._benchmark.prepare(questions))
+            self._ready |= fresh
+        return chunk, codes
 
-    def _without(self, chunk: Chunk, unknown: dict[str, InputError]) -> Chunk:
-        missing = chunk.questions.is_in(list(unknown)).to_numpy()
-        for row in missing.nonzero()[0].tolist():
-            error = unknown[chunk.questions[row]]
-            line = int(chunk.lines[row])
-            located = type(error)(
-                error.problem, path=self._path, line=line, question=error.question
+    def _refuse(self, chunk: Chunk, rows: list[int]) -> None:
+        for row in rows:
+            text, line = chunk.questions[row], int(chunk.lines[row])
+            error = UnknownQuestionError(
+                NO_SUCH_QUESTION, path=self._path, line=line, question=text
             )
             if not self._skip:
-                raise located
-            chunk.problems.append(located)
-        return chunk.where(~missing)
+                raise error
+            chunk.problems.append(error)
 
 
 def evaluate(
@@ -183,7 +199,8 @@ def evaluate(
 ) -> Result:
     """Score responses in memory (as `score_batch` takes them) and summarise them as a run."""
     questions, texts = scoring.text_columns(data, answers)
-    scores = scoring.score_columns(benchmark, questions, texts, threads=threads)
+    codes, native = scoring.coded(benchmark, questions, texts, threads=threads)
+    scores = scoring.score_codes(benchmark, codes, native, threads=threads)
     if not len(scores):
         raise InputError("there are no responses")
     column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=pl.String)
@@ -191,7 +208,8 @@ def evaluate(
     figures = Figures(store)
     rows = Options().rows
     for at in range(0, len(scores), rows):
-        part = scores[at : at + rows]
-        lines = pl.int_range(at + 1, at + 1 + part.height, eager=True).to_numpy()
-        figures.parts.append(store.add(str, *chunk_figures(store.names, lines, None, part)))
+        end = min(at + rows, len(scores))
+        lines = np.arange(at + 1, end + 1)
+        part = chunk_figures(store.names, codes[at:end], lines, None, scores[at:end])
+        figures.parts.append(store.add(str, *part))
     return Result(benchmark, figures, MemoryTexts(questions, column))

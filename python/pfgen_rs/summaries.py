@@ -49,8 +49,8 @@ def summarise(benchmark: QuestionSet, figures: Figures) -> Summaries:
     num_trials = min(counts.values())
     questions = {}
     by_trial = np.zeros(num_trials)
-    for question_id in counts:
-        questions[question_id], averages = _question(benchmark, figures, question_id)
+    for question_id, count in counts.items():
+        questions[question_id], averages = _question(benchmark, figures, question_id, count)
         by_trial = by_trial + averages[:num_trials]
     spread = {
         **_mean_and_std("score", by_trial / len(counts), 4),
@@ -60,11 +60,13 @@ def summarise(benchmark: QuestionSet, figures: Figures) -> Summaries:
     return Summaries(questions, num_trials, spread, scores)
 
 
-def _question(benchmark: QuestionSet, figures: Figures, question_id: str) -> tuple[Summary, Floats]:
+def _question(
+    benchmark: QuestionSet, figures: Figures, question_id: str, count: int
+) -> tuple[Summary, Floats]:
     """All sums run in the order of falling `average` (stable), as published; and the averages."""
     sources = benchmark[question_id].sources
     names = [f"{metric}_{source}" for metric in _METRICS for source in sources]
-    column = _columns(figures, question_id, [*names, *_PLAIN])
+    column = _columns(figures, question_id, count, [*names, *_PLAIN])
     averages = column("average")
     ranked = np.argsort(-averages, kind="stable")
     means = {name: round(left_mean(column(name)[ranked]), 5) for name in (*names, *_PLAIN[:2])}
@@ -81,9 +83,11 @@ def _question(benchmark: QuestionSet, figures: Figures, question_id: str) -> tup
     return Summary(len(averages), spread, scores, list(samples)), averages
 
 
-def _columns(figures: Figures, question_id: str, names: Sequence[str]) -> Callable[[str], Floats]:
+def _columns(
+    figures: Figures, question_id: str, count: int, names: Sequence[str]
+) -> Callable[[str], Floats]:
     """Columns by name: read all at once or, where they are too long for that, one when it is asked for."""
-    if figures.counts()[question_id] * len(names) <= _AT_ONCE:
+    if count * len(names) <= _AT_ONCE:
         return figures.of_question(question_id, names).__getitem__
     return lambda name: figures.of_question(question_id, [name])[name]
 
@@ -91,8 +95,11 @@ def _columns(figures: Figures, question_id: str, names: Sequence[str]) -> Callab
 def _lengths(figures: Figures) -> dict[str, float]:
     """Mean and deviation over all responses, in the file's order, without having all of them at once."""
     height = figures.height
-    mean = _left_sum(figures.in_order("length")) / height
-    squares = ((lengths - mean) ** 2 for lengths in figures.in_order("length"))
+    # Sums of whole numbers are exact in any order.
+    mean = (
+        sum(float(lengths.sum()) for lengths in figures.column("length", in_order=False)) / height
+    )
+    squares = ((lengths - mean) ** 2 for lengths in figures.column("length", in_order=True))
     return _rounded("length", mean, _left_sum(squares) / height, 1)
 
 

@@ -10,17 +10,14 @@ import polars as pl
 
 from pfgen_rs import io
 from pfgen_rs.errors import InputError
-from pfgen_rs.figures import Figures, Part
+from pfgen_rs.figures import Figures
 from pfgen_rs.io import Chunk, Options, Source
 
 __all__ = ["FileTexts", "MemoryTexts", "with_texts"]
 
 
-def with_texts(
-    figures: Figures, part: Part, questions: pl.Series, answers: pl.Series
-) -> pl.DataFrame:
-    """A chunk as `Result.frame` has it."""
-    frame = figures.frame(part)
+def with_texts(frame: pl.DataFrame, questions: pl.Series, answers: pl.Series) -> pl.DataFrame:
+    """A chunk as `Result.frame` has it; `frame` as `Figures.frame` gives it."""
     texts = [questions.alias("question"), answers.alias("answer")]
     return frame.select("line", "question_id").hstack(texts).hstack(frame[:, 2:])
 
@@ -36,7 +33,8 @@ class MemoryTexts:
         at = 0
         for part in figures.parts:
             end = at + part.rows
-            yield with_texts(figures, part, self._questions[at:end], self._answers[at:end])
+            frame = figures.frame(part)
+            yield with_texts(frame, self._questions[at:end], self._answers[at:end])
             at = end
 
     def records(self, samples: Sequence[tuple[int, int]]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -67,7 +65,7 @@ class FileTexts:
                 chunk = chunk.where(np.isin(chunk.lines, lines))
             if len(chunk) != part.rows:
                 raise InputError("the file changed while it was in use", path=self._source.path)
-            yield with_texts(figures, part, chunk.questions, chunk.answers)
+            yield with_texts(figures.frame(part), chunk.questions, chunk.answers)
 
     def records(self, samples: Sequence[tuple[int, int]]) -> Iterator[tuple[str, dict[str, Any]]]:
         """Answer and whole record of some responses."""

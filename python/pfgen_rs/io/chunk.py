@@ -28,7 +28,7 @@ class Options:
     answer_field: str = "answer"
     skip_bad_lines: bool = False
     text_size: int = 8 << 20
-    rows: int = 1 << 14
+    rows: int = 1 << 15
 
     @property
     def fields(self) -> tuple[str, str]:
