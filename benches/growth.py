@@ -117,25 +117,26 @@ def with_threads(world: World, count: int, repeats: int) -> list[Point]:
 
 
 def stages(world: World, folder: Path, count: int) -> Point:
-    """Where the seconds of `pfgen-rs score` go: parts that can run alone, and what the rest takes."""
+    """Where the CPU seconds of `pfgen-rs score` go: parts that can run alone, and what the rest takes."""
     path = world.write(folder / "responses.jsonl", count)
     fresh = world.benchmark.with_settings(world.benchmark.settings)
     chunks = list(decoded(path))
     parts = {
-        "starting Python and importing": timing.process("-m", "pfgen_rs", "--version").seconds,
-        "reading the question files": timing.seconds(lambda: load_benchmark(world.folder)),
-        "opening the cached index": timing.seconds(fresh.prepare),
-        "decoding the lines": timing.seconds(lambda: list(decoded(path))),
-        "scoring": timing.seconds(
+        "starting Python and importing": timing.process("-m", "pfgen_rs", "--version").cpu,
+        "reading the question files": timing.cpu_seconds(lambda: load_benchmark(world.folder)),
+        "opening the cached index": timing.cpu_seconds(fresh.prepare),
+        "decoding the lines": timing.cpu_seconds(lambda: sum(map(len, decoded(path)))),
+        "scoring": timing.cpu_seconds(
             lambda: [fresh.score_batch(chunk.questions, chunk.answers) for chunk in chunks]
         ),
     }
-    whole = files.score(world, path).seconds
+    whole = files.score(world, path)
     path.unlink()
-    rest = whole - sum(parts.values())
+    rest = whole.cpu - sum(parts.values())
     return {
         "responses": count,
-        "whole_s": whole,
+        "whole_s": whole.seconds,
+        "cpu_s": whole.cpu,
         "parts_s": {**parts, "the rest: summarising, writing": rest},
     }
 

@@ -1,4 +1,4 @@
-"""Run a command and print its seconds and peak memory (bytes) as a last line of JSON."""
+"""Run a command and print its seconds, CPU seconds and peak memory (bytes) as a last line of JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ def main() -> None:
     child.wait()
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = time.perf_counter() - start
-    sys.stdout.write(json.dumps({"seconds": seconds, "peak": usage.ru_maxrss * BYTES}) + "\n")
+    figures = {
+        "seconds": seconds,
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "peak": usage.ru_maxrss * BYTES,
+    }
+    sys.stdout.write(json.dumps(figures) + "\n")
     sys.exit(os.EX_SOFTWARE if child.returncode else 0)
 
 

@@ -23,6 +23,13 @@ def seconds(work: Work) -> float:
     return time.perf_counter() - start
 
 
+def cpu_seconds(work: Work) -> float:
+    """CPU seconds of one run, of all threads of this process."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
 def interleaved(works: Sequence[Work], repeats: int) -> list[tuple[float, ...]]:
     """Seconds of each work in each repeat; they take turns, so that noise hits all alike."""
     return [tuple(seconds(work) for work in works) for _ in range(repeats)]
@@ -40,9 +47,10 @@ def medians(rounds: Sequence[tuple[float, ...]]) -> list[float]:
 
 @dataclass(frozen=True)
 class Process:
-    """A process that ended well: its seconds, peak memory in bytes, and standard output."""
+    """A process that ended well: its seconds, CPU seconds, peak memory in bytes, and standard output."""
 
     seconds: float
+    cpu: float
     peak: int
     output: str
 
