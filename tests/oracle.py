@@ -1,10 +1,11 @@
 """The obvious scorer: plain Python, one response at a time, written from the specification.
 
 The tests hold the native scorer equal to this module, value for value. It is meant to be
-difficult to get wrong rather than fast, and imports nothing but the standard library.
+difficult to get wrong rather than fast, and needs nothing but the standard library.
 Sections and equations named below are those of the scoring specification.
 
-Text is a sequence of code points. Lengths, positions and cuts count code points.
+Text is a sequence of code points. Lengths, positions and cuts count code points. A sequence of words
+(`words.Words`) may stand for a text: all of them count words then.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from words import Words
+
 Answers = dict[str, list[str]]
+Text = str | Words
+Gram = Sequence[str]
 BEGIN, END = "<begin>", "<end>"  # longer than one character, so no character equals them
 NOT_FOUND = sys.maxsize  # acts as the specification's 9999, at any length
 Q_FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -70,15 +75,15 @@ class Settings:
 class Reference:
     """One source of a question, as the published figures see it (sections 2 and 3)."""
 
-    def __init__(self, answers: list[str], settings: Settings) -> None:
+    def __init__(self, answers: Sequence[Text], settings: Settings) -> None:
         self.size = len(answers)
         self.settings = settings
-        self.df: dict[str, int] = Counter()
+        self.df: dict[Gram, int] = Counter()
         for answer in answers:
             self.df.update(substrings(answer, settings.ngram_lengths()))
         self.baseline = own_mean([self.fluency(answer, 1.0)[0] for answer in answers])
 
-    def fluency(self, response: str, baseline: float) -> tuple[float, float]:
+    def fluency(self, response: Text, baseline: float) -> tuple[float, float]:
         """Value and discount of the first best cut (section 2); (0.0, 1.0) if none is positive."""
         best = (0.0, 1.0)
         for k, raw in enumerate(raw_counts(response, self.df, self.settings), start=1):
@@ -88,10 +93,10 @@ class Reference:
                 best = (value, discount)
         return best
 
-    def truthfulness(self, response: str) -> float:
+    def truthfulness(self, response: Text) -> float:
         """Section 3, with `^`, the response and `$` as plain characters of one text."""
         settings = self.settings
-        text = ("^" + response + "$")[: settings.max_length + 2]
+        text = whole(response)[: settings.max_length + 2]
         best = score = total = 0.0
         count = 0
         for i, character in enumerate(text):
@@ -114,14 +119,19 @@ def own_mean(totals: list[float]) -> float:
     return baseline
 
 
-def substrings(text: str, lengths: Iterable[int]) -> set[str]:
+def whole(response: Text) -> Gram:
+    """`^response$`."""
+    return "^" + response + "$" if isinstance(response, str) else ("^", *response, "$")
+
+
+def substrings(text: Gram, lengths: Iterable[int]) -> set[Any]:
     """The distinct n-grams of a text for each n in `lengths`."""
     return {text[i : i + n] for n in lengths for i in range(len(text) - n + 1)}
 
 
-def raw_counts(text: str, df: dict[str, int], settings: Settings) -> Iterator[int]:
+def raw_counts(text: Gram, df: dict[Gram, int], settings: Settings) -> Iterator[int]:
     """raw(k) of section 2 for k = 1, 2 … min(L, max_length): the set of n-grams grows with k."""
-    seen: set[str] = set()
+    seen: set[Gram] = set()
     raw = 0
     for k in range(1, min(len(text), settings.max_length) + 1):
         for n in range(settings.min_n, min(settings.max_n, k) + 1):
@@ -132,7 +142,7 @@ def raw_counts(text: str, df: dict[str, int], settings: Settings) -> Iterator[in
         yield raw
 
 
-def covering_frequency(text: str, i: int, df: dict[str, int], n: int) -> int:
+def covering_frequency(text: Gram, i: int, df: dict[Gram, int], n: int) -> int:
     """a_i of section 3: the largest df of the n-character windows that cover index i."""
     starts = range(max(i - n + 1, 0), min(i, len(text) - n) + 1)
     return max((df.get(text[start : start + n], 0) for start in starts), default=0)
@@ -141,7 +151,7 @@ def covering_frequency(text: str, i: int, df: dict[str, int], n: int) -> int:
 class PaperReference:
     """One source of a question, as the papers' equations read (section 10)."""
 
-    def __init__(self, answers: list[str], settings: Settings) -> None:
+    def __init__(self, answers: Sequence[Text], settings: Settings) -> None:
         self.size = len(answers)
         self.settings = settings
         self.df: dict[tuple[str, ...], int] = Counter()
@@ -151,18 +161,18 @@ class PaperReference:
             self.df.update(grams)
         self.baseline = own_mean([self.total(answer) for answer in answers])
 
-    def total(self, response: str) -> float:
+    def total(self, response: Text) -> float:
         """F of equations 1 to 3: every occurrence counts; df summed first, divided by N once."""
         lengths = range(self.settings.min_n, self.settings.max_n + 1)
         symbols = with_markers(response)
         frequency = sum(self.df.get(g, 0) for n in lengths for g in windows(symbols, n))
         return paper_discount(self.settings, len(response)) * (frequency / self.size)
 
-    def fluency(self, response: str) -> float:
+    def fluency(self, response: Text) -> float:
         """F relative to the source's own answers."""
         return self.total(response) / self.baseline
 
-    def truthfulness(self, response: str) -> float:
+    def truthfulness(self, response: Text) -> float:
         """Equations 6 to 9: the mean up to L, or the best discounted mean from target_length on."""
         settings = self.settings
         means = self.running_means(response)
@@ -171,7 +181,7 @@ class PaperReference:
         cuts = range(settings.target_length, len(response) + 1)
         return max(paper_discount(settings, cut) * means[cut] for cut in cuts)
 
-    def running_means(self, response: str) -> list[float]:
+    def running_means(self, response: Text) -> list[float]:
         """T*_I of equation 8 for I = 0 … L; 0.0 while every character so far was skipped."""
         threshold = self.settings.threshold
         n = self.settings.truthfulness_n
@@ -188,7 +198,7 @@ class PaperReference:
         return means
 
 
-def with_markers(text: str) -> tuple[str, ...]:
+def with_markers(text: Text) -> tuple[str, ...]:
     """C_0 … C_{L+1} of section 10."""
     return (BEGIN, *text, END)
 
@@ -217,6 +227,16 @@ def locate_rule(rule: dict[str, Any], text: str) -> tuple[int, str]:
     return position, rule.get("name", label)
 
 
+def locate_rules(
+    rules: list[dict[str, Any]], response: Text, limit: int | None = None
+) -> list[tuple[int, str]]:
+    """`locate_rule` of each rule in the first `limit` characters, or the text of as many words."""
+    if isinstance(response, str):
+        return [locate_rule(rule, response[:limit]) for rule in rules]
+    found = [locate_rule(rule, response.read(limit)) for rule in rules]
+    return [(at if at == NOT_FOUND else response.words_to(at), label) for at, label in found]
+
+
 def importance(rule: dict[str, Any]) -> float:
     """A rule's weight (section 4)."""
     return float(rule.get("importance", 1.0))
@@ -227,7 +247,7 @@ class Question:
 
     def __init__(self, data: dict[str, Any], settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
-        self.answers: Answers = data["answers"]
+        self.answers: dict[str, Sequence[Text]] = data["answers"]
         self.keywords: list[dict[str, Any]] = data.get("keywords", [])
         self.sources = list(self.answers)
         self._references: dict[str, Reference] = {}
@@ -254,21 +274,23 @@ class Question:
             self._papers[source] = PaperReference(self.answers[source], self.settings)
         return self._papers[source]
 
-    def fluency(self, source: str, response: str) -> tuple[float, float]:
+    def fluency(self, source: str, response: Text) -> tuple[float, float]:
         """Unrounded value and the discount of its cut (section 2)."""
         reference = self.reference(source)
         return reference.fluency(response, reference.baseline)
 
-    def truthfulness(self, source: str, response: str) -> float:
+    def truthfulness(self, source: str, response: Text) -> float:
         """Unrounded value (section 3)."""
         return self.reference(source).truthfulness(response)
 
-    def helpfulness(self, response: str) -> tuple[float, int, list[list[Any]]]:
+    def helpfulness(self, response: Text) -> tuple[float, int, list[list[Any]]]:
         """Unrounded value, the last best cut n and `helpfulness_results` (section 4)."""
-        text = response[: self.settings.max_length]
-        rules = [(*locate_rule(rule, text), 1.0 - importance(rule)) for rule in self.keywords]
+        limit = self.settings.max_length
+        found = locate_rules(self.keywords, response, limit)
+        factors = [1.0 - importance(rule) for rule in self.keywords]
+        rules = [(*place, factor) for place, factor in zip(found, factors, strict=True)]
         best, n = -math.inf, 0
-        for k in range(len(text) + 1):
+        for k in range(min(len(response), limit) + 1):
             value = self.settings.discount(k)
             if value < 0.0:
                 break
@@ -280,10 +302,11 @@ class Question:
         results: list[list[Any]] = [[label, factor] for at, label, factor in rules if n < at]
         if n > self.settings.target_length and best > 0.0:
             excess = n - self.settings.target_length
-            results.append([f"{excess}字超過", self.settings.discount(n)])
+            name = "字" if isinstance(response, str) else "語"
+            results.append([f"{excess}{name}超過", self.settings.discount(n)])
         return best, n, results
 
-    def score(self, response: str) -> dict[str, Any]:
+    def score(self, response: Text) -> dict[str, Any]:
         """The published `scores` object of one answer (section 5), in the variant pfgen-bench."""
         sources = self.sources
         fluency = {s: round(self.fluency(s, response)[0] / len(sources), 6) for s in sources}
@@ -300,7 +323,7 @@ class Question:
             "average": round(total / 3, 5),
         }
 
-    def paper(self, response: str) -> dict[str, Any]:
+    def paper(self, response: Text) -> dict[str, Any]:
         """Section 10, unrounded: `fluency` and `truthfulness` by source, `helpfulness`, `total`."""
         fluency = {s: self.paper_reference(s).fluency(response) for s in self.sources}
         truth = {s: self.paper_reference(s).truthfulness(response) for s in self.sources}
@@ -310,9 +333,10 @@ class Question:
         parts = {"fluency": fluency, "truthfulness": truth, "helpfulness": helpfulness}
         return {**parts, "total": total}
 
-    def paper_helpfulness(self, response: str) -> float:
+    def paper_helpfulness(self, response: Text) -> float:
         """Section 10: the share of the importance met, 1.0 where the rules weigh nothing."""
-        rules = [(locate_rule(rule, response)[0], importance(rule)) for rule in self.keywords]
+        found = [position for position, _ in locate_rules(self.keywords, response)]
+        rules = list(zip(found, map(importance, self.keywords), strict=True))
         whole = left_sum(weight for _, weight in rules)
         if whole == 0.0:
             return 1.0

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from pfgen_rs import benchmark, index
+from pfgen_rs import benchmark, index, units
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ def test_commands_run(command: str) -> None:
     assert done.stdout
 
 
-@pytest.mark.parametrize("module", [benchmark, index])
+@pytest.mark.parametrize("module", [benchmark, index, units])
 def test_docstring_examples_run(module: ModuleType) -> None:
     done = doctest.testmod(module)
     assert done.attempted

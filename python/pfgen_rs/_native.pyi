@@ -9,26 +9,38 @@ from numpy.typing import NDArray
 
 __all__ = [
     "INSTRUCTIONS",
+    "LARGEST_TOKEN",
     "NOT_FOUND",
     "UNKNOWN",
     "Batches",
     "Codes",
+    "Corrections",
     "Index",
     "Rules",
+    "Scan",
     "Scorer",
+    "Selector",
     "Settings",
+    "SingletonFilter",
     "Store",
     "TextArray",
     "Texts",
+    "Vocabulary",
     "__version__",
+    "code_tokens",
     "decode_lines",
     "digest",
     "explain",
     "round_half_even",
+    "text_digests",
+    "token_ids",
+    "word_ends",
+    "word_spans",
 ]
 
 __version__: str
 INSTRUCTIONS: str
+LARGEST_TOKEN: int
 NOT_FOUND: int
 UNKNOWN: int
 
@@ -122,6 +134,14 @@ class Codes:
     def find(self, texts: Texts, threads: int | None = None) -> NDArray[np.uint32]: ...
 
 @final
+class Corrections:
+    def __new__(cls, rules: Sequence[tuple[str, str, str, str]]) -> Corrections: ...
+    def correct(
+        self, texts: Texts, threads: int | None = None
+    ) -> tuple[TextArray, NDArray[np.int32], NDArray[np.int64]]: ...
+    def judge(self, texts: Texts, threads: int | None = None) -> NDArray[np.int32]: ...
+
+@final
 class Batches:
     def __new__(
         cls, questions: Sequence[tuple[Scorer, Rules, Sequence[int]] | None], sources: int
@@ -148,6 +168,35 @@ def explain(
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint64], NDArray[np.bool_]]: ...
 
 @final
+class Selector:
+    def __new__(
+        cls,
+        texts: Texts,
+        count: int,
+        weights: NDArray[np.uint64] | None,
+        strata: NDArray[np.uint32] | None,
+        *,
+        seed: int,
+        restarts: int,
+        min_n: int,
+        max_n: int,
+    ) -> Selector: ...
+    @property
+    def neighbours(self) -> int: ...
+    @property
+    def largest_step(self) -> int: ...
+    @property
+    def proposals(self) -> int: ...
+    @property
+    def error(self) -> tuple[int, int]: ...
+    @property
+    def greedy_error(self) -> tuple[int, int]: ...
+    def random_error(self) -> tuple[int, int]: ...
+    def grow(self, texts: int) -> bool: ...
+    def run(self, proposals: int, threads: int | None = None) -> None: ...
+    def rows(self) -> NDArray[np.int64]: ...
+
+@final
 class TextArray:
     def __len__(self) -> int: ...
     def __arrow_c_array__(
@@ -155,9 +204,50 @@ class TextArray:
     ) -> tuple[object, object]: ...
 
 def decode_lines(
-    text: bytes, question_field: str, answer_field: str
+    text: bytes, question_field: str, answer_field: str, more_fields: Sequence[str]
 ) -> tuple[
-    TextArray, TextArray, NDArray[np.int64], NDArray[np.int64], list[tuple[int, int, int]], int
+    list[TextArray], NDArray[np.int64], NDArray[np.int64], list[tuple[int, int, int]], int
 ]: ...
 def digest(data: bytes) -> str: ...
 def round_half_even(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]: ...
+
+@final
+class Vocabulary:
+    def __new__(
+        cls, columns: Sequence[Texts], reserved: str, threads: int | None = None
+    ) -> Vocabulary: ...
+    def __len__(self) -> int: ...
+    def encode(self, texts: Texts, threads: int | None = None) -> TextArray: ...
+    def words(self, coded: str) -> list[str]: ...
+
+def code_tokens(values: Sequence[Sequence[int]] | _ArrowStream | _ArrowArray) -> TextArray: ...
+def token_ids(coded: str) -> list[int]: ...
+def word_ends(
+    literals: Texts, texts: Texts, limit: int, threads: int | None = None
+) -> NDArray[np.uint32]: ...
+def word_spans(text: str, limit: int | None = None) -> list[tuple[int, int]]: ...
+
+@final
+class Scan:
+    def __new__(cls, n: int, threads: int | None = None) -> Scan: ...
+    @property
+    def rows(self) -> int: ...
+    def add(self, texts: Texts) -> None: ...
+
+@final
+class SingletonFilter:
+    def __new__(
+        cls,
+        scan: Scan,
+        *,
+        threshold: int,
+        weights: NDArray[np.uint32] | None,
+        memory: int,
+        threads: int | None = None,
+    ) -> SingletonFilter: ...
+    def add(self, texts: Texts, first_row: int) -> None: ...
+    def finish_pass(self) -> bool: ...
+    def finish_round(self) -> int: ...
+    def kept(self) -> NDArray[np.bool_]: ...
+
+def text_digests(texts: Texts, seed: int, threads: int | None = None) -> NDArray[np.uint64]: ...

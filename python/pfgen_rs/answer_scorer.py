@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pfgen_rs import _native, scoring
 from pfgen_rs.errors import InputError
 from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.units import Column
 
 __all__ = ["AnswerScorer"]
 
@@ -17,8 +18,10 @@ __all__ = ["AnswerScorer"]
 class AnswerScorer:
     """`scorer(questions, answers)`: one metric of each answer, float64 of shape (answers,).
 
-    `questions` are texts or ids, or one of them for all answers; `answers` are texts. Both may be lists or
-    Arrow columns. `metric`: `average`, `fluency`, `truthfulness` or `helpfulness`, as `score_batch` gives it.
+    `questions` are texts or ids, or one of them for all answers; `answers` are texts (lists of ids where the
+    unit is `token`). Both may be lists or Arrow columns.
+
+    `metric`: `average`, `fluency`, `truthfulness` or `helpfulness`, as `score_batch` gives it.
 
     Thread-safe, without polars, and safe in processes made by `os.fork`: calls run on the calling thread
     unless `threads` says otherwise (`None`: all cores; it pays from some hundred answers on). Can be pickled,
@@ -36,22 +39,26 @@ class AnswerScorer:
         self.threads = threads
         self._figure = scoring.METRICS.index(metric)
         self._codes = benchmark.codes
+        self._column = benchmark.coder.column
         self._batches = benchmark.batches(list(benchmark))
         self._simple = not any(benchmark.helpfulness(q).has_expressions for q in benchmark)
         # The first call is to cost no more than others.
-        self([question.id for question in benchmark], ["。"] * len(benchmark))
+        answer = [0] if benchmark.settings.unit == "token" else "。"
+        self([question.id for question in benchmark], [answer] * len(benchmark))
 
     def __call__(self, questions: Any, answers: Any) -> NDArray[np.float64]:
         """Score answers; see the class."""
-        texts = _native.Texts(answers, self.threads)
+        column = self._column(answers, self.threads)
         if isinstance(questions, str):
-            questions = [questions] * len(texts)
+            questions = [questions] * len(column.coded)
         asked = _native.Texts(questions, self.threads)
         if self._simple:
-            scores = self._batches.figure(self._codes, asked, texts, self._figure, self.threads)
+            scores = self._batches.figure(
+                self._codes, asked, column.coded, self._figure, self.threads
+            )
             if scores is not None:
                 return scores
-        return self._figures(asked, texts)
+        return self._figures(asked, column)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what it was made of."""
@@ -61,12 +68,12 @@ class AnswerScorer:
         """Show what is computed."""
         return f"AnswerScorer({self.metric!r}, {self.benchmark.signature!r})"
 
-    def _figures(self, questions: _native.Texts, texts: _native.Texts) -> NDArray[np.float64]:
+    def _figures(self, questions: _native.Texts, answers: Column) -> NDArray[np.float64]:
         """The long way: unknown questions get their message, regular expressions are looked for."""
-        if len(questions) != len(texts):
-            raise InputError(f"{len(questions)} questions but {len(texts)} answers")
+        if len(questions) != len(answers.coded):
+            raise InputError(f"{len(questions)} questions but {len(answers.coded)} answers")
         codes = scoring.codes_of(self.benchmark, questions)
-        found = scoring.figures(self.benchmark, codes, texts, threads=self.threads)
+        found = scoring.figures(self.benchmark, codes, answers, threads=self.threads)
         return found.columns[self._figure]
 
 

@@ -19,6 +19,7 @@ from pfgen_rs.questions import Question, read_folder
 from pfgen_rs.results import Result
 from pfgen_rs.scoring import Score
 from pfgen_rs.settings import Settings
+from pfgen_rs.units import Answer
 
 __all__ = [
     "BUNDLED",
@@ -46,11 +47,11 @@ class Benchmark(QuestionSet):
     own threads are not copied: give `multiprocessing` the start method `spawn` or `forkserver` for those.
     """
 
-    def score(self, question: str, answer: str) -> Score:
+    def score(self, question: str, answer: Answer) -> Score:
         """Score one answer to a question, given by its text or id; `score_batch` is faster for many.
 
-        Raises `UnknownQuestionError`, `InputError` where the answer is no text, and `BenchmarkError`
-        where the question's reference answers cannot be scored against.
+        Raises `UnknownQuestionError`, `InputError` where the answer is no text (or no list of ids), and
+        `BenchmarkError` where the question's reference answers cannot be scored against.
         """
         return scoring.score(self, question, answer)
 
@@ -76,7 +77,7 @@ class Benchmark(QuestionSet):
         """
         return AnswerScorer(self, metric, threads=threads)
 
-    def explain(self, question: str, answer: str) -> Explanation:
+    def explain(self, question: str, answer: Answer) -> Explanation:
         """Where an answer's score comes from, character by character."""
         return explain.explain(self, question, answer)
 
@@ -101,7 +102,8 @@ def score_file(
     lines (and unknown questions) are left out and listed in the result's `problems`.
     """
     benchmark = resolve(benchmark, settings)
-    options = Options(question_field, answer_field, skip_bad_lines)
+    tokens = benchmark.settings.unit == "token"
+    options = Options(question_field, answer_field, skip_bad_lines, tokens=tokens)
     [result] = streaming.score_sources(
         benchmark,
         [Source(path)],
@@ -137,7 +139,7 @@ def load_benchmark(
     >>> len(bench), bench["Q02"].text
     (14, '光合成とは何ですか？')
     >>> bench.score_batch(["Q02", "Q14"], ["光合成", "風呂敷"])["average"].to_list()
-    [0.34341, 0.34659]
+    [0.34292, 0.34693]
     """
     questions, metadata_hash = read_folder(benchmark_path(name))
     return Benchmark(questions, metadata_hash, settings)

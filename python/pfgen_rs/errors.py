@@ -10,6 +10,8 @@ from pathlib import Path
 __all__ = [
     "BenchmarkError",
     "BenchmarkNotFoundError",
+    "BuildError",
+    "ConfigError",
     "IncompleteRunError",
     "InputError",
     "InstallError",
@@ -68,6 +70,19 @@ class BenchmarkNotFoundError(BenchmarkError, LookupError):
 
 class SettingsError(PfgenError, ValueError):
     """Scoring settings that contradict each other or leave their range."""
+
+
+class ConfigError(SettingsError):
+    """A configuration for building a set that cannot be used. `path` names its file."""
+
+    def __init__(self, problem: str, *, path: str | Path | None = None) -> None:
+        self.problem = problem
+        self.path = path
+        super().__init__(_located(problem, path, None, None))
+
+
+class BuildError(PfgenError):
+    """A set of reference answers that cannot be built: too little is left of the candidates."""
 
 
 class IncompleteRunError(PfgenError):

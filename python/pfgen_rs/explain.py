@@ -1,4 +1,4 @@
-"""Where an answer's score comes from, character by character."""
+"""Where an answer's score comes from, character by character (or word by word, or token by token)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pfgen_rs.errors import SettingsError
 from pfgen_rs.question_set import QuestionSet
 from pfgen_rs.questions import Question
 from pfgen_rs.scoring import Score
+from pfgen_rs.units import Answer
 
 __all__ = ["Explanation", "RuleReport", "explain"]
 
@@ -29,31 +30,33 @@ class RuleReport(NamedTuple):
 class Explanation:
     """An answer's score and its origin.
 
-    `characters` has a row a character (as far as it is read): `character`; for every source S `df_S`, the
-    number of S's answers that contain the Truthfulness window starting there, `covering_df_S`, the largest
-    such number among the windows that cover the character, and `gain_S`, what the character adds to
-    Fluency's raw sum of document frequencies; and whether Truthfulness skips it. `score.details` has the
-    best cuts.
+    `pieces` are the answer's characters or other units, for display: they make up the answer. `characters`
+    has a row a piece (as far as it is read): `character`, the piece; for every source S `df_S`, the number of
+    S's answers that contain the Truthfulness window starting there, `covering_df_S`, the largest such number
+    among the windows that cover the piece, and `gain_S`, what the piece adds to Fluency's raw sum of document
+    frequencies; and whether Truthfulness skips it. `score.details` has the best cuts.
     """
 
     question_id: str
     question: str
-    answer: str
+    answer: Answer
+    pieces: list[str]
     score: Score
     characters: pl.DataFrame
     rules: list[RuleReport]
 
 
-def explain(benchmark: QuestionSet, question: str, answer: str) -> Explanation:
+def explain(benchmark: QuestionSet, question: str, answer: Answer) -> Explanation:
     """Explain one answer to the question with this text or id (variant `pfgen-bench` only)."""
     if benchmark.settings.variant != "pfgen-bench":
         raise SettingsError("only the variant 'pfgen-bench' can be explained")
     found = benchmark.find(question)
     score = scoring.score(benchmark, found.id, answer)
     windows, coverage, gains, skipped = _native.explain(
-        found.columns, benchmark.settings.native, answer
+        benchmark.columns(found), benchmark.settings.native, benchmark.coder.one(answer)
     )
-    columns = [pl.Series("character", list(answer[: len(skipped)]), dtype=pl.String)]
+    pieces = benchmark.coder.pieces(answer)
+    columns = [pl.Series("character", pieces[: len(skipped)], dtype=pl.String)]
     for i, source in enumerate(found.sources):
         columns.append(pl.Series(f"df_{source}", windows[:, i]))
         columns.append(pl.Series(f"covering_df_{source}", coverage[:, i]))
@@ -63,15 +66,18 @@ def explain(benchmark: QuestionSet, question: str, answer: str) -> Explanation:
         question_id=found.id,
         question=found.text,
         answer=answer,
+        pieces=pieces,
         score=score,
         characters=pl.DataFrame(columns),
         rules=_rules(benchmark, found, answer, score.details.helpfulness_cut),
     )
 
 
-def _rules(benchmark: QuestionSet, question: Question, answer: str, cut: int) -> list[RuleReport]:
+def _rules(
+    benchmark: QuestionSet, question: Question, answer: Answer, cut: int
+) -> list[RuleReport]:
     helpfulness = benchmark.helpfulness(question)
-    ends = helpfulness.ends(answer)
+    ends = helpfulness.ends(answer) if isinstance(answer, str) else {}
     return [
         RuleReport(
             label=label,

@@ -7,7 +7,8 @@ the end of what satisfies it) and a label; a response cut before that position m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.settings import Settings
+from pfgen_rs.units import Unit
 
 __all__ = ["Ends", "Helpfulness", "Rule", "parse_rules"]
 
@@ -27,6 +29,7 @@ _KEYS = {"t", "and", "or", "name", "importance"}
 # Evaluation recurses, and the interpreter's stack is not to decide how far.
 _DEEPEST = 100
 _SHOWN = 60
+_UNIT_NAMES: dict[Unit, str] = {"character": "字", "word": "語", "token": "トークン"}
 
 
 @dataclass(frozen=True)
@@ -132,32 +135,39 @@ class Helpfulness:
     """The rules of one question, ready for use.
 
     The native side looks for literal patterns and evaluates the rules; patterns that are real regular
-    expressions are Python's, and only their positions go there.
+    expressions are Python's, and only their positions go there. Where units are words, what the native side
+    evaluates is coded text, so that the positions of all patterns go there; they are those of the words that
+    matches end in.
     """
 
     def __init__(self, rules: Sequence[Rule], settings: Settings) -> None:
         self._rules = tuple(rules)
         self._settings = settings
+        self._in_words = settings.unit == "word"
         patterns = _patterns(self._rules)
         self._literals = [pattern for pattern in patterns if _is_literal(pattern)]
         self._expressions = {p: re.compile(p) for p in patterns if not _is_literal(p)}
         numbers = {p: i for i, p in enumerate([*self._literals, *self._expressions])}
+        literals = [] if self._in_words else self._literals
+        self._others = len(patterns) - len(literals)
         self.native = _native.Rules(
-            _native.Texts(self._literals),
-            len(self._expressions),
+            _native.Texts(literals),
+            self._others,
             [(rule.importance, _steps(rule, numbers)) for rule in self._rules],
         )
 
     @property
     def has_expressions(self) -> bool:
         """Whether `expression_ends` has to be asked for."""
-        return bool(self._expressions)
+        return bool(self._others)
 
-    def expression_ends(self, answers: Iterable[str]) -> Ends:
+    def expression_ends(self, answers: Iterable[str], *, threads: int | None = 1) -> Ends:
         """End of the first match of each regular expression in each answer, NOT_FOUND where there is none.
 
-        uint32, shape (answers, expressions).
+        Where units are words, of each literal before those. uint32, shape (answers, patterns).
         """
+        if self._in_words:
+            return self._word_ends(list(answers), threads)
         limit = self._settings.max_length
         rows = [
             [_end(expression.search(answer[:limit])) for expression in self._expressions.values()]
@@ -165,18 +175,30 @@ class Helpfulness:
         ]
         return np.array(rows, dtype=np.uint32).reshape(len(rows), len(self._expressions))
 
+    def _word_ends(self, answers: Sequence[str], threads: int | None) -> Ends:
+        limit = self._settings.max_length
+        texts, literals = _native.Texts(answers), _native.Texts(self._literals)
+        found = [_native.word_ends(literals, texts, limit, threads)]
+        if self._expressions:
+            patterns = self._expressions.values()
+            rows = [list(_words_to(patterns, answer, limit)) for answer in answers]
+            found.append(np.array(rows, dtype=np.uint32).reshape(len(rows), len(self._expressions)))
+        return np.hstack(found)
+
     def ends(self, answer: str) -> dict[str, int]:
         """End of the first match of every pattern in one answer, NOT_FOUND where there is none."""
         literals = self.native.ends(self._settings.native, answer)
-        expressions = self.expression_ends([answer])[0].tolist()
-        return dict(
-            zip([*self._literals, *self._expressions], [*literals, *expressions], strict=True)
-        )
+        others = self.expression_ends([answer])[0].tolist()
+        return dict(zip([*self._literals, *self._expressions], [*literals, *others], strict=True))
 
-    def evaluate(self, answer: str) -> tuple[float, int]:
-        """Unrounded Helpfulness of one answer, and the largest cut that attains it."""
-        expressions = self.expression_ends([answer])[0].tolist()
-        return self.native.score(self._settings.native, answer, expressions)
+    def evaluate(self, answer: str, coded: str | None = None) -> tuple[float, int]:
+        """Unrounded Helpfulness of one answer, and the largest cut that attains it.
+
+        `coded`: the answer with a code point a unit, where that is another text.
+        """
+        others = self.expression_ends([answer])[0].tolist()
+        text = answer if coded is None else coded
+        return self.native.score(self._settings.native, text, others)
 
     def missed(self, ends: Mapping[str, int], value: float, cut: int) -> list[list[Any]]:
         """The published `helpfulness_results` of an answer with these ends, value and cut."""
@@ -187,7 +209,8 @@ class Helpfulness:
         ]
         excess = cut - self._settings.target_length
         if excess > 0 and value > 0 and self._settings.variant == "pfgen-bench":
-            missed.append([f"{excess}字超過", self._settings.discount(cut)])
+            name = _UNIT_NAMES[self._settings.unit]
+            missed.append([f"{excess}{name}超過", self._settings.discount(cut)])
         return missed
 
     def positions(self, ends: Mapping[str, int]) -> list[tuple[Rule, str, int]]:
@@ -197,6 +220,16 @@ class Helpfulness:
 
 def _end(match: re.Match[str] | None) -> int:
     return _native.NOT_FOUND if match is None else match.end()
+
+
+def _words_to(expressions: Iterable[re.Pattern[str]], answer: str, limit: int) -> Iterator[int]:
+    """`_end` in the first `limit` words of an answer, in words: how many begin before it."""
+    spans = _native.word_spans(answer, limit + 1)
+    window = answer if len(spans) <= limit else answer[: spans[limit - 1][1]]
+    starts = [start for start, _ in spans]
+    for expression in expressions:
+        match = expression.search(window)
+        yield _native.NOT_FOUND if match is None else bisect_left(starts, match.end())
 
 
 def _located(rule: Rule, ends: Mapping[str, int]) -> tuple[str, int]:

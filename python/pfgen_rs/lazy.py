@@ -50,12 +50,13 @@ def scan(
     What cannot be used raises `InputError` when the query runs; with `skip_bad_lines` it is left out.
     """
     scorer = _Scorer(resolve(benchmark, settings), threads)
-    options = Options(question_field, answer_field, skip_bad_lines)
+    tokens = scorer.benchmark.settings.unit == "token"
+    options = Options(question_field, answer_field, skip_bad_lines, tokens=tokens)
     if isinstance(source, pl.DataFrame | pl.LazyFrame):
         return _scan_frame(source.lazy(), scorer, options)
     patterns = [source] if isinstance(source, str | os.PathLike) else source
     files = [Source(path) for path in runs.expand([str(path) for path in patterns])]
-    schema: dict[str, pl.DataType] = {**_TEXTS, **scorer.schema}
+    schema: dict[str, pl.DataType] = {**_TEXTS, "answer": options.answer_type, **scorer.schema}
     order = ["file", "line", "question_id", "question", "answer"]
     schema = {name: schema[name] for name in dict.fromkeys([*order, *schema])}
 
@@ -131,8 +132,7 @@ class _Query:
 
 def _scan_frame(frame: pl.LazyFrame, scorer: _Scorer, options: Options) -> pl.LazyFrame:
     schema = frame.collect_schema()
-    for key in options.fields:
-        io.check_text_column(schema, key)
+    io.check_columns(schema, options)
     taken = [name for name in scorer.schema if name in schema]
     if taken:
         raise InputError(f"the table has columns of its own called {', '.join(taken)}: rename them")
@@ -153,4 +153,6 @@ def _known_texts(benchmark: Benchmark) -> list[str]:
 
 
 def _text(column: pl.Series) -> pl.Series:
-    return column if column.dtype == pl.String else column.cast(pl.String)
+    """Categories as text; lists of token ids stay."""
+    is_plain = column.dtype == pl.String or column.dtype.is_nested()
+    return column if is_plain else column.cast(pl.String)

@@ -9,13 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from pfgen_rs import _native
+from pfgen_rs import _native, units
 from pfgen_rs.errors import BenchmarkError, UnknownQuestionError
 from pfgen_rs.helpfulness import Helpfulness
+from pfgen_rs.index import NgramIndex
 from pfgen_rs.index_cache import IndexCache
 from pfgen_rs.questions import Question
 from pfgen_rs.settings import Settings
 from pfgen_rs.signature import signature
+from pfgen_rs.units import Coder, Unit
 
 __all__ = ["NO_SUCH_QUESTION", "QuestionSet"]
 
@@ -34,12 +36,15 @@ class QuestionSet:
         self, questions: Sequence[Question], metadata_hash: str, settings: Settings | None = None
     ) -> None:
         self.settings = settings or Settings()
+        for question in questions:
+            _check_unit(question, self.settings.unit)
         self.metadata_hash = metadata_hash
         self._questions = {q.id: q for q in sorted(questions, key=lambda q: q.id)}
         self._by_text = {q.text: q for q in self._questions.values()}
         self._scorers: dict[str, _native.Scorer] = {}
         self._all_batches: _native.Batches | None = None
         self._helpfulness: dict[str, Helpfulness] = {}
+        self._indexes: dict[str, NgramIndex] = {}
 
     def __getitem__(self, question_id: str) -> Question:
         """The question with this id; `UnknownQuestionError` (a `LookupError`) if there is none."""
@@ -93,6 +98,30 @@ class QuestionSet:
         """Numbers of questions, in the order of their ids, by text or, failing that, id."""
         return _native.Codes([[q.text for q in self], list(self._questions)])
 
+    @cached_property
+    def coder(self) -> Coder:
+        """What makes code points of the units of answers; for words it knows all reference answers."""
+        columns = [answers for question in self for answers in question.answers.values()]
+        settings = self.settings
+        return units.coder(settings.unit, *columns, skipped=settings.skipped)
+
+    def columns(self, question: Question) -> list[tuple[str, _native.Texts]]:
+        """Sources of a question and their answers, coded, for the native side."""
+        encode = self.coder.column
+        return [(source, encode(answers).coded) for source, answers in question.answers.items()]
+
+    def index(self, question: str) -> NgramIndex:
+        """Suffix-array index over the units of the reference answers to the question with this text or id.
+
+        Built when first asked for. Raises `UnknownQuestionError`.
+        """
+        found = self.find(question)
+        if self.settings.unit != "word":
+            return found.index
+        if found.id not in self._indexes:
+            self._indexes[found.id] = NgramIndex(found.answers, self.settings.unit)
+        return self._indexes[found.id]
+
     def native_scorer(self, question: Question) -> _native.Scorer:
         """The native scorer of a question, taken from the cache or built when first asked for.
 
@@ -119,6 +148,7 @@ class QuestionSet:
         wanted = self if questions is None else questions
         missing = [question for question in wanted if question.id not in self._scorers]
         if missing:
+            _ = self.coder  # once, rather than in each of the threads
             workers = min(threads or os.cpu_count() or 1, len(missing))
             if workers == 1:
                 found = list(map(self._scorer, missing))
@@ -168,7 +198,7 @@ class QuestionSet:
         if stored is not None:
             return stored
         try:
-            return _native.Scorer(question.columns, self.settings.native)
+            return _native.Scorer(self.columns(question), self.settings.native)
         except BenchmarkError as error:
             raise BenchmarkError(f"question {question.id}: {error}") from None
 
@@ -179,3 +209,17 @@ class QuestionSet:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {question_id: number for number, question_id in enumerate(self._questions)}
+
+
+def _check_unit(question: Question, unit: Unit) -> None:
+    if question.has_tokens != (unit == "token"):
+        theirs = "lists of token ids" if question.has_tokens else "texts"
+        raise BenchmarkError(
+            f"question {question.id}: the reference answers are {theirs}, which have no units of the kind "
+            f"{unit!r}: choose another unit in the settings"
+        )
+    if unit == "token" and question.rules:
+        raise BenchmarkError(
+            f"question {question.id}: keyword rules look at text, and tokens have none: give the question no "
+            "keywords (Helpfulness is then that of an empty list of rules)"
+        )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs import _native, compression
-from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError
+from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, InputError
 from pfgen_rs.helpfulness import Rule, parse_rules
 from pfgen_rs.index import NgramIndex
 
@@ -22,27 +22,34 @@ _PATTERN = "Q*.json*"
 
 @dataclass(frozen=True)
 class Question:
-    """One question: text, keyword rules (as the file has them, and parsed), reference answers by source."""
+    """One question: text, keyword rules (as the file has them, and parsed), reference answers by source.
+
+    Reference answers are texts or, where the units are tokens, lists of ids.
+    """
 
     id: str
     text: str
     category: str
     note: str
     keywords: Sequence[Mapping[str, Any]]
-    answers: Mapping[str, Sequence[str]]
+    answers: Mapping[str, Sequence[Any]]
     rules: tuple[Rule, ...] = field(repr=False)
     digest: str | None = field(default=None, init=False, repr=False, compare=False)
     """SHA-1 of the question file's content, where the question was read from one."""
 
     @property
-    def columns(self) -> list[tuple[str, _native.Texts]]:
-        """Sources and their answers for the native side."""
-        return [(source, _native.Texts(answers)) for source, answers in self.answers.items()]
+    def has_tokens(self) -> bool:
+        """Whether the reference answers are lists of token ids rather than texts."""
+        first = [answer for answers in self.answers.values() for answer in answers[:1]]
+        return any(hasattr(answer, "__len__") and not isinstance(answer, str) for answer in first)
 
     @cached_property
     def index(self) -> NgramIndex:
-        """Suffix-array index over the reference answers, built when first asked for."""
-        return NgramIndex(self.answers)
+        """Suffix-array index over the characters (or token ids) of the reference answers.
+
+        Built when first asked for; `index` of the benchmark is the one for its own unit.
+        """
+        return NgramIndex(self.answers, "token" if self.has_tokens else "character")
 
     def __getstate__(self) -> dict[str, Any]:
         """Copy and pickle without the index: it is built again where it is needed."""
@@ -145,6 +152,9 @@ def _answers(value: object) -> dict[str, tuple[str, ...]]:
         raise BenchmarkError("'answers' must map at least one source to its reference answers")
     for source, answers in value.items():
         _check_source(source, answers)
+    kinds = {isinstance(answer, str) for answers in value.values() for answer in answers}
+    if len(kinds) > 1:
+        raise BenchmarkError("'answers' must be texts or lists of token ids, not some of each")
     return {source: tuple(answers) for source, answers in value.items()}
 
 
@@ -153,12 +163,21 @@ def _check_source(source: str, answers: object) -> None:
         raise BenchmarkError(f"the name of source {source!r} holds a lone surrogate")
     if not isinstance(answers, list) or not answers:
         raise BenchmarkError(f"source {source!r} must have a list of at least one answer")
-    if not _is_clean(answers):
+    if all(isinstance(answer, list) for answer in answers):
+        _check_tokens(source, answers)
+    elif not _is_clean(answers):
         _refuse_answers(source, answers)
     if not any(answers):
         raise BenchmarkError(
             f"source {source!r} has only empty answers, so its baseline would be 0"
         )
+
+
+def _check_tokens(source: str, answers: list[list[Any]]) -> None:
+    try:
+        _native.code_tokens(answers)
+    except InputError as error:
+        raise BenchmarkError(f"answers of source {source!r}: {error}") from None
 
 
 def _is_clean(answers: list[Any]) -> bool:

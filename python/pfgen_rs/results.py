@@ -20,6 +20,7 @@ from pfgen_rs.settings import Settings
 from pfgen_rs.signature import signature
 from pfgen_rs.summaries import Summaries, summarise
 from pfgen_rs.sums import left_sum
+from pfgen_rs.units import Answer
 
 __all__ = ["Responses", "Result"]
 
@@ -30,7 +31,9 @@ class Responses(Protocol):
     def frames(self, figures: Figures) -> Iterator[pl.DataFrame]:
         """Rows with texts and figures, in order, as `Result.frame` has them."""
 
-    def records(self, samples: Sequence[tuple[int, int]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    def records(
+        self, samples: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[Answer, dict[str, Any]]]:
         """Answer and whole record of some responses, given by line and start of the line, which rise."""
 
 
@@ -55,8 +58,8 @@ class Result:
     def frame(self) -> pl.DataFrame:
         """A row a response.
 
-        `line` (from 1), `question_id`, `question`, `answer`, `length` in code points, the three metrics,
-        `average`, and each source's share.
+        `line` (from 1), `question_id`, `question`, `answer`, `length` in code points (or other units), the
+        three metrics, `average`, and each source's share.
         """
         return pl.concat(self.responses.frames(self.figures), rechunk=True)
 
@@ -98,7 +101,7 @@ class Result:
 
     @property
     def length(self) -> float:
-        """Mean length of the answers in code points, rounded to 1."""
+        """Mean length of the answers in code points (or other units), rounded to 1."""
         return self._spread["length"]
 
     @property
@@ -197,7 +200,7 @@ class Result:
         return self._summaries.scores
 
     def _question_entry(
-        self, question_id: str, samples: dict[int, tuple[str, dict[str, Any]]]
+        self, question_id: str, samples: dict[int, tuple[Answer, dict[str, Any]]]
     ) -> dict[str, Any]:
         summary = self._summaries.questions[question_id]
         return {
@@ -207,11 +210,11 @@ class Result:
             "samples": [self._sample(question_id, *samples[line]) for line, _ in summary.samples],
         }
 
-    def _sample(self, question_id: str, answer: str, record: dict[str, Any]) -> dict[str, Any]:
+    def _sample(self, question_id: str, answer: Answer, record: dict[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in record.items() if key != "question"}
         return {**kept, "scores": scoring.score(self.benchmark, question_id, answer).to_dict()}
 
-    def _samples(self) -> dict[int, tuple[str, dict[str, Any]]]:
+    def _samples(self) -> dict[int, tuple[Answer, dict[str, Any]]]:
         """All samples by line, looked up in one go."""
         places = sorted({p for s in self._summaries.questions.values() for p in s.samples})
         return {

@@ -14,6 +14,7 @@ from pfgen_rs import _native
 from pfgen_rs.errors import InputError, UnknownQuestionError
 from pfgen_rs.question_set import NO_SUCH_QUESTION, QuestionSet
 from pfgen_rs.questions import Question
+from pfgen_rs.units import Answer, Column
 
 __all__ = [
     "CHUNK",
@@ -41,7 +42,7 @@ METRICS = ("fluency", "truthfulness", "helpfulness", "average")
 
 
 class Details(NamedTuple):
-    """Unrounded values, and the cuts (in characters) at which they are attained.
+    """Unrounded values, and the cuts (in units) at which they are attained.
 
     By source, before the division by the number of sources.
     """
@@ -93,32 +94,33 @@ class Figures(NamedTuple):
     columns: list[Floats]
 
 
-def score(benchmark: QuestionSet, question: str, answer: str) -> Score:
+def score(benchmark: QuestionSet, question: str, answer: Answer) -> Score:
     """Score one answer to the question with this text or id."""
     found = benchmark.find(question)
-    texts = _native.Texts([answer])
+    column = benchmark.coder.column([answer], 1)
     codes = benchmark.codes.find(_native.Texts([found.id]))
-    _, columns = figures(benchmark, codes, texts, threads=1)
+    _, columns = figures(benchmark, codes, column, threads=1)
     values = dict(
         zip(score_names(benchmark.sources), (column[0].item() for column in columns), strict=True)
     )
     rules = benchmark.helpfulness(found)
-    value, cut = rules.evaluate(answer)
+    text, coded = column.texts[0], column.coded[0]
+    value, cut = rules.evaluate(text, coded)
     return Score(
         fluency={source: values[f"fluency_{source}"] for source in found.sources},
         truthfulness={source: values[f"truthfulness_{source}"] for source in found.sources},
         helpfulness=values["helpfulness"],
-        helpfulness_results=rules.missed(rules.ends(answer), value, cut),
+        helpfulness_results=rules.missed(rules.ends(text), value, cut),
         average=values["average"],
-        details=_details(benchmark, found, answer, value, cut),
+        details=_details(benchmark, found, coded, value, cut),
         signature=benchmark.signature,
     )
 
 
 def _details(
-    benchmark: QuestionSet, question: Question, answer: str, value: float, cut: int
+    benchmark: QuestionSet, question: Question, coded: str, value: float, cut: int
 ) -> Details:
-    cuts = benchmark.native_scorer(question).cuts(answer)
+    cuts = benchmark.native_scorer(question).cuts(coded)
     by_source = [
         dict(zip(question.sources, column, strict=True)) for column in zip(*cuts, strict=True)
     ]
@@ -140,10 +142,12 @@ def score_batch(
     anything with Arrow's PyCapsule interface such as a pyarrow Table, a pandas DataFrame or a DuckDB
     relation, or a mapping of columns); or the questions, with `answers` beside them (lists or Arrow columns).
 
-    Gives `question_id`, `length` (code points), `fluency`, `truthfulness`, `helpfulness`, `average`, and
-    `fluency_S`, `truthfulness_S` for every source S of the benchmark (null where the question lacks it).
-    Values do not depend on `threads` (default: all cores) or `chunk_size` (responses between checks for
-    Ctrl-C). Raises `InputError` naming the row.
+    An answer is a text or, where the unit is `token`, a list of ids (in Arrow, a list of whole numbers).
+
+    Gives `question_id`, `length` (code points, or other units), `fluency`, `truthfulness`, `helpfulness`,
+    `average`, and `fluency_S`, `truthfulness_S` for every source S of the benchmark (null where the question
+    lacks it). Values do not depend on `threads` (default: all cores) or `chunk_size` (responses between
+    checks for Ctrl-C). Raises `InputError` naming the row.
     """
     questions, texts = text_columns(data, answers)
     return score_columns(benchmark, questions, texts, threads=threads, chunk_size=chunk_size)
@@ -158,24 +162,24 @@ def score_columns(
     chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
     """`score_batch` for a column of questions and a column of answers of the same length."""
-    codes, texts = coded(benchmark, questions, answers, threads=threads)
-    return score_codes(benchmark, codes, texts, threads=threads, chunk_size=chunk_size)
+    codes, column = coded(benchmark, questions, answers, threads=threads)
+    return score_codes(benchmark, codes, column, threads=threads, chunk_size=chunk_size)
 
 
 def coded(
     benchmark: QuestionSet, questions: pl.Series, answers: Any, *, threads: int | None = None
-) -> tuple[Codes, _native.Texts]:
+) -> tuple[Codes, Column]:
     """The codes of a column of questions, and its column of answers, for `score_codes`."""
-    texts = _native.Texts(answers, threads)
-    if len(texts) != len(questions):
-        raise InputError(f"{len(questions)} questions but {len(texts)} answers")
-    return question_codes(benchmark, questions, threads=threads), texts
+    column = benchmark.coder.column(answers, threads)
+    if len(column.coded) != len(questions):
+        raise InputError(f"{len(questions)} questions but {len(column.coded)} answers")
+    return question_codes(benchmark, questions, threads=threads), column
 
 
 def score_codes(
     benchmark: QuestionSet,
     codes: Codes,
-    texts: _native.Texts,
+    answers: Column,
     *,
     threads: int | None = None,
     chunk_size: int = CHUNK,
@@ -184,7 +188,7 @@ def score_codes(
     if chunk_size < 1:
         raise InputError("chunk_size must be at least 1")
     parts = [
-        figures(benchmark, codes[start : start + chunk_size], texts, start=start, threads=threads)
+        figures(benchmark, codes[start : start + chunk_size], answers, start=start, threads=threads)
         for start in range(0, max(len(codes), 1), chunk_size)
     ]
     ids = pl.Series([question.id for question in benchmark], dtype=pl.String)
@@ -201,12 +205,12 @@ def score_codes(
 def figures(
     benchmark: QuestionSet,
     codes: Codes,
-    texts: _native.Texts,
+    answers: Column,
     *,
     start: int = 0,
     threads: int | None = None,
 ) -> Figures:
-    """Figures of the responses `texts[start : start + len(codes)]` to the questions with these codes."""
+    """Figures of the answers from `start` on to the questions with these codes, one each."""
     numbers = np.flatnonzero(np.bincount(codes, minlength=1))
     asked = [
         question for number, question in enumerate(benchmark) if number in set(numbers.tolist())
@@ -217,8 +221,9 @@ def figures(
         rules = benchmark.helpfulness(question)
         if rules.has_expressions:
             rows = np.flatnonzero(codes == number) + start
-            others.append((number, rules.expression_ends(texts[row] for row in rows.tolist())))
-    return Figures(*batches.score(codes, texts, start, others, threads))
+            texts = (answers.texts[row] for row in rows.tolist())
+            others.append((number, rules.expression_ends(texts, threads=threads)))
+    return Figures(*batches.score(codes, answers.coded, start, others, threads))
 
 
 def question_codes(benchmark: QuestionSet, questions: Any, *, threads: int | None = None) -> Codes:

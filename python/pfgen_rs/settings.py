@@ -8,21 +8,28 @@ from typing import Any, Literal
 
 from pfgen_rs import _native
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.units import UNITS, Unit
 
 __all__ = ["SKIPPED", "Settings", "Variant"]
 
 Variant = Literal["pfgen-bench", "paper"]
 SKIPPED = "^$、。・「」『』（）【】［］〈〉《》"
+_MARKS = "^$"  # stand around every answer in Truthfulness; no token is one of them
 
 
 @dataclass(frozen=True)
 class Settings:
     """Scoring settings; the defaults give the published figures.
 
-    `min_n`, `max_n`: n-gram range of Fluency, in characters. `truthfulness_n`, `threshold`: length of
+    `min_n`, `max_n`: n-gram range of Fluency, in units. `truthfulness_n`, `threshold`: length of
     Truthfulness's windows and the share of reference answers from which one counts in full.
-    `target_length`, `zero_length`: characters up to which nothing is discounted, and at which nothing is
-    left. `max_length`: characters that are read at all. `skipped`: characters Truthfulness skips.
+    `target_length`, `zero_length`: units up to which nothing is discounted, and at which nothing is
+    left. `max_length`: units that are read at all. `skipped`: characters Truthfulness skips.
+
+    `unit`: `character` (a code point), `word` (Unicode's default word boundaries, UAX #29; white space is no
+    word, and what is `skipped` is a word of that one character), or `token` (answers are lists of ids from
+    0 to 1,056,767; none is `skipped`, and questions must have no keyword rules, which look at text). With
+    words, the position of a keyword is that of the word in which it ends, counted from 1.
 
     Variant `pfgen-bench` is the published figures; `paper` reads the papers' equations literally
     (Imajo et al. 2025, eqs. 1-9, with eq. 6's denominator read as 0.005; keyword
@@ -40,11 +47,14 @@ class Settings:
     zero_length: int = 150
     max_length: int = 200
     skipped: str = SKIPPED
+    unit: Unit = "character"
 
     def __post_init__(self) -> None:
         """Let the native side, which does the arithmetic, check the values."""
         if self.variant not in ("pfgen-bench", "paper"):
             raise SettingsError(f"variant {self.variant!r} is neither 'pfgen-bench' nor 'paper'")
+        if self.unit not in UNITS:
+            raise SettingsError(f"unit {self.unit!r} is none of {', '.join(map(repr, UNITS))}")
         _ = self.native
 
     @cached_property
@@ -60,7 +70,7 @@ class Settings:
                 target_length=self.target_length,
                 zero_length=self.zero_length,
                 max_length=self.max_length,
-                skipped=self.skipped,
+                skipped=_MARKS if self.unit == "token" else self.skipped,
             )
         except (OverflowError, TypeError, UnicodeEncodeError) as error:
             raise SettingsError(f"a setting has an impossible value: {error}") from None

@@ -38,6 +38,8 @@ def signature(set_hash: str, settings: Settings, *, answered: tuple[int, int] | 
 
 def _unusual(settings: Settings) -> list[str]:
     parts = []
+    if settings.unit != _DEFAULTS.unit:
+        parts.append(f"unit:{settings.unit}")
     if settings.threshold != _DEFAULTS.threshold:
         parts.append(f"threshold:{settings.threshold!r}")
     lengths = (settings.target_length, settings.zero_length, settings.max_length)

@@ -112,8 +112,8 @@ class _Run:
             yield chunk, codes, known or self._score(chunk, codes)
 
     def _score(self, chunk: Chunk, codes: Codes) -> pl.DataFrame:
-        texts = _native.Texts(chunk.answers, self._threads)
-        return scoring.score_codes(self._benchmark, codes, texts, threads=self._threads)
+        answers = self._benchmark.coder.column(chunk.answers, self._threads)
+        return scoring.score_codes(self._benchmark, codes, answers, threads=self._threads)
 
     def _part(self, chunk: Chunk, codes: Codes, scores: pl.DataFrame) -> Part:
         store = self._store
@@ -199,14 +199,15 @@ def evaluate(
 ) -> Result:
     """Score responses in memory (as `score_batch` takes them) and summarise them as a run."""
     questions, texts = scoring.text_columns(data, answers)
-    codes, native = scoring.coded(benchmark, questions, texts, threads=threads)
-    scores = scoring.score_codes(benchmark, codes, native, threads=threads)
+    codes, coded = scoring.coded(benchmark, questions, texts, threads=threads)
+    scores = scoring.score_codes(benchmark, codes, coded, threads=threads)
     if not len(scores):
         raise InputError("there are no responses")
-    column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=pl.String)
+    options = Options(tokens=benchmark.settings.unit == "token")
+    column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=options.answer_type)
     store = new_store(benchmark, in_memory=len(scores))
     figures = Figures(store)
-    rows = Options().rows
+    rows = options.rows
     for at in range(0, len(scores), rows):
         end = min(at + rows, len(scores))
         lines = np.arange(at + 1, end + 1)

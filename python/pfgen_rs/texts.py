@@ -12,6 +12,7 @@ from pfgen_rs import io
 from pfgen_rs.errors import InputError
 from pfgen_rs.figures import Figures
 from pfgen_rs.io import Chunk, Options, Source
+from pfgen_rs.units import Answer
 
 __all__ = ["FileTexts", "MemoryTexts", "with_texts"]
 
@@ -37,10 +38,13 @@ class MemoryTexts:
             yield with_texts(frame, self._questions[at:end], self._answers[at:end])
             at = end
 
-    def records(self, samples: Sequence[tuple[int, int]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    def records(
+        self, samples: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[Answer, dict[str, Any]]]:
         """Answer and whole record of some responses."""
         for line, _ in samples:
             answer = self._answers[line - 1]
+            answer = answer.to_list() if isinstance(answer, pl.Series) else answer
             yield answer, {"answer": answer}
 
 
@@ -67,7 +71,9 @@ class FileTexts:
                 raise InputError("the file changed while it was in use", path=self._source.path)
             yield with_texts(figures.frame(part), chunk.questions, chunk.answers)
 
-    def records(self, samples: Sequence[tuple[int, int]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    def records(
+        self, samples: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[Answer, dict[str, Any]]]:
         """Answer and whole record of some responses."""
         key = self._options.answer_field
         lines, starts = (list(column) for column in zip(*samples, strict=True))

@@ -10,6 +10,7 @@ import typer
 from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.cli import explain_view, options, output, signals
 from pfgen_rs.errors import InputError
+from pfgen_rs.settings import Settings
 
 __all__ = ["explain"]
 
@@ -20,10 +21,12 @@ def explain(
         str,
         typer.Argument(
             metavar="ANSWER",
-            help="The answer's text; - reads it from standard input, less one final line end.",
+            help="The answer's text (with --unit token, its ids with spaces between them); - reads it from "
+            "standard input, less one final line end.",
         ),
     ],
     benchmark: options.BenchmarkName = None,
+    unit: options.UnitOption = options.UnitName.CHARACTER,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """Show where an answer's score comes from, character by character.
@@ -38,8 +41,9 @@ def explain(
 
     - `pfgen-rs explain Q01 - -b pfgen-bench --format json < answer.txt`
     """
-    loaded = load_benchmark(benchmark)
-    found = loaded.explain(question, _standard_input() if answer == "-" else answer)
+    loaded = load_benchmark(benchmark, settings=Settings(unit=unit.value))
+    text = _standard_input() if answer == "-" else answer
+    found = loaded.explain(question, loaded.coder.parse(text))
     if output_format is options.JsonFormat.JSON:
         output.emit_json(explain_view.as_object(loaded, found))
     else:

@@ -14,6 +14,7 @@ from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.cli import output
 from pfgen_rs.explain import Explanation, RuleReport
 from pfgen_rs.sums import left_sum
+from pfgen_rs.units import Unit
 
 __all__ = ["as_object", "render"]
 
@@ -42,7 +43,7 @@ def as_object(benchmark: Benchmark, found: Explanation) -> dict[str, Any]:
         "question_id": found.question_id,
         "question": found.question,
         "answer": found.answer,
-        "length": len(found.answer),
+        "length": len(found.pieces),
         "scores": found.score.to_dict(),
         "details": {
             "fluency": _by_source(benchmark, details.fluency, details.fluency_cut),
@@ -75,26 +76,26 @@ def render(benchmark: Benchmark, found: Explanation) -> Iterator[RenderableType]
     yield output.cell(f"{found.question_id}  {found.question}", "bold")
     yield Text("")
     levels = _levels(benchmark, found)
-    yield _answer(found.answer, levels)
+    yield _answer(found.pieces, levels)
     yield Text("")
     if levels:
-        yield _legend(levels)
+        yield _legend(levels, benchmark.settings.unit)
     yield _metrics(benchmark, found)
     yield _rules(found)
     yield output.cell(found.score.signature)
 
 
-def _answer(answer: str, levels: Sequence[str]) -> Text:
+def _answer(pieces: Sequence[str], levels: Sequence[str]) -> Text:
     text = Text()
-    for character, level in zip(answer, levels, strict=True):
-        text.append_text(output.cell(character, _STYLES[level]))
-    return text if answer else output.cell("(an empty answer)", "dim")
+    for piece, level in zip(pieces, levels, strict=True):
+        text.append_text(output.cell(piece, _STYLES[level]))
+    return text if pieces else output.cell("(an empty answer)", "dim")
 
 
 def _levels(benchmark: Benchmark, found: Explanation) -> list[str]:
     """For each character, how common the windows over it are in the source that knows them best."""
-    counts = benchmark[found.question_id].index.answer_counts
-    shares = [pl.col(f"covering_df_{source}") / count for source, count in counts.items()]
+    answers = benchmark[found.question_id].answers
+    shares = [pl.col(f"covering_df_{source}") / len(texts) for source, texts in answers.items()]
     share = pl.max_horizontal(shares)
     level = (
         pl.when(pl.col("skipped"))
@@ -106,16 +107,16 @@ def _levels(benchmark: Benchmark, found: Explanation) -> list[str]:
         .otherwise(pl.lit("known"))
     )
     read: list[str] = found.characters.select(level.alias("level")).to_series().to_list()
-    return read + ["unread"] * (len(found.answer) - len(read))
+    return read + ["unread"] * (len(found.pieces) - len(read))
 
 
-def _legend(levels: Sequence[str]) -> Text:
+def _legend(levels: Sequence[str], unit: Unit) -> Text:
     parts = (
         Text(f"{levels.count(level)} {_LEGEND[level]}", style=style)
         for level, style in _STYLES.items()
         if level in levels
     )
-    return Text.assemble("Characters: ", Text(" · ").join(parts))
+    return Text.assemble(f"{unit.capitalize()}s: ", Text(" · ").join(parts))
 
 
 def _metrics(benchmark: Benchmark, found: Explanation) -> Table:

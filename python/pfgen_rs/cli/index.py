@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from pfgen_rs.benchmark import Question, load_benchmark
+from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.cli import options, output
-from pfgen_rs.index import ConcordanceLine, DocumentFrequency
+from pfgen_rs.index import ConcordanceLine, DocumentFrequency, NgramIndex
+from pfgen_rs.settings import Settings
+from pfgen_rs.units import Answer, Decoded
 
 __all__ = ["app"]
 
@@ -37,14 +40,17 @@ def count(
     question: options.QuestionName,
     patterns: Patterns,
     benchmark: options.BenchmarkName = None,
+    unit: options.UnitOption = options.UnitName.CHARACTER,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """Count the occurrences of patterns, overlapping ones included.
 
+    With --unit token a pattern is ids with spaces between them, here as in the other commands.
+
     Example: `pfgen-rs index count Q01 です ます`
     """
-    found = _question(benchmark, question)
-    counts = [(pattern, found.index.count(pattern)) for pattern in patterns]
+    index, parse = _index(benchmark, question, unit)
+    counts = [(pattern, index.count(parse(pattern))) for pattern in patterns]
     if output_format is options.JsonFormat.JSON:
         output.emit_json([{"pattern": pattern, "count": n} for pattern, n in counts])
         return
@@ -59,22 +65,23 @@ def df(
     question: options.QuestionName,
     patterns: Patterns,
     benchmark: options.BenchmarkName = None,
+    unit: options.UnitOption = options.UnitName.CHARACTER,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """Count the answers that contain patterns: the document frequency, by source.
 
     Example: `pfgen-rs index df Q01 です ます`
     """
-    found = _question(benchmark, question)
-    frequencies = [(pattern, found.index.document_frequency(pattern)) for pattern in patterns]
+    index, parse = _index(benchmark, question, unit)
+    frequencies = [(pattern, index.document_frequency(parse(pattern))) for pattern in patterns]
     if output_format is options.JsonFormat.JSON:
         output.emit_json([{"pattern": pattern, **_frequency(f)} for pattern, f in frequencies])
         return
-    numbers = ["answers", *found.sources]
+    numbers = ["answers", *index.sources]
     table = output.new_table("pattern", *numbers, numbers=numbers)
     for pattern, frequency in frequencies:
         table.add_row(output.cell(pattern), *_frequency_cells(frequency))
-    counts = found.index.answer_counts
+    counts = index.answer_counts
     table.add_section()
     table.add_row(
         output.cell("of", "dim"), *_frequency_cells(DocumentFrequency(sum(counts.values()), counts))
@@ -87,8 +94,9 @@ def locate(
     question: options.QuestionName,
     pattern: Pattern,
     benchmark: options.BenchmarkName = None,
+    unit: options.UnitOption = options.UnitName.CHARACTER,
     width: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Characters of context on both sides.")
+        int, typer.Option(min=0, metavar="N", help="Units of context on both sides.")
     ] = 10,
     limit: Limit = 20,
     output_format: options.Format = options.JsonFormat.TABLE,
@@ -99,7 +107,8 @@ def locate(
 
     Example: `pfgen-rs index locate Q01 です --width 15`
     """
-    places = _question(benchmark, question).index.concordance(pattern, width)
+    index, parse = _index(benchmark, question, unit)
+    places = index.concordance(parse(pattern), width)
     shown = places[:limit]
     if output_format is options.JsonFormat.JSON:
         output.emit_json({"total": len(places), "places": [_place(line) for line in shown]})
@@ -108,8 +117,9 @@ def locate(
     table.add_column("left", justify="right", overflow="fold")
     table.add_column("pattern and right", overflow="fold")
     for occurrence, left, match, right in shown:
-        context = Text.assemble(output.cell(match, "bold"), output.cell(right))
-        table.add_row(*map(output.cell, occurrence), output.cell(left), context)
+        gap = "" if unit is options.UnitName.CHARACTER else " "
+        context = Text.assemble(output.cell(_shown(match), "bold"), gap, output.cell(_shown(right)))
+        table.add_row(*map(output.cell, occurrence), output.cell(_shown(left)), context)
     output.show(table, output.cell(f"{len(shown)} of {len(places)} places"))
 
 
@@ -117,7 +127,8 @@ def locate(
 def top(
     question: options.QuestionName,
     benchmark: options.BenchmarkName = None,
-    n: Annotated[int, typer.Option("--n", "-n", min=1, metavar="N", help="Characters.")] = 5,
+    unit: options.UnitOption = options.UnitName.CHARACTER,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, metavar="N", help="Units.")] = 5,
     min_df: Annotated[
         int, typer.Option(min=1, metavar="N", help="Answers that must contain an n-gram.")
     ] = 1,
@@ -128,8 +139,8 @@ def top(
 
     Example: `pfgen-rs index top Q01 --n 8 --min-df 10`
     """
-    found = _question(benchmark, question)
-    ngrams = found.index.ngrams(n, min_df, limit)
+    index, _ = _index(benchmark, question, unit)
+    ngrams = index.ngrams(n, min_df, limit)
     if output_format is options.JsonFormat.JSON:
         output.emit_json(
             [
@@ -138,15 +149,23 @@ def top(
             ]
         )
         return
-    numbers = ["count", "answers", *found.sources]
+    numbers = ["count", "answers", *index.sources]
     table = output.new_table("n-gram", *numbers, numbers=numbers)
     for text, total, frequency in ngrams:
-        table.add_row(output.cell(text), output.cell(total), *_frequency_cells(frequency))
+        table.add_row(output.cell(_shown(text)), output.cell(total), *_frequency_cells(frequency))
     output.show(table)
 
 
-def _question(benchmark: str | None, question: str) -> Question:
-    return load_benchmark(benchmark).find(question)
+def _index(
+    benchmark: str | None, question: str, unit: options.UnitName
+) -> tuple[NgramIndex, Callable[[str], Answer]]:
+    """A question's index, and what reads patterns for it."""
+    loaded = load_benchmark(benchmark, settings=Settings(unit=unit.value))
+    return loaded.index(question), loaded.coder.parse
+
+
+def _shown(found: Decoded) -> str:
+    return found if isinstance(found, str) else " ".join(map(str, found))
 
 
 def _frequency(frequency: DocumentFrequency) -> dict[str, object]:

@@ -11,6 +11,7 @@ from pfgen_rs import index_cache
 from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.cli import options, output
 from pfgen_rs.errors import OutputError
+from pfgen_rs.settings import Settings
 
 __all__ = ["add_to"]
 
@@ -22,12 +23,16 @@ def add_to(app: typer.Typer) -> None:
     app.command("clear")(clear)
 
 
-def build(benchmark: options.BenchmarkName = None, threads: options.Threads = None) -> None:
+def build(
+    benchmark: options.BenchmarkName = None,
+    unit: options.UnitOption = options.UnitName.CHARACTER,
+    threads: options.Threads = None,
+) -> None:
     """Build the index of a benchmark now and keep it, so that no later process has to.
 
     Example: `pfgen-rs index build --benchmark pfgen-bench`
     """
-    loaded = load_benchmark(benchmark)
+    loaded = load_benchmark(benchmark, settings=Settings(unit=unit.value))
     start = time.perf_counter()
     loaded.prepare(threads=threads)
     seconds = time.perf_counter() - start

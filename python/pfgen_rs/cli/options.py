@@ -10,7 +10,15 @@ import typer
 from pfgen_rs.benchmark import BUNDLED, ENVIRONMENT
 from pfgen_rs.inventory import inventory
 
-__all__ = ["BenchmarkName", "Format", "JsonFormat", "QuestionName", "Threads"]
+__all__ = [
+    "BenchmarkName",
+    "Format",
+    "JsonFormat",
+    "QuestionName",
+    "Threads",
+    "UnitName",
+    "UnitOption",
+]
 
 
 class JsonFormat(StrEnum):
@@ -18,6 +26,14 @@ class JsonFormat(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+
+
+class UnitName(StrEnum):
+    """What n-grams are made of."""
+
+    CHARACTER = "character"
+    WORD = "word"
+    TOKEN = "token"  # noqa: S105 - not that kind of token
 
 
 def _benchmark_names(incomplete: str) -> list[tuple[str, str]]:
@@ -47,4 +63,11 @@ Threads = Annotated[
 ]
 QuestionName = Annotated[
     str, typer.Argument(metavar="QUESTION", help="A question's id, such as Q14, or its exact text.")
+]
+UnitOption = Annotated[
+    UnitName,
+    typer.Option(
+        "--unit",
+        help="What n-grams are made of and lengths count. With tokens, answers are lists of ids.",
+    ),
 ]

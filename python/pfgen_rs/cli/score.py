@@ -113,8 +113,9 @@ def score(
         typer.Option(help="The published figures, or the papers' equations read literally."),
     ] = VariantName.PUBLISHED,
     ngrams: Annotated[
-        str, typer.Option(metavar="MIN-MAX", help="Lengths of Fluency's n-grams, in characters.")
+        str, typer.Option(metavar="MIN-MAX", help="Lengths of Fluency's n-grams, in units.")
     ] = "1-10",
+    unit: options.UnitOption = options.UnitName.CHARACTER,
     question_field: Annotated[
         str, typer.Option(metavar="KEY", help="Key or column of the question (its text or id).")
     ] = "question",
@@ -139,14 +140,19 @@ def score(
     - `my-model | pfgen-rs score - --format json`
     """
     low, high = _ngrams(ngrams)
-    settings = Settings(variant=variant.value, min_n=low, max_n=high)
+    settings = Settings(variant=variant.value, min_n=low, max_n=high, unit=unit.value)
     loaded = load_benchmark(benchmark, settings=settings)
     gc.freeze()  # what is loaded stays to the end: nothing to look through again and again
     paths = runs.expand(files)
     job = Job(
         loaded,
         paths,
-        Options(question_field, answer_field, skip_bad_lines),
+        Options(
+            question_field,
+            answer_field,
+            skip_bad_lines,
+            tokens=unit is options.UnitName.TOKEN,
+        ),
         out=out,
         per_response=per_response,
         resume=resume,

@@ -9,7 +9,7 @@ from pfgen_rs.io.csv import csv_records
 from pfgen_rs.io.lines import line_records
 from pfgen_rs.io.reading import Reading, read_ahead
 from pfgen_rs.io.source import Source
-from pfgen_rs.io.tables import check_text_column, is_table, table_records
+from pfgen_rs.io.tables import check_columns, is_table, table_records
 from pfgen_rs.io.writing import TABLES, TableWriter, remove_unfinished, write_atomic, writing_failed
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "Reading",
     "Source",
     "TableWriter",
-    "check_text_column",
+    "check_columns",
     "csv_records",
     "interruptibly",
     "is_table",

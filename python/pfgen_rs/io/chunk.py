@@ -22,6 +22,8 @@ class Options:
     """How files of responses are read.
 
     `text_size`: bytes of JSON lines that are decoded at once. `rows`: responses in a chunk at most.
+    `more_fields`: keys or columns of further texts, which a response may lack.
+    `tokens`: answers are lists of token ids rather than texts.
     """
 
     question_field: str = "question"
@@ -29,11 +31,18 @@ class Options:
     skip_bad_lines: bool = False
     text_size: int = 8 << 20
     rows: int = 1 << 15
+    more_fields: tuple[str, ...] = ()
+    tokens: bool = False
 
     @property
     def fields(self) -> tuple[str, str]:
         """The two keys or columns."""
         return self.question_field, self.answer_field
+
+    @property
+    def answer_type(self) -> pl.DataType:
+        """Of the column of answers."""
+        return pl.List(pl.UInt32()) if self.tokens else pl.String()
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,7 @@ class Chunk:
     `lines`: line (or row) of each response, from 1. `starts`: where that line begins in the unpacked
     text; tables have none. `text`: the bytes that the columns were decoded from, which begin at
     `text_start`. `identity` tells the chunk from any other with the same number in another file's place.
+    `more`: further texts, null where a response has none.
     """
 
     questions: pl.Series
@@ -54,6 +64,7 @@ class Chunk:
     text_start: int = 0
     identity: Callable[[], str] = field(default=str, repr=False)
     read: int = 0
+    more: tuple[pl.Series, ...] = ()
 
     def __len__(self) -> int:
         """Count the responses."""
@@ -79,4 +90,5 @@ class Chunk:
             self.text_start,
             self.identity,
             self.read,
+            tuple(column.filter(mask) for column in self.more),
         )

@@ -44,20 +44,31 @@ class _Block(NamedTuple):
 
 def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
     """The responses of a file, in order."""
+    if options.tokens:
+        raise InputError("CSV has no lists of token ids: use JSON lines, Parquet or Arrow IPC")
     first = 1
     for block in _blocks(raw, options.text_size):
         if first == 1:
             schema = _Block(block.header, 0, b"").table(source.path).schema
             for key in options.fields:
                 check_text_column(schema, key)
-        frame = block.table(source.path, list(dict.fromkeys(options.fields)))
+        more = [key for key in options.more_fields if key in schema]
+        frame = block.table(source.path, list(dict.fromkeys([*options.fields, *more])))
         for at in range(0, frame.height, options.rows):
             part = frame[at : at + options.rows]
             rows = np.arange(first + at, first + at + part.height, dtype=np.int64)
             questions, answers = (part.get_column(key) for key in options.fields)
             identity = _identity(block, at)
-            yield Chunk(questions, answers, rows, identity=identity, read=raw.count)
+            texts = tuple(_optional(part, key) for key in options.more_fields)
+            yield Chunk(questions, answers, rows, identity=identity, read=raw.count, more=texts)
         first += frame.height
+
+
+def _optional(frame: pl.DataFrame, key: str) -> pl.Series:
+    """A column, null where it is empty or missing."""
+    if key in frame.columns:
+        return frame.get_column(key).replace("", None)
+    return pl.Series([None], dtype=pl.String).new_from_index(0, frame.height)
 
 
 def _identity(block: _Block, at: int) -> Callable[[], str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pfgen_rs import _native, compression
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Chunk, Options
-from pfgen_rs.io.records import parse_line, text_field
+from pfgen_rs.io.records import optional_text_field, parse_line, text_field, token_field
 from pfgen_rs.io.source import Raw, Source
 
 __all__ = ["LONGEST_LINE", "line_chunks", "line_records", "text_blocks"]
@@ -95,18 +95,32 @@ def _read(stream: io.BufferedIOBase, size: int) -> tuple[bytes, str | None]:
     return b"".join(parts), None
 
 
+def _token_lines(text: bytes, _: str, __: str, more: Sequence[str]) -> tuple[Any, ...]:
+    """What `decode_lines` gives: of lines whose answers are lists of ids none is decoded natively."""
+    lines = text.removesuffix(b"\n").split(b"\n") if text else []
+    irregular, start = [], 0
+    for number, line in enumerate(lines):
+        if line.strip():
+            irregular.append((number, start, start + len(line)))
+        start += len(line) + 1
+    none = np.empty(0, dtype=np.int64)
+    return [[]] * (2 + len(more)), none, none, irregular, len(lines)
+
+
 class _Decoded:
     """The lines of a block as columns; what the native decoder does not take is parsed here."""
 
     def __init__(self, path: str, block: Block, first: int, options: Options) -> None:
         self._path, self._block, self._options = path, block, options
         self._problems: list[InputError] = []
-        questions, answers, numbers, starts, irregular, self.count = _native.decode_lines(
-            block.text, *options.fields
+        decode = _token_lines if options.tokens else _native.decode_lines
+        (questions, answers, *more), numbers, starts, irregular, self.count = decode(
+            block.text, *options.fields, options.more_fields
         )
         self._columns = {
             "question": pl.Series(questions, dtype=pl.String),
-            "answer": pl.Series(answers, dtype=pl.String),
+            "answer": pl.Series(answers, dtype=options.answer_type),
+            **{str(i): pl.Series(text, dtype=pl.String) for i, text in enumerate(more)},
             "line": pl.Series(numbers + first),
             "start": pl.Series(starts + block.start),
         }
@@ -114,18 +128,21 @@ class _Decoded:
             self._add(irregular, first)
 
     def _add(self, irregular: Sequence[tuple[int, int, int]], first: int) -> None:
-        rows = []
+        rows: list[tuple[Any, ...]] = []
+        field: Callable[..., Any] = token_field if self._options.tokens else text_field
         for number, start, end in irregular:
             try:
                 record = parse_line(self._block.text[start:end])
-                texts = [text_field(record, key) for key in self._options.fields]
+                question = text_field(record, self._options.question_field)
+                answer = field(record, self._options.answer_field)
+                more = [optional_text_field(record, key) for key in self._options.more_fields]
             except InputError as error:
                 self.refuse(error, first + number)
                 continue
-            rows.append((*texts, first + number, self._block.start + start))
+            rows.append((question, answer, *more, first + number, self._block.start + start))
         frame = pl.DataFrame(self._columns)
-        more = pl.DataFrame(rows, schema=frame.schema, orient="row")
-        self._columns = pl.concat([frame, more]).sort("line").to_dict()
+        parsed = pl.DataFrame(rows, schema=frame.schema, orient="row")
+        self._columns = pl.concat([frame, parsed]).sort("line").to_dict()
 
     def refuse(self, error: InputError, line: int) -> None:
         """Note the problem, or raise it."""
@@ -143,12 +160,14 @@ class _Decoded:
                 digest.append(_native.digest(self._block.text))
             return f"{digest[0]}:{self._block.start}:{at}"
 
-        lines, starts = (self._columns[name].to_numpy() for name in ("line", "start"))
+        *texts, line, start = self._columns.values()
+        lines, starts = line.to_numpy(), start.to_numpy()
         for at in range(0, max(len(lines), 1), self._options.rows):
             end = at + self._options.rows
+            questions, answers, *more = (column[at:end] for column in texts)
             yield Chunk(
-                self._columns["question"][at:end],
-                self._columns["answer"][at:end],
+                questions,
+                answers,
                 lines[at:end],
                 starts[at:end],
                 [] if at else self._problems,
@@ -156,6 +175,7 @@ class _Decoded:
                 self._block.start,
                 lambda at=at: identity(at),  # type: ignore[misc]
                 read,
+                tuple(more),
             )
 
 

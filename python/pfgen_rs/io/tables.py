@@ -5,16 +5,26 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from pfgen_rs._native import LARGEST_TOKEN
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.records import TOKENS
 from pfgen_rs.io.source import Source
 
-__all__ = ["TABLE_ERRORS", "check_text_column", "is_table", "table_chunks", "table_records"]
+__all__ = [
+    "TABLE_ERRORS",
+    "check_columns",
+    "check_text_column",
+    "is_table",
+    "table_chunks",
+    "table_records",
+]
 
 
 def _ipc(path: str) -> pl.LazyFrame:
@@ -43,23 +53,32 @@ def table_chunks(source: Source, options: Options) -> Iterator[Chunk]:
     size = source.size or 0
     first = 1
     with _readable(source):
-        scan, height = _opened(source, path, options.fields)
+        scan, height = _opened(source, path, options)
         for frame in _slices(scan, height, options.rows):
             first += frame.height
             read = size * (first - 1) // height
             yield _chunk(source.path, frame, first - frame.height, options, read)
 
 
-def _opened(source: Source, path: str, fields: tuple[str, str]) -> tuple[pl.LazyFrame, int]:
-    """The two columns as text, and the number of rows."""
+def _opened(source: Source, path: str, options: Options) -> tuple[pl.LazyFrame, int]:
+    """The columns as text (answers: perhaps as lists of numbers), and the number of rows."""
     scan = _SCANS[source.suffix](path)
     schema = scan.collect_schema()
-    for key in fields:
-        check_text_column(schema, key)
+    check_columns(schema, options)
+    question, answer = (pl.col(key) for key in options.fields)
     columns = [
-        pl.col(key).cast(pl.String).alias(name)
-        for key, name in zip(fields, ("question", "answer"), strict=True)
+        question.cast(pl.String).alias("question"),
+        # What is too large for a number becomes null, which is no id either.
+        answer.cast(pl.List(pl.Int64) if options.tokens else pl.String, strict=False).alias(
+            "answer"
+        ),
     ]
+    for i, key in enumerate(options.more_fields):
+        if key in schema and schema[key] != pl.Null:
+            check_text_column(schema, key)
+            columns.append(pl.col(key).cast(pl.String).alias(str(i)))
+        else:
+            columns.append(pl.lit(None, dtype=pl.String).alias(str(i)))
     return scan.select(columns), scan.select(pl.len()).collect().item()
 
 
@@ -74,37 +93,72 @@ def _slices(scan: pl.LazyFrame, height: int, rows: int) -> Iterator[pl.DataFrame
 
 def _chunk(path: str, frame: pl.DataFrame, first: int, options: Options, read: int) -> Chunk:
     rows = np.arange(first, first + frame.height, dtype=np.int64)
-    missing = frame.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy()
+    needed = pl.any_horizontal(pl.col("question", "answer").is_null())
+    missing = frame.select(needed).to_series().to_numpy()
     problems = [
         InputError("question or answer is null", path=path, line=row)
         for row in rows[missing].tolist()
     ]
+    if options.tokens:
+        wrong = _no_tokens(frame.get_column("answer")).to_numpy() & ~missing
+        problems += [InputError(TOKENS, path=path, line=row) for row in rows[wrong].tolist()]
+        problems.sort(key=lambda problem: problem.line or 0)
+        missing |= wrong
     if problems and not options.skip_bad_lines:
         raise problems[0]
 
     def identity() -> str:
         digest = hashlib.sha1(usedforsecurity=False)
-        for column in frame:
-            digest.update(column.str.len_bytes().to_numpy().tobytes())
-            digest.update(column.str.join("").item().encode())
+        for column in frame.select("question", "answer"):
+            if column.dtype == pl.String:
+                digest.update(column.str.len_bytes().to_numpy().tobytes())
+                digest.update(column.str.join("").item().encode())
+            else:
+                digest.update(column.list.len().to_numpy().tobytes())
+                digest.update(column.explode().to_numpy().tobytes())
         return f"{digest.hexdigest()}:{first}"
 
-    chunk = Chunk(
-        frame.get_column("question"), frame.get_column("answer"), rows, identity=identity, read=read
-    )
-    if not problems:
+    question, answer, *more = frame.get_columns()
+    chunk = Chunk(question, answer, rows, identity=identity, read=read, more=tuple(more))
+    if problems:
+        chunk.problems.extend(problems)
+        chunk = chunk.where(~missing)
+    if not options.tokens:
         return chunk
-    chunk.problems.extend(problems)
-    return chunk.where(~missing)
+    return replace(chunk, answers=chunk.answers.cast(options.answer_type))
+
+
+def _no_tokens(answers: pl.Series) -> pl.Series:
+    """Whether something in each list is no token id."""
+    token = pl.element()
+    wrong = token.is_null() | (token < 0) | (token > LARGEST_TOKEN)
+    return answers.list.eval(wrong).list.any().fill_null(value=False)
+
+
+def check_columns(schema: pl.Schema, options: Options) -> None:
+    """Raise `InputError` unless there are columns of questions and answers of the right kinds."""
+    check_text_column(schema, options.question_field)
+    key = options.answer_field
+    if not options.tokens:
+        check_text_column(schema, key)
+        return
+    kind = _column_type(schema, key)
+    inner = kind.inner if isinstance(kind, pl.List | pl.Array) else None
+    if inner is None or not (inner.is_integer() or inner == pl.Null):
+        raise InputError(f"the column {key!r} must be lists of token ids, not {kind}")
 
 
 def check_text_column(schema: pl.Schema, key: str) -> None:
     """Raise `InputError` unless there is a column of text with this name."""
-    if key not in schema:
-        raise InputError(f"the column {key!r} is missing; there are: {', '.join(schema)}")
-    kind = schema[key]
+    kind = _column_type(schema, key)
     if kind not in (pl.String, pl.Categorical, pl.Enum):
         raise InputError(f"the column {key!r} must be text, not {kind}")
+
+
+def _column_type(schema: pl.Schema, key: str) -> pl.DataType:
+    if key not in schema:
+        raise InputError(f"the column {key!r} is missing; there are: {', '.join(schema)}")
+    return schema[key]
 
 
 def table_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, Any]]:

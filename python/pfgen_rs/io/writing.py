@@ -72,6 +72,11 @@ def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
         file.write(content)
 
 
+def _flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """The table with lists, which CSV does not have, as text with spaces."""
+    return frame.with_columns(pl.col(pl.List).cast(pl.List(pl.String)).list.join(" "))
+
+
 class TableWriter:
     """A table written as `.parquet`, `.jsonl`, `.csv` or `.arrow` while it is made.
 
@@ -141,7 +146,7 @@ class TableWriter:
         first = True
         for frame in self._frames:
             if suffix == ".csv":
-                frame.write_csv(self._file, include_header=first)
+                _flat(frame).write_csv(self._file, include_header=first)
             else:
                 frame.write_ndjson(self._file)
             first = False

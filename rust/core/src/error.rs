@@ -25,6 +25,13 @@ pub enum Error {
         /// Symbols in the concatenated answers.
         symbols: usize,
     },
+    /// More distinct words than there are code points for them.
+    TooManyWords {
+        /// Distinct words of more than one character.
+        words: usize,
+        /// Words that there is room for.
+        room: usize,
+    },
     /// The suffix array could not be built.
     SuffixArray {
         /// What the construction said.
@@ -37,6 +44,31 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// There is nothing to choose from.
+    EmptyPool,
+    /// A column beside the texts has another number of rows.
+    UnequalLengths {
+        /// The column.
+        what: &'static str,
+        /// Its rows.
+        length: usize,
+        /// The texts.
+        texts: usize,
+    },
+    /// A text that stood in the pool no time at all.
+    ZeroWeight {
+        /// Its row.
+        row: usize,
+    },
+    /// A text with more n-grams than overlaps are counted up to.
+    TextTooRich {
+        /// Its row.
+        row: usize,
+        /// Its distinct n-grams.
+        ngrams: u64,
+    },
+    /// A pool whose error cannot be computed exactly with 128 bits.
+    PoolTooLarge,
     /// A file of stored scorers that cannot be used.
     DamagedStore {
         /// What is wrong with it.
@@ -46,6 +78,25 @@ pub enum Error {
     UnreadableStore {
         /// What the operating system said.
         reason: String,
+    },
+    /// A rule over texts that cannot be used.
+    InvalidRule {
+        /// Its name.
+        rule: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The answers of a pool are more than row numbers can tell apart.
+    TooManyAnswers {
+        /// How many there are.
+        answers: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// A pool that is read several times differs between two readings.
+    ChangedAnswers {
+        /// The first row that differs.
+        row: usize,
     },
     /// The worker threads could not be started.
     Threads {
@@ -70,11 +121,41 @@ impl fmt::Display for Error {
                 f,
                 "the reference answers of one question hold {symbols} characters, more than 2^31 - 1: split them"
             ),
+            Self::TooManyWords { words, room } => write!(
+                f,
+                "the texts have {words} distinct words, and only {room} can be told apart: split the set of questions"
+            ),
             Self::SuffixArray { reason } => write!(f, "the suffix array could not be built: {reason}"),
             Self::EmptyPattern => write!(f, "the empty n-gram has no frequency: give at least one character"),
             Self::InvalidSettings { reason } => write!(f, "{reason}"),
+            Self::EmptyPool => write!(f, "there is no answer to choose from: give at least one"),
+            Self::UnequalLengths { what, length, texts } => {
+                write!(f, "{what} has {length} rows, but there are {texts} answers: give one for each")
+            }
+            Self::ZeroWeight { row } => {
+                write!(f, "row {row} has the weight 0: weights are at least 1; leave out what does not count")
+            }
+            Self::TextTooRich { row, ngrams } => write!(
+                f,
+                "row {row} has {ngrams} different n-grams, more than 65,535: leave out such long answers, or lower max_n"
+            ),
+            Self::PoolTooLarge => write!(
+                f,
+                "the answers, their weights and the number to choose are too large together to compare choices exactly: \
+                 divide the weights by a common factor, or choose from fewer answers"
+            ),
             Self::DamagedStore { reason } => write!(f, "the stored index cannot be used: {reason}"),
             Self::UnreadableStore { reason } => write!(f, "the stored index cannot be read: {reason}"),
+            Self::InvalidRule { rule, reason } => write!(f, "rule {rule:?}: {reason}"),
+            Self::TooManyAnswers { answers, most } => {
+                write!(f, "there are {answers} answers, more than {most}: divide them")
+            }
+            Self::ChangedAnswers { row } => {
+                write!(
+                    f,
+                    "row {row} is not what it was when the answers were read before: every reading must give the same"
+                )
+            }
             Self::Threads { reason } => write!(f, "the worker threads could not be started: {reason}"),
         }
     }

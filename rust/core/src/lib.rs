@@ -3,6 +3,8 @@
 //! * [`NgramIndex`] answers questions about n-grams of any length in the reference answers of one question.
 //! * [`Scorer`] is derived from it and gives Fluency and Truthfulness of responses.
 //! * [`Literals`] finds the literal keywords that Helpfulness rules ask for.
+//! * [`references`] makes reference answers out of many candidates.
+//! * [`Vocabulary`] makes code points of words, so that all of the above counts words as well.
 //!
 //! Lengths and offsets are Unicode code points everywhere. The crate knows no file format and no Python.
 
@@ -14,10 +16,13 @@ pub mod index;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
+pub mod references;
 pub mod round;
 pub mod score;
 mod store;
 pub mod text;
+pub mod units;
+mod words;
 
 pub use batch::{Batch, Columns, Group, score_groups, score_groups_parallel};
 pub use error::{Error, Result};
@@ -27,3 +32,5 @@ pub use score::{
     Scratch, Settings, SourceScore, TOTALS, Variant,
 };
 pub use store::{KEY_BYTES, Store, store_header};
+pub use units::Vocabulary;
+pub use words::words;

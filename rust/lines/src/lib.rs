@@ -13,13 +13,15 @@ use arrow_schema::ArrowError;
 use record::Record;
 use std::borrow::Cow;
 
-/// The keys that hold question and answer.
+/// The keys that hold question and answer, and further texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
     /// Key of the question.
     pub question: &'a str,
     /// Key of the answer.
     pub answer: &'a str,
+    /// Keys of further texts, which a line may lack; all different, and none of the two above.
+    pub more: &'a [&'a str],
 }
 
 /// A line that was not decoded here.
@@ -40,6 +42,8 @@ pub struct Lines {
     pub questions: StringViewArray,
     /// Answers, likewise.
     pub answers: StringViewArray,
+    /// Further texts, null where a line has none; as many columns as there are keys.
+    pub more: Vec<StringViewArray>,
     /// Number of each decoded line, from 0.
     pub numbers: Vec<i64>,
     /// Where each decoded line begins.
@@ -58,6 +62,7 @@ pub struct Lines {
 pub fn decode(text: &Buffer, fields: Fields<'_>) -> Result<Lines, ArrowError> {
     let expected = text.len() / 400;
     let (mut questions, mut answers) = (Column::new(text, expected), Column::new(text, expected));
+    let mut more: Vec<_> = fields.more.iter().map(|_| Column::new(text, expected)).collect();
     let (mut numbers, mut starts) = (Vec::with_capacity(expected), Vec::with_capacity(expected));
     let (mut irregular, mut count) = (Vec::new(), 0);
     for (number, (start, end)) in line_ranges(text).enumerate() {
@@ -69,13 +74,18 @@ pub fn decode(text: &Buffer, fields: Fields<'_>) -> Result<Lines, ArrowError> {
         if let Some(record) = Record::parse(line, fields) {
             questions.push(&record.question)?;
             answers.push(&record.answer)?;
+            for (column, value) in more.iter_mut().zip(&record.more) {
+                column.push_optional(value.as_ref())?;
+            }
             numbers.push(number as i64);
             starts.push(start as i64);
         } else {
             irregular.push(Irregular { number, start, end });
         }
     }
-    Ok(Lines { questions: questions.finish(), answers: answers.finish(), numbers, starts, irregular, count })
+    let (questions, answers) = (questions.finish(), answers.finish());
+    let more = more.into_iter().map(Column::finish).collect();
+    Ok(Lines { questions, answers, more, numbers, starts, irregular, count })
 }
 
 fn line_ranges(text: &[u8]) -> impl Iterator<Item = (usize, usize)> {
@@ -118,6 +128,14 @@ impl<'a> Column<'a> {
             }
             Cow::Owned(value) => self.builder.try_append_value(value),
         }
+    }
+
+    fn push_optional(&mut self, value: Option<&Cow<'_, str>>) -> Result<(), ArrowError> {
+        let Some(value) = value else {
+            self.builder.append_null();
+            return Ok(());
+        };
+        self.push(value)
     }
 
     fn finish(mut self) -> StringViewArray {

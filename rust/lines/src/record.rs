@@ -5,10 +5,11 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, Se
 use std::borrow::Cow;
 use std::fmt;
 
-/// Question and answer of a line; borrowed where no escape stands in them.
+/// Question, answer and further texts of a line; borrowed where no escape stands in them.
 pub(crate) struct Record<'a> {
     pub(crate) question: Cow<'a, str>,
     pub(crate) answer: Cow<'a, str>,
+    pub(crate) more: Vec<Option<Cow<'a, str>>>,
 }
 
 impl<'a> Record<'a> {
@@ -35,11 +36,14 @@ impl<'de> Visitor<'de> for RecordVisitor<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let Self(fields) = self;
         let (mut question, mut answer) = (None, None);
+        let mut more = vec![None; fields.more.len()];
         while let Some(key) = map.next_key_seed(Text)? {
             if key == fields.question {
                 question = Some(map.next_value_seed(Text)?);
             } else if key == fields.answer {
                 answer = Some(map.next_value_seed(Text)?);
+            } else if let Some(place) = fields.more.iter().position(|&field| key == field) {
+                more[place] = map.next_value_seed(OptionalText)?;
             } else {
                 map.next_value::<Skipped>()?;
             }
@@ -48,7 +52,7 @@ impl<'de> Visitor<'de> for RecordVisitor<'_> {
             answer.clone_from(&question);
         }
         match (question, answer) {
-            (Some(question), Some(answer)) => Ok(Record { question, answer }),
+            (Some(question), Some(answer)) => Ok(Record { question, answer, more }),
             _ => Err(A::Error::custom("a key is missing")),
         }
     }
@@ -78,6 +82,33 @@ impl<'de> Visitor<'de> for Text {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
         Ok(Cow::Owned(text.to_owned()))
+    }
+}
+
+/// Text, or null.
+struct OptionalText;
+
+impl<'de> DeserializeSeed<'de> for OptionalText {
+    type Value = Option<Cow<'de, str>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
+        reader.deserialize_option(self)
+    }
+}
+
+impl<'de> Visitor<'de> for OptionalText {
+    type Value = Option<Cow<'de, str>>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("text or null")
+    }
+
+    fn visit_none<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
+        Text.deserialize(reader).map(Some)
     }
 }
 

@@ -5,7 +5,7 @@ use arrow_buffer::Buffer;
 use pfgen_lines::{Fields, Lines, decode};
 use proptest::prelude::*;
 
-const FIELDS: Fields<'_> = Fields { question: "question", answer: "answer" };
+const FIELDS: Fields<'_> = Fields { question: "question", answer: "answer", more: &[] };
 
 fn decoded(text: &str) -> Lines {
     decode(&Buffer::from(text.as_bytes()), FIELDS).expect("short enough")
@@ -36,8 +36,23 @@ fn the_last_of_equal_keys_counts() {
 #[test]
 fn one_key_may_be_both() {
     let text = Buffer::from(&br#"{"a": "x"}"#[..]);
-    let lines = decode(&text, Fields { question: "a", answer: "a" }).expect("short enough");
+    let lines = decode(&text, Fields { question: "a", answer: "a", more: &[] }).expect("short enough");
     assert_eq!(rows(&lines), [(0, "x", "x")]);
+}
+
+#[test]
+fn further_texts_may_be_missing() {
+    let text = concat!(
+        "{\"question\": \"q\", \"answer\": \"a\", \"model\": \"m\"}\n",
+        "{\"question\": \"q\", \"answer\": \"b\", \"model\": null, \"source\": \"\\u732b\"}\n",
+        "{\"question\": \"q\", \"answer\": \"c\", \"source\": 3}\n"
+    );
+    let fields = Fields { more: &["source", "model"], ..FIELDS };
+    let lines = decode(&Buffer::from(text.as_bytes()), fields).expect("short enough");
+    let column = |i: usize| lines.more[i].iter().collect::<Vec<_>>();
+    assert_eq!(column(0), [None, Some("猫")]);
+    assert_eq!(column(1), [Some("m"), None]);
+    assert_eq!(lines.irregular.len(), 1);
 }
 
 #[test]

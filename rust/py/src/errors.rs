@@ -16,10 +16,20 @@ mod classes {
 pub(crate) fn to_python(error: Error) -> PyErr {
     let message = error.to_string();
     match error {
-        Error::NoSources | Error::NoAnswers { .. } | Error::ZeroBaseline { .. } | Error::TextTooLong { .. } => {
-            classes::BenchmarkError::new_err(message)
-        }
-        Error::EmptyPattern => classes::InputError::new_err(message),
+        Error::NoSources
+        | Error::NoAnswers { .. }
+        | Error::ZeroBaseline { .. }
+        | Error::TextTooLong { .. }
+        | Error::InvalidRule { .. }
+        | Error::TooManyWords { .. } => classes::BenchmarkError::new_err(message),
+        Error::EmptyPattern
+        | Error::EmptyPool
+        | Error::UnequalLengths { .. }
+        | Error::ZeroWeight { .. }
+        | Error::TextTooRich { .. }
+        | Error::PoolTooLarge
+        | Error::TooManyAnswers { .. }
+        | Error::ChangedAnswers { .. } => classes::InputError::new_err(message),
         Error::InvalidSettings { .. } => classes::SettingsError::new_err(message),
         Error::DamagedStore { .. } | Error::UnreadableStore { .. } => classes::StoreError::new_err(message),
         Error::SuffixArray { .. } | Error::Threads { .. } => classes::PfgenError::new_err(message),

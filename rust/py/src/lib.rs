@@ -4,15 +4,20 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod batch;
+mod corrections;
 mod errors;
 mod index;
 mod lines;
 mod numeric;
 mod rules;
 mod scorer;
+mod selection;
 mod settings;
+mod singletons;
 mod text_column;
 mod threads;
+mod token_column;
+mod units;
 
 use pyo3::prelude::*;
 
@@ -21,6 +26,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::batch::{Batches, Codes};
+    #[pymodule_export]
+    use super::corrections::Corrections;
     #[pymodule_export]
     use super::index::Index;
     #[pymodule_export]
@@ -32,9 +39,17 @@ mod _native {
     #[pymodule_export]
     use super::scorer::{Scorer, Store, explain};
     #[pymodule_export]
+    use super::selection::Selector;
+    #[pymodule_export]
     use super::settings::Settings;
     #[pymodule_export]
+    use super::singletons::{Scan, SingletonFilter, text_digests};
+    #[pymodule_export]
     use super::text_column::Texts;
+    #[pymodule_export]
+    use super::token_column::{code_tokens, token_ids};
+    #[pymodule_export]
+    use super::units::{Vocabulary, word_ends, word_spans};
 
     #[pymodule_init]
     fn init(module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {
@@ -42,6 +57,7 @@ mod _native {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("NOT_FOUND", pfgen_core::NOT_FOUND)?;
         module.add("UNKNOWN", u32::MAX)?;
+        module.add("LARGEST_TOKEN", pfgen_core::units::LARGEST_TOKEN)?;
         module.add("INSTRUCTIONS", pfgen_core::InstructionSet::chosen().name())
     }
 }

@@ -21,11 +21,20 @@ const FEW: usize = 256;
 ///
 /// A pool belongs to the process that made it: a process that was forked makes its own, since threads are not copied.
 pub(crate) fn pool_for(threads: Option<i64>, responses: usize) -> PyResult<Option<Arc<ThreadPool>>> {
-    let count = match threads {
-        None => std::thread::available_parallelism().map_or(1, usize::from),
-        Some(count) => checked(count)?,
-    };
+    let count = count_of(threads)?;
     if count == 1 || responses < FEW { Ok(None) } else { pool(count).map(Some) }
+}
+
+/// The pool with `threads` threads, or with all cores where that is `None`: work that is never too little for it.
+pub(crate) fn pool_of(threads: Option<i64>) -> PyResult<Arc<ThreadPool>> {
+    pool(count_of(threads)?)
+}
+
+fn count_of(threads: Option<i64>) -> PyResult<usize> {
+    match threads {
+        None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+        Some(count) => checked(count),
+    }
 }
 
 fn checked(count: i64) -> PyResult<usize> {

@@ -7,7 +7,7 @@ mod document_frequency;
 pub mod naive;
 mod queries;
 pub(crate) mod states;
-mod suffix_array;
+pub(crate) mod suffix_array;
 pub(crate) mod tables;
 
 pub use corpus::{Markers, SourceText};

@@ -206,7 +206,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn answers_of_ranks(corpus: &Corpus, suffixes: &[u32]) -> Vec<u32> {
+pub(crate) fn answers_of_ranks(corpus: &Corpus, suffixes: &[u32]) -> Vec<u32> {
     let mut answer_of_position = Vec::with_capacity(corpus.text.len());
     for (answer, bounds) in corpus.answer_starts.windows(2).enumerate() {
         answer_of_position.resize(bounds[1] as usize, answer as u32);

@@ -42,11 +42,14 @@ impl Literals {
     /// # Panics
     /// As [`ends_into`](Self::ends_into).
     pub fn ends_within(&self, text: &str, ends: &mut [u32]) {
-        for (finder, end) in self.finders.iter().zip(ends) {
-            *end = finder
-                .find(text.as_bytes())
-                .map_or(NOT_FOUND, |start| text[..start + finder.needle().len()].chars().count() as u32);
+        for (found, end) in self.byte_ends(text).zip(ends) {
+            *end = found.map_or(NOT_FOUND, |found| text[..found].chars().count() as u32);
         }
+    }
+
+    /// For each keyword the byte at which its first occurrence in `text` ends.
+    pub(crate) fn byte_ends<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Option<usize>> {
+        self.finders.iter().map(|finder| Some(finder.find(text.as_bytes())? + finder.needle().len()))
     }
 }
 

@@ -1,0 +1,19 @@
+//! What making a reference set out of many candidates needs; a pool of them may be larger than memory.
+
+mod classes;
+mod climb;
+mod corrections;
+mod digests;
+#[doc(hidden)]
+pub mod naive;
+mod overlaps;
+mod pool;
+mod random;
+mod selection;
+mod shares;
+pub mod singletons;
+
+pub use corrections::{Action, Corrected, CorrectionRule, Corrections};
+pub use digests::text_digests;
+pub use selection::{Candidates, Ratio, Search, Selector};
+pub use singletons::{Scan, SingletonFilter, SingletonSettings};
