@@ -37,6 +37,11 @@ ASKED = {
     "peak_memory": Asked("score FILE: peak memory", "MB", 600, 300),
     "index_memory": Asked("index memory, all questions", "MB", 350, 200),
     "one_answer": Asked("one answer through bench.scorer()", "us", 20, 5),
+    "singletons_speed": Asked("singletons: over a plain counter, one core", TIMES, 15, 40),
+    "singletons_memory": Asked("singletons: peak memory, a million answers", "MB", 2000, 1000),
+    "selection_speed": Asked("selection: evaluated proposals/s, one core", TIMES, 20, 60),
+    "selection_error": Asked("selection: error after 5 s over a random subset's", "", 0.55, 0.50),
+    "whole_build": Asked("whole build, one question, a million candidates", "s", 60, 25),
 }
 
 

@@ -1,0 +1,61 @@
+"""Answers in batches: a pool may be larger than memory, so it is read piece by piece, as often as needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import polars as pl
+
+from pfgen_rs import _native
+from pfgen_rs.errors import InputError
+
+__all__ = ["Answers", "Batches", "Progress", "as_batches", "texts_of"]
+
+Batches = Callable[[], Iterable[pl.Series]]
+"""Gives all answers anew at every call, as columns of text; row numbers run on from one to the next."""
+
+Answers = pl.Series | Sequence[str] | Batches
+
+Progress = Callable[[int, int], None]
+"""Called with how much is done and with how much there is to do, as far as that is known by now."""
+
+ROWS = 1 << 16
+
+
+def as_batches(answers: Answers) -> Batches:
+    """Make batches of whatever stands for answers: a column, a list of `str`, or batches.
+
+    Raises `InputError` where it is none of these.
+    """
+    if callable(answers):
+        return answers
+    column = _column(answers)
+    return lambda: (column[start : start + ROWS] for start in range(0, len(column), ROWS))
+
+
+def texts_of(
+    batches: Batches, *, threads: int | None = None
+) -> Iterator[tuple[int, _native.Texts]]:
+    """Read all answers once: each batch's first row, and its texts.
+
+    Raises `InputError` naming the row where something is no text.
+    """
+    first = 0
+    for batch in batches():
+        if batch.null_count():
+            row = first + int(batch.is_null().arg_max() or 0)
+            raise InputError(f"row {row} is null: every answer must be text")
+        yield first, _native.Texts(batch, threads)
+        first += len(batch)
+
+
+def _column(answers: pl.Series | Sequence[str]) -> pl.Series:
+    if isinstance(answers, pl.Series):
+        return answers
+    if isinstance(answers, str) or not isinstance(answers, Iterable):
+        kind = type(answers).__name__
+        raise InputError(f"a column or list of answers or batches of them are wanted, not {kind}")
+    try:
+        return pl.Series("answer", answers, dtype=pl.String)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"the answers are no column of text: {error}") from None

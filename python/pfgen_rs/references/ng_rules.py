@@ -1,0 +1,122 @@
+"""Rules for the answers to one question: expressions that must not, or must, occur in them.
+
+Source: Imajo et al. 2025, section 3.2.2. A file of them has the tables of each question under its id:
+
+    [[Q01.rule]]
+    name = "wrong-count"
+    reason = "The hands meet 22 times."
+    forbid = '1日に(?:11|23|24)回'
+
+    [[Q01.rule]]
+    name = "says-how-often"
+    require = '22回'
+
+Patterns have the syntax of the Rust crate `regex`, which matches in time linear in the text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pfgen_rs import _native
+from pfgen_rs.errors import BenchmarkError
+from pfgen_rs.references.rule_tables import NativeRule, RuleTable, compiled, read_tables
+
+__all__ = ["AnswerRule", "AnswerRules", "parse_answer_rules", "read_answer_rules"]
+
+# What a pattern that is found does to an answer, in the words of the file and of the native side.
+_KINDS = {"forbid": "reject", "require": "require"}
+_KEYS = ("name", "reason", *_KINDS)
+
+
+@dataclass(frozen=True)
+class AnswerRule:
+    """One rule; `kind` is `forbid` (breaks it where `pattern` is found) or `require` (where it is not)."""
+
+    name: str
+    kind: str
+    pattern: str
+    reason: str = ""
+
+    @property
+    def native(self) -> NativeRule:
+        """The rule as the native side takes it."""
+        return self.name, _KINDS[self.kind], self.pattern, ""
+
+
+class AnswerRules:
+    """The rules of one question, ready for use.
+
+    `BenchmarkError` names the rule whose pattern is none.
+    """
+
+    def __init__(self, rules: Iterable[AnswerRule]) -> None:
+        self.rules = tuple(rules)
+        self._native = compiled(rule.native for rule in self.rules)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the rules, in order."""
+        return tuple(rule.name for rule in self.rules)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what the rules do (names, kinds, patterns, in order), in hexadecimal."""
+        rules = json.dumps([rule.native for rule in self.rules], separators=(",", ":"))
+        return hashlib.sha256(rules.encode()).hexdigest()
+
+    def apply(self, answers: Any, *, threads: int | None = None) -> NDArray[np.int32]:
+        """The index of the first rule that each answer breaks, -1 where it breaks none.
+
+        `answers` is a list of `str` or anything with Arrow's PyCapsule interface. Shape (answers). The
+        result does not depend on `threads` (default: all cores). `InputError` names the row that is no text.
+        """
+        return self._native.judge(_native.Texts(answers, threads), threads)
+
+
+def parse_answer_rules(
+    tables: object, where: str, *, path: str | Path | None = None
+) -> AnswerRules:
+    """Rules from TOML tables, as they stand in the list `rule` of a question.
+
+    `where` (the question) and `path` (the file) serve error messages. Raises `BenchmarkError` that names them
+    and the rule: for a key that does not exist, no or both kinds, a pattern that is none, or two rules of one
+    name.
+    """
+    if not isinstance(tables, list):
+        raise BenchmarkError(f"{where}: a list of rules is needed, not {tables!r}", path=path)
+    rules = [_rule(RuleTable(table, path, f"{where}: rule")) for table in tables]
+    names = [rule.name for rule in rules]
+    for name in names:
+        if names.count(name) > 1:
+            problem = f"{where}: {names.count(name)} rules are called {name!r}"
+            raise BenchmarkError(problem, path=path)
+    try:
+        return AnswerRules(rules)
+    except BenchmarkError as error:
+        raise BenchmarkError(f"{where}: {error.problem}", path=path) from None
+
+
+def read_answer_rules(path: str | Path) -> dict[str, AnswerRules]:
+    """The rules of a file, by the id of their question; errors as of `parse_answer_rules`."""
+    found = {}
+    for question, table in read_tables(path).items():
+        if not isinstance(table, dict) or set(table) != {"rule"}:
+            problem = f"{question}: only [[{question}.rule]] may stand here"
+            raise BenchmarkError(problem, path=path)
+        found[question] = parse_answer_rules(table["rule"], question, path=path)
+    return found
+
+
+def _rule(table: RuleTable) -> AnswerRule:
+    table.only(_KEYS)
+    kind = table.one_of(tuple(_KINDS))
+    return AnswerRule(table.text("name"), kind, table.text(kind), table.text("reason", ""))

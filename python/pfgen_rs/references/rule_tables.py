@@ -1,0 +1,80 @@
+"""Tables of rules in TOML files, and errors that say where in them something is wrong."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from pfgen_rs import _native
+from pfgen_rs.errors import BenchmarkError
+
+__all__ = ["NativeRule", "RuleTable", "compiled", "read_tables"]
+
+# Name, kind, pattern, replacement.
+NativeRule = tuple[str, str, str, str]
+
+
+def read_tables(path: str | Path) -> dict[str, object]:
+    """The contents of a TOML file; `BenchmarkError` that names it where it cannot be read."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BenchmarkError(f"cannot read the rules: {error}", path=path) from error
+    except tomllib.TOMLDecodeError as error:
+        raise BenchmarkError(f"not valid TOML: {error}", path=path) from error
+
+
+def compiled(rules: Iterable[NativeRule], path: str | Path | None = None) -> _native.Corrections:
+    """Rules ready for use; `BenchmarkError` that names the file and the rule that cannot be used."""
+    try:
+        return _native.Corrections(list(rules))
+    except BenchmarkError as error:
+        raise BenchmarkError(error.problem, path=path) from None
+
+
+class RuleTable:
+    """One rule as it stands in a file; `where` is its place, until its name is known."""
+
+    def __init__(self, data: object, path: str | Path | None, where: str) -> None:
+        self.path, self.where = path, where
+        if not isinstance(data, Mapping):
+            self.fail(f"a rule is a table, not {data!r}")
+        self.data: Mapping[str, object] = data
+        name = self.text("name")
+        self.where = f"{where} {name!r}"
+
+    def fail(self, problem: str) -> NoReturn:
+        """Raise `BenchmarkError` that says where."""
+        raise BenchmarkError(f"{self.where}: {problem}", path=self.path)
+
+    def only(self, keys: Sequence[str]) -> None:
+        """Refuse every other key."""
+        unknown = [key for key in self.data if key not in keys]
+        if unknown:
+            self.fail(f"unknown key {unknown[0]!r}; a rule has some of: {', '.join(keys)}")
+
+    def one_of(self, kinds: Sequence[str]) -> str:
+        """The one of these keys that is there."""
+        present = [kind for kind in kinds if kind in self.data]
+        if len(present) != 1:
+            names = ", ".join(kinds)
+            found = " and ".join(present) or "none"
+            self.fail(f"exactly one of {names} is needed, but there is {found}")
+        return present[0]
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """A string, not empty unless that is the default."""
+        value = self.data.get(key, default)
+        if not isinstance(value, str) or (not value and default is None):
+            self.fail(f"{key} must be a non-empty string, not {value!r}")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A string or a list of strings; none where the key is missing."""
+        value = self.data.get(key, ())
+        values = [value] if isinstance(value, str) else value
+        if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
+            self.fail(f"{key} must be a string or a list of strings, not {value!r}")
+        return tuple(values)

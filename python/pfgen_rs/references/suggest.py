@@ -1,0 +1,184 @@
+"""Candidates for rules: places where answers contradict each other, for a person to look through.
+
+What fills the same place, between the same characters to its left and to its right, differs from answer to
+answer: "1日に【22】回" here, "1日に【11】回" there. Whether that is an error, and whose, only a person knows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.io import write_atomic
+
+__all__ = [
+    "Alternative",
+    "Suggestion",
+    "suggest_rules",
+    "suggestions_toml",
+    "write_suggestions",
+]
+
+_NUMBER = r"[0-9]+(?:[,.][0-9]+)*|[〇一二三四五六七八九十百千]+(?=[年月日回個つ人種時分度か])"
+_NAME = r"[ァ-ヺー]{2,}(?:・[ァ-ヺー]{2,})*|[一-鿿々]{2,}|[A-Za-z]{2,}"
+_FILLS = re.compile(f"(?:{_NUMBER})(?:[兆億万]+)?|{_NAME}")
+
+Context = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """What fills a place in some answers: how many, their share of those with the place, and one of them."""
+
+    text: str
+    answers: int
+    share: float
+    example: str
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A place that answers fill differently.
+
+    `context`: the characters before and after it; none where the answer begins or ends there.
+    `alternatives` by falling number of answers, then by text. `score`: answers, times the share that the
+    alternatives have, times the share of all but the first of them: large where several alternatives
+    are frequent, small where there is a long tail of wordings.
+    """
+
+    context: Context
+    alternatives: tuple[Alternative, ...]
+    score: float
+
+    @property
+    def forbid(self) -> str:
+        """A pattern for an NG rule that refuses all but the most frequent alternative."""
+        left, right = self.context
+        minority = "|".join(_escaped(each.text) for each in self.alternatives[1:])
+        return f"{_escaped(left) or '^'}(?:{minority}){_escaped(right) or '$'}"
+
+
+def suggest_rules(
+    answers: Any,
+    *,
+    top: int = 50,
+    min_share: float = 0.005,
+    left: int = 4,
+    right: int = 2,
+    sample: int = 50_000,
+) -> list[Suggestion]:
+    """The `top` places where answers contradict each other most, by falling score.
+
+    Places are filled by numbers (with 万 and 億), words in katakana, in Chinese characters and in Latin
+    letters, between `left` and `right` characters. A place must occur in at least `min_share` of the
+    answers, and in two; an alternative must fill it in at least 1 % of those, and twice. Answers that fill a
+    place in several ways list things rather than contradict each other, and do not count there.
+
+    Of more answers than `sample` every k-th is read, so that there are at most so many. Ties in the score
+    are broken by the context: the same answers give the same suggestions. Time and memory: linear in the
+    characters read.
+    """
+    if top < 0 or left < 1 or right < 1 or sample < 1 or not 0 <= min_share <= 1:
+        raise SettingsError(
+            "top must not be negative, left, right and sample must be positive,"
+            f" min_share must lie in 0…1; not {top}, {left}, {right}, {sample}, {min_share}"
+        )
+    column = pl.Series("answer", answers, dtype=pl.String)
+    texts = column.gather_every(max(1, -(-len(column) // sample))).drop_nulls().to_list()
+    places = _places(texts, left, right)
+    least = max(2, min_share * len(texts))
+    found = (_suggestion(context, fills, texts, least) for context, fills in places.items())
+    suggestions = [each for each in found if each is not None]
+    suggestions.sort(key=lambda each: (-each.score, each.context))
+    return suggestions[:top]
+
+
+def suggestions_toml(suggestions: Mapping[str, Sequence[Suggestion]]) -> str:
+    """A file of NG rules with each question's suggestions, all of them still comments.
+
+    A person takes away the `#` of the lines of a rule that is right (they have no space after it), edits
+    which alternatives it forbids, and deletes the rest.
+    """
+    lines = [
+        "# Suggested by what answers contradict each other in. To use a rule, take away its #."
+    ]
+    for question, found in suggestions.items():
+        for number, suggestion in enumerate(found, 1):
+            lines += ["", *_toml_lines(question, number, suggestion)]
+    return "\n".join(lines) + "\n"
+
+
+def write_suggestions(path: str | Path, suggestions: Mapping[str, Sequence[Suggestion]]) -> None:
+    """Write `suggestions_toml`, whole or not at all (`OutputError`)."""
+    write_atomic(path, suggestions_toml(suggestions).encode())
+
+
+def _places(texts: Sequence[str], left: int, right: int) -> dict[Context, dict[str, list[int]]]:
+    """For every context the rows by what fills it; a row that fills it in several ways is left out."""
+    places: dict[Context, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for row, text in enumerate(texts):
+        mine: dict[Context, str | None] = {}
+        for context, fill in _fills(text, left, right):
+            mine[context] = fill if mine.get(context, fill) == fill else None
+        for context, only in mine.items():
+            if only is not None:
+                places[context][only].append(row)
+    return places
+
+
+def _fills(text: str, left: int, right: int) -> Iterator[tuple[Context, str]]:
+    for match in _FILLS.finditer(text):
+        start, end = match.span()
+        context = text[max(0, start - left) : start], text[end : end + right]
+        yield context, match[0]
+
+
+def _suggestion(
+    context: Context, fills: Mapping[str, Sequence[int]], texts: Sequence[str], least: float
+) -> Suggestion | None:
+    answers = sum(map(len, fills.values()))
+    if answers < least:
+        return None
+    frequent = [text for text, rows in fills.items() if len(rows) >= max(2, answers / 100)]
+    if len(frequent) < 2:
+        return None
+    frequent.sort(key=lambda text: (-len(fills[text]), text))
+    listed = [
+        Alternative(text, len(fills[text]), len(fills[text]) / answers, texts[fills[text][0]])
+        for text in frequent
+    ]
+    shares = [each.share for each in listed]
+    return Suggestion(context, tuple(listed), answers * sum(shares) * sum(shares[1:]))
+
+
+def _toml_lines(question: str, number: int, suggestion: Suggestion) -> Iterator[str]:
+    left, right = suggestion.context
+    answers = sum(each.answers for each in suggestion.alternatives)
+    yield f"# {_quoted(f'{left}【…】{right}')}: {answers} answers"
+    for each in suggestion.alternatives:
+        yield f"#   {each.answers} ({each.share:.1%}) {_quoted(each.text)}, as in {_quoted(each.example)}"
+    yield f"#[[{_key(question)}.rule]]"
+    yield f"#name = {_quoted(f'suggestion-{number}')}"
+    yield f"#forbid = {_quoted(suggestion.forbid)}"
+
+
+def _key(text: str) -> str:
+    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    """A string of TOML, which escapes as JSON does, and one character more."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _escaped(text: str) -> str:
+    """The text as a pattern of the crate `regex`."""
+    return re.sub(r"[\\.+*?()|\[\]{}^$#&~-]", r"\\\g<0>", text)

@@ -1,0 +1,299 @@
+"""The standard style against its rules one by one with Python's `re`, on text made to provoke them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import lzma
+import os
+import re
+from importlib import resources
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pfgen_rs import BenchmarkError, InputError, SettingsError
+from pfgen_rs.references.normalise import Style, StyleRule, normalise, read_style
+
+CANDIDATES = "PFGEN_CANDIDATES_DIR"
+STYLE = Style.standard()
+SAMPLES = [text for rule in STYLE.rules for pair in rule.examples for text in pair if text]
+PIECES = sorted({c for text in SAMPLES for c in text} | set(" \n\t,.、。「」『』（）!?:~-/#0１aＡ"))
+WORDS = [
+    "です。",
+    "ます。",
+    "でした。",
+    "ください。",
+    "る事が",
+    "1,000",
+    "2020/1/2",
+    "はい、",
+    "3ヶ月",
+    "°C",
+]
+PIECE = st.one_of(st.sampled_from(PIECES), st.sampled_from(WORDS), st.sampled_from(SAMPLES))
+TEXT = st.one_of(st.lists(PIECE, max_size=12).map("".join), st.text(max_size=20))
+GOOD = "山が高く、「雪」（ゆき）が積もります。川は約1,200kmで、例えば鮎が約3か月で育ちます。"
+
+
+def search(rule: StyleRule, text: str) -> bool:
+    if rule.kind in ("translate", "repeats"):
+        among = [rule.pattern] if rule.kind == "repeats" else list(rule.pattern)
+        return any(each in text for each in among)
+    return re.search(rule.pattern.replace(r"\z", r"\Z"), text) is not None
+
+
+def corrected(rule: StyleRule, text: str) -> str:
+    if rule.kind == "translate":
+        return text.translate(str.maketrans(rule.pattern, rule.replacement))
+
+    def replacement(match: re.Match[str]) -> str:
+        filled = re.sub(r"\$\{(\d+)\}", lambda g: match[int(g[1])] or "", rule.replacement)
+        return filled.replace("$$", "$")
+
+    return re.sub(rule.pattern.replace(r"\z", r"\Z"), replacement, text)
+
+
+def rejects(rule: StyleRule, text: str) -> bool:
+    if rule.kind == "repeats":
+        sentences = [part for part in re.split(f"(?<={re.escape(rule.pattern)})", text) if part]
+        return len(set(sentences)) < len(sentences)
+    return rule.rejects and search(rule, text) == (rule.kind == "reject")
+
+
+def oracle(rules: tuple[StyleRule, ...], text: str) -> tuple[str, str | None, set[str]]:
+    """Text, name of the rejecting rule, names of the corrections that changed it."""
+    now = text
+    changed: set[str] = set()
+    for _ in range(8):
+        following, acted = now, set()
+        for rule in [rule for rule in rules if not rule.rejects and search(rule, now)]:
+            result = corrected(rule, following)
+            if result != following:
+                acted.add(rule.name)
+            following = result
+        if following == now:
+            return now, next((rule.name for rule in rules if rejects(rule, now)), None), changed
+        if len(following.encode()) > 4 * len(text.encode()) + 1024:
+            break
+        now = following
+        changed |= acted
+    return text, "unstable", set()
+
+
+def check(style: Style, texts: list[str]) -> None:
+    native = style.apply(texts)
+    wanted = [oracle(style.rules, text) for text in texts]
+    assert native.answers.to_list() == [text for text, _, _ in wanted]
+    names = [style.reasons[code] if code >= 0 else None for code in native.reason.tolist()]
+    assert names == [name for _, name, _ in wanted]
+    for name, count in native.changed.items():
+        assert count == sum(name in changed for _, _, changed in wanted), name
+
+
+@given(st.lists(TEXT, max_size=5))
+def test_native_equals_rules_one_by_one(texts: list[str]) -> None:
+    check(STYLE, texts)
+
+
+def test_samples_equal_rules_one_by_one() -> None:
+    check(STYLE, [*SAMPLES, *(a + b for a, b in itertools.pairwise(SAMPLES))])
+
+
+@given(st.lists(TEXT, min_size=1, max_size=5))
+def test_normalising_again_changes_nothing(texts: list[str]) -> None:
+    once = STYLE.apply(texts)
+    twice = STYLE.apply(once.answers)
+    assert twice.answers.equals(once.answers)
+    assert twice.reason.tolist() == once.reason.tolist()
+    assert not any(twice.changed.values())
+
+
+def test_what_rules_make_is_good_style() -> None:
+    made = [
+        (rule.name, after)
+        for rule in STYLE.rules
+        for _, after in rule.examples
+        if after is not None
+    ]
+    reasons = STYLE.apply([after for _, after in made]).reason
+    assert [made[row] for row in (reasons >= 0).nonzero()[0]] == []
+
+
+def test_good_style_stays() -> None:
+    done = STYLE.apply([GOOD])
+    assert done.answers.to_list() == [GOOD]
+    assert done.kept.tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("村 に は １，２３４，５６７ 人 が 住みます．", "村には1,234,567人が住みます。"),
+        ("島は,美しい(と言われる)そうです.", "島は、美しい（と言われる）そうです。"),
+        ("Ruby on Rails は速いです。", "Ruby on Railsは速いです。"),
+        ("2011-03-11は金曜日でした。", "2011年3月11日は金曜日でした。"),
+        ("約２０～３０㎞です｡", "約20〜30kmです。"),
+    ],
+)
+def test_corrections_work_together(before: str, after: str) -> None:
+    done = STYLE.apply([before])
+    assert (done.answers.to_list(), done.reason.tolist()) == ([after], [-1])
+
+
+def test_rejections_are_named() -> None:
+    for rule in STYLE.rules:
+        for text, after in rule.examples:
+            if after is None:
+                code = STYLE.apply([text]).reason[0]
+                assert code >= 0, (rule.name, text)
+    texts = ["山です。", "山が高い。", "はい、山です。", "山です。山です。"]
+    reasons = [STYLE.reasons[code] for code in STYLE.apply(texts).reason if code >= 0]
+    assert reasons == ["polite-end", "reply-opening", "repeated-sentence"]
+
+
+def test_threads_and_forms_change_nothing() -> None:
+    texts = [f"{text}{number}" for number in range(5) for text in SAMPLES] * 5
+    alone = STYLE.apply(texts, threads=1)
+    forms = [pl.Series(texts), pl.Series(texts).to_arrow()]
+    for answers, threads in [
+        (texts, 2),
+        (texts, 8),
+        (texts, None),
+        *((form, 1) for form in forms),
+    ]:
+        other = STYLE.apply(answers, threads=threads)
+        assert other.answers.equals(alone.answers)
+        assert (other.reason == alone.reason).all()
+        assert other.changed == alone.changed
+
+
+def test_nothing_and_no_text() -> None:
+    assert STYLE.apply([]).answers.to_list() == []
+    assert STYLE.apply([""]).reason.tolist() == [STYLE.reasons.index("empty")]
+    with pytest.raises(InputError, match="row 1"):
+        STYLE.apply(["山です。", None])
+
+
+def rule_file(folder: Path, text: str) -> Path:
+    path = folder / "own.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+CLOSED = (
+    "[[rule]]\nname = 'closed'\nreason = 'Sentences end.'\nrequire = '[。.]$'\nexample = 'a'\n"
+    "[[rule]]\nname = 'yen'\nreason = 'Money.'\ncorrect = '¥([0-9]+)'\nby = '${1}円'\n"
+    "before = '¥5'\nafter = '5円'\n"
+)
+
+
+def test_rules_are_added_replaced_and_left_out(tmp_path: Path) -> None:
+    style = Style.standard(
+        [rule_file(tmp_path, CLOSED)], without=["polite-end", "polite-sentences"]
+    )
+    names = [rule.name for rule in style.rules]
+    assert names[-1] == "yen"
+    assert names.index("closed") == [rule.name for rule in STYLE.rules].index("closed")
+    assert not {"polite-end", "polite-sentences"} & set(style.reasons)
+    done = style.apply(["価格は¥50だ。", "価格は¥50だ"])
+    assert done.answers.to_list() == ["価格は50円だ。", "価格は50円だ"]
+    assert done.reason.tolist() == [-1, style.reasons.index("closed")]
+    assert done.changed["yen"] == 2
+    again = normalise(["¥5です。"], extra=[tmp_path / "own.toml"])
+    assert again.answers.to_list() == ["5円です。"]
+
+
+def test_the_digest_is_of_what_rules_do(tmp_path: Path) -> None:
+    assert STYLE.digest == Style.standard().digest
+    assert len(STYLE.digest) == 64
+    other = Style.standard([rule_file(tmp_path, CLOSED)])
+    reworded = rule_file(tmp_path, CLOSED.replace("Money.", "Currency."))
+    assert other.digest == Style.standard([reworded]).digest != STYLE.digest
+    assert Style.standard(without=["closed"]).digest != STYLE.digest
+
+
+def test_an_unknown_name_is_an_error() -> None:
+    with pytest.raises(SettingsError, match=r"'closd'; there are: .*closed"):
+        Style.standard(without=["closd"])
+
+
+RULE = "[[rule]]\nname = 'a-b'\nreason = 'Why.'\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", ["no rules"]),
+        ("rules = []", ["unknown key 'rules'", "[[rule]]"]),
+        ("rule = 3", ["no rules"]),
+        ("[[rule]", ["not valid TOML"]),
+        ("[[rule]]\nreason = 'x'", ["rule: name"]),
+        (
+            "[[rule]]\nname = 'A b'\nreason = 'x'\nreject = 'x'\nexample = 'x'",
+            ["'A b'", "lower-case"],
+        ),
+        ("[[rule]]\nname = 'unstable'\nreason = 'x'\nreject = 'x'\nexample = 'x'", ["'unstable'"]),
+        ("[[rule]]\nname = 'a'\nreject = 'x'\nexample = 'x'", ["'a'", "reason"]),
+        (RULE, ["'a-b'", "exactly one of correct, translate, reject, require, repeats"]),
+        (RULE + "reject = 'x'\nrequire = 'x'", ["'a-b'", "reject and require"]),
+        (RULE + "reject = 'x'\nexampel = 'x'", ["'a-b'", "'exampel'", "example"]),
+        (RULE + "reject = 'x'", ["'a-b'", "example is needed"]),
+        (RULE + "reject = 'x'\nexample = 3", ["'a-b'", "example", "3"]),
+        (RULE + "reject = 'x'\nexample = 'y'", ["'a-b'", "'y' is not rejected"]),
+        (RULE + "reject = 'x'\nexample = 'x'\nby = 'z'", ["'a-b'", "by has no meaning"]),
+        (RULE + "correct = 'x'\nbefore = 'x'\nafter = 'y'", ["'a-b'", "by is missing"]),
+        (
+            RULE + "correct = 'x'\nby = 'y'\nbefore = 'x'",
+            ["'a-b'", "as many texts before as after"],
+        ),
+        (RULE + "correct = 'x'\nby = 'y'\nbefore = 'x'\nafter = 'z'", ["'x' becomes 'y', not 'z'"]),
+        (
+            RULE + "correct = 'x'\nby = 'xx'\nbefore = 'x'\nafter = 'xx'",
+            ["'x' becomes 'x', not 'xx'"],
+        ),
+        (RULE + "correct = '('\nby = ''\nbefore = '('\nafter = ''", ['"a-b"', "unclosed group"]),
+        (RULE + "correct = 'x'\nby = '${1}'\nbefore = 'x'\nafter = ''", ['"a-b"', "no group"]),
+        (RULE + "translate = 'xy'\nby = 'z'\nbefore = 'x'\nafter = 'z'", ['"a-b"', "2 characters"]),
+        (2 * (RULE + "reject = 'x'\nexample = 'x'\n"), ["2 rules", "'a-b'"]),
+    ],
+)
+def test_unusable_files_are_named(text: str, parts: list[str], tmp_path: Path) -> None:
+    with pytest.raises(BenchmarkError) as caught:
+        read_style(rule_file(tmp_path, text))
+    for part in ["own.toml", *parts]:
+        assert part in str(caught.value)
+
+
+def test_the_standard_rules_are_part_of_the_package() -> None:
+    assert (resources.files("pfgen_rs.references") / "style.toml").is_file()
+    names = [rule.name for rule in STYLE.rules]
+    assert len(names) == len(set(names))
+    assert all(rule.reason.endswith(".") for rule in STYLE.rules)
+
+
+@pytest.mark.published
+def test_published_answers_have_the_style(published_dir: Path) -> None:
+    answers: list[str] = []
+    for path in sorted((published_dir / "data").glob("Q*.json")):
+        for column in json.loads(path.read_text(encoding="utf-8"))["answers"].values():
+            answers += column
+    done = STYLE.apply(answers)
+    assert done.kept.mean() >= 0.97
+    assert (done.answers == pl.Series(answers)).to_numpy().mean() >= 0.97
+
+
+def test_candidates_come_closer_to_the_style() -> None:
+    folder = os.environ.get(CANDIDATES)
+    if not folder:
+        pytest.skip(f"{CANDIDATES} is not set")
+    with lzma.open(sorted(Path(folder).glob("Q*.jsonl.xz"))[0], "rt", encoding="utf-8") as file:
+        answers = [json.loads(line)["answer"] for line in file]
+    done = STYLE.apply(answers)
+    assert 0.5 < done.kept.mean() < 1
+    again = STYLE.apply(done.answers)
+    assert again.answers.equals(done.answers)
+    assert (again.reason == done.reason).all()
