@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pfgen_rs.cli import data, explain, index, index_files, output, score, verify
+from pfgen_rs.cli import build, data, explain, index, index_files, output, score, verify
 from pfgen_rs.signature import fixed_part
 
 __all__ = ["app"]
@@ -61,4 +61,5 @@ app.command("explain")(explain.explain)
 index_files.add_to(index.app)
 app.add_typer(index.app, name="index")
 app.command("verify")(verify.verify)
+app.add_typer(build.app, name="build")
 app.add_typer(data.app, name="data")

@@ -36,6 +36,7 @@ from pfgen_rs.io import Source
 
 __all__ = [
     "BAD_INPUT",
+    "building",
     "cell",
     "emit",
     "emit_csv",
@@ -56,6 +57,7 @@ BAD_INPUT = 2
 # Told the file that is being read, the bytes read of it, and the responses scored since the last call.
 Progressed = Callable[[Source, int, int], None]
 _BROKEN_PIPE = 141  # as the shell reports a process that SIGPIPE ended
+_BARS = 8  # what began last
 _UNLIMITED = 10_000  # columns; where nobody looks, nothing needs to be folded
 
 
@@ -232,6 +234,25 @@ def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
                 completed=sum(read.values()),
                 rate=rate,
             )
+
+        yield update
+
+
+@contextmanager
+def building() -> Iterator[Callable[[str, str, float, float], None]]:
+    """A bar for each question or file at work, with its step; call it with what is done and the whole."""
+    signals.interrupt_reads()
+    name = TextColumn("{task.description}", markup=False)
+    step = TextColumn("{task.fields[step]}", markup=False)
+    with progress(SpinnerColumn(), name, step, BarColumn(), TimeElapsedColumn()) as bar:
+        tasks: dict[str, Any] = {}
+
+        def update(what: str, doing: str, done: float, total: float) -> None:
+            if what not in tasks:
+                if len(tasks) >= _BARS:
+                    bar.remove_task(tasks.pop(next(iter(tasks))))
+                tasks[what] = bar.add_task(visible(what), step="")
+            bar.update(tasks[what], step=doing, completed=done, total=total or None)
 
         yield update
 

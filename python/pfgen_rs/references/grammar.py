@@ -22,14 +22,12 @@ from typing import NoReturn, TypeVar
 
 from pfgen_rs.errors import BenchmarkError
 
-__all__ = ["Field", "Grammar", "QuestionGrammar", "Rule", "distinct_answers", "load", "loads"]
+__all__ = ["Field", "Grammar", "QuestionGrammar", "Rule", "load", "loads"]
 
 T = TypeVar("T")
 
 _MENTION = re.compile(r"\{([^{}]*)\}")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
-# A grammar that yields less than one new answer in so many draws is too small or misses the length.
-_ATTEMPTS_PER_ANSWER = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,31 +168,6 @@ def loads(text: str, *, path: str | Path = "<string>") -> QuestionGrammar:
         keywords=tuple(each.data for each in table.tables("keywords")),
         sources={name: _grammar(sources.table(name)) for name in sources.data},
     )
-
-
-def distinct_answers(
-    grammar: Grammar, rng: random.Random, count: int, min_length: int, max_length: int
-) -> list[str]:
-    """Draw `count` distinct answers of `min_length` to `max_length` code points.
-
-    They keep the order in which they first appear. Raises `BenchmarkError` where a bounded number
-    of draws (50 for each answer asked for) does not yield so many.
-    """
-    found: dict[str, None] = {}
-    for _ in range(_ATTEMPTS_PER_ANSWER * count):
-        if len(found) == count:
-            break
-        answer = grammar.sample(rng)
-        if min_length <= len(answer) <= max_length:
-            found[answer] = None
-    if len(found) < count:
-        raise BenchmarkError(
-            f"{grammar.label}: only {len(found)} distinct answers of {min_length} to {max_length}"
-            f" characters in {_ATTEMPTS_PER_ANSWER * count} draws, {count} wanted"
-            f" ({grammar.derivations()} derivations of any length);"
-            " add alternatives or make them fit the length"
-        )
-    return list(found)
 
 
 def _pick(items: Sequence[T], rng: random.Random) -> T:

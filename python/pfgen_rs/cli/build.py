@@ -1,0 +1,160 @@
+"""`pfgen-rs build CONFIG`: candidates in, a set of reference answers out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from pfgen_rs.cli import build_check, options, output
+from pfgen_rs.references.config import read_config
+from pfgen_rs.references.mining import mine_rules
+from pfgen_rs.references.pipeline import MEMORY, Built, build
+from pfgen_rs.references.suggest import suggestions_toml, write_suggestions
+
+__all__ = ["app"]
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
+_LEAST = 64 << 20
+
+
+class _Build(TyperGroup):
+    """`build CONFIG` is `build run CONFIG`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the command in front where none is named."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_Build,
+    no_args_is_help=True,
+    help="Build sets of reference answers from candidates, and look into sets.",
+)
+
+
+def _memory(text: str) -> int:
+    match = re.fullmatch(r"([0-9]{1,12})\s*([KMG]?I?)B?", text.strip().upper())
+    if match is None or match[2] not in _UNITS:
+        raise typer.BadParameter(f"{text!r} is no size such as 4GB or 512MiB")
+    size = int(match[1]) * _UNITS[match[2]]
+    if size < _LEAST:
+        raise typer.BadParameter(f"at least {_LEAST >> 20} MiB are needed")
+    return size
+
+
+@app.command()
+def run(
+    config: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="The configuration, a TOML file.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the set, instead of `out`.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--question", metavar="ID", help="Build this question alone; repeatable."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Instead of `seed`.")] = None,
+    allow_fewer: Annotated[
+        bool, typer.Option("--allow-fewer", help="Write questions with fewer answers, too.")
+    ] = False,
+    memory: Annotated[
+        str, typer.Option(metavar="SIZE", help="Memory to work with, such as 4GB.")
+    ] = f"{MEMORY >> 30}GiB",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on where an interrupted build ended.")
+    ] = False,
+    output_format: options.Format = options.JsonFormat.TABLE,
+    threads: options.Threads = None,
+) -> None:
+    """Build a set: normalise, filter and choose candidates, and write question files.
+
+    The same candidates, configuration and seed give the same files, and `provenance.json` beside them tells
+    where every answer went.
+
+    Example: `pfgen-rs build my-set.toml --memory 4GB`
+    """
+    changed = read_config(config).with_changes(
+        out=None if out is None else str(out.absolute()),
+        only=tuple(only) if only else None,
+        seed=seed,
+        allow_fewer=allow_fewer or None,
+    )
+    size = _memory(memory)
+    with output.building() as progress:
+        built = build(changed, memory=size, threads=threads, resume=resume, progress=progress)
+    for question in built.left_out:
+        output.warn(
+            f"question {question.outline.question_id}: no answer is left, so it is left out"
+        )
+    if output_format is options.JsonFormat.JSON:
+        output.emit_json(_rows(built))
+    else:
+        _show(built)
+
+
+@app.command("suggest-rules")
+def suggest_rules(
+    config: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="The configuration that names the candidates.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write them there instead of printing them.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Suggestions a question.")] = 20,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--question", metavar="ID", help="This question alone; repeatable."),
+    ] = None,
+) -> None:
+    """Suggest rules: places where candidates contradict each other, such as numbers and names.
+
+    They are written as comments, for a person to look through: what is right becomes a rule when its # goes.
+
+    Example: `pfgen-rs build suggest-rules my-set.toml --out rules.toml`
+    """
+    changed = read_config(config).with_changes(only=tuple(only) if only else None)
+    with output.building() as progress:
+        found = mine_rules(
+            changed,
+            top=top,
+            progress=lambda source, read: progress(source.path, "reading", read, source.size or 0),
+        )
+    if out is None:
+        output.emit(suggestions_toml(found))
+    else:
+        write_suggestions(out, found)
+
+
+app.command("check")(build_check.check)
+
+
+def _rows(built: Built) -> list[dict[str, Any]]:
+    return [
+        {
+            "question_id": question.outline.question_id,
+            "candidates": question.candidates,
+            **{report.step: report.after for report in question.reports},
+            "answers": {source: len(answers) for source, answers in question.answers.items()},
+        }
+        for question in [*built.questions, *built.left_out]
+    ]
+
+
+def _show(built: Built) -> None:
+    steps = [report.step for report in built.questions[0].reports]
+    names = ["candidates", *steps]
+    table = output.new_table("question", *names, numbers=names)
+    for question in [*built.questions, *built.left_out]:
+        counts = [question.candidates, *(report.after for report in question.reports)]
+        table.add_row(
+            output.cell(question.outline.question_id),
+            *(output.cell(f"{count:,}") for count in counts),
+        )
+    output.show(table, output.cell(str(built.folder)))

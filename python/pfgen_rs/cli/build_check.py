@@ -1,0 +1,123 @@
+"""`pfgen-rs build check`: what is to be known about a reference set before it is trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
+
+from pfgen_rs.benchmark import load_benchmark
+from pfgen_rs.cli import options, output, signals
+from pfgen_rs.references import check_plots
+from pfgen_rs.references.check import Check
+from pfgen_rs.references.check import check as check_set
+from pfgen_rs.references.check.steps import Progress
+
+__all__ = ["check"]
+
+# Columns of the summary that a terminal has room for, and how they are called there.
+_HEADINGS = {
+    "question_id": "question",
+    "answers": "answers",
+    "near_pairs": "near pairs",
+    "length": "length",
+    "self_fluency": "fluency",
+    "self_truthfulness": "truthfulness",
+    "self_helpfulness": "helpfulness",
+    "agreement": "agreement",
+    "note_average": "sample",
+    "warnings": "warnings",
+}
+
+
+def check(
+    benchmark: Annotated[
+        str,
+        typer.Argument(metavar="SET", help="A folder of question files, or a benchmark's name."),
+    ],
+    run: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--run",
+            metavar="FILE|DIR",
+            help="A run to score with the set, whole and made smaller; repeat it for more; quoted globs "
+            "work. Correlations need three.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Write all tables (CSV), a page (check.md) and plots (SVG) there."
+        ),
+    ] = None,
+    output_format: options.Format = options.JsonFormat.TABLE,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random subsets.")] = 0,
+    threads: options.Threads = None,
+) -> None:
+    """Diagnose a set of reference answers.
+
+    The table shows, for each question, its answers scored against the others (fluency, truthfulness,
+    helpfulness), how well its sources know each other (agreement), the score of its sample answer, and
+    what is worth a look. Warnings do not change the exit code.
+
+    For example:
+
+    - `pfgen-rs build check my-set`
+
+    - `pfgen-rs build check my-set --run 'runs/*' --out checked`
+    """
+    loaded = load_benchmark(benchmark)
+    with _progress() as progress:
+        found = check_set(loaded, run or (), seed=seed, threads=threads, progress=progress)
+    if out is not None:
+        found.to_dir(out)
+        if not check_plots.available():
+            output.warn(
+                "no plots were drawn, as matplotlib is missing: pip install 'pfgen_rs[plots]'"
+            )
+    if output_format is options.JsonFormat.JSON:
+        output.emit_json(
+            {
+                "signature": found.signature,
+                "findings": found.findings,
+                "questions": found.summary.to_dicts(),
+            }
+        )
+    else:
+        output.show(*_report(found))
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    name = TextColumn("{task.description}", markup=False)
+    signals.interrupt_reads()
+    with output.progress(SpinnerColumn(), name, BarColumn(), MofNCompleteColumn()) as bar:
+        task = bar.add_task("preparing", total=None)
+
+        def told(doing: str, done: int, total: int) -> None:
+            bar.update(task, description=doing, completed=done, total=total)
+
+        yield told
+
+
+def _report(found: Check) -> list[RenderableType]:
+    summary = found.summary.select(list(_HEADINGS))
+    numbers = [_HEADINGS[name] for name, kind in summary.schema.items() if kind.is_numeric()]
+    table = output.new_table(*_HEADINGS.values(), numbers=numbers)
+    for row in summary.iter_rows(named=True):
+        table.add_row(*(output.cell(_shown(name, value)) for name, value in row.items()))
+    lines = [output.cell(f"- {finding}") for finding in found.findings]
+    return [table, *lines, output.cell(found.signature)]
+
+
+def _shown(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.1f}" if name == "length" else f"{value:.3f}"
+    return str(value)

@@ -1,0 +1,172 @@
+"""Reading candidates of any number of questions, and sorting them into a pool for each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs import io, runs
+from pfgen_rs.errors import ConfigError, InputError, UnknownQuestionError
+from pfgen_rs.io import Chunk, Options, Reading, Source
+from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.outlines import Outline, numbered
+from pfgen_rs.references.pool import PoolWriter
+
+__all__ = ["Gathered", "Input", "gather", "input_files"]
+
+# The file that is being read, and the bytes read of it.
+Progress = Callable[[Source, int], None]
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file of candidates: its name, the SHA-1 of its bytes, responses taken, and lines left out."""
+
+    name: str
+    sha1: str
+    candidates: int
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """All files, and the questions with the number of candidates for each."""
+
+    inputs: list[Input]
+    questions: list[tuple[Outline, int]]
+
+
+def input_files(config: BuildConfig) -> list[Source]:
+    """The files that a configuration names."""
+    patterns = [name if name == "-" else str(config.path(name)) for name in config.candidates]
+    return [Source(path) for path in runs.expand(patterns)]
+
+
+def gather(
+    config: BuildConfig,
+    sources: Sequence[Source],
+    outlines: Sequence[Outline] | None,
+    folder: Path,
+    *,
+    memory: int,
+    progress: Progress | None = None,
+) -> Gathered:
+    """Write a pool for each question into `folder`, by its id; no more than `memory` bytes are held.
+
+    Without `outlines`, questions are numbered as they first appear. Raises `InputError` for what cannot be
+    read, and for questions that are not among them; with `skip_bad_lines` those are left out and counted.
+    """
+    fields = config.fields
+    options = Options(
+        fields.question,
+        fields.answer,
+        config.skip_bad_lines,
+        more_fields=(fields.source, fields.model),
+        tokens=config.unit == "token",
+    )
+    sorter = _Sorter(config, outlines, folder, memory)
+    with io.read_ahead(sources, options) as readings:
+        inputs = [sorter.take(reading, progress) for reading in readings]
+    return Gathered(inputs, sorter.finish())
+
+
+class _Sorter:
+    def __init__(
+        self,
+        config: BuildConfig,
+        outlines: Sequence[Outline] | None,
+        folder: Path,
+        memory: int,
+    ) -> None:
+        self._config, self._folder, self._memory = config, folder, memory
+        self._fixed = outlines is not None
+        self._outlines = list(outlines or [])
+        self._ids: dict[str, str] = {}
+        for outline in self._outlines:
+            self._ids[outline.question] = outline.question_id
+            self._ids.setdefault(outline.question_id, outline.question_id)
+        self._writers: dict[str, PoolWriter] = {}
+
+    def take(self, reading: Reading, progress: Progress | None) -> Input:
+        taken = left_out = 0
+        for chunk in reading:
+            before = len(chunk.problems)
+            kept = self._known(chunk, reading.source.path)
+            self._add(kept)
+            taken += len(kept)
+            left_out += before + len(chunk) - len(kept)
+            if progress is not None:
+                progress(reading.source, chunk.read)
+        name = os.path.relpath(reading.source.path, self._config.folder)
+        if name.startswith(os.pardir):  # where it lies is nobody's business
+            name = Path(name).name
+        return Input(Path(name).as_posix(), reading.input_hash, taken, left_out)
+
+    def _known(self, chunk: Chunk, path: str) -> Chunk:
+        texts = chunk.questions.unique(maintain_order=True).to_list()
+        unknown = [text for text in texts if text not in self._ids]
+        if not self._fixed:
+            for text in unknown:
+                self._outlines = numbered([*(o.question for o in self._outlines), text])
+                self._ids[text] = self._outlines[-1].question_id
+            return chunk
+        if not unknown:
+            return chunk
+        missing = chunk.questions.is_in(unknown).to_numpy()
+        row = int(np.flatnonzero(missing)[0])
+        if not self._config.skip_bad_lines:
+            raise UnknownQuestionError(
+                "the questions of the configuration have none with exactly this text or id",
+                path=path,
+                line=int(chunk.lines[row]),
+                question=chunk.questions[row],
+            )
+        return chunk.where(~missing)
+
+    def _add(self, chunk: Chunk) -> None:
+        source, model = chunk.more
+        frame = pl.DataFrame(
+            {
+                "question": chunk.questions,
+                "answer": chunk.answers,
+                "source": source.fill_null(self._config.source),
+                "model": model.fill_null(""),
+            }
+        )
+        if not self._config.per_source:
+            name = pl.lit(self._config.source, dtype=pl.String)
+            frame = frame.with_columns(source=name)
+        only = set(self._config.only)
+        for (text,), rows in frame.group_by("question", maintain_order=True):
+            question_id = self._ids[str(text)]
+            if not only or question_id in only:
+                self._writer(question_id).add(rows.drop("question"))
+        while sum(writer.waiting for writer in self._writers.values()) > self._memory // 4:
+            max(self._writers.values(), key=lambda writer: writer.waiting).flush()
+
+    def _writer(self, question_id: str) -> PoolWriter:
+        if question_id not in self._writers:
+            self._writers[question_id] = PoolWriter(self._folder / question_id)
+        return self._writers[question_id]
+
+    def finish(self) -> list[tuple[Outline, int]]:
+        for writer in self._writers.values():
+            writer.flush()
+        known = {outline.question_id for outline in self._outlines}
+        for name in self._config.only:
+            if name not in known:
+                raise ConfigError(f"only: there is no question {name!r}")
+        rows = {question_id: writer.rows for question_id, writer in self._writers.items()}
+        if not rows:
+            raise InputError("there are no candidates")
+        asked = self._config.only or known
+        return [
+            (each, rows.get(each.question_id, 0))
+            for each in self._outlines
+            if each.question_id in asked
+        ]

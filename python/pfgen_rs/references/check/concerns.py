@@ -1,0 +1,98 @@
+"""What is worth a warning about a question, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from pfgen_rs.settings import Settings
+
+__all__ = ["LIMITS", "warnings_of"]
+
+Found = Mapping[str, list[dict[str, Any]]]
+
+# Beyond these, a warning. The published set is well within most of them.
+LIMITS: dict[str, float] = {
+    "answers": 100,  # of a source: with fewer, single answers decide what is common
+    "repeated": 0.01,  # share of the answers
+    "near": 0.05,  # share of the texts that are in pairs of near-duplicates
+    "off_target": 10,  # characters between a source's mean length and the target
+    "length_std": 15,  # characters
+    "own": 0.9,  # mean of Fluency and Truthfulness against the others of the source
+    "agreement": 0.7,  # the same against another source
+    "note": 0.7,  # Truthfulness of the sample answer
+}
+_SHOWN = 40
+
+
+def warnings_of(found: Found, settings: Settings) -> list[str]:
+    """Warnings about one question. `found`: its rows of all tables."""
+    return list(
+        chain(
+            _copies(found), _lengths(found, settings), _sources(found), _note(found), _rest(found)
+        )
+    )
+
+
+def _copies(found: Found) -> Iterator[str]:
+    [copies] = found["near_duplicates"]
+    repeated = copies["answers"] - copies["distinct"]
+    if repeated > LIMITS["repeated"] * copies["answers"]:
+        yield f"{repeated} of {copies['answers']} answers repeat others word for word"
+    if copies["in_near_pairs"] > LIMITS["near"] * copies["distinct"]:
+        yield f"{copies['in_near_pairs']} of {copies['distinct']} texts are nearly the same as another"
+
+
+def _lengths(found: Found, settings: Settings) -> Iterator[str]:
+    for row in found["lengths"]:
+        source = _quoted(row["source"])
+        if row["answers"] < LIMITS["answers"]:
+            yield f"source {source} has only {_counted(row['answers'], 'answer')}"
+        if abs(row["mean"] - settings.target_length) > LIMITS["off_target"]:
+            yield (
+                f"answers of {source} have {row['mean']:.1f} characters on average, "
+                f"far from {settings.target_length}"
+            )
+        if row["std"] > LIMITS["length_std"]:
+            yield f"lengths of the answers of {source} vary by ±{row['std']:.1f}"
+
+
+def _sources(found: Found) -> Iterator[str]:
+    for row in found["sources"]:
+        source, against, both = _quoted(row["source"]), _quoted(row["against"]), row["both"]
+        if both is None:
+            continue
+        if source == against and both < LIMITS["own"]:
+            yield f"answers of {source} score only {both:.2f} against the others of their source"
+        if source != against and both < LIMITS["agreement"]:
+            yield f"answers of {source} score only {both:.2f} against {against}"
+
+
+def _note(found: Found) -> Iterator[str]:
+    note = found["coverage"][0]
+    if not note["length"]:
+        yield "there is no sample answer"
+        return
+    if note["truthfulness"] < LIMITS["note"]:
+        yield f"the set hardly knows the sample answer (Truthfulness {note['truthfulness']:.2f})"
+    if not note["helpfulness"]:
+        yield "the sample answer satisfies too few keyword rules (Helpfulness 0)"
+
+
+def _rest(found: Found) -> Iterator[str]:
+    for row in found["rules"]:
+        if row["remark"] == "hardly any" and row["rule"] is not None:
+            yield f"only {row['share']:.0%} of the answers satisfy the rule {_quoted(row['label'])}"
+    verbatim = sum(row["verbatim"] for row in found.get("contamination", []))
+    if verbatim:
+        stand = "stands" if verbatim == 1 else "stand"
+        yield f"{_counted(verbatim, 'answer')} of runs {stand} in it verbatim"
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"

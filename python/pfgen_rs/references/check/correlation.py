@@ -1,0 +1,48 @@
+"""Correlation of two lists of numbers, in plain Python: they are as long as there are runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+__all__ = ["FEWEST", "pearson", "spearman"]
+
+FEWEST = 3  # two points always lie on a line
+
+
+def pearson(one: Sequence[float], other: Sequence[float]) -> float | None:
+    """Pearson's correlation; `None` for fewer than three pairs, or where one of the two never changes."""
+    if len(one) < FEWEST:
+        return None
+    first, second = _centred(one), _centred(other)
+    spread = math.sqrt(_product(first, first)) * math.sqrt(_product(second, second))
+    if not spread:
+        return None
+    return max(-1.0, min(1.0, _product(first, second) / spread))
+
+
+def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
+    """Spearman's correlation: Pearson's of the ranks, equal numbers sharing the mean of theirs."""
+    return pearson(_ranks(one), _ranks(other))
+
+
+def _centred(values: Sequence[float]) -> list[float]:
+    mean = math.fsum(values) / len(values)
+    # Equal numbers may miss their own mean by a rounding, and would seem to differ.
+    if min(values) == max(values):
+        return [0.0] * len(values)
+    return [value - mean for value in values]
+
+
+def _product(one: Sequence[float], other: Sequence[float]) -> float:
+    return math.fsum(x * y for x, y in zip(one, other, strict=True))
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    ordered = sorted(values)
+    first: dict[float, int] = {}
+    count: dict[float, int] = {}
+    for place, value in enumerate(ordered):
+        first.setdefault(value, place)
+        count[value] = count.get(value, 0) + 1
+    return [first[value] + (count[value] - 1) / 2 for value in values]

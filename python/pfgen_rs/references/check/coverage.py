@@ -1,0 +1,98 @@
+"""How well a set knows the sample answers of its questions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.index import NgramIndex
+from pfgen_rs.questions import Question
+from pfgen_rs.references.check.steps import Progress, tracked
+from pfgen_rs.scoring import METRICS
+
+__all__ = ["coverage"]
+
+
+def coverage(benchmark: Benchmark, *, progress: Progress | None = None) -> pl.DataFrame:
+    """Each question's sample answer (`note`) scored like a response, a row for each source.
+
+    `question_id`, `source`, `length` of the sample answer, its `fluency`, `truthfulness`, `helpfulness` and
+    `average` against the whole question, the source's shares `own_fluency` and `own_truthfulness`; `known`,
+    the share of the sample answer's distinct n-grams (of all lengths that Fluency counts) which stand in any
+    answer of the source, `known_N` the same for each length, and `common`, the share of its distinct windows
+    of Truthfulness that are common enough there to count in full. Null where there is no sample answer, or
+    none so long.
+    """
+    rows = [
+        row
+        for question in tracked(list(benchmark), "sample answers", progress)
+        for row in _of_question(benchmark, question)
+    ]
+    return pl.DataFrame(rows, schema=_schema(benchmark))
+
+
+def _schema(benchmark: Benchmark) -> dict[str, Any]:
+    settings = benchmark.settings
+    known = [f"known_{n}" for n in range(settings.min_n, settings.max_n + 1)]
+    figures = [*METRICS, "own_fluency", "own_truthfulness", "known", *known, "common"]
+    return {
+        "question_id": pl.String,
+        "source": pl.String,
+        "length": pl.Int64,
+        **dict.fromkeys(figures, pl.Float64),
+    }
+
+
+def _of_question(benchmark: Benchmark, question: Question) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = [
+        {"question_id": question.id, "source": source, "length": len(question.note)}
+        for source in question.sources
+    ]
+    if not question.note:
+        return rows
+    [scores] = benchmark.score_batch([question.id], [question.note]).to_dicts()
+    index = NgramIndex(question.answers)
+    for row in rows:
+        source = row["source"]
+        row.update({metric: scores[metric] for metric in METRICS})
+        row.update({f"own_{metric}": scores[f"{metric}_{source}"] for metric in METRICS[:2]})
+    for place, row in enumerate(rows):
+        row.update(_known(benchmark, question, index, place))
+    return rows
+
+
+def _known(
+    benchmark: Benchmark, question: Question, index: NgramIndex, place: int
+) -> dict[str, float | None]:
+    """The shares of n-grams that the source in this place knows."""
+    settings = benchmark.settings
+    lengths = range(settings.min_n, settings.max_n + 1)
+    frequencies = {
+        n: _frequencies(index, question.note, n, place) for n in {*lengths, settings.truthfulness_n}
+    }
+    every = [frequency for n in lengths for frequency in frequencies[n]]
+    size = len(question.answers[question.sources[place]])
+    common = [
+        frequency / size * (1.0 / settings.threshold) >= 1.0
+        for frequency in frequencies[settings.truthfulness_n]
+    ]
+    return {
+        "known": _share([frequency > 0 for frequency in every]),
+        **{f"known_{n}": _share([df > 0 for df in frequencies[n]]) for n in lengths},
+        "common": _share(common),
+    }
+
+
+def _frequencies(index: NgramIndex, text: str, n: int, place: int) -> list[int]:
+    """Document frequencies, within one source, of the distinct n-grams of a text."""
+    grams = list(dict.fromkeys(text[i : i + n] for i in range(len(text) - n + 1)))
+    if not grams:
+        return []
+    frequencies: list[int] = index.document_frequency_batch(grams)[:, place].tolist()
+    return frequencies
+
+
+def _share(values: list[bool]) -> float | None:
+    return sum(values) / len(values) if values else None

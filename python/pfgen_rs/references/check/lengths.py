@@ -1,0 +1,57 @@
+"""How long the reference answers are."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import polars as pl
+
+from pfgen_rs.benchmark import Benchmark
+
+__all__ = ["length_histogram", "lengths"]
+
+
+def lengths(benchmark: Benchmark) -> pl.DataFrame:
+    """Lengths in code points, a row a question and source.
+
+    `question_id`, `source`, `answers`, `mean`, `std` (of the population), `min`, `median` (the lower one),
+    `max`.
+    """
+    rows = []
+    for question in benchmark:
+        for source, answers in question.answers.items():
+            found = sorted(map(len, answers))
+            mean = sum(found) / len(found)
+            variance = math.fsum((length - mean) ** 2 for length in found) / len(found)
+            middle = found[(len(found) - 1) // 2]
+            figures = (len(found), mean, math.sqrt(variance), found[0], middle, found[-1])
+            rows.append((question.id, source, *figures))
+    schema = {
+        "question_id": pl.String,
+        "source": pl.String,
+        "answers": pl.Int64,
+        "mean": pl.Float64,
+        "std": pl.Float64,
+        "min": pl.Int64,
+        "median": pl.Int64,
+        "max": pl.Int64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def length_histogram(benchmark: Benchmark) -> pl.DataFrame:
+    """How many answers have each length that occurs: `question_id`, `source`, `length`, `answers`."""
+    rows = [
+        (question.id, source, length, count)
+        for question in benchmark
+        for source, answers in question.answers.items()
+        for length, count in sorted(Counter(map(len, answers)).items())
+    ]
+    schema = {
+        "question_id": pl.String,
+        "source": pl.String,
+        "length": pl.Int64,
+        "answers": pl.Int64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")

@@ -1,0 +1,133 @@
+"""Answers of a question that say the same in the same words, or nearly."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import polars as pl
+
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.questions import Question
+from pfgen_rs.references.check.steps import Progress, tracked
+
+__all__ = ["SimilarPair", "near_duplicates", "similar_pairs"]
+
+_ROUNDING = 1e-9
+_COUNTS = {
+    "question_id": pl.String,
+    "answers": pl.Int64,
+    "distinct": pl.Int64,
+    "near_pairs": pl.Int64,
+    "in_near_pairs": pl.Int64,
+    "largest": pl.Float64,
+}
+_PAIRS = {
+    "question_id": pl.String,
+    "similarity": pl.Float64,
+    "source": pl.String,
+    "answer": pl.Int64,
+    "text": pl.String,
+    "other_source": pl.String,
+    "other_answer": pl.Int64,
+    "other_text": pl.String,
+}
+
+
+class SimilarPair(NamedTuple):
+    """Two texts by their numbers, the smaller first, and their similarity."""
+
+    similarity: float
+    one: int
+    other: int
+
+
+def near_duplicates(
+    benchmark: Benchmark,
+    *,
+    n: int = 5,
+    threshold: float = 0.9,
+    shown: int = 5,
+    progress: Progress | None = None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Counts of equal and similar answers, and the most similar pairs; sources are taken together.
+
+    The first has a row a question: `question_id`, `answers`, `distinct` (texts), `near_pairs` (of distinct
+    texts, as `similar_pairs` finds them), `in_near_pairs` (distinct texts in any of them), `largest`
+    similarity (null where no pair reaches the threshold). The second has up to `shown` pairs a question:
+    `question_id`, `similarity`, `source`, `answer` (from 0 within its source), `text`, and the same of the
+    other one.
+    """
+    counts, pairs = [], []
+    for question in tracked(list(benchmark), "near-duplicates", progress):
+        places = _first_places(question)
+        texts = list(places)
+        found = similar_pairs(texts, n=n, threshold=threshold)
+        concerned = {number for pair in found for number in pair[1:]}
+        total = sum(map(len, question.answers.values()))
+        largest = found[0].similarity if found else None
+        counts.append((question.id, total, len(texts), len(found), len(concerned), largest))
+        for pair in found[:shown]:
+            one, other = texts[pair.one], texts[pair.other]
+            pairs.append((question.id, pair.similarity, *places[one], one, *places[other], other))
+    return (
+        pl.DataFrame(counts, schema=_COUNTS, orient="row"),
+        pl.DataFrame(pairs, schema=_PAIRS, orient="row"),
+    )
+
+
+def _first_places(question: Question) -> dict[str, tuple[str, int]]:
+    """Each distinct text with the source and the number of its first answer."""
+    places: dict[str, tuple[str, int]] = {}
+    for source, answers in question.answers.items():
+        for number, answer in enumerate(answers):
+            places.setdefault(answer, (source, number))
+    return places
+
+
+def similar_pairs(texts: Sequence[str], *, n: int = 5, threshold: float = 0.9) -> list[SimilarPair]:
+    """Pairs of texts whose sets of n-grams have a Jaccard similarity of at least `threshold`.
+
+    By falling similarity, then by number. A text without any n-gram is similar to none. Two sets as similar
+    as that share one of their rarest n-grams (of those that they would need not share, and one more; Bayardo
+    et al. 2007, "Scaling up all pairs similarity search", section 3.2), so that only texts which meet in an
+    index of these are compared. Raises `SettingsError` for a threshold outside 0…1, or 0, or an n below 1.
+    """
+    if n < 1 or not 0 < threshold <= 1:
+        raise SettingsError(f"n must be at least 1 and the threshold in 0…1, not {n}, {threshold}")
+    sets = [frozenset(text[i : i + n] for i in range(len(text) - n + 1)) for text in texts]
+    pairs = [
+        SimilarPair(similarity, *sorted(pair))
+        for pair in _candidates(sets, threshold)
+        if (similarity := _jaccard(sets[pair[0]], sets[pair[1]])) >= threshold
+    ]
+    return sorted(pairs, key=lambda pair: (-pair.similarity, pair.one, pair.other))
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    both = len(one & other)
+    return both / (len(one) + len(other) - both)
+
+
+def _candidates(sets: Sequence[frozenset[str]], threshold: float) -> Iterator[tuple[int, int]]:
+    """Pairs of sets that may be similar enough, each once."""
+    frequency = Counter(chain.from_iterable(sets))
+    rarity = {gram: rank for rank, (gram, _) in enumerate(reversed(frequency.most_common()))}
+    index: dict[str, list[int]] = {}
+    # From small to large, a set has only to be compared with those that are not too small for it.
+    for number in sorted(range(len(sets)), key=lambda number: len(sets[number])):
+        size = len(sets[number])
+        needed = math.ceil(size * threshold - _ROUNDING)
+        met: set[int] = set()
+        for gram in sorted(sets[number], key=rarity.__getitem__)[: size - needed + 1]:
+            if frequency[gram] > 1:
+                known = index.setdefault(gram, [])
+                met.update(known)
+                known.append(number)
+        for other in sorted(met):
+            if len(sets[other]) >= needed:
+                yield other, number

@@ -1,0 +1,100 @@
+"""A check as files: tables as CSV, a page of Markdown, and plots."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pfgen_rs.io import write_atomic
+from pfgen_rs.references import check_plots
+
+if TYPE_CHECKING:
+    from pfgen_rs.references.check.diagnosis import Check
+
+__all__ = ["to_markdown", "write_report"]
+
+PAGE = "check.md"
+# Nothing of it begins a line, so that what acts there alone may stay.
+_ACTIVE = re.compile(r"[\\`*_{}\[\]<>#!|~:@$&]|\.(?![0-9])")
+# Controls; formatting such as changes of direction; line and paragraph separators.
+_ACTING = frozenset({"Cc", "Cf", "Zl", "Zp"})
+# Tables that are short enough for the page, and what stands above them.
+_SHOWN = {
+    "sources_overall": "Sources compared: mean scores of one's answers against another alone",
+    "runs": "Runs",
+    "source_runs": "Runs scored with one source alone: correlations",
+    "shrinking": "Runs scored with smaller sets",
+    "near_duplicate_pairs": "Near-duplicates",
+    "contamination_examples": "Answers of runs that stand in the set",
+}
+
+
+def write_report(check: Check, folder: Path, *, plots: bool | None) -> list[Path]:
+    """Write a check into a folder, the page last, as it leads to the rest; gives the paths."""
+    drawings = {}
+    if plots or (plots is None and check_plots.available()):
+        drawings = check_plots.draw(check.tables)
+    contents = {
+        **{f"{name}.csv": table.write_csv().encode() for name, table in check.tables.items()},
+        "summary.csv": check.summary.write_csv().encode(),
+        **{f"{name}.svg": content for name, content in drawings.items()},
+        PAGE: to_markdown(check, list(drawings)).encode(),
+    }
+    for name, content in contents.items():
+        write_atomic(folder / name, content)
+    return [folder / name for name in contents]
+
+
+def to_markdown(check: Check, drawings: Sequence[str] = ()) -> str:
+    """The page: findings, summary, the short tables, plots. All text of the set and the runs is escaped."""
+    return "\n".join(_lines(check, drawings)) + "\n"
+
+
+def _lines(check: Check, drawings: Sequence[str]) -> Iterator[str]:
+    yield from ("# Check of a reference set", "", _escaped(check.signature), "")
+    yield from (f"- {_escaped(finding)}" for finding in check.findings)
+    yield from ("", "## Questions", "", *_table(check.summary), "")
+    for name in drawings:
+        yield from (
+            f"## {check_plots.TITLES[name]}",
+            "",
+            f"![{check_plots.TITLES[name]}]({name}.svg)",
+            "",
+        )
+    for name, title in _SHOWN.items():
+        if name in check.tables and not check.tables[name].is_empty():
+            yield from (f"## {title}", "", *_table(check.tables[name]), "")
+    names = ", ".join(f"[{name}]({name}.csv)" for name in ["summary", *check.tables])
+    yield f"All tables: {names}"
+
+
+def _table(table: pl.DataFrame) -> Iterator[str]:
+    numbers = [kind.is_numeric() for kind in table.dtypes]
+    yield f"| {' | '.join(map(_escaped, table.columns))} |"
+    yield f"| {' | '.join('---:' if number else '---' for number in numbers)} |"
+    for row in table.iter_rows():
+        yield f"| {' | '.join(map(_cell, row))} |"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return _escaped(str(value))
+
+
+def _escaped(text: str) -> str:
+    """Text that means nothing to Markdown or HTML; controls and changes of direction are shown as escapes."""
+    visible = "".join(_shown(character) for character in text)
+    return _ACTIVE.sub(lambda found: f"&#{ord(found[0])};", visible)
+
+
+def _shown(character: str) -> str:
+    acts = unicodedata.category(character) in _ACTING
+    return f"\\u{ord(character):04x}" if acts else character

@@ -1,0 +1,95 @@
+"""Which keyword rules the reference answers satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs._native import NOT_FOUND
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.helpfulness import Helpfulness, Rule
+from pfgen_rs.references.check.steps import Progress, tracked
+
+__all__ = ["RARE", "rules"]
+
+RARE = 0.5
+_SCHEMA: dict[str, Any] = {
+    "question_id": pl.String,
+    "rule": pl.Int64,
+    "label": pl.String,
+    "importance": pl.Float64,
+    "source": pl.String,
+    "answers": pl.Int64,
+    "met": pl.Int64,
+    "share": pl.Float64,
+    "remark": pl.String,
+}
+
+
+def rules(benchmark: Benchmark, *, progress: Progress | None = None) -> pl.DataFrame:
+    """How many reference answers satisfy each rule within the characters that are read.
+
+    `question_id`, `rule` (from 0; null: all rules at once), `label`, `importance`, `source` (null: all),
+    `answers`, `met`, `share`, and `remark`, for rules over all sources: `hardly any` where less than half of
+    the answers meet it, `all` where none misses it.
+    """
+    rows = [
+        row
+        for question in tracked(list(benchmark), "rules", progress)
+        for row in _of_question(
+            question.id, question.rules, benchmark.helpfulness(question), question.answers
+        )
+    ]
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+
+
+def _of_question(
+    question_id: str,
+    parsed: Sequence[Rule],
+    helpfulness: Helpfulness,
+    answers: Any,
+) -> list[tuple[Any, ...]]:
+    met = {source: _met(helpfulness, texts, len(parsed)) for source, texts in answers.items()}
+    parts: list[tuple[str | None, NDArray[np.bool_]]] = list(met.items())
+    parts.append((None, np.concatenate(list(met.values()))))
+    rows: list[tuple[Any, ...]] = []
+    for source, matrix in parts:
+        for number, (rule, column) in enumerate(zip(parsed, matrix.T, strict=True)):
+            about = (number, _label(rule), rule.importance)
+            rows.append((question_id, *about, source, *_counts(column, source)))
+        about_all = (None, "all rules", None)
+        rows.append((question_id, *about_all, source, *_counts(matrix.all(axis=1), source)))
+    return rows
+
+
+def _met(helpfulness: Helpfulness, answers: Sequence[str], count: int) -> NDArray[np.bool_]:
+    """Whether each answer satisfies each rule; shape (answers, rules)."""
+    rows = [
+        [
+            position != NOT_FOUND
+            for _, _, position in helpfulness.positions(helpfulness.ends(answer))
+        ]
+        for answer in answers
+    ]
+    return np.array(rows, dtype=np.bool_).reshape(len(answers), count)
+
+
+def _counts(met: Any, source: str | None) -> tuple[int, int, float, str | None]:
+    share = int(met.sum()) / len(met)
+    remark = None
+    if source is None and (share < RARE or share == 1):
+        remark = "all" if share == 1 else "hardly any"
+    return len(met), int(met.sum()), share, remark
+
+
+def _label(rule: Rule) -> str:
+    """A rule's name or, failing that, its patterns."""
+    if rule.name is not None:
+        return rule.name
+    if rule.kind == "t":
+        return rule.pattern
+    return "(" + f" {rule.kind} ".join(map(_label, rule.parts)) + ")"

@@ -1,0 +1,64 @@
+"""Runs scored with the set that is checked, and held in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from pfgen_rs import runs
+from pfgen_rs.benchmark import Benchmark, score_file
+from pfgen_rs.references.check.steps import Progress, means, tracked
+from pfgen_rs.results import Result
+from pfgen_rs.scoring import METRICS
+
+__all__ = ["FIGURES", "run_means", "scored_runs"]
+
+FIGURES = (*METRICS, "both")
+
+
+def scored_runs(
+    benchmark: Benchmark,
+    files: Iterable[str | os.PathLike[str]],
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> pl.DataFrame:
+    """A row a response of all runs: `run`, and the columns of `Result.frame`.
+
+    `files` as `pfgen-rs score` takes them: files, run folders, globs. A run goes by its model's name (or its
+    folder's), with its path where another one has the same. Raises what `score_file` does.
+    """
+    paths = runs.expand([os.fspath(path) for path in files])
+    results = [
+        score_file(path, benchmark, threads=threads)
+        for path in tracked(paths, "scoring runs", progress)
+    ]
+    return pl.concat(
+        result.frame.select(pl.lit(name, dtype=pl.String).alias("run"), pl.all())
+        for name, result in zip(_names(results), results, strict=True)
+    )
+
+
+def _names(results: Sequence[Result]) -> list[str]:
+    names = [runs.display_name(result) for result in results]
+    return [
+        f"{name} ({result.path})" if names.count(name) > 1 else name
+        for name, result in zip(names, results, strict=True)
+    ]
+
+
+def run_means(responses: pl.DataFrame) -> pl.DataFrame:
+    """Means of each run over its questions, of those over their responses.
+
+    `run`, `questions`, `fluency`, `truthfulness`, `helpfulness`, `average`, and `both`, the mean of the first
+    two.
+    """
+    by_question = means(responses, ["run", "question_id"], METRICS)
+    both = ((pl.col("fluency") + pl.col("truthfulness")) / 2).alias("both")
+    counts = by_question.group_by("run", maintain_order=True).len("questions")
+    by_run = means(by_question.with_columns(both), ["run"], FIGURES)
+    return counts.with_columns(pl.col("questions").cast(pl.Int64)).join(
+        by_run, on="run", maintain_order="left"
+    )

@@ -1,0 +1,228 @@
+"""Reference answers scored against the other answers of their question.
+
+An answer that is scored against a set which it belongs to meets itself: every n-gram of it is known. What it
+adds is removed exactly. With `df` over the `N` answers of its source, each n-gram of the answer has `df - 1`
+without it, and there are `N - 1` answers; nothing else changes, so no index has to be built again. The
+baseline, Fluency's divisor, stays that of the whole set: it is the scale of all scores, not part of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs import _native
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.questions import Question
+from pfgen_rs.references.check.shared import Characters, Shared, characters, shared_ngrams
+from pfgen_rs.references.check.steps import Progress, tracked
+from pfgen_rs.scoring import METRICS
+from pfgen_rs.settings import Settings
+from pfgen_rs.sums import left_sum
+
+__all__ = ["leave_one_out", "self_scores"]
+
+Floats = NDArray[np.float64]
+_MARKERS = ("^", "$")
+_NOTHING = -1  # where a text has no character any more
+
+
+def self_scores(
+    benchmark: Benchmark, *, threads: int | None = None, progress: Progress | None = None
+) -> pl.DataFrame:
+    """Every reference answer scored against all others of its question; a row each.
+
+    `question_id`, `source`, `answer` (from 0 within its source), `length`, `fluency`, `truthfulness`,
+    `helpfulness`, `average`, `with_itself` (the average against the whole set), and the sources' shares
+    `fluency_S` and `truthfulness_S`, rounded as published. Against other sources nothing is left out. Where a
+    source has one answer alone, nothing is left of it, and what needs it is null.
+
+    About 0.1 s a source of 1,000 answers. Raises `SettingsError` for another variant than the published.
+    """
+    if benchmark.settings.variant != "pfgen-bench":
+        raise SettingsError(
+            "what an answer adds to its set is known for the variant 'pfgen-bench' alone: use that"
+        )
+    rows = [
+        _of_question(benchmark, question, threads)
+        for question in tracked(list(benchmark), "self-scores", progress)
+    ]
+    return pl.concat(rows)
+
+
+def _of_question(benchmark: Benchmark, question: Question, threads: int | None) -> pl.DataFrame:
+    """The rows of one question: scores against the whole set, with each source's own share replaced."""
+    places = [
+        (source, number)
+        for source, answers in question.answers.items()
+        for number in range(len(answers))
+    ]
+    texts = [question.answers[source][number] for source, number in places]
+    scores = benchmark.score_batch([question.id] * len(texts), texts, threads=threads)
+    shares = {name: scores.get_column(name).to_numpy().copy() for name in scores.columns[6:]}
+    first = 0
+    for source, answers in question.answers.items():
+        rows = slice(first, first + len(answers))
+        baseline = benchmark.baselines(question)[source]
+        values = leave_one_out(answers, baseline, benchmark.settings)
+        for metric, value in zip(METRICS, values, strict=False):
+            shares[f"{metric}_{source}"][rows] = _rounded(value / len(question.sources), 6)
+        first += len(answers)
+    sources = pl.Series("source", [source for source, _ in places], dtype=pl.String)
+    place = [sources, pl.Series("answer", [number for _, number in places], dtype=pl.Int64)]
+    return _table(question, scores, shares).select("question_id", *place, pl.exclude("question_id"))
+
+
+def _table(question: Question, scores: pl.DataFrame, shares: dict[str, Floats]) -> pl.DataFrame:
+    """`scores` with these shares, and with what follows from them."""
+    fluency, truthfulness = (
+        left_sum(shares[f"{metric}_{source}"] for source in question.sources)
+        for metric in METRICS[:2]
+    )
+    total = fluency + truthfulness + scores.get_column("helpfulness").to_numpy()
+    columns = {
+        "fluency": fluency,
+        "truthfulness": truthfulness,
+        "average": _rounded(total / 3, 5),
+        **shares,
+    }
+    changed = [pl.Series(name, values, nan_to_null=True) for name, values in columns.items()]
+    whole = scores.get_column("average").alias("with_itself")
+    table = scores.with_columns(changed)
+    return table.insert_column(table.columns.index("average") + 1, whole)
+
+
+def _rounded(values: Floats, digits: int) -> Floats:
+    return _native.round_half_even(values, digits)
+
+
+def leave_one_out(
+    answers: Sequence[str], baseline: float, settings: Settings
+) -> tuple[Floats, Floats]:
+    """Fluency and Truthfulness of each answer against the others of its source, not rounded.
+
+    float64, shape (answers,); NaN where there are no others. Values equal those of a scorer built of the
+    others with `baseline` as the divisor.
+    """
+    if len(answers) < 2:
+        nothing = np.full(len(answers), np.nan)
+        return nothing, nothing
+    found = characters(answers)
+    gains = np.zeros(len(found.codes), np.int64)
+    windows = Shared(0, *(np.zeros(0, np.int64),) * 2, np.zeros(0, np.bool_))
+    for ngrams in shared_ngrams(found, max(settings.max_n, settings.truthfulness_n)):
+        if settings.min_n <= ngrams.n <= settings.max_n:
+            # Only its first place in a text counts, where its last character comes.
+            ends = ngrams.start[ngrams.first] + ngrams.n - 1
+            gains[ends] += ngrams.others[ngrams.first]
+        if ngrams.n == settings.truthfulness_n:
+            windows = ngrams
+    fluency = _fluency(found, gains, baseline, settings)
+    return fluency, _truthfulness(answers, found, windows, settings)
+
+
+def _matrix(
+    found: Characters,
+    at: NDArray[np.int64],
+    values: NDArray[np.int64],
+    shape: tuple[int, int],
+    shift: int,
+) -> NDArray[np.int64]:
+    """`values` of the characters `at` in rows by text, `shift` columns to the right, zero elsewhere."""
+    matrix = np.zeros(shape, np.int64)
+    columns = found.offset[at] + shift
+    fits = columns < shape[1]
+    matrix[found.text[at][fits], columns[fits]] = values[fits]
+    return matrix
+
+
+def _fluency(
+    found: Characters, gains: NDArray[np.int64], baseline: float, settings: Settings
+) -> Floats:
+    """The best cut's raw sum, discounted and divided by the baseline in the published order."""
+    width = min(int(found.lengths.max(initial=0)), settings.max_length)
+    everywhere = np.arange(len(gains))
+    raw = np.cumsum(_matrix(found, everywhere, gains, (len(found.lengths), width), 0), axis=1)
+    # Beyond a text's end the sum stays and the discount falls: no such cut is the best alone.
+    discounts = np.array([settings.discount(cut) for cut in range(1, width + 1)])
+    best: Floats = np.max(raw * discounts / baseline, axis=1, initial=0.0)
+    return best
+
+
+def _truthfulness(
+    answers: Sequence[str], found: Characters, windows: Shared, settings: Settings
+) -> Floats:
+    """Each answer with its markers read from the left, all answers side by side."""
+    width = settings.max_length + 2
+    covering = _covering(answers, found, windows, width)
+    text = _with_markers(found, width)
+    skipped = np.array([ord(character) for character in settings.skipped] + [_NOTHING])
+    counted = ~np.isin(text, skipped)
+    shares = covering / (len(answers) - 1) * (1.0 / settings.threshold)
+    # Adding 0.0 for what is skipped changes no sum, and accumulate adds from the left.
+    total = np.add.accumulate(np.where(counted, np.minimum(1.0, shares), 0.0), axis=1)
+    count = np.cumsum(counted, axis=1)
+    discounts = np.array([settings.discount(i) for i in range(width)])
+    scores = total / np.maximum(count, 1) * discounts
+    target = settings.target_length
+    best = np.max(scores[:, target:], axis=1, where=counted[:, target:], initial=0.0)
+    last = width - 1 - np.argmax(counted[:, ::-1], axis=1)
+    final = np.where(counted.any(axis=1), scores[np.arange(len(answers)), last], 0.0)
+    result: Floats = np.maximum(best, final)
+    return result
+
+
+def _with_markers(found: Characters, width: int) -> NDArray[np.int64]:
+    """Code points of every text between its markers, as far as they are read."""
+    rows = len(found.lengths)
+    everywhere = np.arange(len(found.codes))
+    begin, end = (ord(marker) for marker in _MARKERS)
+    text = _matrix(found, everywhere, found.codes - _NOTHING, (rows, width), 1) + _NOTHING
+    text[:, 0] = begin
+    ended = found.lengths + 1 < width
+    text[ended, found.lengths[ended] + 1] = end
+    return text
+
+
+def _covering(
+    answers: Sequence[str], found: Characters, windows: Shared, width: int
+) -> NDArray[np.int64]:
+    """For every character, the largest number of other answers that know a window covering it."""
+    n = windows.n
+    # Windows are known by their first character, and lie wholly in what is read.
+    known = _matrix(found, windows.start, windows.others, (len(answers), width), 1)
+    known[:, width - n + 1 :] = 0
+    for row, start, others in _marker_windows(answers, n, width):
+        known[row, start] = others
+    covering = known.copy()
+    for shift in range(1, n):
+        covering[:, shift:] = np.maximum(covering[:, shift:], known[:, : width - shift])
+    return covering
+
+
+def _marker_windows(answers: Sequence[str], n: int, width: int) -> list[tuple[int, int, int]]:
+    """Windows with an added marker that other answers know: row, first character, how many.
+
+    Known they are only where an answer itself contains the marker's character, which is rare.
+    """
+    holding = [
+        (row, answer)
+        for row, answer in enumerate(answers)
+        if any(marker in answer for marker in _MARKERS)
+    ]
+    if not holding:
+        return []
+    found = []
+    for row, answer in enumerate(answers):
+        text = f"^{answer}$"[:width]
+        starts = {0, len(text) - n} if len(answer) + 2 <= width else {0}
+        for start in starts:
+            window = text[start : start + n] if start >= 0 else ""
+            if len(window) == n:
+                others = sum(window in other for place, other in holding if place != row)
+                found.append((row, start, others))
+    return found

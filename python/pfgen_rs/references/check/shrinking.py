@@ -1,0 +1,129 @@
+"""How the scores of runs change when the set shrinks."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from collections.abc import Sequence
+from functools import partial
+
+import polars as pl
+
+from pfgen_rs import io
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.questions import Question
+from pfgen_rs.references.check.correlation import pearson, spearman
+from pfgen_rs.references.check.scored_runs import FIGURES, run_means
+from pfgen_rs.references.check.steps import Progress, tracked
+
+__all__ = ["SIZES", "shrinking", "shrinking_runs", "shrunk"]
+
+SIZES = (50, 100, 200, 500)
+_PLACE = ["size", "draw", "run"]
+
+
+def shrunk(benchmark: Benchmark, size: int, *, seed: int = 0, draw: int = 0) -> Benchmark:
+    """The same questions with at most `size` answers of each source, drawn at random.
+
+    One order is drawn for each seed, draw, question and source, and its first answers are kept: of one draw,
+    smaller sets lie within larger ones. Empty answers are taken last.
+    """
+    if size < 1:
+        raise SettingsError(f"a set can shrink to 1 answer a source or more, not {size}")
+    questions = [
+        dataclasses.replace(
+            question,
+            answers={
+                source: _drawn(question, source, size, f"{seed}:{draw}")
+                for source in question.sources
+            },
+        )
+        for question in benchmark
+    ]
+    return Benchmark(questions, "", benchmark.settings)
+
+
+def _drawn(question: Question, source: str, size: int, stream: str) -> tuple[str, ...]:
+    answers = question.answers[source]
+    # Only the sequence of `random()` is promised to stay the same in all versions of Python.
+    rng = random.Random(f"{stream}:{question.id}:{source}")  # noqa: S311 - a sample, no secret
+    # Empty ones come last: a source of nothing else could not be scored against.
+    order = sorted((not answer, rng.random(), number) for number, answer in enumerate(answers))
+    kept = sorted(number for _, _, number in order[:size])
+    return tuple(answers[number] for number in kept)
+
+
+def shrinking_runs(
+    benchmark: Benchmark,
+    responses: pl.DataFrame,
+    *,
+    sizes: Sequence[int] = SIZES,
+    draws: int = 3,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> pl.DataFrame:
+    """The runs' means with smaller sets: `size`, `draw` (from 0), and the columns of `run_means`.
+
+    The whole set comes first, with null as its size and draw. Sizes that no source exceeds are left out.
+    `responses` as `scored_runs` gives them.
+    """
+    largest = max(len(answers) for question in benchmark for answers in question.answers.values())
+    steps = [(size, draw) for size in sorted(set(sizes)) if size < largest for draw in range(draws)]
+    tables = [_placed(run_means(responses), None, None)]
+    for size, draw in tracked(steps, "shrinking", progress):
+        smaller = shrunk(benchmark, size, seed=seed, draw=draw)
+        io.interruptibly(partial(smaller.prepare, threads=threads))
+        scores = smaller.score_batch(
+            responses.get_column("question_id"), responses.get_column("answer"), threads=threads
+        )
+        scores.insert_column(0, responses.get_column("run"))
+        tables.append(_placed(run_means(scores), size, draw))
+    return pl.concat(tables)
+
+
+def _placed(means: pl.DataFrame, size: int | None, draw: int | None) -> pl.DataFrame:
+    return means.select(
+        pl.lit(size, dtype=pl.Int64).alias("size"),
+        pl.lit(draw, dtype=pl.Int64).alias("draw"),
+        pl.all(),
+    )
+
+
+def shrinking(by_run: pl.DataFrame) -> pl.DataFrame:
+    """How far smaller sets agree with the whole one about the runs, a row a size, draw and metric.
+
+    `size`, `draw`, `metric` (as in `run_means`), `runs`, `pearson`, `spearman` (null for fewer than three
+    runs), `mean_difference` and `largest_difference` (absolute). `by_run` as `shrinking_runs` gives it.
+    """
+    whole = by_run.filter(pl.col("size").is_null())
+    smaller = by_run.filter(pl.col("size").is_not_null())
+    rows = [
+        (size, draw, metric, *_agreement(whole[metric].to_list(), part[metric].to_list()))
+        for (size, draw), part in smaller.group_by(["size", "draw"], maintain_order=True)
+        for metric in FIGURES
+    ]
+    agreement = ["pearson", "spearman", "mean_difference", "largest_difference"]
+    schema = {
+        "size": pl.Int64,
+        "draw": pl.Int64,
+        "metric": pl.String,
+        "runs": pl.Int64,
+        **dict.fromkeys(agreement, pl.Float64),
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _agreement(
+    whole: list[float], part: list[float]
+) -> tuple[int, float | None, float | None, float, float]:
+    differences = [abs(x - y) for x, y in zip(whole, part, strict=True)]
+    return (
+        len(whole),
+        pearson(whole, part),
+        spearman(whole, part),
+        math.fsum(differences) / len(differences),
+        max(differences),
+    )

@@ -1,0 +1,113 @@
+"""How far the sources of a set agree with each other.
+
+The papers ask whether scores depend on the model that wrote the references (Imajo et al. 2025, section 4.1,
+"stability of reference answer sets", and figure 3): each source alone takes the place of all.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import polars as pl
+
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.references.check.correlation import pearson, spearman
+from pfgen_rs.references.check.steps import means
+from pfgen_rs.scoring import METRICS
+
+__all__ = ["sources_by_runs", "sources_compared", "sources_overall"]
+
+_KEYS = ["question_id", "source", "against"]
+
+
+def sources_compared(benchmark: Benchmark, self_scores: pl.DataFrame) -> pl.DataFrame:
+    """Mean scores of each source's answers against each source alone, a row a question and pair.
+
+    `question_id`, `source` (whose answers), `against` (whose references), `fluency`, `truthfulness`, and
+    `both`, the mean of the two. A source's own answers are scored against the others of their kind. Derived
+    from the sources' shares in `self_scores`, which are rounded to 6 decimals, so good to about 5.
+    """
+    shares = [
+        name for name in self_scores.columns if name.startswith(("fluency_", "truthfulness_"))
+    ]
+    found = means(self_scores, ["question_id", "source"], shares)
+    rows = []
+    for row in found.to_dicts():
+        against = benchmark[row["question_id"]].sources
+        for other in against:
+            values = [row[f"{metric}_{other}"] for metric in METRICS[:2]]
+            whole = [None if value is None else value * len(against) for value in values]
+            rows.append((row["question_id"], row["source"], other, *whole, _mean(whole)))
+    figures = dict.fromkeys(["fluency", "truthfulness", "both"], pl.Float64)
+    schema = {**dict.fromkeys(_KEYS, pl.String), **figures}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def sources_overall(compared: pl.DataFrame) -> pl.DataFrame:
+    """`sources_compared` over questions: `source`, `against`, `questions` that have both, and the means."""
+    keys = _KEYS[1:]
+    counts = compared.group_by(keys, maintain_order=True).len("questions")
+    figures = means(compared, keys, ["fluency", "truthfulness", "both"])
+    return counts.with_columns(pl.col("questions").cast(pl.Int64)).join(
+        figures, on=keys, maintain_order="left"
+    )
+
+
+def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFrame:
+    """How alike runs fare with one source alone and with another, or with all.
+
+    `source`, `other` (null: all sources together), `questions` that have both, `runs`, `pearson` and
+    `spearman` over the runs' means of Fluency and Truthfulness (null for fewer than three runs). `responses`
+    as `scored_runs` gives them.
+    """
+    names = benchmark.sources
+    shares = [f"{metric}_{source}" for metric in METRICS[:2] for source in names]
+    found = means(responses, ["run", "question_id"], [*METRICS[:2], *shares])
+    everyone = (*names, None)
+    values = {source: _by_question(benchmark, found, source) for source in everyone}
+    rows = []
+    for source, other in combinations(everyone, 2):
+        common = sorted(values[source].keys() & values[other].keys())
+        one, two = (_by_run(values[name], common) for name in (source, other))
+        questions = len({question for _, question in common})
+        rows.append((source, other, questions, len(one), pearson(one, two), spearman(one, two)))
+    schema = {
+        "source": pl.String,
+        "other": pl.String,
+        "questions": pl.Int64,
+        "runs": pl.Int64,
+        "pearson": pl.Float64,
+        "spearman": pl.Float64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _by_question(
+    benchmark: Benchmark, found: pl.DataFrame, source: str | None
+) -> dict[tuple[str, str], float]:
+    """Mean of Fluency and Truthfulness by run and question, where it has the source (`None`: all)."""
+    values = {}
+    for row in found.to_dicts():
+        own = benchmark[row["question_id"]].sources
+        if source is None:
+            value = (row["fluency"] + row["truthfulness"]) / 2
+        elif source in own:
+            value = (row[f"fluency_{source}"] + row[f"truthfulness_{source}"]) / 2 * len(own)
+        else:
+            continue
+        values[row["run"], row["question_id"]] = value
+    return values
+
+
+def _by_run(values: dict[tuple[str, str], float], common: list[tuple[str, str]]) -> list[float]:
+    """Means over questions, run by run."""
+    runs: dict[str, list[float]] = {}
+    for run, question in common:
+        runs.setdefault(run, []).append(values[run, question])
+    return [math.fsum(found) / len(found) for found in runs.values()]

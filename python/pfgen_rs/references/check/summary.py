@@ -1,0 +1,105 @@
+"""Key figures of a check, a row a question."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.references.check.concerns import warnings_of
+from pfgen_rs.scoring import METRICS
+
+__all__ = ["Tables", "summarise"]
+
+Row = dict[str, Any]
+Tables = Mapping[str, pl.DataFrame]
+
+_COPIES = ("answers", "distinct", "near_pairs", "in_near_pairs")
+_SELF = [f"self_{metric}" for metric in METRICS]
+_SCHEMA: dict[str, Any] = {
+    "question_id": pl.String,
+    "sources": pl.Int64,
+    **dict.fromkeys(_COPIES, pl.Int64),
+    "length": pl.Float64,
+    "length_std": pl.Float64,
+    **dict.fromkeys(_SELF, pl.Float64),
+    "agreement": pl.Float64,
+    "note_average": pl.Float64,
+    "note_known": pl.Float64,
+    "all_rules": pl.Float64,
+    "verbatim": pl.Int64,
+    "warnings": pl.String,
+}
+
+
+def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
+    """A row a question: key figures of all tables, and `warnings` in words (empty where there are none).
+
+    `question_id`, `sources`, `answers`, `distinct` texts, `near_pairs` of them and how many are
+    `in_near_pairs`; mean `length` with its `length_std`; the means of the self-scores (`self_…`);
+    `agreement`, the lowest mean of Fluency and Truthfulness of one source's answers against another (null
+    for a single source); the sample answer's `note_average`, and the share `note_known` of its n-grams, of
+    the source that knows most; the share of answers that satisfy `all_rules`; how many answers of runs stand
+    `verbatim` in the set (null without runs). What is worth a warning: `concerns.LIMITS`.
+    """
+    parts = {name: _by_question(table) for name, table in tables.items() if "question_id" in table}
+    rows = []
+    for question in benchmark:
+        found = {name: part.get(question.id, []) for name, part in parts.items()}
+        remarks = "; ".join(warnings_of(found, benchmark.settings))
+        figures = {**_counts(found), **_lengths(found), **_scores(found), **_shares(found)}
+        rows.append({"question_id": question.id, **figures, "warnings": remarks})
+    return pl.DataFrame(rows, schema=_SCHEMA)
+
+
+def _by_question(table: pl.DataFrame) -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = {}
+    for row in table.iter_rows(named=True):
+        rows.setdefault(row["question_id"], []).append(row)
+    return rows
+
+
+def _counts(found: Mapping[str, list[Row]]) -> Row:
+    [copies] = found["near_duplicates"]
+    verbatim = None
+    if "contamination" in found:
+        verbatim = sum(row["verbatim"] for row in found["contamination"])
+    counts = {name: copies[name] for name in _COPIES}
+    return {"sources": len(found["lengths"]), **counts, "verbatim": verbatim}
+
+
+def _lengths(found: Mapping[str, list[Row]]) -> Row:
+    """Mean and deviation of all sources together, from those of each."""
+    rows = found["lengths"]
+    total = sum(row["answers"] for row in rows)
+    mean = math.fsum(row["mean"] * row["answers"] for row in rows) / total
+    squares = ((row["std"] ** 2 + (row["mean"] - mean) ** 2) * row["answers"] for row in rows)
+    return {"length": mean, "length_std": math.sqrt(math.fsum(squares) / total)}
+
+
+def _scores(found: Mapping[str, list[Row]]) -> Row:
+    means = {
+        name: _mean([row[metric] for row in found["self_scores"]])
+        for name, metric in zip(_SELF, METRICS, strict=True)
+    }
+    others = [row["both"] for row in found["sources"] if row["source"] != row["against"]]
+    return {**means, "agreement": min(others, default=None)}
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def _shares(found: Mapping[str, list[Row]]) -> Row:
+    notes = found["coverage"]
+    known = [row["known"] for row in notes if row["known"] is not None]
+    [together] = [row for row in found["rules"] if row["rule"] is None and row["source"] is None]
+    return {
+        "note_average": notes[0]["average"],
+        "note_known": max(known, default=None),
+        "all_rules": together["share"],
+    }

@@ -1,0 +1,263 @@
+"""What `pfgen-rs build` is told: a TOML file, checked key by key."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Self, TypeVar, get_args, get_type_hints
+
+from pfgen_rs.errors import ConfigError
+from pfgen_rs.units import UNITS, Unit
+
+__all__ = [
+    "STEPS",
+    "BuildConfig",
+    "Duplicates",
+    "Fields",
+    "Length",
+    "Normalise",
+    "Rules",
+    "Select",
+    "Singletons",
+    "read_config",
+]
+
+T = TypeVar("T")
+Names = tuple[str, ...]
+STEPS: Names = ("normalise", "rules", "duplicates", "singletons", "length", "select")
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Keys or columns of candidates. They may lack source and model."""
+
+    question: str = "question"
+    answer: str = "answer"
+    source: str = "source"
+    model: str = "model"
+
+    def __post_init__(self) -> None:
+        names = [self.question, self.answer, self.source, self.model]
+        if len(set(names)) < len(names):
+            raise ConfigError(f"all fields must differ: {', '.join(names)}")
+
+
+@dataclass(frozen=True)
+class Normalise:
+    """Style: files of rules besides the standard ones, and names of rules to leave out."""
+
+    extra: Names = ()
+    without: Names = ()
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A TOML file of expressions that answers must or must not have, by question id."""
+
+    file: str = ""
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """What becomes of equal answers: kept `all`, `once`, or once with their number as `weight`."""
+
+    keep: str = "all"
+
+    def __post_init__(self) -> None:
+        _one_of("keep", self.keep, ("all", "once", "weight"))
+
+
+@dataclass(frozen=True)
+class Singletons:
+    """Answers with an n-gram of `n` units that occurs at most `threshold` times are dropped.
+
+    `repeat`: again among what is left, until nothing changes.
+    """
+
+    n: int = 5
+    threshold: int = 1
+    repeat: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(1, n=self.n)
+        _at_least(0, threshold=self.threshold)
+
+
+@dataclass(frozen=True)
+class Length:
+    """The `count` answers whose length in units is nearest to `target`."""
+
+    target: int = 100
+    count: int = 30_000
+
+    def __post_init__(self) -> None:
+        _at_least(1, target=self.target, count=self.count)
+
+
+@dataclass(frozen=True)
+class Select:
+    """Hill climbing to `count` answers; the budget is `proposals` or `seconds` for each restart.
+
+    `stratify`: `model` or `length` keeps the shares of models, or of tenths of lengths.
+    """
+
+    count: int = 1_000
+    proposals: int | None = None
+    seconds: float | None = None
+    restarts: int = 1
+    stratify: str = ""
+    min_n: int = 1
+    max_n: int = 10
+
+    def __post_init__(self) -> None:
+        _at_least(1, count=self.count, restarts=self.restarts, min_n=self.min_n)
+        _at_least(self.min_n, max_n=self.max_n)
+        _one_of("stratify", self.stratify, ("", "model", "length"))
+        if self.proposals is not None:
+            _at_least(0, proposals=self.proposals)
+            if self.seconds is not None:
+                raise ConfigError("the budget is either proposals or seconds, not both")
+        if self.seconds is not None and not self.seconds >= 0:
+            raise ConfigError(f"seconds must be at least 0, not {self.seconds}")
+
+
+@dataclass(frozen=True)
+class BuildConfig:
+    """A whole configuration; paths are absolute or relative to `folder`.
+
+    `questions`: where ids, texts, categories, notes and keywords of questions are (`outlines.read_outlines`);
+    without it, questions are numbered as they first appear. `per_source`: lengths and selection look at
+    each source by itself, so that each ends with `select.count` answers; otherwise all are one source.
+    """
+
+    candidates: Names
+    out: str
+    questions: str = ""
+    only: Names = ()
+    name: str = ""
+    seed: int = 0
+    unit: Unit = "character"
+    source: str = "X"
+    per_source: bool = True
+    allow_fewer: bool = False
+    skip_bad_lines: bool = False
+    examples: int = 3
+    steps: Names = STEPS
+    fields: Fields = field(default_factory=Fields)
+    normalise: Normalise = field(default_factory=Normalise)
+    rules: Rules = field(default_factory=Rules)
+    duplicates: Duplicates = field(default_factory=Duplicates)
+    singletons: Singletons = field(default_factory=Singletons)
+    length: Length = field(default_factory=Length)
+    select: Select = field(default_factory=Select)
+    folder: Path = field(default=Path(), compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.candidates:
+            raise ConfigError("candidates: name at least one file or glob")
+        if not self.out or not self.source:
+            raise ConfigError("out and source must not be empty")
+        _one_of("unit", self.unit, UNITS)
+        _at_least(0, examples=self.examples)
+        if not 0 <= self.seed <= _LARGEST:
+            raise ConfigError(f"seed must lie in 0…{_LARGEST}, not {self.seed}")
+        self._check_steps()
+
+    def _check_steps(self) -> None:
+        for step in self.steps:
+            _one_of("steps", step, STEPS)
+        if len(set(self.steps)) < len(self.steps):
+            raise ConfigError("steps: a step stands there twice")
+        if "normalise" in self.steps[1:] or "select" in self.steps[:-1]:
+            raise ConfigError(
+                "steps: normalise, which changes texts, comes first; select comes last"
+            )
+        if self.unit == "token" and {"normalise", "rules"} & set(self.steps):
+            raise ConfigError("steps: normalise and rules look at texts, and tokens have none")
+
+    def path(self, name: str) -> Path:
+        """A path of the configuration."""
+        return self.folder / name
+
+    def with_changes(self, **changes: Any) -> Self:
+        """The same with some values replaced; those that are `None` stay."""
+        return replace(self, **{key: v for key, v in changes.items() if v is not None})
+
+
+def read_config(path: str | Path) -> BuildConfig:
+    """Read a configuration; `ConfigError` names the file and the key that is wrong."""
+    path = Path(path)
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror or error}", path=path) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"is not valid TOML: {error}", path=path) from None
+    try:
+        return _table(BuildConfig, data, "", folder=path.resolve().parent)
+    except ConfigError as error:
+        raise ConfigError(error.problem, path=path) from None
+
+
+def _table(kind: type[T], data: Mapping[str, object], where: str, **more: Any) -> T:
+    """A table of the file as the dataclass `kind`, whose annotations say what may stand there."""
+    known = {each.name: each for each in fields(kind) if each.name not in more}  # type: ignore[arg-type]
+    types = get_type_hints(kind)
+    values = {}
+    for key, value in data.items():
+        if key not in known:
+            raise ConfigError(f"{_at(where)}there is no key {key!r}{_hint(key, known)}")
+        values[key] = _value(types[key], value, f"{where}.{key}" if where else key)
+    for key, each in known.items():
+        if key not in values and each.default is MISSING and each.default_factory is MISSING:
+            raise ConfigError(f"{_at(where)}the key {key!r} is missing")
+    try:
+        return kind(**values, **more)
+    except ConfigError as error:
+        raise ConfigError(f"{_at(where)}{error.problem}") from None
+
+
+def _value(kind: Any, value: object, where: str) -> Any:
+    if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
+        if not isinstance(value, dict):
+            raise ConfigError(f"{where}: a table is needed, not {value!r}")
+        return _table(kind, value, where)
+    if kind == Names:
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise ConfigError(f"{where}: a list of texts is needed, not {value!r}")
+        return tuple(value)
+    if kind == Unit:
+        kind = str
+    kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
+    if float in kinds and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) not in kinds:
+        wanted = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+        raise ConfigError(f"{where}: {wanted[kinds[0]]} is needed, not {value!r}")
+    return value
+
+
+def _at(where: str) -> str:
+    return f"[{where}]: " if where else ""
+
+
+def _hint(key: str, known: Mapping[str, object]) -> str:
+    close = difflib.get_close_matches(key, known, 1)
+    meant = f" (is {close[0]!r} meant?)" if close else ""
+    return f"{meant}; there are: {', '.join(known)}"
+
+
+def _one_of(key: str, value: str, choices: Names) -> None:
+    if value not in choices:
+        shown = ", ".join(repr(choice) for choice in choices)
+        raise ConfigError(f"{key} must be one of {shown}, not {value!r}")
+
+
+def _at_least(least: int, **values: int) -> None:
+    for key, value in values.items():
+        if value < least:
+            raise ConfigError(f"{key} must be at least {least}, not {value}")

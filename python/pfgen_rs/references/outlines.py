@@ -1,0 +1,102 @@
+"""What a question file says besides its answers: id, text, category, sample answer, keyword rules."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs import questions
+from pfgen_rs.errors import BenchmarkError, ConfigError
+from pfgen_rs.helpfulness import parse_rules
+
+__all__ = ["Outline", "numbered", "read_outlines"]
+
+_ID = re.compile(r"Q[A-Za-z0-9_-]{1,60}")
+_KEYS = ("question_id", "question", "category", "note", "keywords")
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A question without its reference answers."""
+
+    question_id: str
+    question: str
+    category: str = ""
+    note: str = ""
+    keywords: Sequence[Mapping[str, Any]] = ()
+
+    def __post_init__(self) -> None:
+        if not _ID.fullmatch(self.question_id):  # files are named so
+            raise ConfigError(
+                f"the id {self.question_id!r} must be Q followed by letters, digits, - and _"
+            )
+
+    def to_dict(self, answers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Keys and values of the question file, in the published order."""
+        own = {key: getattr(self, key) for key in _KEYS[:-1]}
+        keywords = [dict(rule) for rule in self.keywords]
+        return {**own, "keywords": keywords, "answers": {s: list(a) for s, a in answers.items()}}
+
+
+def read_outlines(path: Path) -> list[Outline]:
+    """The outlines of a folder of question files, of JSON lines, or of TOML with `[[question]]` tables.
+
+    Raises `ConfigError` that names the file and the entry, for unknown or missing keys, keywords that are no
+    rules, and an id or text that stands there twice.
+    """
+    if path.is_dir():
+        found, _ = questions.read_folder(path)
+        return [Outline(q.id, q.text, q.category, q.note, q.keywords) for q in found]
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".toml":
+            records = tomllib.loads(text).get("question", [])
+        else:
+            records = [json.loads(line) for line in text.split("\n") if line.strip()]
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror or error}", path=path) from error
+    except ValueError as error:
+        kind = "TOML" if path.suffix == ".toml" else "JSON lines"
+        raise ConfigError(f"is not valid {kind}: {error}", path=path) from None
+    outlines = [_outline(record, f"question {i}", path) for i, record in enumerate(records, 1)]
+    if not outlines:
+        raise ConfigError("holds no question", path=path)
+    _refuse_twice(outlines, path)
+    return outlines
+
+
+def _outline(record: object, where: str, path: Path) -> Outline:
+    if not isinstance(record, dict):
+        raise ConfigError(f"{where}: an object is needed, not {record!r}", path=path)
+    unknown = sorted(set(record) - set(_KEYS))
+    if unknown:
+        shown = ", ".join(_KEYS)
+        raise ConfigError(f"{where}: there is no key {unknown[0]!r}; there are: {shown}", path=path)
+    for key in _KEYS[:-1]:
+        if not isinstance(record.get(key, ""), str) or (key in _KEYS[:2] and not record.get(key)):
+            raise ConfigError(f"{where}: {key!r} must be text", path=path)
+    keywords = record.get("keywords", [])
+    try:
+        parse_rules(keywords)
+        return Outline(**{**record, "keywords": tuple(keywords)})
+    except (BenchmarkError, ConfigError) as error:
+        raise ConfigError(f"{where}: {error}", path=path) from None
+
+
+def _refuse_twice(outlines: Iterable[Outline], path: Path) -> None:
+    seen: set[str] = set()
+    for outline in outlines:
+        for value in dict.fromkeys((outline.question_id, outline.question)):
+            if value in seen:
+                raise ConfigError(f"{value!r} stands there twice", path=path)
+            seen.add(value)
+
+
+def numbered(texts: Iterable[str]) -> list[Outline]:
+    """Outlines of nothing but texts, called Q01, Q02 and so on."""
+    return [Outline(f"Q{number:02}", text) for number, text in enumerate(texts, 1)]

@@ -1,0 +1,234 @@
+"""Building a set of reference answers: candidates in, question files and their provenance out.
+
+Source: Imajo et al. 2025, section 3.2 (candidates, rules, frequencies, length and selection).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pfgen_rs.errors import BuildError
+from pfgen_rs.io import Source
+from pfgen_rs.references import candidates, provenance
+from pfgen_rs.references.candidates import Gathered
+from pfgen_rs.references.checkpoints import Checkpoints, open_folder, remove
+from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.funnel import StepReport, funnel
+from pfgen_rs.references.ng_rules import AnswerRules, read_answer_rules
+from pfgen_rs.references.normalise import Style
+from pfgen_rs.references.outlines import Outline, read_outlines
+from pfgen_rs.references.pool import Pool, State
+from pfgen_rs.references.steps import STEPS, Context
+from pfgen_rs.references.writing import BuiltQuestion, write_set
+
+__all__ = ["MEMORY", "Built", "Progress", "build"]
+
+MEMORY = 4 << 30
+_LEAST = 256 << 20  # bytes that a question at work should have
+_CANDIDATES = "candidates"
+_TICK = 0.1  # seconds between looks at Ctrl-C
+
+# A question (or a file that is read), the step, what is done of it and the whole of it.
+Progress = Callable[[str, str, float, float], None]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A set that was built: its folder, its questions, and those for which nothing was left."""
+
+    folder: Path
+    questions: list[BuiltQuestion]
+    left_out: list[BuiltQuestion]
+
+
+def build(
+    config: BuildConfig,
+    *,
+    outlines: Sequence[Outline] | None = None,
+    memory: int = MEMORY,
+    threads: int | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> Built:
+    """Build the set that `config` describes, into the folder that it names.
+
+    `outlines` instead of the configuration's `questions`. `memory`: bytes to work with, which decide how many
+    questions are worked on at a time and how often candidates are read, never what comes out; `threads` does
+    not, either. The same candidates and configuration give the same bytes, unless the budget of the selection
+    is given in seconds. With `resume`, finished steps of an interrupted build are not done again.
+
+    Raises `InputError` for candidates that cannot be read, `ConfigError` for what the configuration names,
+    `BuildError` where a rule removes everything or too few answers are left (unless `allow_fewer`), and
+    `OutputError`. Until all is done, nothing changes in the folder of the set.
+    """
+    return _Build(config, memory, threads or os.cpu_count() or 1, progress).run(outlines, resume)
+
+
+class _StoppedError(Exception):
+    """Another question failed, or Ctrl-C was pressed."""
+
+
+class _Build:
+    def __init__(
+        self, config: BuildConfig, memory: int, threads: int, progress: Progress | None
+    ) -> None:
+        self._config, self._memory, self._threads = config, memory, threads
+        self._progress = progress
+        self._out = config.path(config.out)
+        self._work = self._out.parent / f".{self._out.name}.pfgen-rs"
+        self._stopped = threading.Event()
+        normalise = config.normalise
+        self._style = Style.standard(
+            [config.path(name) for name in normalise.extra], normalise.without
+        )
+        self._rules: dict[str, AnswerRules] = {}
+        if config.rules.file:
+            self._rules = read_answer_rules(config.path(config.rules.file))
+
+    def run(self, outlines: Sequence[Outline] | None, resume: bool) -> Built:
+        provenance.refuse_foreign(self._out, self._work)
+        sources = candidates.input_files(self._config)
+        if outlines is None and self._config.questions:
+            outlines = read_outlines(self._config.path(self._config.questions))
+        about = self._about(sources, outlines)
+        goes_on = open_folder(self._work, about, resume=resume)
+        gathered = provenance.load_gathered(self._work) if goes_on else None
+        if gathered is None:
+            gathered = self._gather(sources, outlines)
+        built = self._all(gathered)
+        self._refuse_fewer(built)
+        left_out = [each for each in built if not each.answers]
+        questions = [each for each in built if each.answers]
+        if not questions:
+            raise BuildError("no question has any answer left")
+        content = provenance.provenance(self._config, self._style, gathered.inputs, built)
+        write_set(self._out, questions, content)
+        remove(self._work)
+        return Built(self._out, questions, left_out)
+
+    def _about(
+        self, sources: Sequence[Source], outlines: Sequence[Outline] | None
+    ) -> dict[str, Any]:
+        """What finished steps depend on."""
+        return {
+            "config": provenance.settings(self._config),
+            "style": self._style.digest,
+            "rules": {key: rules.digest for key, rules in sorted(self._rules.items())},
+            "questions": None if outlines is None else [asdict(each) for each in outlines],
+            "files": [[source.path, *provenance.state_of(source.path)] for source in sources],
+        }
+
+    def _gather(self, sources: Sequence[Source], outlines: Sequence[Outline] | None) -> Gathered:
+        pools = self._work / "candidates"
+        shutil.rmtree(pools, ignore_errors=True)
+
+        def told(source: Source, read: int) -> None:
+            self._tell(source.path, "reading", read, source.size or 0)
+
+        found = candidates.gather(
+            self._config, sources, outlines, pools, memory=self._memory, progress=told
+        )
+        provenance.save_gathered(self._work, found)
+        return found
+
+    def _tell(self, what: str, step: str, done: float, total: float) -> None:
+        if self._stopped.is_set():
+            raise _StoppedError
+        if self._progress is not None:
+            self._progress(what, step, done, total)
+
+    def _all(self, gathered: Gathered) -> list[BuiltQuestion]:
+        """All questions, several at a time where there is memory for them; the first error counts."""
+        workers = max(1, min(self._threads, len(gathered.questions), self._memory // _LEAST))
+        with ThreadPoolExecutor(workers) as pool:
+            jobs = [
+                pool.submit(self._question, outline, count, workers)
+                for outline, count in gathered.questions
+            ]
+            try:
+                self._await(jobs)
+            finally:
+                self._stopped.set()
+                pool.shutdown(cancel_futures=True)
+        return [job.result() for job in jobs]
+
+    def _await(self, jobs: Sequence[Future[BuiltQuestion]]) -> None:
+        waiting = set(jobs)
+        while waiting:  # with an end to each wait, Ctrl-C is heard
+            done, waiting = wait_for(waiting, timeout=_TICK)
+            for job in jobs:
+                if job in done:
+                    job.result()
+
+    def _question(self, outline: Outline, count: int, workers: int) -> BuiltQuestion:
+        name = outline.question_id
+        folder = self._work / "questions" / name
+        checkpoints = Checkpoints(folder)
+        pool = self._work / "candidates" / name
+        if pool.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            pool.rename(folder / "candidates")
+        state = State(Pool(folder / "candidates"), np.ones(count, dtype=np.bool_))
+        found = checkpoints.load(0, _CANDIDATES)
+        if found is None:
+            found = state, StepReport(_CANDIDATES, count, count, models=state.models())
+            checkpoints.save(0, *found)
+        models, reports = found[1].models, []
+        for number, step in enumerate(self._config.steps, 1):
+            found = checkpoints.load(number, step)
+            if found is None:
+                context = self._context(name, step, checkpoints.pool_folder(number, step), workers)
+                after, report = STEPS[step](state, context)
+                found = after, replace(report, models=after.models())
+                checkpoints.save(number, *found)
+            if found[0].pool.folder != state.pool.folder:
+                shutil.rmtree(state.pool.folder, ignore_errors=True)
+            state = found[0]
+            reports.append(found[1])
+        return BuiltQuestion(outline, count, models, reports, _answers(state))
+
+    def _context(self, question_id: str, step: str, folder: Path, workers: int) -> Context:
+        return Context(
+            self._config,
+            question_id,
+            self._style,
+            self._rules,
+            folder,
+            self._memory // workers,
+            max(1, self._threads // workers),
+            lambda done, total: self._tell(question_id, step, done, total),
+        )
+
+    def _refuse_fewer(self, built: Sequence[BuiltQuestion]) -> None:
+        if self._config.allow_fewer:
+            return
+        wanted = self._config.select.count if "select" in self._config.steps else 1
+        for question in built:
+            counts = {source: len(answers) for source, answers in question.answers.items()}
+            fewest = min(counts.values(), default=0)
+            if fewest < wanted:
+                shown = ", ".join(f"{count:,} of source {name}" for name, count in counts.items())
+                raise BuildError(
+                    f"question {question.outline.question_id}: {shown or 'no answer'} left, "
+                    f"{wanted:,} wanted: {funnel(question.candidates, question.reports)}; gather "
+                    "more candidates, loosen a step, or allow fewer (--allow-fewer)"
+                )
+
+
+def _answers(state: State) -> dict[str, list[str]]:
+    """What is left, by source, in the order of the candidates."""
+    found: dict[str, list[str]] = {}
+    for frame in state.frames("answer", "source"):
+        for (source,), rows in frame.group_by("source", maintain_order=True):
+            found.setdefault(str(source), []).extend(rows.get_column("answer").to_list())
+    return dict(sorted(found.items()))

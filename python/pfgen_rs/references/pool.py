@@ -1,0 +1,129 @@
+"""Candidates of one question on disk, in parts of bounded size; and which of them are still in the race."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs.io import writing_failed
+
+__all__ = ["COLUMNS", "PART", "Pool", "PoolWriter", "State"]
+
+PART = 1 << 16  # rows
+COLUMNS = ("answer", "source", "model")
+Mask = NDArray[np.bool_]
+
+
+class Pool:
+    """A folder of parts with the columns `COLUMNS`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def parts(self) -> list[Path]:
+        """The parts in order."""
+        return sorted(self.folder.glob("*.arrow"))
+
+    def frames(self, *columns: str) -> Iterator[pl.DataFrame]:
+        """The rows in order, one part at a time."""
+        for part in self.parts:
+            yield pl.scan_ipc(part, glob=False).select(columns).collect()
+
+    def height(self) -> int:
+        """How many rows there are."""
+        return sum(frame.height for frame in self.frames("source"))
+
+
+class PoolWriter:
+    """Collects rows of a new pool, and writes a part whenever there are enough."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._frames: list[pl.DataFrame] = []
+        self._parts = 0
+        self.waiting = 0
+        self.rows = 0
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Add rows with the columns `COLUMNS`."""
+        self._frames.append(frame)
+        self.waiting += int(frame.estimated_size())
+        self.rows += frame.height
+        if sum(frame.height for frame in self._frames) >= PART:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is waiting."""
+        if not self._frames:
+            return
+        whole = pl.concat(self._frames)
+        self._frames, self.waiting = [], 0
+        for at in range(0, whole.height, PART):
+            path = self._folder / f"{self._parts:06}.arrow"
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                whole[at : at + PART].write_ipc(path, compression="lz4")
+            except OSError as error:
+                raise writing_failed(path, error) from error
+            self._parts += 1
+
+
+@dataclass(frozen=True)
+class State:
+    """What the steps so far have left of a pool.
+
+    `kept`: bool, one a row of the pool. `weights`: uint32, likewise: how many equal candidates a row stands
+    for; `None` where each stands for itself.
+    """
+
+    pool: Pool
+    kept: Mask
+    weights: NDArray[np.uint32] | None = None
+
+    @property
+    def height(self) -> int:
+        """How many answers are left."""
+        return int(np.count_nonzero(self.kept))
+
+    def frames(self, *columns: str) -> Iterator[pl.DataFrame]:
+        """What is left, in order, one part at a time."""
+        at = 0
+        for frame in self.pool.frames(*columns):
+            kept = self.kept[at : at + frame.height]
+            at += frame.height
+            yield frame.filter(pl.Series(kept))
+
+    def batches(self, column: str) -> Callable[[], Iterator[pl.Series]]:
+        """A column of what is left, as the filters take it."""
+        return lambda: (frame.get_column(column) for frame in self.frames(column))
+
+    def narrowed(self, mask: Mask) -> State:
+        """Keep only those of what is left for which `mask` holds."""
+        kept = self.kept.copy()
+        kept[self.kept] = mask
+        return replace(self, kept=kept)
+
+    def kept_weights(self) -> NDArray[np.uint32] | None:
+        """Weights of what is left."""
+        return None if self.weights is None else self.weights[self.kept]
+
+    def models(self) -> dict[str, int]:
+        """How many of what is left each model wrote; none where no model is named."""
+        counts: dict[str, int] = {}
+        for frame in self.frames("model"):
+            for name, count in frame.get_column("model").value_counts().iter_rows():
+                counts[name] = counts.get(name, 0) + count
+        return dict(sorted(counts.items())) if set(counts) - {""} else {}
+
+    def by_source(self) -> dict[str, Mask]:
+        """For each source, by name, which of what is left is its own."""
+        columns = [frame.get_column("source") for frame in self.frames("source")]
+        sources = pl.concat(columns) if columns else pl.Series(dtype=pl.String)
+        names = sorted(sources.unique().to_list())
+        return {name: (sources == name).to_numpy() for name in names}

@@ -1,0 +1,275 @@
+"""The steps of building a set, for one question: from what is left of its pool to what is left after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs import units
+from pfgen_rs.errors import BuildError
+from pfgen_rs.references.batches import Batches
+from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.duplicates import duplicates
+from pfgen_rs.references.funnel import Removals, StepReport
+from pfgen_rs.references.lengths import nearest_length
+from pfgen_rs.references.ng_rules import AnswerRules
+from pfgen_rs.references.normalise import Style
+from pfgen_rs.references.pool import Pool, PoolWriter, State
+from pfgen_rs.references.selection import select
+from pfgen_rs.references.singletons import singletons
+
+__all__ = ["STEPS", "Context", "Step"]
+
+Mask = NDArray[np.bool_]
+# What is done of a step, and the whole of it.
+Progress = Callable[[float, float], None]
+_TENTHS = 10
+
+
+@dataclass(frozen=True)
+class Context:
+    """What steps need to know besides the state. `folder` is where a new pool goes."""
+
+    config: BuildConfig
+    question_id: str
+    style: Style
+    rules: Mapping[str, AnswerRules]
+    folder: Path
+    memory: int
+    threads: int
+    progress: Progress
+
+    def report(
+        self, step: str, before: State, after: State, removals: Removals, **details: Any
+    ) -> StepReport:
+        """The report of a step; `BuildError` where a single rule removed everything."""
+        removed = removals.sorted()
+        if removed and before.height and removed[0].count == before.height:
+            raise BuildError(
+                f"question {self.question_id}: {step}: {removed[0].reason!r} removes all of "
+                f"{before.height:,} answers, such as {removed[0].examples[:1]}"
+            )
+        return StepReport(step, before.height, after.height, removed, details)
+
+    def removals(self) -> Removals:
+        """An empty count."""
+        return Removals(self.config.examples)
+
+    def coded(self, state: State) -> Batches:
+        """The answers that are left, a code point a unit. Those of words are read into memory for that."""
+        unit = self.config.unit
+        if unit == "character":
+            return state.batches("answer")
+        answers = state.batches("answer")
+        coder = units.coder(unit, *(answers() if unit == "word" else ()))
+        return lambda: (coder.encode(column, self.threads) for column in answers())
+
+
+Step = Callable[[State, Context], tuple[State, StepReport]]
+
+
+def _normalise(state: State, context: Context) -> tuple[State, StepReport]:
+    removals, changed = context.removals(), dict[str, int]()
+    writer = PoolWriter(context.folder)
+    done = 0
+    for frame in state.frames("answer", "source", "model"):
+        answers = frame.get_column("answer")
+        found = context.style.apply(answers, threads=context.threads)
+        for name, count in found.changed.items():
+            changed[name] = changed.get(name, 0) + count
+        _count(removals, context.style.reasons, found.reason, answers)
+        kept = found.reason < 0
+        fresh = frame.with_columns(answer=found.answers).filter(pl.Series(kept))
+        writer.add(fresh)
+        done += frame.height
+        context.progress(done, state.height)
+    writer.flush()
+    after = State(Pool(context.folder), np.ones(writer.rows, dtype=np.bool_))
+    details = {"style": context.style.digest, "corrected": dict(sorted(changed.items()))}
+    return after, context.report("normalise", state, after, removals, **details)
+
+
+def _rules(state: State, context: Context) -> tuple[State, StepReport]:
+    removals = context.removals()
+    rules = context.rules.get(context.question_id)
+    if rules is None:
+        return state, context.report("rules", state, state, removals, rules=[])
+    masks = []
+    for frame in state.frames("answer"):
+        answers = frame.get_column("answer")
+        broken = rules.apply(answers, threads=context.threads)
+        _count(removals, rules.names, broken, answers)
+        masks.append(broken < 0)
+        context.progress(sum(map(len, masks)), state.height)
+    after = state.narrowed(np.concatenate([np.zeros(0, dtype=np.bool_), *masks]))
+    return after, context.report("rules", state, after, removals, rules=rules.names)
+
+
+def _count(
+    removals: Removals, names: Sequence[str], broken: NDArray[np.int32], answers: pl.Series
+) -> None:
+    """Count rows by the rule that they break, in the order of the rules."""
+    counts = np.bincount(broken[broken >= 0], minlength=len(names))
+    for number in np.flatnonzero(counts).tolist():
+        rows = np.flatnonzero(broken == number)[: removals.missing(names[number])]
+        removals.add(names[number], answers[rows].to_list(), int(counts[number]))
+
+
+def _duplicates(state: State, context: Context) -> tuple[State, StepReport]:
+    keep = context.config.duplicates.keep
+    # Words may be the same where texts are not; equal are texts.
+    texts = context.coded if context.config.unit == "token" else _texts
+    found = duplicates(texts(state), memory=context.memory, threads=context.threads)
+    distinct = int(np.count_nonzero(found.first))
+    after = state if keep == "all" else state.narrowed(found.first)
+    if keep == "weight":
+        weights = np.zeros(len(state.kept), dtype=np.uint32)
+        weights[state.kept] = found.counts
+        after = State(after.pool, after.kept, weights)
+    removals = context.removals()
+    if keep != "all":
+        examples = _first(state, ~found.first, context)
+        removals.add("the same text again", examples, state.height - distinct)
+    details = {"keep": keep, "distinct": distinct, "most": int(found.counts.max(initial=0))}
+    return after, context.report("duplicates", state, after, removals, **details)
+
+
+def _singletons(state: State, context: Context) -> tuple[State, StepReport]:
+    settings = context.config.singletons
+    found = singletons(
+        context.coded(state),
+        n=settings.n,
+        threshold=settings.threshold,
+        repeat=settings.repeat,
+        weights=state.kept_weights(),
+        memory=context.memory,
+        threads=context.threads,
+        progress=context.progress,
+    )
+    after = state.narrowed(found.kept)
+    removals = context.removals()
+    reason = f"a {settings.n}-gram that occurs at most {settings.threshold} times"
+    if settings.threshold == 1:
+        reason = f"a {settings.n}-gram that occurs once"
+    examples = _first(state, ~found.kept, context)
+    removals.add(reason, examples, state.height - after.height)
+    # Where the candidates are few, everything is rare: the funnel tells.
+    report = StepReport(
+        "singletons", state.height, after.height, removals.sorted(), {"rounds": found.rounds}
+    )
+    return after, report
+
+
+def _length(state: State, context: Context) -> tuple[State, StepReport]:
+    settings = context.config.length
+    kept, details = np.zeros(state.height, dtype=np.bool_), {}
+    for source, own in state.by_source().items():
+        part = state.narrowed(own)
+        found = nearest_length(
+            context.coded(part),
+            target=settings.target,
+            count=settings.count,
+            seed=context.config.seed,
+            threads=context.threads,
+        )
+        kept[own] = found.kept
+        details[source] = {
+            "answers": int(np.count_nonzero(found.kept)),
+            "mean": found.mean,
+            "std": found.std,
+        }
+    after = state.narrowed(kept)
+    removals = context.removals()
+    reason = f"further from {settings.target} than {settings.count:,} others of its source"
+    removals.add(reason, _first(state, ~kept, context), state.height - after.height)
+    return after, context.report("length", state, after, removals, sources=details)
+
+
+def _select(state: State, context: Context) -> tuple[State, StepReport]:
+    settings = context.config.select
+    kept, details = np.zeros(state.height, dtype=np.bool_), {}
+    for source, own in state.by_source().items():
+        part = state.narrowed(own)
+        answers = _joined(context.coded(part))
+        found = select(
+            answers,
+            settings.count,
+            weights=part.kept_weights(),
+            strata=_strata(part, answers, settings.stratify),
+            seed=context.config.seed,
+            proposals=settings.proposals,
+            seconds=settings.seconds,
+            restarts=settings.restarts,
+            min_n=settings.min_n,
+            max_n=settings.max_n,
+            threads=context.threads,
+            progress=partial(_told, context, settings.proposals or 0),
+        )
+        chosen = np.zeros(part.height, dtype=np.bool_)
+        chosen[found.rows] = True
+        kept[own] = chosen
+        details[source] = {
+            "answers": len(found.rows),
+            "random_error": found.random_error,
+            "greedy_error": found.greedy_error,
+            "error": found.error,
+            "proposals": found.proposals,
+        }
+    after = state.narrowed(kept)
+    # What is not selected is no worse by itself: there are no reasons to show.
+    return after, StepReport("select", state.height, after.height, [], {"sources": details})
+
+
+def _told(context: Context, whole: float, done: int, _: float) -> None:
+    context.progress(done, whole)
+
+
+def _strata(state: State, answers: pl.Series, by: str) -> NDArray[Any] | None:
+    """The stratum of each answer: its model, or the tenth of the pool that its length is in."""
+    if not by:
+        return None
+    if by == "model":
+        return _joined(state.batches("model")).to_numpy()
+    lengths = answers.str.len_chars().to_numpy()
+    ranks = np.argsort(np.argsort(lengths, kind="stable"), kind="stable")
+    return ranks * _TENTHS // max(1, len(ranks))
+
+
+def _first(state: State, mask: Mask, context: Context) -> list[str]:
+    """The first few answers for which `mask` holds."""
+    found: list[str] = []
+    at = 0
+    for frame in state.frames("answer"):
+        rows = np.flatnonzero(mask[at : at + frame.height])[: context.config.examples - len(found)]
+        found += map(str, frame.get_column("answer")[rows].to_list())
+        at += frame.height
+        if len(found) >= context.config.examples:
+            break
+    return found
+
+
+def _texts(state: State) -> Batches:
+    return state.batches("answer")
+
+
+def _joined(batches: Batches) -> pl.Series:
+    """A whole column of what is left, which is little by now."""
+    columns = list(batches())
+    return pl.concat(columns) if columns else pl.Series(dtype=pl.String)
+
+
+STEPS: Mapping[str, Step] = {
+    "normalise": _normalise,
+    "rules": _rules,
+    "duplicates": _duplicates,
+    "singletons": _singletons,
+    "length": _length,
+    "select": _select,
+}
