@@ -25,10 +25,12 @@ Content = dict[str, Any]
 
 def main() -> None:
     """Draw, and write the blocks."""
-    writers: dict[str, tuple[str, Callable[[Content], Iterator[str]]]] = {
+    writers: dict[str, tuple[str, Callable[[Any], Iterator[str]]]] = {
         "asked": ("bench.json", asked),
         "growth": ("growth.json", growth),
         "left": ("growth.json", left),
+        "building": ("building.json", building),
+        "home": ("home_made.json", home_made),
     }
 
     def block(match: re.Match[str]) -> str:
@@ -55,6 +57,11 @@ def setting(content: Content) -> Iterator[str]:
 def asked(content: Content) -> Iterator[str]:
     """The figures that are asked for."""
     yield from setting(content)
+    yield from _bounds(content)
+
+
+def _bounds(content: Content) -> Iterator[str]:
+    """Figures with their bounds, and what stands behind each."""
     yield "| figure | measured | at least | aim | holds |"
     yield "| --- | --- | --- | --- | --- |"
     rows = content["figures"].values()
@@ -111,6 +118,27 @@ def left(content: Content) -> Iterator[str]:
     yield "| --- | --- | --- |"
     for part, seconds in stages["parts_s"].items():
         yield f"| {part} | {seconds:.2f} | {seconds / stages['cpu_s']:.0%} |"
+
+
+def building(content: Content) -> Iterator[str]:
+    """The figures of building sets, a table a pool."""
+    yield from setting({**next(iter(content.values())), "data": "made and real candidates"})
+    for what, table in content.items():
+        yield f"**{what}**"
+        yield ""
+        yield from _bounds(table)
+        yield ""
+
+
+def home_made(content: list[dict[str, Any]]) -> Iterator[str]:
+    """How well home-made sets agree with the published one."""
+    yield "| set | questions | answers left, median | all runs | good runs |"
+    yield "| --- | --- | --- | --- | --- |"
+    for row in content:
+        yield (
+            f"| {row['set']} | {row['questions']} | {row['answers']:,.0f} | {row['pearson']:.4f} | "
+            f"{row['pearson_good']:.4f} |"
+        )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,108 @@
+"""Building reference sets: every figure that is asked, as tables.
+
+    python benches/building.py [--quick] [--json FILE]
+
+Pools are made from a bundled grammar; with PFGEN_CANDIDATES_DIR set (files `Qnn.jsonl.xz`), real answers are
+measured beside them, and take part in the whole build.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import building_selection
+import building_singletons
+import figures
+import timing
+from figures import Figure
+from pfgen_rs.references import grammar
+
+SEED = 20250613
+MILLION = 1_000_000
+GRAMMAR = building_singletons.GRAMMAR
+CONFIG = """
+candidates = ["candidates.jsonl"]
+out = "set"
+per_source = false
+allow_fewer = true
+"""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, to try the script")
+    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    options = parser.parse_args()
+    tables = {}
+    for what, measured in measure(quick=options.quick):
+        print(f"\n{what}")
+        print("\n".join(figures.lines(measured)), flush=True)
+        tables[what] = figures.as_json(measured, what)
+    if options.json:
+        text = json.dumps(tables, ensure_ascii=False, indent=2) + "\n"
+        options.json.write_text(text, encoding="utf-8")
+
+
+def measure(*, quick: bool) -> Iterator[tuple[str, list[Figure]]]:
+    """A table for each pool."""
+    few, many, size = (10_000, 50_000, 2_000) if quick else (200_000, MILLION, 30_000)
+    yield f"{many:,} made candidates", whole_builds(many)
+    folder = os.environ.get("PFGEN_CANDIDATES_DIR")
+    pools = {"made": building_singletons.made(many)}
+    if folder:
+        pools["real"] = building_singletons.real(Path(folder), many)
+    for kind, pool in pools.items():
+        speed = building_singletons.beside_plain(pool[:few], 3)
+        memory = building_singletons.in_memory(pool, 1 << 30)
+        yield f"Filter of seldom n-grams, {kind} answers", [speed, memory]
+    for what, answers in building_selection.pools(size):
+        count = min(building_selection.COUNT, len(answers) // 3)
+        table = building_selection.measure(answers, count)
+        yield f"Selecting {count:,} of {len(answers):,} {what}", table
+
+
+def whole_builds(count: int) -> list[Figure]:
+    """The command from start to exit, on so many candidates for one question."""
+    with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as name:
+        folder = Path(name)
+        write_candidates(folder / "candidates.jsonl", count)
+        (folder / "set.toml").write_text(CONFIG, encoding="utf-8")
+        size = (folder / "candidates.jsonl").stat().st_size
+        done = timing.process(
+            *("-m", "pfgen_rs", "build", folder / "set.toml", "--format", "json"),
+            *("--memory", "1GB"),
+        )
+    [row] = json.loads(done.output)
+    steps = ", ".join(f"{key} {row[key]:,}" for key in row if isinstance(row[key], int))
+    note = f"{size / 1e6:.0f} MB of JSON lines, peak {done.peak / 1e6:.0f} MB; {steps}"
+    return [Figure("whole_build", done.seconds, note, {"peak": done.peak})]
+
+
+def write_candidates(path: Path, count: int) -> None:
+    """Answers of a grammar, a third of them with a slip, and real ones where they are at hand."""
+    question = grammar.load(GRAMMAR)
+    sources = list(question.sources.values())
+    rng = random.Random(SEED)
+    folder = os.environ.get("PFGEN_CANDIDATES_DIR")
+    real = building_singletons.real(Path(folder), 7_000) if folder else []
+    with path.open("w", encoding="utf-8") as file:
+        for i in range(count):
+            if i < len(real):
+                answer = real[i]
+            else:
+                answer = sources[i % len(sources)].sample(rng)
+                if i % 3 == 0:
+                    answer = building_singletons.slipped(answer, rng)
+            row = {"question": question.question, "answer": answer}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
