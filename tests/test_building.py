@@ -20,7 +20,7 @@ import pytest
 
 from helpers import TIMEOUT, environment, pfgen
 from pfgen_rs import Settings, load_benchmark
-from pfgen_rs.errors import BuildError, OutputError, UnknownQuestionError
+from pfgen_rs.errors import BuildError, ConfigError, OutputError, UnknownQuestionError
 from pfgen_rs.references.config import BuildConfig, Duplicates, Length, Rules, Select, Singletons
 from pfgen_rs.references.grammar import load
 from pfgen_rs.references.pipeline import Built, build
@@ -426,6 +426,7 @@ def test_too_few_are_left(prepared: BuildConfig) -> None:
     told = str(raised.value)
     assert told.startswith("question Q03: ")
     assert "1,000 wanted: 1,200 candidates, normalise" in told
+    assert "(too few are left for Q14, too)" in told
     assert "--allow-fewer" in told
     assert not config.path("set").exists()
     built = build(replace(config, allow_fewer=True))
@@ -449,7 +450,7 @@ def test_questions_for_which_nothing_is_left(prepared: BuildConfig) -> None:
     assert list(files(built.folder)) == ["Q03.json", "provenance.json"]
 
 
-def test_files_of_others_are_not_touched(prepared: BuildConfig) -> None:
+def test_files_of_others_are_not_touched_by_any_build(prepared: BuildConfig) -> None:
     (prepared.folder / "set").mkdir()
     (prepared.folder / "set" / "Q99.json").write_text("{}", encoding="utf-8")
     with pytest.raises(
@@ -457,7 +458,88 @@ def test_files_of_others_are_not_touched(prepared: BuildConfig) -> None:
     ):
         build(prepared)
     (prepared.folder / "set" / "provenance.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(OutputError, match="question files that were not built"):
+        build(prepared)
+    built = '{"questions": {"Q99": {}}}'
+    (prepared.folder / "set" / "provenance.json").write_text(built, encoding="utf-8")
     assert "Q99.json" not in files(build(prepared).folder)
+    with pytest.raises(OutputError, match=r"holds a set with other questions, too \(Q03, …\)"):
+        build(replace(prepared, only=("Q14",)))
+    assert not list(prepared.folder.glob(".*"))
+
+
+def test_a_place_that_cannot_be_written(prepared: BuildConfig) -> None:
+    (prepared.folder / "set").write_text("", encoding="utf-8")
+    with pytest.raises(OutputError, match="set: is no folder"):
+        build(prepared)
+
+
+def test_two_builds_at_once(prepared: BuildConfig) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    work = prepared.folder / ".set.pfgen-rs"
+    work.mkdir()
+    handle = os.open(work, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    with pytest.raises(BuildError, match="another build of this set is at work"):
+        build(prepared)
+    assert work.is_dir()
+    os.close(handle)
+    build(prepared)
+
+
+def test_rules_for_unknown_questions(prepared: BuildConfig) -> None:
+    rules = '[[Q77.rule]]\nname = "none"\nforbid = "。"\n'
+    (prepared.folder / "rules.toml").write_text(rules, encoding="utf-8")
+    with pytest.raises(
+        ConfigError, match=r"rules.toml: there is no question 'Q77'; there are: Q03"
+    ):
+        build(prepared)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+@pytest.mark.parametrize(
+    "name", ["1-normalise.json", "1-normalise.npz", "1-normalise/000000.arrow"]
+)
+def test_damaged_checkpoints(prepared: BuildConfig, name: str) -> None:
+    killed = command(prepared.folder, "--threads", "1", POINT="after normalise", SIGNAL=KILL)
+    assert killed.returncode == -signal.SIGKILL
+    path = prepared.folder / ".set.pfgen-rs" / "questions" / "Q03" / name
+    path.write_bytes(path.read_bytes()[:100])
+    resumed = command(prepared.folder, "--resume")
+    assert resumed.returncode == 2
+    assert "is damaged; build without --resume" in resumed.stderr
+    assert command(prepared.folder).returncode == 0
+
+
+def test_the_way_on_is_told(prepared: BuildConfig) -> None:
+    done = command(prepared.folder, "--question", "Q03", POINT="after length", SIGNAL="2")
+    assert done.returncode == 130
+    assert ".set.pfgen-rs: run the same command with --resume to go on" in done.stderr
+    (prepared.folder / "candidates.jsonl").write_text("{", encoding="utf-8")
+    assert command(prepared.folder).returncode == 2
+    assert not list(prepared.folder.glob(".*"))
+
+
+def test_bad_lines_are_counted(prepared: BuildConfig) -> None:
+    with (prepared.folder / "candidates.jsonl").open("a", encoding="utf-8") as file:
+        file.write("{\n")
+    (prepared.folder / "lax.toml").write_text("skip_bad_lines = true\n" + CONFIG, encoding="utf-8")
+    done = pfgen("build", prepared.folder / "lax.toml")
+    assert done.returncode == 0
+    assert "warning: candidates.jsonl: 1 lines left out" in done.stderr
+
+
+def test_suggested_rules(prepared: BuildConfig) -> None:
+    (prepared.folder / "set.toml").write_text(CONFIG, encoding="utf-8")
+    target = prepared.folder / "suggested.toml"
+    options = ("build", "suggest-rules", prepared.folder / "set.toml", "--top", "3")
+    shown = pfgen(*options, "--question", "Q03")
+    assert (shown.returncode, shown.stdout.count("#[[Q03.rule]]")) == (0, 3)
+    assert pfgen(*options, "--out", target).stdout == f"wrote 6 suggestions to {target}\n"
+    assert target.read_text(encoding="utf-8").count("#[[Q14.rule]]") == 3
+    refused = pfgen(*options, "--out", target)
+    assert refused.returncode == 2
+    assert "may have been edited" in refused.stderr
 
 
 def test_an_unknown_question(prepared: BuildConfig) -> None:

@@ -667,3 +667,12 @@ def test_published_answers_fit_their_set(published_benchmark: Benchmark) -> None
     compared = sources_compared(bench, scores)
     own = compared.filter(pl.col("source") == pl.col("against"))
     assert own["both"].min() > 0.95  # type: ignore[operator]
+
+
+def test_a_set_of_words_is_looked_into_by_words() -> None:
+    found = check(Path(__file__).resolve().parents[1] / "data" / "mini-en")
+    assert "|unit:word|" in found.signature
+    assert found.summary.get_column("length").is_between(90, 110).all()
+    assert (found.summary.get_column("self_helpfulness") > 0.4).all()
+    own = found.tables["self_scores"]
+    assert (own.get_column("average") < own.get_column("with_itself")).all()

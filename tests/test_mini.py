@@ -271,7 +271,11 @@ def test_steps_find_what_was_spoilt() -> None:
 
 
 def test_english_answers_are_measured_in_words() -> None:
-    benchmark = load_benchmark(DATA / "mini-en", settings=Settings(unit="word"))
+    benchmark = load_benchmark(DATA / "mini-en")  # the set says that its units are words
+    assert (
+        benchmark.signature
+        == load_benchmark(DATA / "mini-en", settings=Settings(unit="word")).signature
+    )
     assert len(benchmark) == 3
     for question in benchmark:
         [answers] = question.answers.values()

@@ -15,7 +15,7 @@ from pfgen_rs.errors import BenchmarkNotFoundError
 from pfgen_rs.explain import Explanation
 from pfgen_rs.io import Options, Source
 from pfgen_rs.question_set import QuestionSet
-from pfgen_rs.questions import Question, read_folder
+from pfgen_rs.questions import Question, read_folder, stated_unit
 from pfgen_rs.results import Result
 from pfgen_rs.scoring import Score
 from pfgen_rs.settings import Settings
@@ -131,6 +131,7 @@ def load_benchmark(
 
     `name`: a folder of question files, the name of an installed benchmark (`pfgen-rs data install`), or
     `mini`, the bundled one. Without a name the environment variable PFGEN_RS_BENCHMARK decides, then `mini`.
+    `settings`: the published ones by default, with the unit that the set was built with.
 
     Question files are `Q*.json`, plain or compressed (`.gz`, `.xz`, `.zst`). Raises `BenchmarkNotFoundError`
     or, naming the file, `BenchmarkError`.
@@ -141,8 +142,9 @@ def load_benchmark(
     >>> bench.score_batch(["Q02", "Q14"], ["光合成", "風呂敷"])["average"].to_list()
     [0.34292, 0.34693]
     """
-    questions, metadata_hash = read_folder(benchmark_path(name))
-    return Benchmark(questions, metadata_hash, settings)
+    folder = benchmark_path(name)
+    questions, metadata_hash = read_folder(folder)
+    return Benchmark(questions, metadata_hash, settings or Settings(unit=stated_unit(folder)))
 
 
 def benchmark_path(name: str | os.PathLike[str] | None = None) -> Path:

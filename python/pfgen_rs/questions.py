@@ -8,14 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pfgen_rs import _native, compression
 from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, InputError
 from pfgen_rs.helpfulness import Rule, parse_rules
 from pfgen_rs.index import NgramIndex
+from pfgen_rs.units import UNITS, Unit
 
-__all__ = ["Question", "read_folder"]
+__all__ = ["PROVENANCE", "Question", "read_folder", "stated_unit"]
+
+PROVENANCE = "provenance.json"
+"""Where sets that were built say how, beside their questions."""
 
 _PATTERN = "Q*.json*"
 
@@ -84,6 +88,18 @@ def read_folder(folder: Path) -> tuple[list[Question], str]:
     _refuse_duplicates(questions, paths)
     joined = "".join(digests).encode()
     return questions, hashlib.sha1(joined, usedforsecurity=False).hexdigest()
+
+
+def stated_unit(folder: Path) -> Unit:
+    """The unit that a set was built with; characters where it does not say."""
+    for place in (folder, folder / "data"):
+        try:
+            unit = json.loads((place / PROVENANCE).read_bytes())["settings"]["unit"]
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            continue
+        if unit in UNITS:
+            return cast("Unit", unit)
+    return "character"
 
 
 def _is_question_file(path: Path) -> bool:

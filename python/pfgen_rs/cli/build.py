@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,9 +12,10 @@ import typer
 from typer.core import TyperGroup
 
 from pfgen_rs.cli import build_check, options, output
-from pfgen_rs.references.config import read_config
+from pfgen_rs.errors import OutputError
+from pfgen_rs.references.config import BuildConfig, read_config
 from pfgen_rs.references.mining import mine_rules
-from pfgen_rs.references.pipeline import MEMORY, Built, build
+from pfgen_rs.references.pipeline import MEMORY, Built, build, work_folder
 from pfgen_rs.references.suggest import suggestions_toml, write_suggestions
 
 __all__ = ["app"]
@@ -87,8 +90,11 @@ def run(
         allow_fewer=allow_fewer or None,
     )
     size = _memory(memory)
-    with output.building() as progress:
+    with _told_how_to_go_on(changed), output.building() as progress:
         built = build(changed, memory=size, threads=threads, resume=resume, progress=progress)
+    for each in built.inputs:
+        if each.left_out:
+            output.warn(f"{each.name}: {each.left_out:,} lines left out")
     for question in built.left_out:
         output.warn(
             f"question {question.outline.question_id}: no answer is left, so it is left out"
@@ -119,6 +125,8 @@ def suggest_rules(
 
     Example: `pfgen-rs build suggest-rules my-set.toml --out rules.toml`
     """
+    if out is not None and out.exists():
+        raise OutputError(f"{out}: exists, and may have been edited; name another file")
     changed = read_config(config).with_changes(only=tuple(only) if only else None)
     with output.building() as progress:
         found = mine_rules(
@@ -128,8 +136,22 @@ def suggest_rules(
         )
     if out is None:
         output.emit(suggestions_toml(found))
-    else:
-        write_suggestions(out, found)
+        return
+    write_suggestions(out, found)
+    output.emit(f"wrote {sum(map(len, found.values()))} suggestions to {out}\n")
+
+
+@contextmanager
+def _told_how_to_go_on(config: BuildConfig) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        kept = work_folder(config)
+        if kept is not None:
+            output.warn(
+                f"what was done so far is kept in {kept}: run the same command with --resume to go on"
+            )
+        raise
 
 
 app.command("check")(build_check.check)

@@ -17,6 +17,7 @@ from pfgen_rs.references import check_plots
 from pfgen_rs.references.check import Check
 from pfgen_rs.references.check import check as check_set
 from pfgen_rs.references.check.steps import Progress
+from pfgen_rs.settings import Settings
 
 __all__ = ["check"]
 
@@ -55,6 +56,7 @@ def check(
             metavar="DIR", help="Write all tables (CSV), a page (check.md) and plots (SVG) there."
         ),
     ] = None,
+    unit: options.UnitOption = None,
     output_format: options.Format = options.JsonFormat.TABLE,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random subsets.")] = 0,
     threads: options.Threads = None,
@@ -71,7 +73,7 @@ def check(
 
     - `pfgen-rs build check my-set --run 'runs/*' --out checked`
     """
-    loaded = load_benchmark(benchmark)
+    loaded = load_benchmark(benchmark, settings=Settings(unit=options.unit_of(unit, benchmark)))
     with _progress() as progress:
         found = check_set(loaded, run or (), seed=seed, threads=threads, progress=progress)
     if out is not None:

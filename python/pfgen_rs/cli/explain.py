@@ -26,7 +26,7 @@ def explain(
         ),
     ],
     benchmark: options.BenchmarkName = None,
-    unit: options.UnitOption = options.UnitName.CHARACTER,
+    unit: options.UnitOption = None,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """Show where an answer's score comes from, character by character.
@@ -41,7 +41,7 @@ def explain(
 
     - `pfgen-rs explain Q01 - -b pfgen-bench --format json < answer.txt`
     """
-    loaded = load_benchmark(benchmark, settings=Settings(unit=unit.value))
+    loaded = load_benchmark(benchmark, settings=Settings(unit=options.unit_of(unit, benchmark)))
     text = _standard_input() if answer == "-" else answer
     found = loaded.explain(question, loaded.coder.parse(text))
     if output_format is options.JsonFormat.JSON:

@@ -40,7 +40,7 @@ def count(
     question: options.QuestionName,
     patterns: Patterns,
     benchmark: options.BenchmarkName = None,
-    unit: options.UnitOption = options.UnitName.CHARACTER,
+    unit: options.UnitOption = None,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """Count the occurrences of patterns, overlapping ones included.
@@ -65,7 +65,7 @@ def df(
     question: options.QuestionName,
     patterns: Patterns,
     benchmark: options.BenchmarkName = None,
-    unit: options.UnitOption = options.UnitName.CHARACTER,
+    unit: options.UnitOption = None,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """Count the answers that contain patterns: the document frequency, by source.
@@ -94,7 +94,7 @@ def locate(
     question: options.QuestionName,
     pattern: Pattern,
     benchmark: options.BenchmarkName = None,
-    unit: options.UnitOption = options.UnitName.CHARACTER,
+    unit: options.UnitOption = None,
     width: Annotated[
         int, typer.Option(min=0, metavar="N", help="Units of context on both sides.")
     ] = 10,
@@ -117,7 +117,7 @@ def locate(
     table.add_column("left", justify="right", overflow="fold")
     table.add_column("pattern and right", overflow="fold")
     for occurrence, left, match, right in shown:
-        gap = "" if unit is options.UnitName.CHARACTER else " "
+        gap = "" if options.unit_of(unit, benchmark) == "character" else " "
         context = Text.assemble(output.cell(_shown(match), "bold"), gap, output.cell(_shown(right)))
         table.add_row(*map(output.cell, occurrence), output.cell(_shown(left)), context)
     output.show(table, output.cell(f"{len(shown)} of {len(places)} places"))
@@ -127,7 +127,7 @@ def locate(
 def top(
     question: options.QuestionName,
     benchmark: options.BenchmarkName = None,
-    unit: options.UnitOption = options.UnitName.CHARACTER,
+    unit: options.UnitOption = None,
     n: Annotated[int, typer.Option("--n", "-n", min=1, metavar="N", help="Units.")] = 5,
     min_df: Annotated[
         int, typer.Option(min=1, metavar="N", help="Answers that must contain an n-gram.")
@@ -157,10 +157,10 @@ def top(
 
 
 def _index(
-    benchmark: str | None, question: str, unit: options.UnitName
+    benchmark: str | None, question: str, unit: options.UnitName | None
 ) -> tuple[NgramIndex, Callable[[str], Answer]]:
     """A question's index, and what reads patterns for it."""
-    loaded = load_benchmark(benchmark, settings=Settings(unit=unit.value))
+    loaded = load_benchmark(benchmark, settings=Settings(unit=options.unit_of(unit, benchmark)))
     return loaded.index(question), loaded.coder.parse
 
 

@@ -25,14 +25,14 @@ def add_to(app: typer.Typer) -> None:
 
 def build(
     benchmark: options.BenchmarkName = None,
-    unit: options.UnitOption = options.UnitName.CHARACTER,
+    unit: options.UnitOption = None,
     threads: options.Threads = None,
 ) -> None:
     """Build the index of a benchmark now and keep it, so that no later process has to.
 
     Example: `pfgen-rs index build --benchmark pfgen-bench`
     """
-    loaded = load_benchmark(benchmark, settings=Settings(unit=unit.value))
+    loaded = load_benchmark(benchmark, settings=Settings(unit=options.unit_of(unit, benchmark)))
     start = time.perf_counter()
     loaded.prepare(threads=threads)
     seconds = time.perf_counter() - start

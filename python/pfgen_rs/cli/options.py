@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-from pfgen_rs.benchmark import BUNDLED, ENVIRONMENT
+from pfgen_rs.benchmark import BUNDLED, ENVIRONMENT, benchmark_path
 from pfgen_rs.inventory import inventory
+from pfgen_rs.questions import stated_unit
+from pfgen_rs.units import Unit
 
 __all__ = [
     "BenchmarkName",
@@ -18,6 +20,7 @@ __all__ = [
     "Threads",
     "UnitName",
     "UnitOption",
+    "unit_of",
 ]
 
 
@@ -65,9 +68,15 @@ QuestionName = Annotated[
     str, typer.Argument(metavar="QUESTION", help="A question's id, such as Q14, or its exact text.")
 ]
 UnitOption = Annotated[
-    UnitName,
+    UnitName | None,
     typer.Option(
         "--unit",
-        help="What n-grams are made of and lengths count. With tokens, answers are lists of ids.",
+        help="What n-grams are made of and lengths count: without it, what the set was built with, or "
+        "characters. With tokens, answers are lists of ids.",
     ),
 ]
+
+
+def unit_of(unit: UnitName | None, benchmark: str | None) -> Unit:
+    """The unit that was asked for, or that of the benchmark."""
+    return stated_unit(benchmark_path(benchmark)) if unit is None else unit.value

@@ -115,7 +115,7 @@ def score(
     ngrams: Annotated[
         str, typer.Option(metavar="MIN-MAX", help="Lengths of Fluency's n-grams, in units.")
     ] = "1-10",
-    unit: options.UnitOption = options.UnitName.CHARACTER,
+    unit: options.UnitOption = None,
     question_field: Annotated[
         str, typer.Option(metavar="KEY", help="Key or column of the question (its text or id).")
     ] = "question",
@@ -140,7 +140,9 @@ def score(
     - `my-model | pfgen-rs score - --format json`
     """
     low, high = _ngrams(ngrams)
-    settings = Settings(variant=variant.value, min_n=low, max_n=high, unit=unit.value)
+    settings = Settings(
+        variant=variant.value, min_n=low, max_n=high, unit=options.unit_of(unit, benchmark)
+    )
     loaded = load_benchmark(benchmark, settings=settings)
     gc.freeze()  # what is loaded stays to the end: nothing to look through again and again
     paths = runs.expand(files)
@@ -151,7 +153,7 @@ def score(
             question_field,
             answer_field,
             skip_bad_lines,
-            tokens=unit is options.UnitName.TOKEN,
+            tokens=settings.unit == "token",
         ),
         out=out,
         per_response=per_response,

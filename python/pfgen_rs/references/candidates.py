@@ -121,7 +121,8 @@ class _Sorter:
         row = int(np.flatnonzero(missing)[0])
         if not self._config.skip_bad_lines:
             raise UnknownQuestionError(
-                "the questions of the configuration have none with exactly this text or id",
+                "the questions of the configuration have none with exactly this text or id "
+                "(skip_bad_lines leaves such candidates out)",
                 path=path,
                 line=int(chunk.lines[row]),
                 question=chunk.questions[row],
@@ -160,7 +161,10 @@ class _Sorter:
         known = {outline.question_id for outline in self._outlines}
         for name in self._config.only:
             if name not in known:
-                raise ConfigError(f"only: there is no question {name!r}")
+                shown = ", ".join(sorted(known))
+                raise ConfigError(
+                    f"there is no question {name!r} to build alone; there are: {shown}"
+                )
         rows = {question_id: writer.rows for question_id, writer in self._writers.items()}
         if not rows:
             raise InputError("there are no candidates")

@@ -8,19 +8,27 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
-from pfgen_rs.errors import OutputError
-from pfgen_rs.io import write_atomic
+from pfgen_rs.errors import BuildError, OutputError
+from pfgen_rs.io import write_atomic, writing_failed
 from pfgen_rs.references.funnel import StepReport
-from pfgen_rs.references.pool import Pool, State
+from pfgen_rs.references.pool import Pool, State, damaged
 
-__all__ = ["Checkpoints", "open_folder"]
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Checkpoints", "locked", "open_folder", "remove"]
 
 _MANIFEST = "manifest.json"
 
@@ -34,9 +42,37 @@ def open_folder(folder: Path, about: Mapping[str, Any], *, resume: bool) -> bool
     content = json.dumps(about, sort_keys=True, ensure_ascii=False).encode()
     if resume and manifest.is_file() and manifest.read_bytes() == content:
         return True
-    shutil.rmtree(folder, ignore_errors=True)
+    for left in folder.iterdir():
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
     write_atomic(manifest, content)
     return False
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Make `folder`, and keep other builds out of it; `BuildError` where one is at work."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if fcntl is None:
+            yield
+            return
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise writing_failed(folder, error) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise BuildError(
+            f"{folder}: another build of this set is at work there; wait for it"
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(handle)
 
 
 class Checkpoints:
@@ -56,6 +92,12 @@ class Checkpoints:
         record = self._folder / f"{number}-{step}.json"
         if not record.is_file():
             return None
+        try:
+            return self._loaded(record)
+        except (OSError, ValueError, LookupError, TypeError, BadZipFile) as error:
+            raise damaged(record) from error
+
+    def _loaded(self, record: Path) -> tuple[State, StepReport]:
         data = json.loads(record.read_bytes())
         with np.load(record.with_suffix(".npz"), allow_pickle=False) as arrays:
             kept = np.unpackbits(arrays["kept"], count=data["rows"]).astype(np.bool_)

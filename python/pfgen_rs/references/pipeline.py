@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import asdict, dataclass, replace
@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from pfgen_rs.errors import BuildError
+from pfgen_rs.errors import BuildError, ConfigError
 from pfgen_rs.io import Source
 from pfgen_rs.references import candidates, provenance
-from pfgen_rs.references.candidates import Gathered
-from pfgen_rs.references.checkpoints import Checkpoints, open_folder, remove
+from pfgen_rs.references.candidates import Gathered, Input
+from pfgen_rs.references.checkpoints import Checkpoints, locked, open_folder, remove
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.funnel import StepReport, funnel
 from pfgen_rs.references.ng_rules import AnswerRules, read_answer_rules
@@ -31,7 +31,7 @@ from pfgen_rs.references.pool import Pool, State
 from pfgen_rs.references.steps import STEPS, Context
 from pfgen_rs.references.writing import BuiltQuestion, write_set
 
-__all__ = ["MEMORY", "Built", "Progress", "build"]
+__all__ = ["MEMORY", "Built", "Progress", "build", "work_folder"]
 
 MEMORY = 4 << 30
 _LEAST = 256 << 20  # bytes that a question at work should have
@@ -44,11 +44,23 @@ Progress = Callable[[str, str, float, float], None]
 
 @dataclass(frozen=True)
 class Built:
-    """A set that was built: its folder, its questions, and those for which nothing was left."""
+    """A set that was built: its folder, its questions, those for which nothing was left, and all inputs."""
 
     folder: Path
     questions: list[BuiltQuestion]
     left_out: list[BuiltQuestion]
+    inputs: list[Input]
+
+
+def work_folder(config: BuildConfig) -> Path | None:
+    """Where an interrupted build has kept what it goes on from, if there is anything."""
+    folder = _work(config)
+    return folder if provenance.has_gathered(folder) else None
+
+
+def _work(config: BuildConfig) -> Path:
+    out = config.path(config.out)
+    return out.parent / f".{out.name}.pfgen-rs"
 
 
 def build(
@@ -85,26 +97,41 @@ class _Build:
         self._config, self._memory, self._threads = config, memory, threads
         self._progress = progress
         self._out = config.path(config.out)
-        self._work = self._out.parent / f".{self._out.name}.pfgen-rs"
+        self._work = _work(config)
         self._stopped = threading.Event()
         normalise = config.normalise
         self._style = Style.standard(
             [config.path(name) for name in normalise.extra], normalise.without
         )
         self._rules: dict[str, AnswerRules] = {}
-        if config.rules.file:
+        if config.rules.file and "rules" in config.steps:
             self._rules = read_answer_rules(config.path(config.rules.file))
 
     def run(self, outlines: Sequence[Outline] | None, resume: bool) -> Built:
-        provenance.refuse_foreign(self._out, self._work)
+        provenance.refuse_foreign(self._out, self._work, self._config.only)
         sources = candidates.input_files(self._config)
         if outlines is None and self._config.questions:
             outlines = read_outlines(self._config.path(self._config.questions))
         about = self._about(sources, outlines)
+        with locked(self._work):
+            try:
+                return self._built(sources, outlines, about, resume)
+            finally:
+                if not provenance.has_gathered(self._work):  # there is nothing to go on from
+                    shutil.rmtree(self._work, ignore_errors=True)
+
+    def _built(
+        self,
+        sources: Sequence[Source],
+        outlines: Sequence[Outline] | None,
+        about: Mapping[str, Any],
+        resume: bool,
+    ) -> Built:
         goes_on = open_folder(self._work, about, resume=resume)
         gathered = provenance.load_gathered(self._work) if goes_on else None
         if gathered is None:
             gathered = self._gather(sources, outlines)
+        self._refuse_unknown_rules(gathered)
         built = self._all(gathered)
         self._refuse_fewer(built)
         left_out = [each for each in built if not each.answers]
@@ -114,7 +141,7 @@ class _Build:
         content = provenance.provenance(self._config, self._style, gathered.inputs, built)
         write_set(self._out, questions, content)
         remove(self._work)
-        return Built(self._out, questions, left_out)
+        return Built(self._out, questions, left_out, gathered.inputs)
 
     def _about(
         self, sources: Sequence[Source], outlines: Sequence[Outline] | None
@@ -206,23 +233,44 @@ class _Build:
             folder,
             self._memory // workers,
             max(1, self._threads // workers),
-            lambda done, total: self._tell(question_id, step, done, total),
+            lambda done, total, standing="": self._tell(
+                question_id, f"{step} {standing}".strip(), done, total
+            ),
         )
+
+    def _refuse_unknown_rules(self, gathered: Gathered) -> None:
+        known = [outline.question_id for outline, _ in gathered.questions]
+        unknown = sorted(self._rules.keys() - set(known))
+        if unknown and not self._config.only:
+            raise ConfigError(
+                f"there is no question {unknown[0]!r}; there are: {', '.join(known)}",
+                path=self._config.path(self._config.rules.file),
+            )
 
     def _refuse_fewer(self, built: Sequence[BuiltQuestion]) -> None:
         if self._config.allow_fewer:
             return
         wanted = self._config.select.count if "select" in self._config.steps else 1
-        for question in built:
-            counts = {source: len(answers) for source, answers in question.answers.items()}
-            fewest = min(counts.values(), default=0)
-            if fewest < wanted:
-                shown = ", ".join(f"{count:,} of source {name}" for name, count in counts.items())
-                raise BuildError(
-                    f"question {question.outline.question_id}: {shown or 'no answer'} left, "
-                    f"{wanted:,} wanted: {funnel(question.candidates, question.reports)}; gather "
-                    "more candidates, loosen a step, or allow fewer (--allow-fewer)"
-                )
+        few = [
+            question
+            for question in built
+            if min(map(len, question.answers.values()), default=0) < wanted
+        ]
+        if few:
+            others = [question.outline.question_id for question in few[1:]]
+            more = f" (too few are left for {', '.join(others)}, too)" if others else ""
+            raise BuildError(
+                f"question {few[0].outline.question_id}: {_left(few[0])} left, {wanted:,} wanted: "
+                f"{funnel(few[0].candidates, few[0].reports)}{more}; gather more candidates, loosen a "
+                "step, or allow fewer (--allow-fewer)"
+            )
+
+
+def _left(question: BuiltQuestion) -> str:
+    counts = {source: len(answers) for source, answers in question.answers.items()}
+    if len(counts) < 2:
+        return next((f"{count:,}" for count in counts.values()), "no answer")
+    return ", ".join(f"{count:,} of source {name}" for name, count in counts.items())
 
 
 def _answers(state: State) -> dict[str, list[str]]:

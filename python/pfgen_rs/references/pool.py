@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from pfgen_rs.errors import BuildError
 from pfgen_rs.io import writing_failed
 
-__all__ = ["COLUMNS", "PART", "Pool", "PoolWriter", "State"]
+__all__ = ["COLUMNS", "PART", "Pool", "PoolWriter", "State", "damaged"]
 
 PART = 1 << 16  # rows
 COLUMNS = ("answer", "source", "model")
@@ -33,11 +34,19 @@ class Pool:
     def frames(self, *columns: str) -> Iterator[pl.DataFrame]:
         """The rows in order, one part at a time."""
         for part in self.parts:
-            yield pl.scan_ipc(part, glob=False).select(columns).collect()
+            try:
+                yield pl.scan_ipc(part, glob=False).select(columns).collect()
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+                raise damaged(part) from error
 
     def height(self) -> int:
         """How many rows there are."""
         return sum(frame.height for frame in self.frames("source"))
+
+
+def damaged(path: Path) -> BuildError:
+    """What to raise where what an earlier build has left cannot be used."""
+    return BuildError(f"{path}: what was kept of the build is damaged; build without --resume")
 
 
 class PoolWriter:

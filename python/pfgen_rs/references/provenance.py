@@ -16,9 +16,10 @@ from pfgen_rs.references.candidates import Gathered, Input
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.normalise import Style
 from pfgen_rs.references.outlines import Outline
-from pfgen_rs.references.writing import PROVENANCE, BuiltQuestion
+from pfgen_rs.references.writing import BuiltQuestion, built_names
 
 __all__ = [
+    "has_gathered",
     "load_gathered",
     "provenance",
     "refuse_foreign",
@@ -62,18 +63,38 @@ def _question(question: BuiltQuestion) -> dict[str, Any]:
     }
 
 
-def refuse_foreign(folder: Path, work: Path) -> None:
-    """Raise `OutputError` where `folder` holds question files that no build has written.
+def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
+    """Raise `OutputError` where a set cannot, or must not, be written into `folder`.
 
-    An interrupted build has left its `work` folder and, perhaps, some files.
+    Question files that no build has written are not touched (an interrupted build has left its `work` folder
+    and, perhaps, some files), and a build of some questions does not take the others away.
     """
-    if (folder / PROVENANCE).is_file() or not folder.is_dir() or work.is_dir():
-        return
-    for path in folder.glob("Q*.json*"):
+    _refuse_unwritable(folder)
+    built = built_names(folder)
+    if not work.is_dir():
+        for path in sorted(folder.glob("Q*.json*")):
+            if path.name not in built and path.with_suffix("").name not in built:
+                raise OutputError(
+                    f"{folder}: has question files that were not built (such as {path.name}); "
+                    "name another folder"
+                )
+    others = sorted(built - {f"{question_id}.json" for question_id in only})
+    if only and others:
         raise OutputError(
-            f"{folder}: has question files that were not built (such as {path.name}); "
-            "name another folder"
+            f"{folder}: holds a set with other questions, too ({Path(others[0]).stem}, …), which a build "
+            "of some questions would take away; name another folder (--out)"
         )
+
+
+def _refuse_unwritable(folder: Path) -> None:
+    """Say before the work what would go wrong after it."""
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder}: is no folder; name another one")
+    for place in (folder, *folder.parents):
+        if place.exists():
+            if not os.access(place, os.W_OK | os.X_OK):
+                raise OutputError(f"{place}: nothing can be written there; name another folder")
+            return
 
 
 def state_of(path: str) -> tuple[int, int]:
@@ -85,6 +106,11 @@ def state_of(path: str) -> tuple[int, int]:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
     return found.st_size, found.st_mtime_ns
+
+
+def has_gathered(folder: Path) -> bool:
+    """Whether all candidates were sorted into pools."""
+    return (folder / _GATHERED).is_file()
 
 
 def save_gathered(folder: Path, gathered: Gathered) -> None:

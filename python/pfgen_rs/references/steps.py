@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -28,8 +28,15 @@ from pfgen_rs.references.singletons import singletons
 __all__ = ["STEPS", "Context", "Step"]
 
 Mask = NDArray[np.bool_]
-# What is done of a step, and the whole of it.
-Progress = Callable[[float, float], None]
+
+
+class Progress(Protocol):
+    """Told what is done of a step, the whole of it (0 where that is not known), and how it stands."""
+
+    def __call__(self, done: float, total: float, standing: str = "") -> None:
+        """Raises whatever is to end the step."""
+
+
 _TENTHS = 10
 
 
@@ -52,9 +59,10 @@ class Context:
         """The report of a step; `BuildError` where a single rule removed everything."""
         removed = removals.sorted()
         if removed and before.height and removed[0].count == before.height:
+            hint = "; the standard style is that of Japanese documents" * (step == "normalise")
             raise BuildError(
                 f"question {self.question_id}: {step}: {removed[0].reason!r} removes all of "
-                f"{before.height:,} answers, such as {removed[0].examples[:1]}"
+                f"{before.height:,} answers, such as {removed[0].examples[:1]}{hint}"
             )
         return StepReport(step, before.height, after.height, removed, details)
 
@@ -227,8 +235,8 @@ def _select(state: State, context: Context) -> tuple[State, StepReport]:
     return after, StepReport("select", state.height, after.height, [], {"sources": details})
 
 
-def _told(context: Context, whole: float, done: int, _: float) -> None:
-    context.progress(done, whole)
+def _told(context: Context, whole: float, done: int, error: float) -> None:
+    context.progress(done, whole, f"error {error:.3g}")
 
 
 def _strata(state: State, answers: pl.Series, by: str) -> NDArray[Any] | None:

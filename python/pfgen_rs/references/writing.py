@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.io import write_atomic
+from pfgen_rs.questions import PROVENANCE
 from pfgen_rs.references.funnel import StepReport
 from pfgen_rs.references.outlines import Outline
 
-__all__ = ["PROVENANCE", "BuiltQuestion", "question_bytes", "write_set"]
-
-PROVENANCE = "provenance.json"
+__all__ = ["PROVENANCE", "BuiltQuestion", "built_names", "question_bytes", "write_set"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,19 @@ def question_bytes(question: BuiltQuestion) -> bytes:
     return json.dumps(content, ensure_ascii=False, indent=2).encode()
 
 
+def built_names(folder: Path) -> set[str]:
+    """The question files that an earlier build has written into a folder, by its provenance."""
+    try:
+        questions = json.loads((folder / PROVENANCE).read_bytes())["questions"]
+        return {
+            f"{question_id}.json"
+            for question_id in questions
+            if Path(question_id).name == question_id
+        }
+    except (OSError, ValueError, LookupError, TypeError):
+        return set()
+
+
 def write_set(
     folder: Path, questions: Sequence[BuiltQuestion], provenance: Mapping[str, Any]
 ) -> None:
@@ -47,10 +59,10 @@ def write_set(
     contents = {
         f"{question.outline.question_id}.json": question_bytes(question) for question in questions
     }
+    earlier = built_names(folder)
     for name, content in contents.items():
         write_atomic(folder / name, content)
-    for path in folder.glob("Q*.json"):
-        if path.name not in contents:
-            path.unlink()
+    for name in sorted(earlier - contents.keys()):
+        (folder / name).unlink(missing_ok=True)
     text = json.dumps(provenance, ensure_ascii=False, indent=2) + "\n"
     write_atomic(folder / PROVENANCE, text.encode())

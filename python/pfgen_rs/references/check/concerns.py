@@ -17,8 +17,8 @@ LIMITS: dict[str, float] = {
     "answers": 100,  # of a source: with fewer, single answers decide what is common
     "repeated": 0.01,  # share of the answers
     "near": 0.05,  # share of the texts that are in pairs of near-duplicates
-    "off_target": 10,  # characters between a source's mean length and the target
-    "length_std": 15,  # characters
+    "off_target": 10,  # units between a source's mean length and the target
+    "length_std": 15,  # units
     "own": 0.9,  # mean of Fluency and Truthfulness against the others of the source
     "agreement": 0.7,  # the same against another source
     "note": 0.7,  # Truthfulness of the sample answer
@@ -51,7 +51,7 @@ def _lengths(found: Found, settings: Settings) -> Iterator[str]:
             yield f"source {source} has only {_counted(row['answers'], 'answer')}"
         if abs(row["mean"] - settings.target_length) > LIMITS["off_target"]:
             yield (
-                f"answers of {source} have {row['mean']:.1f} characters on average, "
+                f"answers of {source} are {row['mean']:.1f} long on average, "
                 f"far from {settings.target_length}"
             )
         if row["std"] > LIMITS["length_std"]:

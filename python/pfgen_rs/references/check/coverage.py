@@ -9,6 +9,7 @@ import polars as pl
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.index import NgramIndex
 from pfgen_rs.questions import Question
+from pfgen_rs.references.check.coded import coded_answers
 from pfgen_rs.references.check.steps import Progress, tracked
 from pfgen_rs.scoring import METRICS
 
@@ -46,34 +47,35 @@ def _schema(benchmark: Benchmark) -> dict[str, Any]:
 
 
 def _of_question(benchmark: Benchmark, question: Question) -> list[dict[str, Any]]:
+    note = benchmark.coder.one(question.note)
     rows: list[dict[str, Any]] = [
-        {"question_id": question.id, "source": source, "length": len(question.note)}
+        {"question_id": question.id, "source": source, "length": len(note)}
         for source in question.sources
     ]
     if not question.note:
         return rows
     [scores] = benchmark.score_batch([question.id], [question.note]).to_dicts()
-    index = NgramIndex(question.answers)
+    index = NgramIndex(coded_answers(benchmark, question))
     for row in rows:
         source = row["source"]
         row.update({metric: scores[metric] for metric in METRICS})
         row.update({f"own_{metric}": scores[f"{metric}_{source}"] for metric in METRICS[:2]})
     for place, row in enumerate(rows):
-        row.update(_known(benchmark, question, index, place))
+        row.update(_known(benchmark, index, note, place))
     return rows
 
 
 def _known(
-    benchmark: Benchmark, question: Question, index: NgramIndex, place: int
+    benchmark: Benchmark, index: NgramIndex, note: str, place: int
 ) -> dict[str, float | None]:
-    """The shares of n-grams that the source in this place knows."""
+    """The shares of n-grams of a coded sample answer that the source in this place knows."""
     settings = benchmark.settings
     lengths = range(settings.min_n, settings.max_n + 1)
     frequencies = {
-        n: _frequencies(index, question.note, n, place) for n in {*lengths, settings.truthfulness_n}
+        n: _frequencies(index, note, n, place) for n in {*lengths, settings.truthfulness_n}
     }
     every = [frequency for n in lengths for frequency in frequencies[n]]
-    size = len(question.answers[question.sources[place]])
+    size = list(index.answer_counts.values())[place]
     common = [
         frequency / size * (1.0 / settings.threshold) >= 1.0
         for frequency in frequencies[settings.truthfulness_n]

@@ -11,6 +11,7 @@ import polars as pl
 
 from pfgen_rs import io
 from pfgen_rs.benchmark import Benchmark, resolve
+from pfgen_rs.errors import SettingsError
 from pfgen_rs.references.check.contamination import STRETCH, contamination
 from pfgen_rs.references.check.coverage import coverage
 from pfgen_rs.references.check.findings import findings
@@ -80,6 +81,8 @@ def check(
     `threads`. Raises what loading and scoring do, and `SettingsError` for options out of range.
     """
     loaded = resolve(benchmark, None)
+    if loaded.settings.unit == "token":
+        raise SettingsError("a set of tokens has no texts to look into: check sets of text")
     io.interruptibly(lambda: loaded.prepare(threads=threads))
     tables = _of_set(loaded, similarity, threads, progress)
     files = list(runs)

@@ -26,7 +26,7 @@ def findings(tables: Tables, summary: pl.DataFrame) -> list[str]:
 def _set(summary: pl.DataFrame) -> Iterator[str]:
     answers, count = _total(summary["answers"]), len(summary)
     lengths = _mean(summary["length"])
-    yield f"{answers:,} answers to {count} {_s('question', count)}, {lengths:.1f} characters on average"
+    yield f"{answers:,} answers to {count} {_s('question', count)}, {lengths:.1f} long on average"
 
 
 def _scores(summary: pl.DataFrame) -> Iterator[str]:

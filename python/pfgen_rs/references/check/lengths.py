@@ -8,19 +8,20 @@ from collections import Counter
 import polars as pl
 
 from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.references.check.coded import coded_answers
 
 __all__ = ["length_histogram", "lengths"]
 
 
 def lengths(benchmark: Benchmark) -> pl.DataFrame:
-    """Lengths in code points, a row a question and source.
+    """Lengths in units (code points, or words), a row a question and source.
 
     `question_id`, `source`, `answers`, `mean`, `std` (of the population), `min`, `median` (the lower one),
     `max`.
     """
     rows = []
     for question in benchmark:
-        for source, answers in question.answers.items():
+        for source, answers in coded_answers(benchmark, question).items():
             found = sorted(map(len, answers))
             mean = sum(found) / len(found)
             variance = math.fsum((length - mean) ** 2 for length in found) / len(found)
@@ -45,7 +46,7 @@ def length_histogram(benchmark: Benchmark) -> pl.DataFrame:
     rows = [
         (question.id, source, length, count)
         for question in benchmark
-        for source, answers in question.answers.items()
+        for source, answers in coded_answers(benchmark, question).items()
         for length, count in sorted(Counter(map(len, answers)).items())
     ]
     schema = {

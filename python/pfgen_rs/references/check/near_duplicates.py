@@ -66,7 +66,8 @@ def near_duplicates(
     for question in tracked(list(benchmark), "near-duplicates", progress):
         places = _first_places(question)
         texts = list(places)
-        found = similar_pairs(texts, n=n, threshold=threshold)
+        coded = benchmark.coder.encode(texts).to_list()
+        found = similar_pairs(coded, n=n, threshold=threshold)
         concerned = {number for pair in found for number in pair[1:]}
         total = sum(map(len, question.answers.values()))
         largest = found[0].similarity if found else None

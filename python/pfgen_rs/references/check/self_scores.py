@@ -18,6 +18,7 @@ from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.questions import Question
+from pfgen_rs.references.check.coded import coded_answers
 from pfgen_rs.references.check.shared import Characters, Shared, characters, shared_ngrams
 from pfgen_rs.references.check.steps import Progress, tracked
 from pfgen_rs.scoring import METRICS
@@ -65,7 +66,7 @@ def _of_question(benchmark: Benchmark, question: Question, threads: int | None) 
     scores = benchmark.score_batch([question.id] * len(texts), texts, threads=threads)
     shares = {name: scores.get_column(name).to_numpy().copy() for name in scores.columns[6:]}
     first = 0
-    for source, answers in question.answers.items():
+    for source, answers in coded_answers(benchmark, question).items():
         rows = slice(first, first + len(answers))
         baseline = benchmark.baselines(question)[source]
         values = leave_one_out(answers, baseline, benchmark.settings)
