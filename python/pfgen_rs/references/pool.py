@@ -39,10 +39,6 @@ class Pool:
             except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
                 raise damaged(part) from error
 
-    def height(self) -> int:
-        """How many rows there are."""
-        return sum(frame.height for frame in self.frames("source"))
-
 
 def damaged(path: Path) -> BuildError:
     """What to raise where what an earlier build has left cannot be used."""
