@@ -32,7 +32,13 @@ from pfgen_rs.cli import score
 jobs._JOURNALED_FROM = 100
 score.Options = functools.partial(io.Options, rows=CHUNK, text_size=4000)
 real, scored = scoring.score_codes, 0
-end = lambda: os.kill(os.getpid(), int(os.environ["SIGNAL"]))
+ended = False
+
+def end():
+    global ended
+    if not ended:  # whoever interrupts it once need not do so again for every chunk
+        ended = True
+        os.kill(os.getpid(), int(os.environ["SIGNAL"]))
 
 def counting(benchmark, codes, texts, **more):
     global scored

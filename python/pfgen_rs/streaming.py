@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,11 +52,13 @@ def score_sources(
     with io.read_ahead(sources, options) as readings:
         for reading in readings:
             run = _Run(benchmark, reading, store, threads, keep)
-            for scored in run.scored():
-                if take is not None:
-                    take(reading.source, scored.frame(run.figures))
-                if progress is not None:
-                    progress(reading.source, scored.chunk.read, len(scored.chunk))
+            # Closed here: what interrupts the end of a forgotten generator is printed and lost.
+            with closing(run.scored()) as chunks:
+                for scored in chunks:
+                    if take is not None:
+                        take(reading.source, scored.frame(run.figures))
+                    if progress is not None:
+                        progress(reading.source, scored.chunk.read, len(scored.chunk))
             results.append(run.result())
     return results
 
@@ -90,7 +93,7 @@ class _Run:
         self._decoded = 0
         self.figures = Figures(store)
 
-    def scored(self) -> Iterator[_Scored]:
+    def scored(self) -> Generator[_Scored]:
         """All chunks, less what has no question; the next one is scored meanwhile."""
         with io.Ahead(self._scores) as scored:
             for chunk, codes, found in scored:
