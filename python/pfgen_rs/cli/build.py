@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from pfgen_rs.cli import build_check, options, output
 from pfgen_rs.errors import OutputError
-from pfgen_rs.references.config import BuildConfig, read_config
-from pfgen_rs.references.mining import mine_rules
-from pfgen_rs.references.pipeline import MEMORY, Built, build, work_folder
-from pfgen_rs.references.suggest import suggestions_toml, write_suggestions
+
+if TYPE_CHECKING:
+    from pfgen_rs.references.config import BuildConfig
+    from pfgen_rs.references.pipeline import Built
 
 __all__ = ["app"]
 
@@ -69,7 +69,7 @@ def run(
     ] = False,
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory to work with, such as 4GB.")
-    ] = f"{MEMORY >> 30}GiB",
+    ] = "4GiB",
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on where an interrupted build ended.")
     ] = False,
@@ -83,6 +83,9 @@ def run(
 
     Example: `pfgen-rs build my-set.toml --memory 4GB`
     """
+    from pfgen_rs.references.config import read_config
+    from pfgen_rs.references.pipeline import build
+
     changed = read_config(config).with_changes(
         out=None if out is None else str(out.absolute()),
         only=tuple(only) if only else None,
@@ -125,6 +128,10 @@ def suggest_rules(
 
     Example: `pfgen-rs build suggest-rules my-set.toml --out rules.toml`
     """
+    from pfgen_rs.references.config import read_config
+    from pfgen_rs.references.mining import mine_rules
+    from pfgen_rs.references.suggest import suggestions_toml, write_suggestions
+
     if out is not None and out.exists():
         raise OutputError(f"{out}: exists, and may have been edited; name another file")
     changed = read_config(config).with_changes(only=tuple(only) if only else None)
@@ -146,6 +153,8 @@ def _told_how_to_go_on(config: BuildConfig) -> Iterator[None]:
     try:
         yield
     except BaseException:
+        from pfgen_rs.references.pipeline import work_folder
+
         kept = work_folder(config)
         if kept is not None:
             output.warn(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import RenderableType
@@ -13,11 +13,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColu
 
 from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.cli import options, output, signals
-from pfgen_rs.references import check_plots
-from pfgen_rs.references.check import Check
-from pfgen_rs.references.check import check as check_set
-from pfgen_rs.references.check.steps import Progress
 from pfgen_rs.settings import Settings
+
+if TYPE_CHECKING:
+    from pfgen_rs.references.check import Check
+    from pfgen_rs.references.check.steps import Progress
 
 __all__ = ["check"]
 
@@ -73,6 +73,9 @@ def check(
 
     - `pfgen-rs build check my-set --run 'runs/*' --out checked`
     """
+    from pfgen_rs.references import check_plots
+    from pfgen_rs.references.check import check as check_set
+
     loaded = load_benchmark(benchmark, settings=Settings(unit=options.unit_of(unit, benchmark)))
     with _progress() as progress:
         found = check_set(loaded, run or (), seed=seed, threads=threads, progress=progress)

@@ -42,6 +42,16 @@ fn score(
     (scores, lengths)
 }
 
+/// Answers of each source that contain each window.
+fn windows(sources: &[SourceText<'_>], n: usize, text: &str) -> Vec<u32> {
+    let text: Vec<char> = text.chars().collect();
+    let of = |window: &[char]| {
+        let window: String = window.iter().collect();
+        sources.iter().map(move |source| source.answers.iter().filter(|answer| answer.contains(&window)).count() as u32)
+    };
+    text.windows(n).flat_map(of).collect()
+}
+
 fn check(texts: &[Vec<String>], settings: &Settings, responses: &[String]) -> bool {
     let sources = sources(texts);
     let (Ok(compact), Ok(wide)) =
@@ -63,6 +73,12 @@ fn check(texts: &[Vec<String>], settings: &Settings, responses: &[String]) -> bo
         assert_eq!(cuts, wide.cuts(response, &mut scratch), "{response:?}");
         let obvious = naive.iter().map(|source| (source.fluency(response), source.truthfulness(response)));
         assert_eq!(cuts, obvious.collect::<Vec<_>>(), "{response:?}");
+        let expected = windows(&sources, settings.truthfulness_n, response);
+        for scorer in [&compact, &wide] {
+            let mut found = Vec::new();
+            scorer.windows(response, &mut found);
+            assert_eq!(found, expected, "{response:?}");
+        }
     }
     compact.is_compact()
 }

@@ -3,15 +3,19 @@
 use crate::errors::{bad_input, to_python};
 use crate::settings::Settings;
 use crate::text_column::{Text, Texts};
+use crate::threads::pool_for;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pfgen_core::{KEY_BYTES, Scratch, SourceText, store_header};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use rayon::ThreadPool;
+use rayon::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
 type Explained<'py> = (Matrix<'py, u32>, Matrix<'py, u32>, Matrix<'py, u64>, Bound<'py, PyArray1<bool>>);
+type Windows<'py> = (Matrix<'py, u32>, Bound<'py, PyArray1<i64>>);
 type Sources = Vec<(String, Py<Texts>)>;
 
 /// Fluency and Truthfulness against the reference answers of one question.
@@ -48,6 +52,16 @@ impl Scorer {
     fn cuts(&self, text: Text) -> Vec<(f64, u32, f64, u32)> {
         let cuts = self.core.cuts(&text.0, &mut Scratch::default());
         cuts.into_iter().map(|(fluency, truthfulness)| (fluency.0, fluency.1, truthfulness.0, truthfulness.1)).collect()
+    }
+
+    /// Document frequencies of all windows of all texts, a row of sources a window; and where each text's begin.
+    #[pyo3(signature = (texts, threads=None))]
+    fn windows<'py>(&self, py: Python<'py>, texts: &Texts, threads: Option<i64>) -> PyResult<Windows<'py>> {
+        let pool = pool_for(threads, texts.len())?;
+        let (rows, starts) = py.detach(|| windows_of(&self.core, texts, pool.as_deref()));
+        let rows =
+            PyArray1::from_vec(py, rows).reshape([starts[starts.len() - 1] as usize, self.core.source_count()])?;
+        Ok((rows, PyArray1::from_vec(py, starts)))
     }
 
     fn stored<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -104,6 +118,24 @@ impl Store {
         let scorers: Vec<_> = scorers.iter().map(|scorer| &*scorer.get().core).collect();
         Ok(PyBytes::new(py, &store_header(&checked_key(key)?, &scorers)))
     }
+}
+
+fn windows_of(scorer: &pfgen_core::Scorer, texts: &Texts, pool: Option<&ThreadPool>) -> (Vec<u32>, Vec<i64>) {
+    let of = |text| {
+        let mut rows = Vec::new();
+        scorer.windows(text, &mut rows);
+        rows
+    };
+    let parts: Vec<Vec<u32>> = match pool {
+        Some(pool) => pool.install(|| (0..texts.len()).into_par_iter().map(|row| of(texts.get(row))).collect()),
+        None => texts.iter().map(of).collect(),
+    };
+    let ends = parts.iter().scan(0, |end, rows| {
+        *end += (rows.len() / scorer.source_count()) as i64;
+        Some(*end)
+    });
+    let starts = std::iter::once(0).chain(ends).collect();
+    (parts.concat(), starts)
 }
 
 fn checked_key(key: &[u8]) -> PyResult<[u8; KEY_BYTES]> {

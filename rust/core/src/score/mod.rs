@@ -14,6 +14,7 @@ mod scorer;
 mod settings;
 pub(crate) mod totals;
 mod truthfulness;
+mod windows;
 
 pub use explanation::Explanation;
 pub use keywords::{Literals, NOT_FOUND};

@@ -8,7 +8,7 @@ use super::{fluency, paper, truthfulness};
 use crate::blob::Blob;
 use crate::error::Result;
 use crate::index::corpus::Corpus;
-use crate::index::tables::{Lengths, Match, NgramTable};
+use crate::index::tables::{Lengths, Match, NgramTable, NgramView};
 use crate::text::{Alphabet, BEGIN, END, Symbol};
 use rustc_hash::FxHashSet;
 
@@ -58,6 +58,10 @@ impl Reader {
 
     pub(super) fn table(&self) -> &Blob {
         self.table.blob()
+    }
+
+    pub(super) fn table_view(&self) -> NgramView<'_> {
+        self.table.view()
     }
 
     pub(super) fn alphabet(&self) -> &Alphabet {

@@ -210,6 +210,15 @@ impl Scorer {
         }
     }
 
+    /// Appends to `into`, for every window of `truthfulness_n` characters of `text`, the number of answers of each source that
+    /// contain it: a row of sources a window, from the first. All of the text is read. Takes `O(L × max_n)`.
+    pub fn windows(&self, text: &str, into: &mut Vec<u32>) {
+        match &self.engine {
+            Engine::Compact(lanes, _) => lanes.windows(text, into),
+            Engine::Wide(reader) => reader.windows(text, into),
+        }
+    }
+
     /// Explains the published variant's Fluency and Truthfulness of `response`, in the time of building a table.
     ///
     /// # Errors

@@ -143,6 +143,13 @@ impl Lanes {
         (0..self.sources).map(move |source| ((1 << bits) - 1) << (bits * source))
     }
 
+    /// Document frequencies of a state's n-grams, by source.
+    #[inline(always)]
+    fn frequencies_of(self, record: Record) -> impl Iterator<Item = u32> {
+        let bits = FREQUENCIES_BITS / self.sources;
+        (0..self.sources).map(move |source| (record.high >> (bits * source)) as u32 & ((1 << bits) - 1))
+    }
+
     /// Levels of these document frequencies, where all from `full` on are one.
     fn levels(self, frequencies: &[u32], full: &[u32]) -> u32 {
         let levels = frequencies.iter().zip(full).map(|(&frequency, &full)| u64::from(frequency.min(full)));
@@ -341,6 +348,19 @@ impl CompactView<'_> {
         }
         let (sums, frequencies) = self.lanes.worth(self.record(state));
         sums + frequencies * u64::from(length)
+    }
+
+    /// Appends the document frequencies, by source, of the n-gram of `length` characters that ends where the longest one,
+    /// of `longest` characters, of `state` does; zeros where that is shorter.
+    pub(crate) fn frequencies(&self, mut state: u32, longest: u32, length: u32, into: &mut Vec<u32>) {
+        if longest < length {
+            into.extend((0..self.lanes.sources).map(|_| 0));
+            return;
+        }
+        while self.record(state).above() >= length {
+            state = self.record(state).parent();
+        }
+        into.extend(self.lanes.frequencies_of(self.record(state)));
     }
 
     /// The match after one symbol, from the beginning.

@@ -131,6 +131,11 @@ impl LaneScorer {
         &self.table
     }
 
+    /// Characters of a Truthfulness window.
+    pub(super) fn window(&self) -> usize {
+        self.plan.window
+    }
+
     /// Scores up to [`LANES`] responses into as many scores; faster where they are of similar length.
     pub(super) fn score(&self, set: InstructionSet, responses: &[&str], block: &mut Block, scores: &mut [LaneScore]) {
         dispatch::run(set, ScoreBlock { scorer: self, responses, block, scores });
