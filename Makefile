@@ -25,7 +25,7 @@ demo: build ## Score the three bundled sample runs and print the leaderboard
 .PHONY: test
 test: build ## Run all tests (those of the published data need PFGEN_BENCH_DIR and PFGEN_VECTORS_DIR)
 	cargo test --package pfgen-core --package pfgen-lines --locked --quiet
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 .PHONY: lint
 lint: build ## Run every linter that CI runs

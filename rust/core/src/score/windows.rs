@@ -8,42 +8,25 @@ use crate::index::tables::Match;
 
 impl LaneScorer {
     /// Appends, for every window of `text`, its document frequency in each source.
+    ///
+    /// Each window is read by itself: unlike the steps of one walk over the text, windows do not wait for each other.
     pub(super) fn windows(&self, text: &str, into: &mut Vec<u32>) {
-        let (view, window) = (self.table().view(), self.window() as u32);
-        let (mut state, mut length) = (ROOT, 0);
-        for (read, character) in (1..).zip(text.chars()) {
-            // Short matches suffice, and their states, few and much visited, stay in the cache.
-            (state, length) = shortened(&view, state, length, window - 1);
-            (state, length) = after(&view, state, length, view.symbol(character));
-            if read >= window {
-                view.frequencies(state, length, window, into);
-            }
+        let view = self.table().view();
+        let symbols: Vec<u16> = text.chars().map(|character| view.symbol(character)).collect();
+        into.reserve(symbols.len() * view.lanes.sources());
+        for window in symbols.windows(self.window()) {
+            view.frequencies(state_of(&view, window), into);
         }
     }
 }
 
-/// The match with no more than its last `most` characters.
+/// The state of an n-gram, unless no answer contains it.
 #[inline]
-fn shortened(view: &CompactView<'_>, mut state: u32, length: u32, most: u32) -> (u32, u32) {
-    if length <= most {
-        return (state, length);
-    }
-    while state != ROOT && view.record(state).above() >= most {
-        state = view.record(state).parent();
-    }
-    (state, most)
-}
-
-/// The match after one more symbol.
-#[inline]
-fn after(view: &CompactView<'_>, mut state: u32, mut length: u32, symbol: u16) -> (u32, u32) {
-    loop {
+fn state_of(view: &CompactView<'_>, ngram: &[u16]) -> Option<u32> {
+    (0..).zip(ngram).try_fold(ROOT, |state, (length, &symbol)| {
         let step = view.step(state, length, symbol, view.slot(state, symbol));
-        (state, length) = (step.state, step.length);
-        if step.taken {
-            return (state, length);
-        }
-    }
+        step.taken.then_some(step.state)
+    })
 }
 
 impl Reader {

@@ -124,6 +124,11 @@ impl Lanes {
         Self { sources, sums: Spread::new(sources, SUMS_BITS), frequencies: Spread::new(sources, FREQUENCIES_BITS) }
     }
 
+    #[inline(always)]
+    pub(crate) fn sources(self) -> usize {
+        self.sources as usize
+    }
+
     /// Bits of a lane.
     #[inline(always)]
     pub(crate) fn width(self) -> u32 {
@@ -350,17 +355,11 @@ impl CompactView<'_> {
         sums + frequencies * u64::from(length)
     }
 
-    /// Appends the document frequencies, by source, of the n-gram of `length` characters that ends where the longest one,
-    /// of `longest` characters, of `state` does; zeros where that is shorter.
-    pub(crate) fn frequencies(&self, mut state: u32, longest: u32, length: u32, into: &mut Vec<u32>) {
-        if longest < length {
-            into.extend((0..self.lanes.sources).map(|_| 0));
-            return;
-        }
-        while self.record(state).above() >= length {
-            state = self.record(state).parent();
-        }
-        into.extend(self.lanes.frequencies_of(self.record(state)));
+    /// Appends the document frequencies, by source, of the n-grams of a state; zeros for none.
+    #[inline(always)]
+    pub(crate) fn frequencies(&self, state: Option<u32>, into: &mut Vec<u32>) {
+        let record = state.map_or(Record::zeroed(), |state| self.record(state));
+        into.extend(self.lanes.frequencies_of(record));
     }
 
     /// The match after one symbol, from the beginning.
