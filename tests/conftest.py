@@ -14,6 +14,8 @@ import pytest
 from helpers import BENCH, published_runs
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
 
+pytest_plugins = ["browser"]
+
 VECTORS = "PFGEN_VECTORS_DIR"
 
 hypothesis.settings.register_profile("pfgen", deadline=None, print_blob=True)

@@ -16,6 +16,7 @@ import pytest
 
 from helpers import CATS, GOOD, SCRIPT, SEAS, environment, lines, pfgen, write_benchmark, write_run
 from pfgen_rs import load_benchmark, score_file
+from pfgen_rs.cli.bars import interval_bar
 from pfgen_rs.signature import fixed_part
 
 PLAIN = {"NO_COLOR": "1"}
@@ -43,7 +44,9 @@ def test_python_m_is_the_same() -> None:
     assert subprocess.check_output(command, text=True, env=environment()) == fixed_part() + "\n"
 
 
-@pytest.mark.parametrize("command", ["", "score", "explain", "verify", "index", "data"])
+@pytest.mark.parametrize(
+    "command", ["", "score", "compare", "plan-trials", "explain", "verify", "index", "data"]
+)
 def test_help_explains(command: str) -> None:
     done = pfgen(*command.split(), "--help", env={"COLUMNS": "100"})
     assert done.returncode == 0
@@ -92,7 +95,8 @@ def test_several_runs_make_a_leaderboard(benchmark: Path, tmp_path: Path) -> Non
     rows = [line.split() for line in done.stdout.splitlines()]
     assert [row[:2] for row in rows[3:6]] == [["1", "b"], ["2", "組織/普通のモデル"], ["3", "c"]]
     result = score_file(tmp_path / "runs" / "a", benchmark)
-    assert rows[4][2:] == [
+    assert {"●" in row[4] for row in rows[3:6]} == {True}
+    assert [*rows[4][2:4], *rows[4][5:]] == [
         f"{result.score:.4f}",
         f"±{result.score_std:.4f}/√2",
         f"{result.length:.1f}",
@@ -102,6 +106,28 @@ def test_several_runs_make_a_leaderboard(benchmark: Path, tmp_path: Path) -> Non
         f"{result.helpfulness:.4f}",
     ]
     assert done.stdout.splitlines()[-1] == result.signature
+
+
+def test_plain_lines_draw_nothing(benchmark: Path, tmp_path: Path) -> None:
+    paths = [write_run(tmp_path / "a", model="a\tb\x1b[1m"), write_run(tmp_path / "b", better())]
+    done = pfgen("score", *paths, "-b", benchmark, "--plain")
+    assert (done.returncode, done.stderr) == (0, "")
+    head, *lines = done.stdout.splitlines()
+    results = [score_file(path, benchmark) for path in reversed(paths)]
+    assert head.split()[:2] == ["rank", "score"]
+    assert len(lines) == 2
+    for rank, (line, result) in enumerate(zip(lines, results, strict=True), 1):
+        assert line.split()[:2] == [str(rank), f"{result.score:.4f}"]
+        assert line.isascii()
+        assert line.endswith(result.signature)
+        assert "\x1b" not in line
+
+
+def test_bars_end_where_the_interval_does() -> None:
+    assert interval_bar(0.5, 0.3, 0.7, 1.0, 10) == "━━━├─●─┤"
+    assert interval_bar(0.5, 0.5, 0.52, 1.0, 10) == "━━━━━●"
+    assert interval_bar(0.1, -2.0, 9.0, 1.0, 10) == "├●───────┤"
+    assert interval_bar(0.0, None, None, 0.0, 10) == "●"
 
 
 def test_json_and_csv_say_the_same(benchmark: Path, tmp_path: Path) -> None:

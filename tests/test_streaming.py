@@ -192,3 +192,21 @@ def test_csv_is_cut_between_records(
     assert lines_seen == list(range(1, whole.height + 1))
     rows = list(csv_records(Source(path), lines_seen[::2]))
     assert rows == whole.to_dicts()[::2]
+
+
+# Runs each for itself.
+
+
+def test_a_broken_file_stops_no_other(benchmark: Benchmark, tmp_path: Path) -> None:
+    contents = {"a": lines(), "b": b"x", "c": lines(GOOD[:2]), "d": lines([("?", "")]), "e": b""}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    sources = [Source(tmp_path / name) for name in (*contents, "nowhere")]
+    found = list(streaming.score_each(benchmark, sources, Options()))
+    for name, result in zip("ac", (found[0], found[2]), strict=True):
+        assert isinstance(result, Result)
+        assert result.to_bytes() == score_file(tmp_path / name, benchmark).to_bytes()
+    errors = [found[i] for i in (1, 3, 4, 5)]
+    for name, error in zip([*"bde", "nowhere"], errors, strict=True):
+        assert isinstance(error, InputError)
+        assert str(error.path) == str(tmp_path / name)

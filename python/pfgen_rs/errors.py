@@ -17,6 +17,7 @@ __all__ = [
     "InstallError",
     "OutputError",
     "PfgenError",
+    "PlotError",
     "SettingsError",
     "StoreError",
     "UnknownQuestionError",
@@ -95,6 +96,10 @@ class InstallError(PfgenError):
 
 class StoreError(PfgenError):
     """A file of stored indexes that is damaged or belongs to something else; it is built again."""
+
+
+class PlotError(PfgenError, ValueError):
+    """A figure that cannot be drawn: there is nothing to draw, or a choice that it has not."""
 
 
 class OutputError(PfgenError, OSError):

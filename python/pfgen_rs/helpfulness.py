@@ -20,7 +20,7 @@ from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.settings import Settings
 from pfgen_rs.units import Unit
 
-__all__ = ["Ends", "Helpfulness", "Rule", "parse_rules"]
+__all__ = ["Ends", "Helpfulness", "Rule", "is_literal", "parse_rules"]
 
 Ends = NDArray[np.uint32]
 
@@ -114,7 +114,8 @@ def _parse_pattern(pattern: object, where: str) -> str:
     return pattern
 
 
-def _is_literal(pattern: str) -> bool:
+def is_literal(pattern: str) -> bool:
+    """Whether a pattern means just its own characters, rather than being a real regular expression."""
     return not _SPECIAL.intersection(pattern)
 
 
@@ -145,8 +146,8 @@ class Helpfulness:
         self._settings = settings
         self._in_words = settings.unit == "word"
         patterns = _patterns(self._rules)
-        self._literals = [pattern for pattern in patterns if _is_literal(pattern)]
-        self._expressions = {p: re.compile(p) for p in patterns if not _is_literal(p)}
+        self._literals = [pattern for pattern in patterns if is_literal(pattern)]
+        self._expressions = {p: re.compile(p) for p in patterns if not is_literal(p)}
         numbers = {p: i for i, p in enumerate([*self._literals, *self._expressions])}
         literals = [] if self._in_words else self._literals
         self._others = len(patterns) - len(literals)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,18 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from pfgen_rs import _native, compression
-from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, InputError
+from pfgen_rs import _native
+from pfgen_rs.errors import BenchmarkError, InputError
 from pfgen_rs.helpfulness import Rule, parse_rules
 from pfgen_rs.index import NgramIndex
+from pfgen_rs.question_files import combined, digest, question_paths, read_question_file
 from pfgen_rs.units import UNITS, Unit
 
 __all__ = ["PROVENANCE", "Question", "read_folder", "stated_unit"]
 
 PROVENANCE = "provenance.json"
 """Where sets that were built say how, beside their questions."""
-
-_PATTERN = "Q*.json*"
 
 
 @dataclass(frozen=True)
@@ -71,23 +69,17 @@ def read_folder(folder: Path) -> tuple[list[Question], str]:
     The hash is the SHA-1 of the files' SHA-1 digests in file-name order, over their unpacked contents, so
     that compressing a set does not change it. Raises `BenchmarkNotFoundError` or `BenchmarkError`.
     """
-    paths = sorted(path for path in folder.glob(_PATTERN) if _is_question_file(path))
-    if not paths:
-        nested = folder / "data"
-        if nested.is_dir() and any(nested.glob(_PATTERN)):
-            return read_folder(nested)
-        raise BenchmarkNotFoundError("the folder has no question files (Q*.json)", path=folder)
+    paths = question_paths(folder)
     questions, digests = [], []
     for path in paths:
-        content = _read(path)
+        content = read_question_file(path)
         question = _parse(content, path)
-        digests.append(hashlib.sha1(content, usedforsecurity=False).hexdigest())
+        digests.append(digest(content))
         # Whoever changes a question makes a new one, which has no file and so no digest.
         object.__setattr__(question, "digest", digests[-1])
         questions.append(question)
     _refuse_duplicates(questions, paths)
-    joined = "".join(digests).encode()
-    return questions, hashlib.sha1(joined, usedforsecurity=False).hexdigest()
+    return questions, combined(digests)
 
 
 def stated_unit(folder: Path) -> Unit:
@@ -100,21 +92,6 @@ def stated_unit(folder: Path) -> Unit:
         if unit in UNITS:
             return cast("Unit", unit)
     return "character"
-
-
-def _is_question_file(path: Path) -> bool:
-    return path.suffix == ".json" or (
-        path.suffix in compression.SUFFIXES and path.with_suffix("").suffix == ".json"
-    )
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return compression.decompress(path.read_bytes())
-    except OSError as error:
-        raise BenchmarkError(f"cannot be read: {error.strerror}", path=path) from error
-    except compression.TruncatedError as error:
-        raise BenchmarkError(f"is damaged or cut short: {error}", path=path) from None
 
 
 def _parse(content: bytes, path: Path) -> Question:

@@ -31,6 +31,9 @@ class Responses(Protocol):
     def frames(self, figures: Figures) -> Iterator[pl.DataFrame]:
         """Rows with texts and figures, in order, as `Result.frame` has them."""
 
+    def column(self, figures: Figures, key: str) -> Iterator[pl.Series]:
+        """The text that each response has at a key besides question and answer, in order; null for none."""
+
     def records(
         self, samples: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[Answer, dict[str, Any]]]:
@@ -174,6 +177,19 @@ class Result:
     def to_json(self, path: str | os.PathLike[str], *, allow_partial: bool = False) -> None:
         """Write `result.json` byte for byte as published, whole or not at all."""
         write_atomic(path, self.to_bytes(allow_partial=allow_partial))
+
+    def to_html(self, path: str | os.PathLike[str], *, answers_per_question: int = 1000) -> None:
+        """Write a page about the run: one file where `path` ends in `.html`, else a folder with `index.html`.
+
+        Figures with intervals, tables and distributions, and the answers (up to `answers_per_question` of
+        each, those of the published samples among them), explained character by character. Needs no network.
+        Raises `SettingsError` where the unit is not a character, `InputError` for fewer than 5 answers a
+        question, and `OutputError`.
+        """
+        # Pages need the results, and most who need results want no page.
+        from pfgen_rs.report.site.single import write_run
+
+        write_run(self, path, answers_per_question=answers_per_question)
 
     def __str__(self) -> str:
         """The score and the signature it is worthless without."""

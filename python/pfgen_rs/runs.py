@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from pfgen_rs.errors import IncompleteRunError, InputError, OutputError
+from pfgen_rs.stats.estimates import Estimate, from_summary
 
 if TYPE_CHECKING:
     from pfgen_rs.results import Result
@@ -63,12 +64,21 @@ def display_name(result: Result) -> str:
 
 
 def figures(result: Result) -> dict[str, Any]:
-    """The run's figures in one flat object, the signature included."""
+    """The run's figures in one flat object, the signature included.
+
+    `trial_se`, `question_se`, `score_low` and `score_high` are those of `pfgen_rs.stats.Estimate`, for
+    intervals of 95 % and all responses; `None` where there are too few.
+    """
+    errors = _errors(result)
     return {
         "name": display_name(result),
         "file": result.path,
         "score": result.score,
         "score_std": result.score_std,
+        "trial_se": errors.trial_se,
+        "question_se": errors.question_se,
+        "score_low": errors.low,
+        "score_high": errors.high,
         "num_trials": result.num_trials,
         "length": result.length,
         "length_std": result.length_std,
@@ -81,6 +91,16 @@ def figures(result: Result) -> dict[str, Any]:
         "input_hash": result.input_hash,
         "signature": result.signature,
     }
+
+
+def _errors(result: Result) -> Estimate:
+    """From the figures as published, so that they are the same with and without the responses at hand."""
+    questions = result.by_question
+    return from_summary(
+        questions.get_column("average").to_numpy(),
+        questions.get_column("score_std").to_numpy(),
+        questions.get_column("answers").to_list(),
+    )
 
 
 def ranked(results: Sequence[Result]) -> list[Result]:

@@ -18,7 +18,7 @@ from pfgen_rs.question_set import NO_SUCH_QUESTION, QuestionSet
 from pfgen_rs.results import Result
 from pfgen_rs.texts import FileTexts, MemoryTexts, with_texts
 
-__all__ = ["Known", "Progress", "evaluate", "new_store", "score_sources"]
+__all__ = ["Known", "Progress", "evaluate", "new_store", "score_each", "score_sources"]
 
 # Bytes read of the file that is being read, and responses scored since the last call.
 Progress = Callable[[Source, int, int], None]
@@ -52,15 +52,32 @@ def score_sources(
     with io.read_ahead(sources, options) as readings:
         for reading in readings:
             run = _Run(benchmark, reading, store, threads, keep)
-            # Closed here: what interrupts the end of a forgotten generator is printed and lost.
-            with closing(run.scored()) as chunks:
-                for scored in chunks:
-                    if take is not None:
-                        take(reading.source, scored.frame(run.figures))
-                    if progress is not None:
-                        progress(reading.source, scored.chunk.read, len(scored.chunk))
-            results.append(run.result())
+            results.append(run.finished(take, progress))
     return results
+
+
+def score_each(
+    benchmark: QuestionSet,
+    sources: Sequence[Source],
+    options: Options,
+    *,
+    threads: int | None = None,
+    keep: int = 0,
+    progress: Progress | None = None,
+) -> Generator[Result | InputError]:
+    """Score files, each for itself: a result or what is wrong with the file, in order.
+
+    Only the figures of results that are still in use are kept. Otherwise as `score_sources`.
+    """
+    with io.read_ahead(sources, options) as readings:
+        for reading in readings:
+            run = _Run(benchmark, reading, new_store(benchmark), threads, keep)
+            found: Result | InputError
+            try:
+                found = run.finished(None, progress)
+            except InputError as error:
+                found = error
+            yield found
 
 
 class _Scored(NamedTuple):
@@ -92,6 +109,18 @@ class _Run:
         self._problems: list[InputError] = []
         self._decoded = 0
         self.figures = Figures(store)
+
+    def finished(self, take: Taker | None, progress: Progress | None) -> Result:
+        """The run, scored to its end."""
+        source = self._reading.source
+        # Closed here: what interrupts the end of a forgotten generator is printed and lost.
+        with closing(self.scored()) as chunks:
+            for scored in chunks:
+                if take is not None:
+                    take(source, scored.frame(self.figures))
+                if progress is not None:
+                    progress(source, scored.chunk.read, len(scored.chunk))
+        return self.result()
 
     def scored(self) -> Generator[_Scored]:
         """All chunks, less what has no question; the next one is scored meanwhile."""

@@ -6,10 +6,11 @@ The built-in `sum` is compensated since CPython 3.12, and numpy's is pairwise.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["left_mean", "left_sum"]
 
@@ -24,4 +25,6 @@ def left_sum(values: Iterable[Any]) -> Any:
 
 def left_mean(values: NDArray[np.float64]) -> float:
     """Left-to-right sum divided by the number of values (at least one)."""
+    import numpy as np  # here, since whoever needs sums of a few numbers need not wait for it
+
     return float(np.add.accumulate(values)[-1]) / len(values)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import polars as pl
 
 from pfgen_rs import io
 from pfgen_rs.errors import InputError
-from pfgen_rs.figures import Figures
+from pfgen_rs.figures import Figures, Part
 from pfgen_rs.io import Chunk, Options, Source
 from pfgen_rs.units import Answer
 
@@ -38,6 +40,11 @@ class MemoryTexts:
             yield with_texts(frame, self._questions[at:end], self._answers[at:end])
             at = end
 
+    def column(self, figures: Figures, key: str) -> Iterator[pl.Series]:
+        """A further text of each response, of which there are none: nulls."""
+        del key
+        yield pl.Series([None], dtype=pl.String).new_from_index(0, figures.height)
+
     def records(
         self, samples: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[Answer, dict[str, Any]]]:
@@ -63,13 +70,25 @@ class FileTexts:
             yield from self._joined(figures, next(readings))
 
     def _joined(self, figures: Figures, chunks: Iterable[Chunk]) -> Iterator[pl.DataFrame]:
-        for chunk, part in zip(chunks, figures.parts, strict=True):
-            if len(chunk) != part.rows:
+        for chunk, part in self._scored(figures, chunks):
+            yield with_texts(figures.frame(part), chunk.questions, chunk.answers)
+
+    def _scored(self, figures: Figures, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Part]]:
+        """The chunks, less what was left out of the scores."""
+        for chunk, part in zip_longest(chunks, figures.parts):
+            if chunk is not None and part is not None and len(chunk) != part.rows:
                 lines = figures.frame(part).get_column("line").to_numpy()
                 chunk = chunk.where(np.isin(chunk.lines, lines))
-            if len(chunk) != part.rows:
+            if chunk is None or part is None or len(chunk) != part.rows:
                 raise InputError("the file changed while it was in use", path=self._source.path)
-            yield with_texts(figures.frame(part), chunk.questions, chunk.answers)
+            yield chunk, part
+
+    def column(self, figures: Figures, key: str) -> Iterator[pl.Series]:
+        """A further text of each response, in order; null where it has none."""
+        options = replace(self._options, more_fields=(key,))
+        with io.read_ahead([self._source], options) as readings:
+            for chunk, _ in self._scored(figures, next(readings)):
+                yield chunk.more[0]
 
     def records(
         self, samples: Sequence[tuple[int, int]]

@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from pfgen_rs.cli import build, data, explain, index, index_files, output, score, verify
+from pfgen_rs.cli import (
+    build,
+    compare,
+    data,
+    explain,
+    index,
+    index_files,
+    leaderboard,
+    output,
+    plan_trials,
+    plot,
+    report,
+    score,
+    verify,
+)
 from pfgen_rs.signature import fixed_part
 
 __all__ = ["app"]
@@ -57,9 +71,14 @@ def _root(
 
 
 app.command("score")(score.score)
+app.command("compare")(compare.compare)
+app.command("plan-trials")(plan_trials.plan_trials)
 app.command("explain")(explain.explain)
 index_files.add_to(index.app)
 app.add_typer(index.app, name="index")
 app.command("verify")(verify.verify)
+app.command("report")(report.report)
+app.command("leaderboard")(leaderboard.leaderboard)
+app.command("plot")(plot.plot)
 app.add_typer(build.app, name="build")
 app.add_typer(data.app, name="data")

@@ -6,21 +6,31 @@ from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Column, Table
 
-__all__ = ["fits", "stacked"]
+__all__ = ["GAP", "fits", "stacked", "width"]
 
 _FOLDED = 10  # width to which a column of text may be folded and still be read
-_GAP = 2
+GAP = 2
+"""Columns of the window between two of a table."""
 
 
-def fits(table: Table, width: int) -> bool:
-    """Whether the table can be read in `width` columns: numbers whole, text folded where it must be."""
-    return sum(_needed(column) + _GAP for column in table.columns) <= width
+def fits(table: Table, room: int) -> bool:
+    """Whether the table can be read in `room` columns: numbers whole, text folded where it must be."""
+    return sum(_needed(column) + GAP for column in table.columns) <= room
+
+
+def width(table: Table) -> int:
+    """How many columns it takes for nothing to be folded."""
+    return sum(_widest(column) + GAP for column in table.columns)
 
 
 def _needed(column: Column) -> int:
-    lines = (line for part in (column.header, *column.cells) for line in str(part).split("\n"))
-    widest = max(map(cell_len, lines))
+    widest = _widest(column)
     return widest if column.no_wrap else min(widest, _FOLDED)
+
+
+def _widest(column: Column) -> int:
+    lines = (line for part in (column.header, *column.cells) for line in str(part).split("\n"))
+    return max(map(cell_len, lines))
 
 
 def stacked(table: Table) -> Table:

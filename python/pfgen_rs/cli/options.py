@@ -16,6 +16,8 @@ __all__ = [
     "BenchmarkName",
     "Format",
     "JsonFormat",
+    "MetricName",
+    "Plain",
     "QuestionName",
     "Threads",
     "UnitName",
@@ -29,6 +31,15 @@ class JsonFormat(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+
+
+class MetricName(StrEnum):
+    """What is measured."""
+
+    AVERAGE = "average"
+    FLUENCY = "fluency"
+    TRUTHFULNESS = "truthfulness"
+    HELPFULNESS = "helpfulness"
 
 
 class UnitName(StrEnum):
@@ -63,6 +74,9 @@ Format = Annotated[
 Threads = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Threads to use; all cores without it."),
+]
+Plain = Annotated[
+    bool, typer.Option("--plain", help="For logs: a line a run, no drawing, no colours.")
 ]
 QuestionName = Annotated[
     str, typer.Argument(metavar="QUESTION", help="A question's id, such as Q14, or its exact text.")

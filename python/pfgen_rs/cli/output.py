@@ -51,6 +51,7 @@ __all__ = [
     "show",
     "track",
     "warn",
+    "width",
 ]
 
 BAD_INPUT = 2
@@ -158,10 +159,15 @@ def _console() -> Console:
     return Console(width=width, markup=False, highlight=False, emoji=False)
 
 
+def width() -> int:
+    """Columns of the window; very many where nobody looks."""
+    return _console().width
+
+
 def first_that_fits(*tables: Table) -> Table:
     """The first table for which there is room; the first of all where there is none for any."""
-    width = _console().width
-    return next((table for table in tables if narrow.fits(table, width)), tables[0])
+    room = width()
+    return next((table for table in tables if narrow.fits(table, room)), tables[0])
 
 
 def new_table(*columns: str, numbers: Iterable[str] = (), title: str | None = None) -> Table:

@@ -8,15 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import RenderableType
-from rich.table import Table
 
 from pfgen_rs import runs
 from pfgen_rs.benchmark import load_benchmark
-from pfgen_rs.cli import options, output
+from pfgen_rs.cli import options, output, score_view
 from pfgen_rs.io import TABLES, Options
 from pfgen_rs.jobs import Job
 from pfgen_rs.results import Result
@@ -26,8 +24,6 @@ __all__ = ["score"]
 
 _SHOWN_PROBLEMS = 5
 _SHOWN_QUESTIONS = 5
-_NUMBERS = ("score", "length", "fluency", "truthfulness", "helpfulness")
-_BROKEN = ("score", "length", "fluency", "truth-\nfulness", "help-\nfulness")
 
 
 class ScoreFormat(StrEnum):
@@ -79,6 +75,7 @@ def score(
     output_format: Annotated[
         ScoreFormat, typer.Option("--format", "-f", help="What to print.")
     ] = ScoreFormat.TABLE,
+    plain: options.Plain = False,
     per_response: Annotated[
         Path | None,
         typer.Option(
@@ -167,7 +164,7 @@ def score(
         for result in results:
             _report_gaps(result)
         job.write()
-    _print(results, output_format)
+    _print(results, output_format, plain)
 
 
 @contextmanager
@@ -203,44 +200,14 @@ def _report_gaps(result: Result) -> None:
         )
 
 
-def _print(results: Sequence[Result], output_format: ScoreFormat) -> None:
+def _print(results: Sequence[Result], output_format: ScoreFormat, plain: bool) -> None:
     rows = [runs.figures(result) for result in runs.ranked(results)]
     if output_format is ScoreFormat.JSON:
         output.emit_json(rows)
     elif output_format is ScoreFormat.CSV:
         flat = [{**row, "missing_questions": " ".join(row["missing_questions"])} for row in rows]
         output.emit_csv(flat)
+    elif plain:
+        output.emit(score_view.lines(rows))
     else:
-        output.show(*_leaderboard(rows))
-
-
-def _leaderboard(rows: Sequence[dict[str, Any]]) -> list[RenderableType]:
-    table = output.first_that_fits(_table(rows, _NUMBERS), _table(rows, _BROKEN))
-    signatures = dict.fromkeys(row["signature"] for row in rows)
-    if len(signatures) == 1:
-        return [table, *map(output.cell, signatures)]
-    marked = (
-        f"{signature}  (rank {', '.join(_ranks(rows, signature))})" for signature in signatures
-    )
-    return [table, *map(output.cell, marked)]
-
-
-def _table(rows: Sequence[dict[str, Any]], headings: Sequence[str]) -> Table:
-    table = output.new_table("", "run", numbers=("",))
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    names = [row["name"] for row in rows]
-    for rank, row in enumerate(rows, 1):
-        twice = names.count(row["name"]) > 1
-        table.add_row(
-            output.cell(rank),
-            output.cell(f"{row['name']} ({row['file']})" if twice else row["name"]),
-            output.cell(f"{row['score']:.4f} ±{row['score_std']:.4f}/√{row['num_trials']}"),
-            output.cell(f"{row['length']:.1f} ±{row['length_std']:.1f}"),
-            *(output.cell(f"{row[metric]:.4f}") for metric in _NUMBERS[2:]),
-        )
-    return table
-
-
-def _ranks(rows: Sequence[dict[str, Any]], signature: str) -> list[str]:
-    return [str(rank) for rank, row in enumerate(rows, 1) if row["signature"] == signature]
+        output.show(*score_view.leaderboard(rows, output.width()))

@@ -75,7 +75,8 @@ def _opened(source: Source, path: str, options: Options) -> tuple[pl.LazyFrame, 
     ]
     for i, key in enumerate(options.more_fields):
         if key in schema and schema[key] != pl.Null:
-            check_text_column(schema, key)
+            if not schema[key].is_temporal():  # times are written out
+                check_text_column(schema, key)
             columns.append(pl.col(key).cast(pl.String).alias(str(i)))
         else:
             columns.append(pl.lit(None, dtype=pl.String).alias(str(i)))

@@ -1,0 +1,94 @@
+"""`pfgen-rs compare`: whether runs differ, and where."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from pfgen_rs.cli import options, output
+
+__all__ = ["compare"]
+
+
+class ComparedMetric(StrEnum):
+    """One metric, or all."""
+
+    AVERAGE = "average"
+    FLUENCY = "fluency"
+    TRUTHFULNESS = "truthfulness"
+    HELPFULNESS = "helpfulness"
+    ALL = "all"
+
+
+def compare(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE|DIR|GLOB",
+            help="Two or more runs, as `score` takes them.",
+            show_default=False,
+        ),
+    ],
+    benchmark: options.BenchmarkName = None,
+    output_format: options.Format = options.JsonFormat.TABLE,
+    metric: Annotated[
+        ComparedMetric | None,
+        typer.Option(
+            help="What to compare. Without it everything for two runs, and the average for more.",
+            show_default=False,
+        ),
+    ] = None,
+    level: Annotated[
+        float, typer.Option(metavar="SHARE", help="Confidence of intervals and tests.")
+    ] = 0.95,
+    questions: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Questions to show with the runs' answers to them."),
+    ] = 3,
+    resamples: Annotated[
+        int, typer.Option(min=100, max=1_000_000, metavar="N", help="Resamples of the bootstrap.")
+    ] = 10_000,
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Seed of resamples and permutations.")
+    ] = 0,
+    threads: options.Threads = None,
+) -> None:
+    """Compare runs, paired by question.
+
+    Intervals come from a bootstrap over questions and trials, p-values from permutation tests over questions,
+    corrected (Holm) for the number of pairs. Ranks are those that the tests cannot exclude. Shown last are
+    the questions that differ most, each with an answer of every run that scores about as its mean.
+
+    For example:
+
+    - `pfgen-rs compare run-a/ run-b/`
+
+    - `pfgen-rs compare 'result/*/*/*' -b pfgen-bench --metric fluency`
+
+    - `pfgen-rs compare a.jsonl b.jsonl --format json`
+    """
+    from pfgen_rs import comparisons, runs
+    from pfgen_rs.cli import compare_view
+    from pfgen_rs.io import Source
+    from pfgen_rs.stats import METRICS
+
+    paths = runs.expand(files)
+    with output.scoring([Source(path) for path in paths]) as progress:
+        results = comparisons.score_runs(paths, benchmark, progress=progress, threads=threads)
+    if metric is None:
+        metric = ComparedMetric.ALL if len(paths) == 2 else ComparedMetric.AVERAGE
+    found = comparisons.compare_runs(
+        results,
+        metrics=METRICS if metric is ComparedMetric.ALL else (metric.value,),
+        level=level,
+        resamples=resamples,
+        seed=seed,
+    )
+    for note in found.notes:
+        output.warn(note)
+    if output_format is options.JsonFormat.JSON:
+        output.emit_json(compare_view.document(found, questions))
+    else:
+        output.show(*compare_view.report(found, questions))

@@ -1,0 +1,83 @@
+"""`pfgen-rs leaderboard`: the leaderboard of a checkout, with intervals."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pfgen_rs.cli import leaderboard_view, options, output
+
+__all__ = ["leaderboard"]
+
+
+class LeaderboardFormat(StrEnum):
+    """Output for people, for programs, or for spreadsheets."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+def leaderboard(
+    place: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CHECKOUT|FILE",
+            help="The folder of a checkout of pfgen-bench, or a leaderboard.json.",
+            show_default=False,
+        ),
+    ],
+    output_format: Annotated[
+        LeaderboardFormat, typer.Option("--format", "-f", help="What to print.")
+    ] = LeaderboardFormat.TABLE,
+    mode: Annotated[
+        str | None, typer.Option(metavar="MODE", help="Only this mode: completion, qa, chat, …")
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option(metavar="ENGINE", help="Only this engine: vllm, hf, …")
+    ] = None,
+    organisation: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only models of this organisation: NAME/model."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only models whose name contains this.")
+    ] = None,
+    plain: options.Plain = False,
+) -> None:
+    """Print the leaderboard of a checkout, with the score's interval and the ranks it leaves open.
+
+    The interval covers the score that as many other questions of the same kind would give; ranks are those
+    that paired tests over the questions cannot exclude. Scores nothing: `pfgen-rs report` does.
+
+    For example:
+
+    - `pfgen-rs leaderboard pfgen-bench --mode completion`
+
+    - `pfgen-rs leaderboard leaderboard.json --format csv`
+    """
+    from pfgen_rs.report.standings import read_standings, selected
+
+    rows, problems = read_standings(place)
+    chosen = selected(rows, model=model, mode=mode, engine=engine, organisation=organisation)
+    _print(chosen, output_format, plain)
+    for problem in problems:
+        output.report_error(problem)
+    if problems:
+        output.fail(1)
+
+
+def _print(rows: list[dict[str, Any]], output_format: LeaderboardFormat, plain: bool) -> None:
+    if output_format is LeaderboardFormat.JSON:
+        output.emit_json(rows)
+    elif not rows:
+        output.warn("there is no such run")
+    elif output_format is LeaderboardFormat.CSV:
+        output.emit_csv(rows)
+    elif plain:
+        output.emit(leaderboard_view.lines(rows))
+    else:
+        output.show(leaderboard_view.table(rows, output.width()))

@@ -1,0 +1,83 @@
+"""`pfgen-rs plan-trials`: how many trials are enough."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pfgen_rs.cli import options, output
+
+__all__ = ["plan_trials"]
+
+
+def plan_trials(
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="A run, as `score` takes it.", show_default=False)
+    ],
+    other: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="OTHER",
+            help="Another run: trials are then planned for the difference of the two.",
+            show_default=False,
+        ),
+    ] = None,
+    benchmark: options.BenchmarkName = None,
+    precision: Annotated[
+        float, typer.Option(metavar="X", help="Half of the width that the interval may have.")
+    ] = 0.005,
+    level: Annotated[
+        float, typer.Option(metavar="SHARE", help="Confidence of the interval.")
+    ] = 0.95,
+    difference: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="With OTHER: the difference that a test is to find; the observed one without it.",
+            show_default=False,
+        ),
+    ] = None,
+    power: Annotated[
+        float, typer.Option(metavar="SHARE", help="With OTHER: how often the test is to find it.")
+    ] = 0.8,
+    metric: Annotated[
+        options.MetricName,
+        typer.Option(help="What is measured: the average of the metrics, or one of them."),
+    ] = options.MetricName.AVERAGE,
+    output_format: options.Format = options.JsonFormat.TABLE,
+    threads: options.Threads = None,
+) -> None:
+    """Say how many trials a run needs for a precision, or two runs to be told apart.
+
+    A trial is one answer to every question. More trials take away their noise, but not what comes of
+    having asked these questions rather than others; both are stated.
+
+    For example:
+
+    - `pfgen-rs plan-trials run/ --precision 0.005`
+
+    - `pfgen-rs plan-trials run-a/ run-b/ --difference 0.01`
+    """
+    from pfgen_rs import comparisons, stats
+    from pfgen_rs.cli import plan_view
+    from pfgen_rs.io import Source
+
+    if difference is not None and other is None:
+        raise typer.BadParameter("a difference needs another run", param_hint="'--difference'")
+    paths = [run] if other is None else [run, other]
+    with output.scoring([Source(path) for path in paths]) as progress:
+        results = comparisons.score_runs(paths, benchmark, progress=progress, threads=threads)
+    samples, _ = comparisons.samples(results)
+    plan = stats.plan_trials(
+        samples,
+        precision=precision,
+        difference=difference,
+        level=level,
+        power=power,
+        metric=metric.value,
+    )
+    if output_format is options.JsonFormat.JSON:
+        output.emit_json({**plan.to_dict(), "signature": samples[0].signature})
+    else:
+        output.show(*plan_view.report(plan), output.cell(samples[0].signature or ""))

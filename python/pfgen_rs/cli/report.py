@@ -1,0 +1,71 @@
+"""`pfgen-rs report`: a checkout of pfgen-bench brought up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pfgen_rs.cli import output
+
+if TYPE_CHECKING:
+    from pfgen_rs.report.drop_in import Report
+
+__all__ = ["report"]
+
+
+def report(
+    checkout: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CHECKOUT",
+            help="The folder of the checkout: questions in data/, runs in result/.",
+            show_default=False,
+        ),
+    ],
+    force: Annotated[
+        bool, typer.Option("--force", help="Make everything anew, stale or not.")
+    ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write a site with all runs and their answers there."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, metavar="N", help="Threads; all cores without it."),
+    ] = None,
+) -> None:
+    """Bring a checkout of pfgen-bench up to date, as `make report` does there.
+
+    Packs finished trials into trials.jsonl.xz, scores runs whose result.json is stale, and writes every run's
+    README.md, the leaderboard of the main README.md, and beside that leaderboard.parquet, .csv and .json.
+    Files appear whole or not at all; what is up to date is left alone. A run that cannot be used is
+    reported at the end and does not stop the others (exit code 1).
+
+    With --html, a site is written, too, which needs no server and no network: open its index.html.
+
+    For example:
+
+    - `pfgen-rs report pfgen-bench`
+
+    - `pfgen-rs report . --force --jobs 4`
+
+    - `pfgen-rs report . --html site`
+    """
+    from pfgen_rs.report import drop_in
+
+    done = drop_in.report(checkout, force=force, html=html, jobs=jobs, watch=output.scoring)
+    _tell(done)
+
+
+def _tell(done: Report) -> None:
+    for path in done.unfinished:
+        output.warn(f"{path}: is not finished (or not in JSON lines) and was left out")
+    for problem in done.problems:
+        output.report_error(problem)
+    output.emit(
+        f"{len(done.runs)} runs, {len(done.scored)} scored, {len(done.written)} files written\n"
+    )
+    if done.problems:
+        output.fail(1)

@@ -1,0 +1,135 @@
+"""Scored runs compared: their statistics, and their answers side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs import stats
+from pfgen_rs.benchmark import Benchmark, resolve
+from pfgen_rs.io import Options, Source
+from pfgen_rs.results import Result
+from pfgen_rs.runs import display_name
+from pfgen_rs.settings import Settings
+from pfgen_rs.streaming import Progress, new_store, score_sources
+from pfgen_rs.timestamps import timestamps
+from pfgen_rs.units import Answer
+
+__all__ = [
+    "RunComparison",
+    "TypicalAnswer",
+    "compare_runs",
+    "samples",
+    "score_runs",
+]
+
+
+@dataclass(frozen=True)
+class TypicalAnswer:
+    """The answer of a run to a question that scores nearest to the mean of all its answers to it."""
+
+    run: str
+    question_id: str
+    mean: float
+    line: int
+    score: float
+    answer: Answer = field(repr=False)
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """Scored runs with what was found comparing them."""
+
+    results: Sequence[Result] = field(repr=False)
+    statistics: stats.Comparison
+    notes: tuple[str, ...] = ()
+
+    def most_different(self, metric: str = "average", count: int = 3) -> list[str]:
+        """Ids of the questions in which the means of the runs lie furthest apart, the widest first."""
+        frame = self.statistics.questions.filter(pl.col("metric") == metric)
+        widest = frame.group_by("question_id").agg(pl.col("difference").abs().max())
+        order = widest.sort("difference", "question_id", descending=[True, False])
+        return order.get_column("question_id").head(count).to_list()
+
+    def side_by_side(
+        self, questions: Sequence[str], metric: str = "average"
+    ) -> dict[str, list[TypicalAnswer]]:
+        """For each of these questions a typical answer of every run.
+
+        Texts are read again where the run's are not in memory; `InputError` where its file has changed.
+        """
+        by_run = [
+            _typical_answers(result, name, questions, metric)
+            for result, name in zip(self.results, self.statistics.runs, strict=True)
+        ]
+        return {question: [found[question] for found in by_run] for question in questions}
+
+
+def score_runs(
+    paths: Sequence[str],
+    benchmark: Benchmark | str | os.PathLike[str] | None = None,
+    *,
+    settings: Settings | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Score runs that are to be looked at together; paths and benchmark as for `score_file`."""
+    benchmark = resolve(benchmark, settings)
+    options = Options(tokens=benchmark.settings.unit == "token")
+    sources = [Source(path) for path in paths]
+    store = new_store(benchmark)
+    return score_sources(benchmark, sources, options, store, threads=threads, progress=progress)
+
+
+def compare_runs(results: Sequence[Result], **settings: Any) -> RunComparison:
+    """Compare scored runs; `settings` as for `pfgen_rs.stats.compare`, which says what is raised."""
+    found, notes = samples(results)
+    statistics = stats.compare(found, **settings)
+    return RunComparison(results, statistics, (*notes, *statistics.notes))
+
+
+def samples(results: Sequence[Result]) -> tuple[list[stats.Sample], list[str]]:
+    """The values of the runs, with times where there are some, and what is wrong with those of others."""
+    found, notes = [], []
+    for result, name in zip(results, _unique_names(results), strict=True):
+        times = timestamps(result)
+        if times.problem is not None:
+            notes.append(f"{name}: {times.problem}; trials are not regrouped by time")
+        found.append(stats.Sample.of(result, name, times.values))
+    return found, notes
+
+
+def _unique_names(results: Sequence[Result]) -> list[str]:
+    """What the runs are called: the model or, where two runs have the same, with the file."""
+    names = [display_name(result) for result in results]
+    return [
+        f"{name} ({result.path})" if names.count(name) > 1 else name
+        for name, result in zip(names, results, strict=True)
+    ]
+
+
+def _typical_answers(
+    result: Result, name: str, questions: Sequence[str], metric: str
+) -> dict[str, TypicalAnswer]:
+    """Of each question the answer whose value is nearest to their mean; the first of several."""
+    found: dict[str, tuple[float, int, float]] = {}
+    places = {}
+    for question in questions:
+        columns = result.figures.of_question(question, [metric, "line", "start"])
+        values, mean = columns[metric], float(columns[metric].mean())
+        row = int(np.argmin(np.abs(values - mean)))
+        line = int(columns["line"][row])
+        found[question] = mean, line, float(values[row])
+        places[line, int(columns["start"][row])] = question
+    order = sorted(places)
+    records = result.responses.records(order) if order else ()
+    answers = {places[at]: answer for at, (answer, _) in zip(order, records, strict=True)}
+    return {
+        question: TypicalAnswer(name, question, *found[question], answers[question])
+        for question in questions
+    }

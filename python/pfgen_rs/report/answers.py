@@ -1,0 +1,198 @@
+"""The answers of a run as pages show them: ranked, with their cuts and where they met the keyword rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs import _native
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.questions import Question
+from pfgen_rs.results import Result
+
+__all__ = ["PER_QUESTION", "QUANTILES", "QuestionAnswers", "quantile_ranks", "run_answers"]
+
+PER_QUESTION = 1000
+QUANTILES = (0, 0.25, 0.5, 0.75, 1)
+"""Where the published samples lie among the answers by falling average."""
+
+_SHARE = 10**4  # a metric's share of a source is shown to four decimals,
+_AVERAGE = 10**5  # an average as published
+
+
+@dataclass(frozen=True)
+class QuestionAnswers:
+    """The shown answers to one question, by falling average (equal ones in the run's order).
+
+    `total` counts all, shown or not. `ranks` (from 0, among all) and `scores` (the columns of `Result.frame`)
+    have a row an answer. `cuts`: the best cuts of Fluency by source, of Truthfulness by source, and of
+    Helpfulness (int64, shape (answers, 2 sources + 1)). `positions`: where each keyword rule is met, -1
+    where nowhere (int64, shape (answers, rules)); `labels`: the number, in `label_names[rule]`, of the label
+    that it has there.
+    """
+
+    question: Question
+    total: int
+    ranks: list[int]
+    scores: pl.DataFrame
+    cuts: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    label_names: list[list[str]]
+
+    @property
+    def texts(self) -> list[str]:
+        """The answers."""
+        return self.scores.get_column("answer").to_list()
+
+    @property
+    def quantiles(self) -> list[int]:
+        """Rows of the published samples, best first."""
+        return [self.ranks.index(rank) for rank in quantile_ranks(self.total)]
+
+    def payload(self) -> dict[str, Any]:
+        """What a page's script gets: columns of whole numbers, in the order of the answers.
+
+        `averages` are in units of 0.00001, `shares` (of Fluency by source, of Truthfulness by source, and
+        Helpfulness) in units of 0.0001. `quantiles` are the rows of the published samples, of all five even
+        where some are the same.
+        """
+        sources = self.question.sources
+        names = [
+            f"{metric}_{source}" for metric in ("fluency", "truthfulness") for source in sources
+        ]
+        shares = [_whole(self.scores, name, _SHARE) for name in (*names, "helpfulness")]
+        return {
+            "total": self.total,
+            "sources": sources,
+            "ranks": None if len(self.ranks) == self.total else self.ranks,
+            "quantiles": [self.ranks.index(rank) for rank in _quantile_ranks(self.total)],
+            "lines": self.scores.get_column("line").to_list(),
+            "texts": self.texts,
+            "averages": _whole(self.scores, "average", _AVERAGE),
+            "shares": shares,
+            "cuts": self.cuts.T.tolist(),
+            "rules": [
+                {
+                    "labels": names,
+                    "importance": rule.importance,
+                    "label": label,
+                    "position": position,
+                }
+                for names, rule, label, position in zip(
+                    self.label_names,
+                    self.question.rules,
+                    self.labels.T.tolist(),
+                    self.positions.T.tolist(),
+                    strict=True,
+                )
+            ],
+        }
+
+
+def _whole(scores: pl.DataFrame, name: str, unit: int) -> list[int]:
+    return np.rint(scores.get_column(name).to_numpy() * unit).astype(np.int64).tolist()  # type: ignore[no-any-return]
+
+
+def quantile_ranks(count: int) -> list[int]:
+    """Ranks (from 0) of the published samples among `count` answers, without repeats."""
+    return list(dict.fromkeys(_quantile_ranks(count)))
+
+
+def _quantile_ranks(count: int) -> list[int]:
+    return [round(x * (count - 1)) for x in QUANTILES]
+
+
+def run_answers(result: Result, *, limit: int = PER_QUESTION) -> Iterator[QuestionAnswers]:
+    """The answers of each question of a run in turn, up to `limit` of each.
+
+    Of more answers, those of the published samples and others at even distances in rank are kept. Raises
+    `SettingsError` where the unit is not a character, which pages cannot show, and `InputError` for a limit
+    below 5. Time: about 15 us an answer; memory: the kept answers and one chunk of the run.
+    """
+    if result.benchmark.settings.unit != "character":
+        raise SettingsError(
+            "pages show answers character by character; score the run with the unit 'character'"
+        )
+    if limit < len(QUANTILES):
+        raise InputError(f"at least {len(QUANTILES)} answers a question are shown, not {limit}")
+    chosen = {key: _chosen(result, key, limit) for key in result.figures.counts()}
+    ranks = pl.concat(chosen.values())
+    frames = result.responses.frames(result.figures)
+    # Joined a chunk at a time: a long run is never in memory as a whole.
+    shown = pl.concat(frame.join(ranks, on="line") for frame in frames).sort("rank")
+    parts = shown.partition_by("question_id", as_dict=True)
+    totals = result.figures.counts()
+    for key in chosen:
+        yield _detailed(result.benchmark, result.benchmark[key], totals[key], parts[key,])
+
+
+def _chosen(result: Result, question_id: str, limit: int) -> pl.DataFrame:
+    """Lines and ranks of the answers to show."""
+    columns = result.figures.of_question(question_id, ["line", "average"])
+    order = np.argsort(-columns["average"], kind="stable")
+    ranks = _spread(len(order), limit)
+    lines = columns["line"][order[ranks]].astype(np.int64)
+    return pl.DataFrame({"line": lines, "rank": ranks})
+
+
+def _spread(count: int, limit: int) -> NDArray[np.int64]:
+    """Up to `limit` ranks out of `count`, rising: the published samples' and others at even distances."""
+    if count <= limit:
+        return np.arange(count)
+    samples = quantile_ranks(count)
+    even = np.rint(np.linspace(0, count - 1, limit - len(samples))).astype(np.int64)
+    return np.union1d(samples, even)
+
+
+def _detailed(
+    benchmark: QuestionSet, question: Question, total: int, frame: pl.DataFrame
+) -> QuestionAnswers:
+    texts = frame.get_column("answer").to_list()
+    cuts, ends = _cuts(benchmark, question, texts)
+    positions, labels, names = _located(benchmark, question, ends)
+    return QuestionAnswers(
+        question=question,
+        total=total,
+        ranks=frame.get_column("rank").to_list(),
+        scores=frame,
+        cuts=cuts,
+        positions=positions,
+        labels=labels,
+        label_names=names,
+    )
+
+
+def _cuts(
+    benchmark: QuestionSet, question: Question, texts: Sequence[str]
+) -> tuple[NDArray[np.int64], list[dict[str, int]]]:
+    """The cuts of each text, and the ends of each keyword in it."""
+    scorer, rules = benchmark.native_scorer(question), benchmark.helpfulness(question)
+    cuts = np.empty((len(texts), 2 * len(question.sources) + 1), dtype=np.int64)
+    ends = []
+    for row, text in zip(cuts, texts, strict=True):
+        _, fluency, _, truthfulness = zip(*scorer.cuts(text), strict=True)
+        row[:] = (*fluency, *truthfulness, rules.evaluate(text)[1])
+        ends.append(rules.ends(text))
+    return cuts, ends
+
+
+def _located(
+    benchmark: QuestionSet, question: Question, ends: Sequence[dict[str, int]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[list[str]]]:
+    """Positions and numbers of labels (shape (answers, rules)), and the labels of each rule."""
+    rules = benchmark.helpfulness(question)
+    shape = (len(ends), len(question.rules))
+    positions, labels = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
+    numbers: list[dict[str, int]] = [{} for _ in question.rules]
+    for i, found in enumerate(ends):
+        for j, (_, label, position) in enumerate(rules.positions(found)):
+            positions[i, j] = -1 if position == _native.NOT_FOUND else position
+            labels[i, j] = numbers[j].setdefault(label, len(numbers[j]))
+    return positions, labels, [list(names) for names in numbers]

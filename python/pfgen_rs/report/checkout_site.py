@@ -1,0 +1,77 @@
+"""The HTML site of a checkout: its leaderboard, and a page for every run whose answers are at hand."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import closing, nullcontext
+from pathlib import Path
+
+from pfgen_rs import streaming
+from pfgen_rs.benchmark import load_benchmark
+from pfgen_rs.errors import InputError, PfgenError
+from pfgen_rs.io import Options, Source
+from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.report import site
+from pfgen_rs.report.checkout import SAMPLE_ANSWERS, Checkout, Run
+from pfgen_rs.report.entries import entries
+from pfgen_rs.report.published import Published
+from pfgen_rs.report.rescoring import Watch
+from pfgen_rs.results import Result
+from pfgen_rs.settings import Settings
+
+__all__ = ["write_site"]
+
+_KEPT = 1 << 29  # bytes of answers of all runs that are kept in memory, to be shown
+
+
+def write_site(
+    checkout: Checkout,
+    runs: Sequence[Published],
+    folder: str | os.PathLike[str],
+    *,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+) -> list[PfgenError]:
+    """Write the site of these runs of a checkout into `folder`; gives what is wrong with some of them.
+
+    All answers are scored again: runs without any (or with unusable ones) have no page. Raises `OutputError`.
+    """
+    benchmark = load_benchmark(checkout.data, settings=Settings())
+    usable = {run.run for run in runs if run.result["metadata_hash"] == checkout.metadata_hash}
+    answered = [run for run in checkout.runs if run.name in usable and run.responses is not None]
+    results, problems = _scored(benchmark, answered, jobs, watch)
+    samples = _samples(checkout.data / SAMPLE_ANSWERS)
+    site.build(folder, benchmark, entries(runs), results, samples=samples, jobs=jobs)
+    return problems
+
+
+def _scored(
+    benchmark: QuestionSet, runs: Sequence[Run], jobs: int | None, watch: Watch | None
+) -> tuple[dict[str, Result], list[PfgenError]]:
+    results: dict[str, Result] = {}
+    problems: list[PfgenError] = []
+    sources = [Source(str(run.responses)) for run in runs]
+    keep = min(streaming.KEPT, _KEPT // max(len(runs), 1))
+    with watch(sources) if watch else nullcontext() as progress:
+        each = streaming.score_each(
+            benchmark, sources, Options(), threads=jobs, keep=keep, progress=progress
+        )
+        with closing(each) as found:
+            for run, result in zip(runs, found, strict=True):
+                if isinstance(result, InputError):
+                    problems.append(result)
+                else:
+                    results[run.name] = result
+    return results, problems
+
+
+def _samples(path: Path) -> dict[str, str]:
+    """Sample answers by question, where the checkout has them."""
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+        records = [json.loads(line) for line in lines if line.strip()]
+        return {str(record["question"]): str(record["answer"]) for record in records}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}  # only shown where they are there

@@ -1,0 +1,91 @@
+"""The leaderboard of a checkout's main `README.md`, byte for byte as published."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.report.markup import cell_text, link_target, padding
+from pfgen_rs.report.published import Published
+from pfgen_rs.sums import left_sum
+
+__all__ = ["BEGIN", "END", "ranked", "ranks", "spliced", "table"]
+
+BEGIN, END = "<!-- leaderboard -->", "<!-- /leaderboard -->"
+_HEADINGS = ("Rank", "Score", "Model", "Length", "Fluency", "Truthfulness", "Helpfulness")
+_MODEL = _HEADINGS.index("Model")
+
+
+def ranked(runs: Iterable[Published]) -> list[Published]:
+    """The runs by falling score; equal ones by their folders."""
+    return sorted(runs, key=lambda run: (-run.result["score"], run.run))
+
+
+def ranks(runs: Sequence[Published]) -> list[int | None]:
+    """Ranks from 1 of runs in the order of `ranked`; system runs have none."""
+    found: list[int | None] = []
+    taken = 0
+    for run in runs:
+        taken += not run.is_system
+        found.append(None if run.is_system else taken)
+    return found
+
+
+def table(runs: Iterable[Published]) -> str:
+    """The leaderboard as Markdown."""
+    ordered = ranked(runs)
+    rows = [_cells(run, rank) for run, rank in zip(ordered, ranks(ordered), strict=True)]
+    columns = [[row[i] for row in rows] for i in range(len(_HEADINGS))]
+    heads = [name + padding(name, cells) for name, cells in zip(_HEADINGS, columns, strict=True)]
+    lines = [_line(heads), "|" + "-----|" * len(_HEADINGS)]
+    for run, cells in zip(ordered, rows, strict=True):
+        shown = [cell_text(cell) for cell in cells]
+        target = link_target(posixpath.join(run.run, "README.md"))
+        shown[_MODEL] = f"[{shown[_MODEL]}]({target})"
+        lines.append(_line(shown))
+    return "\n".join(lines) + "\n"
+
+
+def _cells(run: Published, rank: int | None) -> list[str]:
+    """What a row shows."""
+    result, scores = run.result, run.result["scores"]
+    return [
+        "N/A" if rank is None else str(rank),
+        f"{result['score']:.4f} (±{result['score_std']:.4f}/√{result['num_trials']})",
+        run.label,
+        f"{result['length']:.1f} (±{result['length_std']:.1f})",
+        f"{left_sum(scores['fluency'].values()):.3f}",
+        f"{left_sum(scores['truthfulness'].values()):.3f}",
+        f"{scores['helpfulness']:.3f}",
+    ]
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(f"<code>{cell}</code>" for cell in cells) + " |"
+
+
+def spliced(readme: bytes, leaderboard: str, path: Path) -> bytes:
+    """A main `README.md` with another leaderboard (and an empty line) between its marks.
+
+    Raises `InputError` unless each mark stands there once, on a line of its own, in order.
+    """
+    lines = readme.split(b"\n")
+    places = [_only(lines, mark, path) for mark in (BEGIN, END)]
+    if places[0] > places[1]:
+        raise InputError(f"the mark {END} stands before {BEGIN}", path=path, line=places[1] + 1)
+    kept = (lines[: places[0] + 1], leaderboard.encode().split(b"\n"), lines[places[1] :])
+    return b"\n".join(line for part in kept for line in part)
+
+
+def _only(lines: Sequence[bytes], mark: str, path: Path) -> int:
+    places = [i for i, line in enumerate(lines) if line.strip() == mark.encode()]
+    if not places:
+        raise InputError(
+            f"has no line {mark}: the leaderboard goes between {BEGIN} and {END}, each on its own line",
+            path=path,
+        )
+    if len(places) > 1:
+        raise InputError(f"has the mark {mark} twice", path=path, line=places[1] + 1)
+    return places[0]

@@ -1,0 +1,123 @@
+"""A run's `README.md`, byte for byte as published.
+
+Needs nothing but the run's `result.json` and the counts that tell how common each character is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from pfgen_rs.report.markup import cell_text, escape
+from pfgen_rs.sums import left_sum
+
+__all__ = ["Marks", "digest_line", "in_order", "readme"]
+
+# The marks of an answer: an element's name ("b", "s" or none) for each of its characters.
+Marks = Sequence[str]
+
+_SOURCES = {"P": "PFN", "T": "Titech", "S": "Stockmark", "R": "RAG"}
+_METRICS = ("fluency", "truthfulness")
+
+
+def digest_line(digest: str) -> str:
+    """The line that tells which `result.json` (by its SHA-1) a `README.md` was made from."""
+    return f"<!-- result.json: {digest} -->"
+
+
+def readme(result: Mapping[str, Any], digest: str, marks: Mapping[tuple[str, int], Marks]) -> bytes:
+    """The text for a result; `marks` by question and number of the sample."""
+    questions = result["questions"]
+    parts = [
+        f"# Model: {cell_text(result['config']['model'])}\n\n{digest_line(digest)}\n\n",
+        _head(result),
+        "## Questions\n\n",
+        _table(questions),
+        f"\n## Config\n\n```json\n{_config(result)}\n```\n\n",
+    ]
+    for key, entry in questions.items():
+        samples = entry["samples"]
+        parts.append(_question(key, entry))
+        parts += [_sample(sample, marks[key, i]) for i, sample in enumerate(samples)]
+        parts.append("</dl>\n\n")
+    return "".join(parts).encode()
+
+
+def _config(result: Mapping[str, Any]) -> str:
+    return json.dumps(result["config"], ensure_ascii=False, sort_keys=True)
+
+
+def _head(entry: Mapping[str, Any]) -> str:
+    scores, spread = entry["scores"], str(entry["score_std"])  # of a question as short as it goes
+    if "num_trials" in entry:
+        spread = f"{entry['score_std']:.4f}/√{entry['num_trials']}"
+    lines = [f"- Score: {scores['average']:.3f} (±{spread})"]
+    for metric in _METRICS:
+        shares = in_order(scores[metric])
+        named = "+".join(f"{_source(s)}:{share:.4f}" for s, share in shares.items())
+        lines.append(f"  - {metric.title()}: {left_sum(shares.values()):.3f} ({named})")
+    lines.append(f"  - Helpfulness: {scores['helpfulness']:.3f}")
+    return "\n".join(lines) + "\n"
+
+
+def in_order(shares: Mapping[str, float]) -> dict[str, float]:
+    """By source, in the published order; sources that it does not know follow."""
+    known = [source for source in _SOURCES if source in shares]
+    return {
+        source: shares[source] for source in [*known, *(s for s in shares if s not in _SOURCES)]
+    }
+
+
+def _source(source: str) -> str:
+    return _SOURCES.get(source) or escape(source)
+
+
+def _table(questions: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = ["| Question | Score | Length |", "|----------|-------|--------|"]
+    lines += [
+        f"| [{_title(key, entry)}](#{escape(key)}) "
+        f"| <code>{entry['score']:.4f} (±{entry['score_std']:.4f})</code> "
+        f"| <code>{entry['length']:.1f} (±{entry['length_std']:.1f})</code> |"
+        for key, entry in questions.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _title(key: str, entry: Mapping[str, Any]) -> str:
+    return f"{escape(key)}. {escape(entry['question'])}"
+
+
+def _question(key: str, entry: Mapping[str, Any]) -> str:
+    return (
+        f'## <a name="{escape(key)}"></a>{_title(key, entry)}\n\n{_head(entry)}'
+        f"- Length: {entry['length']:.1f} (±{entry['length_std']:.1f})\n\n<dl>\n"
+    )
+
+
+def _sample(sample: Mapping[str, Any], marks: Marks) -> str:
+    scores = sample["scores"]
+    shares = ", ".join(f"{metric[0]}=({_letters(scores[metric])})" for metric in _METRICS)
+    missed = ", ".join(_rule(*rule) for rule in scores["helpfulness_results"])
+    helpfulness = f"{scores['helpfulness']:.3f}" + (f" [{missed}]" if missed else "")
+    head = f"{scores['average']:.3f} (=avg({shares}, h={helpfulness}))"
+    return f"<dt>{head}</dt>\n<dd>{_marked(sample['answer'], marks)}</dd>\n"
+
+
+def _letters(shares: Mapping[str, float]) -> str:
+    return "+".join(f"{escape(s)}:{share:.4f}" for s, share in in_order(shares).items())
+
+
+def _rule(label: str, weight: float) -> str:
+    return escape(label) + (f"*{weight:.1f}" if weight else "")
+
+
+def _marked(answer: str, marks: Marks) -> str:
+    parts, at = [], 0
+    for mark, run in groupby(marks):
+        end = at + sum(1 for _ in run)
+        text = escape(answer[at:end])
+        parts.append(f"<{mark}>{text}</{mark}>" if mark else text)
+        at = end
+    return "".join(parts)

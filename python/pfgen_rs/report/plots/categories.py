@@ -1,0 +1,98 @@
+"""Runs against categories: a heat map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs.report.plots.frames import drawable
+from pfgen_rs.report.plots.saving import finish
+from pfgen_rs.report.plots.style import INK, Look, drawing
+from pfgen_rs.report.plots.words import Language
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["category_map", "category_means"]
+
+_MOST = 80  # runs that a map shows
+
+
+def category_means(scores: pl.DataFrame, categories: Mapping[str, str | None]) -> pl.DataFrame:
+    """Mean score of each run by category, and over all questions.
+
+    `scores`: columns `name`, `question_id`, `score`; `categories`: of each question, by id, in the order
+    wanted; questions without one count as `?`. A row a run, by falling `all`; a column a category.
+    """
+    found = drawable(scores, ["name", "question_id"], ["score"])
+    order = list(dict.fromkeys(category or "?" for category in categories.values()))
+    named = found.with_columns(
+        pl.col("question_id")
+        .replace_strict(dict(categories), default=None)
+        .fill_null("?")
+        .alias("in")
+    )
+    table = named.group_by("name", maintain_order=True).agg(
+        pl.col("score").mean().alias("all"),
+        *(
+            pl.col("score").filter(pl.col("in") == category).mean().alias(f"in {category}")
+            for category in order
+        ),
+    )
+    return table.sort("all", descending=True, maintain_order=True)
+
+
+def category_map(
+    scores: pl.DataFrame,
+    categories: Mapping[str, str | None],
+    *,
+    title: str | None = None,
+    language: Language = "en",
+    font: str | None = None,
+) -> Figure:
+    """Mean score of each run in each category; takes what `category_means` takes.
+
+    The 80 best runs are shown. Raises `PlotError` where there is nothing to draw.
+    """
+    table = category_means(scores, categories)
+    shown = table.head(_MOST)
+    with drawing(language, font) as look:
+        names = [column.removeprefix("in ") for column in shown.columns[1:]]
+        width, height = 3.9 + 0.5 * len(names), 1.7 + 0.245 * len(shown)
+        figure = look.figure(title, "Score by category", width, height)
+        axes = figure.subplots()
+        values = shown.drop("name").to_numpy().astype(float)
+        _cells(figure, axes, values, look)
+        labels = [look.say("all"), *(look.name(name, 24) for name in names[1:])]
+        axes.set_xticks(range(len(names)), labels, rotation=40, ha="left", rotation_mode="anchor")
+        axes.set_yticks(range(len(shown)), [look.name(name) for name in shown["name"]])
+        axes.axvline(0.5, color="white", linewidth=3)
+        description = f"{look.say('Runs')}: {len(shown)} / {len(table)}"
+        return finish(figure, description)
+
+
+def _cells(figure: Figure, axes: Axes, values: Any, look: Look) -> None:
+    top = max(1.0, float(np.nanmax(values)))
+    image = axes.imshow(values, cmap="cividis", vmin=0, vmax=top, aspect="auto")
+    for row, column in zip(*np.nonzero(np.isfinite(values)), strict=True):
+        value = values[row, column]
+        axes.text(
+            column,
+            row,
+            f"{value:.2f}",
+            ha="center",
+            va="center_baseline",
+            fontsize=7.5,
+            color="white" if value < 0.5 * top else INK,
+        )
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    bar = figure.colorbar(image, ax=axes, shrink=0.5, aspect=30, pad=0.01)
+    bar.set_label(look.say("Score"))
+    bar.outline.set_visible(False)

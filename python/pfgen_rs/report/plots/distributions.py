@@ -1,0 +1,107 @@
+"""How one run's scores and lengths are spread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs.report.plots.frames import drawable
+from pfgen_rs.report.plots.saving import finish
+from pfgen_rs.report.plots.style import COLOURS, DASHES, INK, Look, drawing
+from pfgen_rs.report.plots.words import Language
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["distributions"]
+
+_METRICS = ("fluency", "truthfulness", "helpfulness")
+_BINS = 40
+_MOST = 120  # questions
+
+
+def distributions(
+    responses: pl.DataFrame,
+    *,
+    title: str | None = None,
+    language: Language = "en",
+    font: str | None = None,
+) -> Figure:
+    """Histograms of a run's scores and lengths, and the scores of each question as boxes.
+
+    `responses`: columns `question_id`, `length`, `average` and the metrics, as
+    `pfgen_rs.report.plots.responses` gives. Boxes reach from quartile to quartile, whiskers to the last
+    value within 1.5 times that; the 120 first questions are shown. Raises `PlotError` where there is
+    nothing to draw.
+    """
+    found = drawable(responses, ["question_id"], ["average", "length", *_METRICS])
+    with drawing(language, font) as look:
+        questions = found["question_id"].unique().sort().head(_MOST).to_list()
+        width = max(9.6, 1 + 0.21 * len(questions))
+        figure = look.figure(title, "Spread of scores and lengths", width, 7)
+        places = figure.subplot_mosaic([["total", "metrics", "length"], ["boxes"] * 3])
+        _totals(places["total"], found, look)
+        _metrics(places["metrics"], found, look)
+        _lengths(places["length"], found, look)
+        _boxes(places["boxes"], found, questions, look)
+        description = f"{look.say('Responses')}: {len(found):,}"
+        return finish(figure, description)
+
+
+def _edges(values: pl.Series, least: float) -> list[float]:
+    """Bins from 0 on, up to all values."""
+    edges: list[float] = np.linspace(0, max(least, np.max(values.to_numpy())), _BINS + 1).tolist()
+    return edges
+
+
+def _totals(axes: Axes, found: pl.DataFrame, look: Look) -> None:
+    axes.hist(found["average"].to_numpy(), _edges(found["average"], 1.0), color=COLOURS[0])
+    _mean(axes, found["average"], look, "{:.4f}")
+    axes.set(xlabel=look.say("Score"), ylabel=look.say("Responses"))
+
+
+def _metrics(axes: Axes, found: pl.DataFrame, look: Look) -> None:
+    """How many score at most so much: lines that can be told apart where bars would hide each other."""
+    for metric, colour, dash in zip(_METRICS, COLOURS[1:], DASHES, strict=False):
+        values = found[metric].sort().to_numpy()
+        shares = np.arange(1, len(values) + 1) / len(values)
+        at = np.unique(np.linspace(0, len(values) - 1, 500).astype(int))
+        axes.step(
+            values[at], shares[at], dash, where="post", color=colour, label=look.say(metric.title())
+        )
+    axes.set(xlabel=look.say("Value"), ylabel=look.say("Share of responses up to it"))
+    axes.set_ylim(0, 1.02)
+    axes.legend(loc="upper left")
+
+
+def _lengths(axes: Axes, found: pl.DataFrame, look: Look) -> None:
+    axes.hist(found["length"].to_numpy(), _edges(found["length"], 150.0), color=COLOURS[2])
+    _mean(axes, found["length"], look, "{:.1f}")
+    axes.set(xlabel=look.say("Length (characters)"), ylabel=look.say("Responses"))
+
+
+def _mean(axes: Axes, values: pl.Series, look: Look, form: str) -> None:
+    mean = float(values.to_numpy().mean())
+    axes.axvline(mean, color=INK, linewidth=1.2, linestyle="--")
+    axes.set_title(f"{look.say('mean')} {form.format(mean)}", loc="right", fontsize=9)
+
+
+def _boxes(axes: Axes, found: pl.DataFrame, questions: list[str], look: Look) -> None:
+    parts = found.partition_by("question_id", as_dict=True)
+    axes.boxplot(
+        [parts[(question,)]["average"].to_numpy() for question in questions],
+        tick_labels=[look.name(question, 12) for question in questions],
+        widths=0.62,
+        patch_artist=True,
+        boxprops={"facecolor": "#cfe3f1", "edgecolor": COLOURS[0], "linewidth": 0.9},
+        medianprops={"color": COLOURS[1], "linewidth": 1.6},
+        whiskerprops={"color": COLOURS[0], "linewidth": 0.9},
+        capprops={"color": COLOURS[0], "linewidth": 0.9},
+        flierprops={"marker": ".", "markersize": 2.5, "markerfacecolor": INK, "markeredgewidth": 0},
+    )
+    axes.tick_params(axis="x", rotation=90, labelsize=8)
+    axes.grid(visible=False, axis="x")
+    axes.set(xlabel=look.say("Question"), ylabel=look.say("Score"))

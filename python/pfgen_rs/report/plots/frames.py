@@ -1,0 +1,92 @@
+"""Tables that figures are drawn from: checked, and made of published results and scored runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pfgen_rs.errors import PlotError
+
+if TYPE_CHECKING:
+    from pfgen_rs.results import Result
+
+__all__ = ["drawable", "question_scores", "responses", "source_scores"]
+
+_QUESTION_SCORES = {"name": pl.String, "question_id": pl.String, "score": pl.Float64}
+_SOURCE_SCORES = {
+    "name": pl.String,
+    "question_id": pl.String,
+    "source": pl.String,
+    "fluency": pl.Float64,
+    "truthfulness": pl.Float64,
+    "average": pl.Float64,
+}
+
+
+def drawable(frame: pl.DataFrame, text: Sequence[str], numbers: Sequence[str]) -> pl.DataFrame:
+    """The rows of a table whose `numbers` are all finite; those become float64, `text` strings.
+
+    Raises `PlotError` where a column is missing or of the wrong kind, and where no row is left.
+    """
+    missing = [name for name in (*text, *numbers) if name not in frame.columns]
+    if missing:
+        raise PlotError(f"the table to draw has no column {', '.join(map(repr, missing))}")
+    try:
+        cast = frame.with_columns(pl.col(numbers).cast(pl.Float64), pl.col(text).cast(pl.String))
+    except pl.exceptions.PolarsError as error:
+        raise PlotError(f"the table to draw has a column of the wrong kind: {error}") from None
+    found = cast.filter(pl.all_horizontal(pl.lit(True), pl.col(numbers).is_finite()))
+    if found.is_empty():
+        raise PlotError(f"there is nothing to draw: no run has {', '.join(numbers or text)}")
+    return found
+
+
+def question_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
+    """Score of each run and question, from published results (`result.json`) by name.
+
+    Columns `name`, `question_id`, `score`.
+    """
+    rows = (
+        (name, question_id, entry["score"])
+        for name, result in results.items()
+        for question_id, entry in result["questions"].items()
+    )
+    return pl.DataFrame(list(rows), schema=_QUESTION_SCORES, orient="row")
+
+
+def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
+    """What each run would score with the reference answers of one source alone, by question.
+
+    `results`: published results (`result.json`) by name. Columns `name`, `question_id`, `source`,
+    `fluency`, `truthfulness`, `average`. A question's published Fluency is the mean over its sources, of
+    which it lists each one's share; times the number of sources that is Fluency with this source alone.
+    Exact to about 1e-5 times the number of sources, as shares are rounded.
+    """
+    rows = chain.from_iterable(
+        _alone(name, question_id, entry["scores"])
+        for name, result in results.items()
+        for question_id, entry in result["questions"].items()
+    )
+    return pl.DataFrame(list(rows), schema=_SOURCE_SCORES, orient="row")
+
+
+def _alone(
+    name: str, question_id: str, scores: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str, float, float, float]]:
+    shares = scores["fluency"]
+    for source in shares:
+        fluency = shares[source] * len(shares)
+        truthfulness = scores["truthfulness"].get(source, 0.0) * len(shares)
+        average = (fluency + truthfulness + scores["helpfulness"]) / 3
+        yield name, question_id, source, fluency, truthfulness, average
+
+
+def responses(result: Result) -> pl.DataFrame:
+    """A scored run's responses without their texts: `question_id`, `length`, metrics and `average`."""
+    names = ["question_id", "length", "average", "fluency", "truthfulness", "helpfulness"]
+    return pl.concat(
+        [result.figures.frame(part).select(names) for part in result.figures.parts], rechunk=True
+    )

@@ -1,0 +1,143 @@
+"""What figures are asked of: checkouts, leaderboards and runs; scored where there is no result yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from pfgen_rs import runs as run_paths
+from pfgen_rs.comparisons import score_runs
+from pfgen_rs.errors import InputError, PfgenError, PlotError
+from pfgen_rs.report.checkout import find_runs
+from pfgen_rs.report.entries import entries, frame
+from pfgen_rs.report.published import RESULT, Published, published, read_published
+from pfgen_rs.report.tables import read_rows
+from pfgen_rs.results import Result
+
+__all__ = ["Inputs", "question_folder", "read_inputs", "score_inputs"]
+
+_COLUMNS = {"run", "model", "mode", "score", "score_low", "score_high"}  # of a leaderboard
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Runs to draw.
+
+    `runs`: as `entries.frame` gives them, with a different `name` for each. `results`: their published
+    results by that name; runs of a leaderboard's file have none. `problems`: what is wrong with runs that
+    were left out.
+    """
+
+    runs: pl.DataFrame
+    results: dict[str, dict[str, Any]]
+    problems: list[PfgenError]
+
+
+def read_inputs(patterns: Sequence[str], benchmark: str | None = None) -> Inputs:
+    """Runs by what names them.
+
+    That is a checkout, a leaderboard (`.json`, `.parquet`), a run's folder, a `result.json`, a file of
+    responses, or a glob. What has no `result.json` is scored with `benchmark`, by default the questions of
+    the first checkout named. Raises `InputError`, `PlotError` where there is no run, and what scoring raises.
+    """
+    found: list[Published] = []
+    tables: list[pl.DataFrame] = []
+    problems: list[PfgenError] = []
+    unscored: list[str] = []
+    paths = run_paths.expand(patterns)
+    for path in paths:
+        table = _leaderboard(Path(path))
+        if table is not None:
+            tables.append(table)
+        elif _is_checkout(Path(path)):
+            _collect(Path(path), found, problems, prefix="" if len(paths) == 1 else path)
+        elif (Path(path) / RESULT).is_file():
+            found.append(read_published(Path(path), Path(path).as_posix()))
+        elif Path(path).suffix == ".json":
+            found.append(published(_bytes(Path(path)), Path(path), Path(path).parent.as_posix()))
+        else:
+            unscored.append(path)
+    if unscored:
+        results = score_runs(unscored, question_folder(paths, benchmark))
+        found += [_as_published(result) for result in results]
+    table = _named(pl.concat([frame(entries(found)), *tables], how="diagonal_relaxed"))
+    if table.is_empty():
+        raise PlotError(
+            f"there is no run in {', '.join(patterns)}" + "".join(f"; {p}" for p in problems)
+        )
+    by_run = {run.run: run.result for run in found}
+    names = table.select("name", "run").rows()
+    return Inputs(table, {name: by_run[run] for name, run in names if run in by_run}, problems)
+
+
+def score_inputs(patterns: Sequence[str], benchmark: str | None = None) -> list[Result]:
+    """The responses of runs, scored; of a checkout those of all its runs. Benchmark as by `read_inputs`."""
+    paths = run_paths.expand(patterns)
+    chosen: list[str] = []
+    for path in paths:
+        if _is_checkout(Path(path)):
+            chosen += [
+                str(run.folder) for run in find_runs(path) if run.responses and run.name != "data"
+            ]
+        else:
+            chosen.append(path)
+    return score_runs(chosen, question_folder(paths, benchmark))
+
+
+def question_folder(paths: Sequence[str], benchmark: str | None) -> str | None:
+    """The benchmark that was named or, failing that, the questions of the first checkout."""
+    checkouts = [path for path in paths if _is_checkout(Path(path))]
+    return benchmark or (str(Path(checkouts[0], "data")) if checkouts else None)
+
+
+def _is_checkout(path: Path) -> bool:
+    return (path / "data").is_dir() and (path / "result").is_dir()
+
+
+def _collect(
+    checkout: Path, found: list[Published], problems: list[PfgenError], *, prefix: str
+) -> None:
+    for run in find_runs(checkout):
+        if not (run.folder / RESULT).exists():
+            continue
+        try:
+            found.append(read_published(run.folder, Path(prefix, run.name).as_posix()))
+        except InputError as error:
+            problems.append(error)
+
+
+def _leaderboard(path: Path) -> pl.DataFrame | None:
+    """The rows of a leaderboard's file; nothing where the file is something else."""
+    if path.suffix == ".json" and b'"runs"' in _bytes(path)[:1000]:
+        return pl.DataFrame(read_rows(path), infer_schema_length=None)
+    if path.suffix == ".parquet":
+        try:
+            table = pl.read_parquet(path)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise InputError(f"cannot be read: {error}", path=path) from None
+        return table if set(table.columns) >= _COLUMNS else None
+    return None
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+
+
+def _as_published(result: Result) -> Published:
+    config = {**(result.config or {}), "model": run_paths.display_name(result)}
+    content = {**result.to_dict(allow_partial=True), "config": config}
+    return Published(result.path or "", content, "")
+
+
+def _named(runs: pl.DataFrame) -> pl.DataFrame:
+    """With `name`: the model or, where several runs have the same, with the run."""
+    both = pl.format("{} ({})", "model", "run")
+    name = pl.when(pl.len().over("model") > 1).then(both).otherwise("model")
+    return runs.with_columns(name.alias("name")).unique("name", keep="first", maintain_order=True)

@@ -1,0 +1,98 @@
+"""Scores with their intervals: the runs below each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs.report.plots.frames import drawable
+from pfgen_rs.report.plots.points import kinds, numbered
+from pfgen_rs.report.plots.saving import finish
+from pfgen_rs.report.plots.style import drawing
+from pfgen_rs.report.plots.words import Language
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["MOST", "intervals"]
+
+MOST = 100  # runs that are shown
+_LIMITS = ("score_low", "score_high")
+
+
+def intervals(
+    runs: pl.DataFrame,
+    *,
+    title: str | None = None,
+    language: Language = "en",
+    font: str | None = None,
+) -> Figure:
+    """Scores by rank with their intervals, and the ranks that each run may have.
+
+    `runs`: columns `model`, `mode`, `score`, `score_low`, `score_high` and, where there are any,
+    `rank_low`, `rank_high`. The point is the column `mean`, which the interval is about, where there is
+    one: it differs from the score where questions have different numbers of answers. A run without an
+    interval is a point alone. The 100 best runs are shown. Raises `PlotError` where there is nothing to
+    draw.
+    """
+    found = numbered(drawable(runs, ["model", "mode"], ["score"]))
+    shown = found.head(MOST)
+    with drawing(language, font) as look:
+        height = 1.5 + 0.235 * len(shown)
+        figure = look.figure(title, "Scores and how sure they are", 9.4, height)
+        axes = figure.subplots()
+        _rows(axes, shown)
+        # The space is as wide as a digit.
+        labels = [f"{look.name(row['name'])}  {row['mark']:\u2007>2}" for row in shown.to_dicts()]
+        axes.set_yticks(range(len(shown)), labels)
+        axes.set_ylim(len(shown) - 0.4, -0.6)
+        axes.set_xlabel(look.say("Score with 95 % interval over questions and trials"))
+        axes.grid(visible=False, axis="y")
+        _ranks(axes, shown, look.say("ranks"))
+        if len(kinds(shown)) > 1:
+            lines, names = axes.get_legend_handles_labels()
+            said = [look.say(name) for name in names]
+            figure.legend(lines, said, loc="outside lower center", ncols=len(said))
+        description = f"{look.say('Runs')}: {len(shown)} / {len(found)}"
+        return finish(figure, description)
+
+
+def _rows(axes: Axes, runs: pl.DataFrame) -> None:
+    placed = runs.with_row_index("row")
+    for kind, drawn in kinds(runs).items():
+        part = placed.filter(pl.col("kind") == kind)
+        low, high = (_numbers(part, name) for name in _LIMITS)
+        rows = part["row"].to_numpy()
+        axes.hlines(rows, low, high, color=drawn["color"], linewidth=1.6)
+        axes.plot(
+            part["mean" if "mean" in part.columns else "score"].to_numpy(),
+            rows,
+            linestyle="none",
+            markersize=6,
+            markeredgecolor="white",
+            markeredgewidth=0.6,
+            label=kind,
+            **drawn,
+        )
+
+
+def _numbers(runs: pl.DataFrame, name: str) -> Any:
+    """A column, NaN where it has no number or is not there: nothing is drawn then."""
+    if name not in runs.columns:
+        return np.full(len(runs), np.nan)
+    return runs[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def _ranks(axes: Axes, runs: pl.DataFrame, heading: str) -> None:
+    """What ranks each run may have, in a column on the right."""
+    if not {"rank_low", "rank_high"} <= set(runs.columns):
+        return
+    axes.text(1.07, 1.0, heading, transform=axes.transAxes, ha="right", va="bottom", fontsize=8.5)
+    for row, (low, high) in enumerate(runs.select("rank_low", "rank_high").rows()):
+        if low is not None and high is not None:
+            said = f"{low}" if low == high else f"{low}–{high}"
+            at = axes.get_yaxis_transform()
+            axes.text(1.07, row, said, transform=at, ha="right", va="center_baseline", fontsize=8.5)

@@ -1,0 +1,131 @@
+"""Figures by name, drawn from files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pfgen_rs.benchmark import benchmark_path
+from pfgen_rs.comparisons import samples
+from pfgen_rs.errors import OutputError, PlotError
+from pfgen_rs.questions import read_folder
+from pfgen_rs.report.plots.categories import category_map
+from pfgen_rs.report.plots.convergence import convergence
+from pfgen_rs.report.plots.distributions import distributions
+from pfgen_rs.report.plots.frames import question_scores, responses, source_scores
+from pfgen_rs.report.plots.inputs import Inputs, question_folder, read_inputs, score_inputs
+from pfgen_rs.report.plots.intervals import intervals
+from pfgen_rs.report.plots.metrics import metric_pairs, score_length
+from pfgen_rs.report.plots.sources import source_pairs
+from pfgen_rs.report.plots.steps import STEP, score_steps
+from pfgen_rs.report.plots.style import NEEDED, available
+from pfgen_rs.report.plots.words import Language
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["KINDS", "Drawn", "Wish", "draw"]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What to draw: runs as `read_inputs` takes them, and how. What a figure has no use for is left aside."""
+
+    paths: Sequence[str]
+    benchmark: str | None = None
+    metric: str = "average"
+    sources: Sequence[str] | None = None
+    step_pattern: str = STEP
+    title: str | None = None
+    language: Language = "en"
+    font: str | None = None
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """What every figure takes."""
+        return {"title": self.title, "language": self.language, "font": self.font}
+
+
+@dataclass
+class Drawn:
+    """A figure, and what is to be said of its runs."""
+
+    figure: Figure
+    notes: list[str] = field(default_factory=list)
+
+
+def draw(kind: str, wish: Wish) -> Drawn:
+    """Draw a figure of `KINDS`; raises some `PfgenError` for what cannot be read, scored or drawn."""
+    if kind not in KINDS:
+        raise PlotError(f"there is no figure {kind!r}: use one of {', '.join(KINDS)}")
+    if not available():  # before anything is scored
+        raise OutputError(NEEDED)
+    return KINDS[kind](wish)
+
+
+def _of_runs(drawing: Callable[..., Figure]) -> Callable[[Wish], Drawn]:
+    def drawn(wish: Wish) -> Drawn:
+        inputs = read_inputs(wish.paths, wish.benchmark)
+        return _noted(drawing(inputs.runs, **wish.look), inputs)
+
+    return drawn
+
+
+def _noted(figure: Figure, inputs: Inputs) -> Drawn:
+    return Drawn(figure, [f"left out: {problem}" for problem in inputs.problems])
+
+
+def _sources(wish: Wish) -> Drawn:
+    inputs = _with_results(wish)
+    scores = source_scores(inputs.results)
+    sources = None if wish.sources is None else tuple(wish.sources)
+    figure = source_pairs(scores, inputs.runs, metric=wish.metric, sources=sources, **wish.look)
+    return _noted(figure, inputs)
+
+
+def _categories(wish: Wish) -> Drawn:
+    inputs = _with_results(wish)
+    folder = benchmark_path(question_folder(wish.paths, wish.benchmark))
+    questions, metadata_hash = read_folder(folder)
+    for name, result in inputs.results.items():
+        if result["metadata_hash"] != metadata_hash:
+            raise PlotError(f"{name}: has other questions than {folder}; name its benchmark")
+    categories = {question.id: question.category or None for question in questions}
+    return _noted(category_map(question_scores(inputs.results), categories, **wish.look), inputs)
+
+
+def _with_results(wish: Wish) -> Inputs:
+    inputs = read_inputs(wish.paths, wish.benchmark)
+    if not inputs.results:
+        raise PlotError("a leaderboard holds no questions: name the checkout, or runs")
+    return inputs
+
+
+def _convergence(wish: Wish) -> Drawn:
+    found, notes = samples(score_inputs(wish.paths, wish.benchmark))
+    return Drawn(convergence(found, metric=wish.metric, **wish.look), notes)
+
+
+def _steps(wish: Wish) -> Drawn:
+    inputs = read_inputs(wish.paths, wish.benchmark)
+    return _noted(score_steps(inputs.runs, pattern=wish.step_pattern, **wish.look), inputs)
+
+
+def _spread(wish: Wish) -> Drawn:
+    results = score_inputs(wish.paths, wish.benchmark)
+    if len(results) != 1:
+        raise PlotError(f"the spread is that of one run, not of {len(results)}: name one")
+    return Drawn(distributions(responses(results[0]), **wish.look))
+
+
+KINDS: dict[str, Callable[[Wish], Drawn]] = {
+    "metrics": _of_runs(metric_pairs),
+    "length": _of_runs(score_length),
+    "intervals": _of_runs(intervals),
+    "sources": _sources,
+    "categories": _categories,
+    "convergence": _convergence,
+    "steps": _steps,
+    "spread": _spread,
+}

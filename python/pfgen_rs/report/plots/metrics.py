@@ -1,0 +1,129 @@
+"""Metrics against each other, and score against length: a point a run."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs.report.plots.frames import drawable
+from pfgen_rs.report.plots.points import list_height, list_runs, number, numbered, scatter
+from pfgen_rs.report.plots.saving import finish
+from pfgen_rs.report.plots.style import GREY, Look, drawing
+from pfgen_rs.report.plots.words import Language
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "METRICS",
+    "correlation",
+    "counted",
+    "diagonal",
+    "metric_pairs",
+    "over_list",
+    "panels_over_list",
+    "score_length",
+]
+
+METRICS = ("fluency", "truthfulness", "helpfulness")
+_COLUMNS = 3
+_PANELS, _LINE = 3.9, 0.165  # inches
+_FULL, _NOTHING = 100, 150  # characters between which the discount takes everything away
+
+
+def metric_pairs(
+    runs: pl.DataFrame,
+    *,
+    title: str | None = None,
+    language: Language = "en",
+    font: str | None = None,
+) -> Figure:
+    """Each metric against each other one, a point a run (figures 1 to 3 of the Japanese paper).
+
+    `runs`: columns `model`, `mode`, `score`, `fluency`, `truthfulness`, `helpfulness`, such as
+    `pfgen_rs.report.entries.frame` gives; a run without a number is left out. Raises `PlotError` where
+    nothing is left.
+    """
+    found = numbered(drawable(runs, ["model", "mode"], ["score", *METRICS]))
+    with drawing(language, font) as look:
+        pairs = list(combinations(METRICS, 2))
+        figure = look.figure(title, "Metrics of the runs", *over_list(found))
+        panels = panels_over_list(figure, len(pairs), found, look)
+        for axes, (x, y) in zip(panels, pairs, strict=True):
+            diagonal(axes, found, x, y)
+            axes.set(xlabel=look.say(x.title()), ylabel=look.say(y.title()))
+        number(figure, [(axes, x, y) for axes, (x, y) in zip(panels, pairs, strict=True)], found)
+        told = ", ".join(f"{x}–{y} r = {correlation(found, x, y)}" for x, y in pairs)
+        return finish(figure, f"{counted(look, found)}; {told}")
+
+
+def score_length(
+    runs: pl.DataFrame,
+    *,
+    title: str | None = None,
+    language: Language = "en",
+    font: str | None = None,
+) -> Figure:
+    """Score against mean length in characters, with the lengths at which the discount bites.
+
+    `runs`: columns `model`, `mode`, `score`, `length`. Raises `PlotError` where nothing is left to draw.
+    """
+    found = numbered(drawable(runs, ["model", "mode"], ["score", "length"]))
+    with drawing(language, font) as look:
+        figure = look.figure(title, "Score and length", *over_list(found))
+        [axes] = panels_over_list(figure, 1, found, look)
+        scatter(axes, found, "length", "score")
+        axes.axvspan(_FULL, _NOTHING, color="#f3ead6", zorder=0, linewidth=0)
+        axes.text(
+            (_FULL + _NOTHING) / 2,
+            0.02,
+            look.say("discount grows"),
+            transform=axes.get_xaxis_transform(),
+            fontsize=8,
+            color="#7a6130",
+            ha="center",
+        )
+        axes.set(xlabel=look.say("Mean length (characters)"), ylabel=look.say("Score"))
+        axes.set_xlim(
+            left=0, right=max(1.05 * float(np.max(found["length"].to_numpy())), _NOTHING + 10)
+        )
+        axes.set_ylim(bottom=0)
+        number(figure, [(axes, "length", "score")], found)
+        return finish(figure, counted(look, found))
+
+
+def over_list(runs: pl.DataFrame) -> tuple[float, float]:
+    """Width and height of a figure that has panels above the list of the runs."""
+    return 12.2, _PANELS + 0.4 + _LINE * list_height(len(runs), _COLUMNS)
+
+
+def panels_over_list(figure: Figure, panels: int, runs: pl.DataFrame, look: Look) -> list[Axes]:
+    """Empty panels side by side, above the list of the runs."""
+    listed = _LINE * list_height(len(runs), _COLUMNS)
+    grid = figure.add_gridspec(2, panels, height_ratios=(_PANELS, listed))
+    list_runs(figure.add_subplot(grid[1, :]), runs, look, _COLUMNS)
+    return [figure.add_subplot(grid[0, i]) for i in range(panels)]
+
+
+def diagonal(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
+    """Points in a square panel with the line of equal values, and their correlation."""
+    scatter(axes, runs, x, y)
+    top = 1.06 * max(1.0, float(np.max(runs.select(x, y).to_numpy())))
+    axes.plot([0, top], [0, top], ":", color=GREY, linewidth=1, zorder=1)
+    axes.set(xlim=(0, top), ylim=(0, top), aspect="equal")
+    axes.set_title(f"r = {correlation(runs, x, y)}", loc="right", fontsize=9)
+
+
+def correlation(runs: pl.DataFrame, x: str, y: str) -> str:
+    """Pearson's correlation with four decimals; a dash where it is not defined."""
+    constant = runs[x].n_unique() == 1 or runs[y].n_unique() == 1
+    return "–" if constant else f"{np.corrcoef(runs[x], runs[y])[0, 1]:.4f}"
+
+
+def counted(look: Look, runs: pl.DataFrame) -> str:
+    """How many runs are drawn, in words."""
+    return f"{look.say('Runs')}: {len(runs)}"

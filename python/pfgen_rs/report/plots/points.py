@@ -1,0 +1,145 @@
+"""Runs as points: numbers beside them that stay clear of each other, and a list of what they stand for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs.report.plots.placing import LEADER, SIZE, offsets_of
+from pfgen_rs.report.plots.style import COLOURS, GREY, INK, MARKERS, Look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["NAMED", "kinds", "list_runs", "number", "numbered", "scatter"]
+
+NAMED = 60  # runs that are told apart; of more, points alone are shown
+_MODES = ("completion", "chat", "qa", "system")
+
+
+def numbered(runs: pl.DataFrame) -> pl.DataFrame:
+    """Runs by falling score with the columns `mark` (1, 2, …; a, b, … for systems) and `kind` (the mode).
+
+    `name`, what the run is called, is the model unless there is such a column.
+    """
+    if "name" not in runs.columns:
+        runs = runs.with_columns(pl.col("model").alias("name"))
+    mode = pl.col("mode").fill_null("other")
+    kind = pl.when(mode.is_in(_MODES)).then(mode).otherwise(pl.lit("other"))
+    ordered = runs.with_columns(kind.alias("kind")).sort(
+        "score", descending=True, maintain_order=True
+    )
+    marks, ranked, systems = [], 0, 0
+    for system in (ordered["kind"] == "system").to_list():
+        ranked, systems = ranked + (not system), systems + system
+        marks.append(_letters(systems) if system else str(ranked))
+    return ordered.with_columns(pl.Series("mark", marks, dtype=pl.String))
+
+
+def kinds(runs: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    """How the runs of each kind are drawn: by colour and by shape."""
+    looks: dict[str, dict[str, Any]] = {
+        kind: {"color": COLOURS[i], "marker": MARKERS[i]}
+        for i, kind in enumerate((*_MODES, "other"))
+    }
+    looks["system"]["color"] = INK
+    return {kind: look for kind, look in looks.items() if kind in set(runs["kind"])}
+
+
+def scatter(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
+    """A point a run, in `numbered`'s order within its kind."""
+    for kind, look in kinds(runs).items():
+        part = runs.filter(pl.col("kind") == kind)
+        axes.plot(
+            part[x].to_numpy(),
+            part[y].to_numpy(),
+            linestyle="none",
+            markersize=6,
+            markeredgecolor="white",
+            markeredgewidth=0.6,
+            label=kind,
+            zorder=3,
+            clip_on=False,
+            **look,
+        )
+
+
+def number(figure: Figure, panels: Sequence[tuple[Axes, str, str]], runs: pl.DataFrame) -> None:
+    """Put the runs' marks beside their points on every panel (axes, x, y): last, as places must be known."""
+    if len(runs) > NAMED:
+        return
+    figure.draw_without_rendering()
+    scale = 72 / figure.dpi
+    for axes, x, y in panels:
+        places = axes.transData.transform(runs.select(x, y).to_numpy()) * scale
+        frame = np.asarray(axes.get_window_extent().extents) * scale
+        marks = runs["mark"].to_list()
+        offsets = offsets_of(places, marks, frame)
+        for place, offset, mark in zip(places, offsets, marks, strict=True):
+            at = axes.transData.inverted().transform(place / scale)
+            _write(axes, mark, at, offset, led=_is_doubtful(places, place, offset))
+
+
+def _is_doubtful(places: Any, place: Any, offset: tuple[float, float]) -> bool:
+    """Whether another point is about as near to a mark as its own."""
+    distances = np.sort(np.hypot(*(places - place - offset).T))
+    return bool(math.hypot(*offset) > LEADER or (distances < 1.4 * math.hypot(*offset)).sum() > 1)
+
+
+def _write(axes: Axes, mark: str, at: Any, offset: tuple[float, float], *, led: bool) -> None:
+    axes.annotate(
+        mark,
+        at,
+        xytext=offset,
+        textcoords="offset points",
+        ha="center",
+        va="center_baseline",
+        fontsize=SIZE,
+        arrowprops=(
+            {"arrowstyle": "-", "color": GREY, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2}
+            if led
+            else None
+        ),
+        annotation_clip=False,
+        zorder=4,
+    ).set_in_layout(False)
+
+
+def list_runs(axes: Axes, runs: pl.DataFrame, look: Look, columns: int) -> None:
+    """What the marks stand for, in columns; the kinds alone where there are too many runs."""
+    axes.set_axis_off()
+    axes.set(xticks=[], yticks=[])
+    axes.set(xlim=(0, columns), ylim=(list_height(len(runs), columns), 0))
+    looks = kinds(runs)
+    for place, (kind, drawn) in enumerate(looks.items()):
+        x = place * columns / max(len(looks), 5)
+        axes.plot([x + 0.02], [0.4], clip_on=False, markersize=6, **drawn)
+        axes.text(x + 0.05, 0.4, look.say(kind), va="center_baseline", fontsize=9)
+    if len(runs) > NAMED:
+        return
+    rows = math.ceil(len(runs) / columns)
+    for place, (mark, name, kind) in enumerate(runs.select("mark", "name", "kind").rows()):
+        column, row = divmod(place, rows)
+        y = row + 2.0
+        axes.plot([column + 0.02], [y], clip_on=False, markersize=4.5, **looks[kind])
+        axes.text(column + 0.09, y, mark, ha="right", va="center_baseline", fontsize=8)
+        axes.text(column + 0.11, y, look.name(name), va="center_baseline", fontsize=8)
+
+
+def list_height(runs: int, columns: int) -> float:
+    """Lines that `list_runs` takes."""
+    return 1.5 + (math.ceil(runs / columns) if runs <= NAMED else 0) + 0.5
+
+
+def _letters(number: int) -> str:
+    """Names by number, from 1: a, b, …, z, aa, ab, and so on."""
+    letters = ""
+    while number:
+        number, digit = divmod(number - 1, 26)
+        letters = chr(ord("a") + digit) + letters
+    return letters

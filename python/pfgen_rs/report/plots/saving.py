@@ -1,0 +1,62 @@
+"""Figures as SVG and PNG: the same figure gives the same bytes."""
+
+from __future__ import annotations
+
+import io
+import os
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pfgen_rs.errors import OutputError
+from pfgen_rs.io import write_atomic
+from pfgen_rs.report.plots.style import settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["FORMATS", "finish", "png", "save", "svg"]
+
+FORMATS = (".svg", ".png")
+_DPI = {"svg": 72, "png": 150}
+
+
+def finish(figure: Figure, description: str) -> Figure:
+    """Give a figure the description that stands for it where it cannot be seen, and fix its layout.
+
+    Laying it out again would move things by a hair, and other bytes would come of the same figure. What is in
+    it is made now, too, with the settings of now.
+    """
+    figure.set_label(description)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    return figure
+
+
+def svg(figure: Figure) -> bytes:
+    """The figure as SVG; text as shapes, with `<title>` and `<desc>` for screen readers."""
+    content = _rendered(figure, "svg", {"Date": None, "Title": figure.get_suptitle()})
+    described = f"</title>\n <desc>{escape(str(figure.get_label()))}</desc>".encode()
+    content = content.replace(b"</title>", described, 1)
+    return content.replace(b"<svg ", b'<svg role="img" ', 1)
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as PNG, 150 dots an inch."""
+    about = {"Software": None, "Title": figure.get_suptitle(), "Description": figure.get_label()}
+    return _rendered(figure, "png", about)
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure as SVG or PNG, by the path's suffix, whole or not at all; raises `OutputError`."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise OutputError(f"{path}: unknown format; use one of {', '.join(FORMATS)}")
+    write_atomic(path, svg(figure) if suffix == ".svg" else png(figure))
+
+
+def _rendered(figure: Figure, kind: str, about: dict[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    with settings():
+        figure.savefig(buffer, format=kind, dpi=_DPI[kind], metadata=about)
+    return buffer.getvalue()

@@ -1,0 +1,99 @@
+"""One source of reference answers against another: a point a run."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pfgen_rs.errors import PlotError
+from pfgen_rs.report.plots.frames import drawable
+from pfgen_rs.report.plots.metrics import (
+    correlation,
+    counted,
+    diagonal,
+    over_list,
+    panels_over_list,
+)
+from pfgen_rs.report.plots.points import number, numbered
+from pfgen_rs.report.plots.saving import finish
+from pfgen_rs.report.plots.style import drawing
+from pfgen_rs.report.plots.words import Language
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["source_pairs"]
+
+_METRICS = ("average", "fluency", "truthfulness")
+_SCORES = {"average": "Score", "fluency": "Fluency", "truthfulness": "Truthfulness"}
+_MOST = 4  # panels side by side
+
+
+def source_pairs(
+    scores: pl.DataFrame,
+    runs: pl.DataFrame,
+    *,
+    metric: str = "average",
+    sources: tuple[str, ...] | None = None,
+    title: str | None = None,
+    language: Language = "en",
+    font: str | None = None,
+) -> Figure:
+    """Scores with the reference answers of one source alone against those of another (figures 4 to 6).
+
+    `scores`: columns `name`, `question_id`, `source` and `metric`, as `source_scores` gives; `runs`:
+    columns `name`, `model`, `mode`, `score`. A pair of sources is compared over the questions that both
+    have, with the mean over them. `sources`: which, and in which order; by default the three that have most
+    questions. Raises `PlotError` where there is no pair to compare.
+    """
+    if metric not in _METRICS:
+        raise PlotError(
+            f"sources have no {metric!r} of their own: use one of {', '.join(_METRICS)}"
+        )
+    known = drawable(scores, ["name", "question_id", "source"], [metric])
+    chosen = _usual(known) if sources is None else sources
+    pairs = {pair: _means(known, metric, *pair) for pair in combinations(chosen, 2)}
+    pairs = {pair: table for pair, table in pairs.items() if len(table)}
+    if not pairs:
+        raise PlotError("no question has reference answers of two of these sources")
+    if len(pairs) > _MOST:
+        raise PlotError(f"{len(chosen)} sources make {len(pairs)} pairs: choose fewer")
+    found = numbered(
+        drawable(runs, ["name", "model", "mode"], ["score"]).join(
+            pl.concat(pairs.values()).select("name").unique(), on="name", how="semi"
+        )
+    )
+    with drawing(language, font) as look:
+        figure = look.figure(title, "Sources of reference answers compared", *over_list(found))
+        panels = panels_over_list(figure, len(pairs), found, look)
+        drawn, told = [], []
+        for axes, ((one, other), table) in zip(panels, pairs.items(), strict=True):
+            both = found.join(table, on="name", how="inner", maintain_order="left")
+            diagonal(axes, both, "one", "other")
+            said = f"{look.say(_SCORES[metric])} · {look.say('source')}"
+            axes.set(xlabel=f"{said} {look.name(one, 20)}", ylabel=f"{said} {look.name(other, 20)}")
+            drawn.append((axes, both))
+            told.append(f"{one}–{other} r = {correlation(both, 'one', 'other')}")
+        for axes, both in drawn:
+            number(figure, [(axes, "one", "other")], both)
+        description = "; ".join([counted(look, found), *told])
+        return finish(figure, description)
+
+
+def _usual(scores: pl.DataFrame) -> tuple[str, ...]:
+    counts = scores.group_by("source").agg(pl.col("question_id").n_unique().alias("questions"))
+    ordered = counts.sort(["questions", "source"], descending=[True, False])
+    return tuple(sorted(ordered["source"].head(3)))
+
+
+def _means(scores: pl.DataFrame, metric: str, one: str, other: str) -> pl.DataFrame:
+    """Mean of each run over the questions that have both sources: columns `name`, `one`, `other`."""
+    keys = ["name", "question_id"]
+    sides = [
+        scores.filter(pl.col("source") == source).select(*keys, pl.col(metric).alias(side))
+        for source, side in ((one, "one"), (other, "other"))
+    ]
+    joined = sides[0].join(sides[1], on=keys, how="inner", maintain_order="left")
+    return joined.group_by("name", maintain_order=True).agg(pl.col("one", "other").mean())

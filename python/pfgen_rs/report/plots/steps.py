@@ -1,0 +1,112 @@
+"""Score against training step, for series of checkpoints."""
+
+from __future__ import annotations
+
+import re
+from itertools import cycle
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pfgen_rs.errors import PlotError
+from pfgen_rs.report.plots.frames import drawable
+from pfgen_rs.report.plots.saving import finish
+from pfgen_rs.report.plots.style import COLOURS, DASHES, MARKERS, Look, drawing
+from pfgen_rs.report.plots.words import Language
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["STEP", "score_steps", "series"]
+
+STEP = r"(?i)(?<![a-z])(?:global[_-]?step|steps?|iter|iteration|checkpoint|ckpt)[-_=]?([0-9]{1,15})(?![0-9])"
+_MOST = 12  # series
+_HASH = re.compile(r"/[0-9a-f]{7}$")
+
+
+def series(runs: pl.DataFrame, pattern: str = STEP) -> pl.DataFrame:
+    """Runs with the columns `series` and `step`; those without a step are left out.
+
+    `runs`: columns `model` and `run`. The step is the number in the first group of the last place that
+    `pattern` (a regular expression) matches in `model` or, where it does not match there, in `run`, the
+    folder. What is left of that name is the series; a pfgen-bench hash at the end of a folder does not
+    count. So `m/step_1000`, `m/step-2000`, `m-iter_0002000` and `m/checkpoint-500` have steps. Raises
+    `PlotError` for a pattern without a group, and where no run has a step.
+    """
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise PlotError(f"the step pattern {pattern!r} is no regular expression: {error}") from None
+    if compiled.groups < 1:
+        raise PlotError(f"the step pattern {pattern!r} needs a group around the number")
+    names = drawable(runs, ["model", "run"], []).select("model", "run").rows()
+    found = [_step(compiled, *row) for row in names]
+    schema = {"series": pl.String, "step": pl.Int64}
+    table = runs.hstack(pl.DataFrame(found, schema=schema, orient="row"))
+    kept = table.filter(pl.col("step").is_not_null())
+    if kept.is_empty():
+        raise PlotError(
+            "no run has a step such as step_1000 or checkpoint-500 in its model or folder: name one by a "
+            "step pattern"
+        )
+    return kept.sort(["series", "step"], maintain_order=True)
+
+
+def _step(pattern: re.Pattern[str], model: str, run: str) -> tuple[str | None, int | None]:
+    for name in (model, _HASH.sub("", run)):
+        places = [place for place in pattern.finditer(name) if place[1] and place[1].isdecimal()]
+        if places:
+            last = places[-1]
+            left = name[: last.start()] + name[last.end() :]
+            return re.sub(r"[/_.=-]+$", "", left.replace("//", "/")), int(last[1][:18])
+    return None, None
+
+
+def score_steps(
+    runs: pl.DataFrame,
+    *,
+    pattern: str = STEP,
+    title: str | None = None,
+    language: Language = "en",
+    font: str | None = None,
+) -> Figure:
+    """Score by training step with its interval as a band, a line a series.
+
+    `runs`: columns `model`, `run`, `score` and, where there are any, `score_low`, `score_high`; steps and
+    series are found by `series`. Raises `PlotError` where there is none, and for more than 12 series.
+    """
+    found = series(drawable(runs, ["model", "run"], ["score"]), pattern)
+    lines = found.partition_by("series", maintain_order=True)
+    if len(lines) > _MOST:
+        raise PlotError(f"{len(lines)} series are too many for one figure: at most {_MOST}")
+    with drawing(language, font) as look:
+        figure = look.figure(title, "Score by training step", 8, 4.6)
+        axes = figure.subplots()
+        for part, colour, dash, marker in zip(
+            lines, cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False
+        ):
+            _line(axes, part, look, colour=colour, dash=dash, marker=marker)
+        axes.set(xlabel=look.say("Step"), ylabel=look.say("Score with 95 % interval"))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        figure.legend(loc="outside lower center", ncols=1 if len(lines) < 3 else 2)
+        description = f"{look.say('Runs')}: {len(found)}; {look.say('Series')}: {len(lines)}"
+        return finish(figure, description)
+
+
+def _line(
+    axes: Axes, part: pl.DataFrame, look: Look, *, colour: str, dash: str, marker: str
+) -> None:
+    name = look.name(part["series"][0] or look.say("Score"))
+    steps = part["step"].to_numpy()
+    axes.plot(
+        steps, part["score"].to_numpy(), dash, color=colour, marker=marker, markersize=5, label=name
+    )
+    if {"score_low", "score_high"} <= set(part.columns):
+        low, high = (
+            part[name].cast(pl.Float64).fill_null(float("nan"))
+            for name in ("score_low", "score_high")
+        )
+        axes.fill_between(
+            steps, low.to_numpy(), high.to_numpy(), color=colour, alpha=0.15, linewidth=0
+        )

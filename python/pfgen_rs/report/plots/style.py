@@ -1,0 +1,146 @@
+"""How figures look: colours for the colour-blind, too, fonts, words, and nothing of the user's settings."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from pfgen_rs.errors import OutputError
+from pfgen_rs.report.plots.fonts import LATIN, japanese_font, lacks
+from pfgen_rs.report.plots.words import Language, translated
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "COLOURS",
+    "DASHES",
+    "GREY",
+    "INK",
+    "MARKERS",
+    "NEEDED",
+    "Look",
+    "available",
+    "drawing",
+    "settings",
+]
+
+# Of Okabe and Ito, without the yellow, which is hard to see on white: told apart with any colour vision.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES = ("-", "--", "-.", ":")
+INK, GREY = "#222222", "#8a8a8a"
+_TITLE = 100  # characters
+NEEDED = "plots need matplotlib: pip install 'pfgen_rs[plots]'"
+# Text is drawn as shapes: a figure must look the same where none of its fonts is installed. What shapes take
+# from readers who cannot see them, title and description give back.
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "path",
+    "svg.hashsalt": "pfgen_rs",  # else names within the file would be random
+    "text.parse_math": False,  # names are drawn as they are, $x^2$ too
+    "font.size": 10,
+    "axes.titlesize": 10,
+    "axes.labelsize": 10,
+    "figure.titlesize": 13,
+    "figure.titleweight": "bold",
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "figure.constrained_layout.h_pad": 0.09,
+    "figure.constrained_layout.w_pad": 0.09,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.8,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the parts of a figure share: its language, and the fonts that its text is drawn with."""
+
+    language: Language
+    families: tuple[str, ...]
+
+    def say(self, text: str) -> str:
+        """A word of ours in the figure's language."""
+        return translated(text, self.language)
+
+    def name(self, text: object, width: int = 44) -> str:
+        """Somebody else's words as they can be drawn: in one line, shortened in the middle.
+
+        Controls, changes of direction and characters that no font has are written as escapes.
+        """
+        shown = str(text)
+        if len(shown) > 2 * width:  # nobody needs to escape what is not shown
+            shown = shown[:width] + "…" + shown[-width:]
+        unknown = set.intersection(*(lacks(family, shown) for family in self.families))
+        shown = "".join(_escaped(c) if c in unknown or _acts(c) else c for c in shown)
+        if len(shown) <= width:
+            return shown
+        return shown[: width // 2] + "…" + shown[len(shown) - (width - width // 2 - 1) :]
+
+    def figure(self, title: str | None, usual: str, width: float, height: float) -> Figure:
+        """An empty figure, so many inches wide and high; `title` comes from outside, `usual` is ours."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(width, height), layout="constrained")
+        figure.suptitle(self.say(usual) if title is None else self.name(title, _TITLE))
+        return figure
+
+
+def available() -> bool:
+    """Whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
+
+
+@contextmanager
+def drawing(language: Language = "en", font: str | None = None) -> Iterator[Look]:
+    """What to draw a figure with; within, matplotlib's settings are those of this package.
+
+    They belong to the process, so no other thread should draw meanwhile. Without a Japanese font, figures
+    are in English. Raises `OutputError` where matplotlib is missing, and `PlotError` for a language or a font
+    that is no use.
+    """
+    if not available():
+        raise OutputError(NEEDED)
+    found = japanese_font(font)
+    families = (LATIN,) if found is None else (LATIN, found)
+    look = Look(language if found else "en", families)
+    look.say("Score")  # a language that there is not should be told now
+    with settings(families):
+        yield look
+
+
+@contextmanager
+def settings(families: Sequence[str] = (LATIN,)) -> Iterator[None]:
+    """The settings of matplotlib as all figures here want them; what was set before comes back."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update({**_STYLE, "font.family": list(families)})
+        yield
+
+
+def _acts(character: str) -> bool:
+    return not character.isprintable() and unicodedata.category(character) != "Zs"
+
+
+def _escaped(character: str) -> str:
+    short = repr(character)[1:-1] if character.isascii() else character
+    return short.encode("ascii", "backslashreplace").decode()

@@ -1,0 +1,149 @@
+"""What a run's page says besides its answers: figures with intervals, tables and distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pfgen_rs import stats
+from pfgen_rs.results import Result
+from pfgen_rs.runs import display_name
+from pfgen_rs.sums import left_mean
+
+__all__ = ["Histogram", "Row", "RunView", "estimates", "run_view"]
+
+Floats = NDArray[np.float64]
+_BINS = 40
+
+
+@dataclass(frozen=True)
+class Row:
+    """A question's or a category's figures: means, and between which averages the middle 80 % of answers lie.
+
+    `number` is the question's place in the benchmark; of a category, the number of its questions.
+    """
+
+    number: int
+    name: str
+    text: str
+    category: str
+    answers: int
+    low: float
+    high: float
+    length: float
+    average: float
+    fluency: float
+    truthfulness: float
+    helpfulness: float
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How many answers lie in each of some ranges of the same width, from `start` to `stop`."""
+
+    start: float
+    stop: float
+    counts: list[int]
+
+
+@dataclass(frozen=True)
+class RunView:
+    """A run as its page shows it."""
+
+    name: str
+    run: str
+    score: float
+    score_std: float
+    num_trials: int
+    responses: int
+    length: float
+    length_std: float
+    metrics: dict[str, stats.Estimate]
+    questions: list[Row]
+    categories: list[Row]
+    missing: list[str]
+    scores: Histogram
+    lengths: Histogram
+    config: dict[str, Any]
+    input_hash: str | None
+    metadata_hash: str
+    signature: str
+
+
+def estimates(sample: stats.Sample) -> dict[str, stats.Estimate]:
+    """A run's estimate in each metric. Time: that of four bootstraps."""
+    return {metric: stats.estimate(sample, metric) for metric in stats.METRICS}
+
+
+def run_view(
+    result: Result, metrics: Mapping[str, stats.Estimate], *, run: str | None = None
+) -> RunView:
+    """The figures of a run, with its `estimates`; `run` is what it is called in a site."""
+    questions = _questions(result)
+    return RunView(
+        name=display_name(result),
+        run=run or result.path or display_name(result),
+        score=result.score,
+        score_std=result.score_std,
+        num_trials=result.num_trials,
+        responses=result.height,
+        length=result.length,
+        length_std=result.length_std,
+        metrics=dict(metrics),
+        questions=questions,
+        categories=_categories(result, questions),
+        missing=result.missing,
+        scores=_histogram(result, "average", 0.05),
+        lengths=_histogram(result, "length", 5),
+        config=result.config or {},
+        input_hash=result.input_hash,
+        metadata_hash=result.benchmark.metadata_hash,
+        signature=result.signature,
+    )
+
+
+def _questions(result: Result) -> list[Row]:
+    numbers = {question.id: number for number, question in enumerate(result.benchmark)}
+    rows = []
+    for row in result.by_question.to_dicts():
+        row["name"], row["text"] = row.pop("question_id"), row.pop("question")
+        rows.append(_row(result, [row["name"]], row, numbers[row["name"]]))
+    return rows
+
+
+def _categories(result: Result, questions: Sequence[Row]) -> list[Row]:
+    """Means over the questions of each category, in the order in which these first come."""
+    members: dict[str, list[Row]] = {}
+    for row in questions:
+        members.setdefault(row.category, []).append(row)
+    found = []
+    for category, rows in members.items():
+        about: dict[str, Any] = {"name": category, "text": "", "category": category}
+        about["answers"] = sum(row.answers for row in rows)
+        for key in ("length", *stats.METRICS):
+            about[key] = left_mean(np.array([getattr(row, key) for row in rows]))
+        found.append(_row(result, [row.name for row in rows], about, len(rows)))
+    return found
+
+
+def _row(result: Result, question_ids: Iterable[str], about: dict[str, Any], number: int) -> Row:
+    """`about` with the spread of the answers to these questions."""
+    averages = [result.figures.of_question(key, ["average"])["average"] for key in question_ids]
+    low, high = np.quantile(np.concatenate(averages), (0.1, 0.9)).tolist()
+    kept = {field.name: about[field.name] for field in fields(Row) if field.name in about}
+    return Row(number=number, low=low, high=high, **kept)
+
+
+def _histogram(result: Result, name: str, width: float) -> Histogram:
+    """Counts in bins of `width` or a multiple of it, so that there are at most 40."""
+    values = np.concatenate(list(result.figures.column(name, in_order=False)))
+    places = np.floor(np.round(values / width, 9)).astype(np.int64)
+    first = int(places.min())
+    every = -(-(int(places.max()) - first + 1) // _BINS)
+    counts = np.bincount((places - first) // every)
+    start = first * width
+    return Histogram(start, start + len(counts) * every * width, counts.tolist())

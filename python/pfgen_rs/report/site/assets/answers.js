@@ -1,0 +1,166 @@
+// An answer as run and comparison pages show it: shaded characters, cuts, keyword rules, and what they cost.
+(() => {
+  const { element, tr, t } = pfgen;
+  const metrics = ["fluency", "truthfulness", "helpfulness"];
+
+  /** The values of payloads, loaded one after the other; `null` where one fails, which `place` then says. */
+  pfgen.loadEach = async (place, names) => {
+    const values = [];
+    for (const name of names) {
+      await pfgen.loadInto(place, name, (value) => values.push(value));
+      if (values.length === 0 || place.hasChildNodes()) return null;
+    }
+    return values;
+  };
+
+  /** One answer of a payload (`answers.py`), by its row. */
+  pfgen.answer = (data, row) => {
+    const sources = data.sources.length;
+    const shares = data.shares.map((column) => column[row] / 10000);
+    const cuts = data.cuts.map((column) => column[row]);
+    const parts = shares.map((share, i) => ({
+      metric: metrics[Math.min(Math.floor(i / sources), 2)],
+      source: i < 2 * sources ? data.sources[i % sources] : null,
+      share,
+      cut: cuts[i],
+    }));
+    return {
+      row,
+      text: data.texts[row],
+      characters: Array.from(data.texts[row]),
+      average: data.averages[row] / 100000,
+      rank: (data.ranks ? data.ranks[row] : row) + 1,
+      total: data.total,
+      line: data.lines[row],
+      sample: data.quantiles.indexOf(row),
+      parts,
+      rules: data.rules.map((rule) => ({
+        label: rule.labels[rule.label[row]],
+        importance: rule.importance,
+        position: rule.position[row],
+        met: rule.position[row] >= 0 && rule.position[row] <= cuts[2 * sources],
+      })),
+    };
+  };
+
+  /** What a cut after so many characters leaves. */
+  pfgen.discount = (reading, cut) => 1 - Math.max(cut - reading.target, 0) / (reading.zero - reading.target);
+
+  /** What the length discount took off a share: without it the same cut would be worth so much more. */
+  const cost = (reading, { share, cut }) => (share > 0 ? share * (1 / pfgen.discount(reading, cut) - 1) : 0);
+
+  /** Where what a part counts ends: its cut, and characters behind it that Truthfulness skips. */
+  const end = (answer, reading) => ({ metric, cut }) => {
+    let place = cut;
+    const isSkipped = () => place < answer.characters.length && reading.skipped.includes(answer.characters[place]);
+    while (metric === "truthfulness" && isSkipped()) place += 1;
+    return place;
+  };
+
+  /** Marks by place: which metrics (of which sources, where not all) end there before the answer does. */
+  const marks = (answer, reading) => {
+    const places = new Map();
+    const worth = answer.parts.filter((part) => part.share > 0); // without a value there is no cut
+    for (const metric of metrics) {
+      const own = worth.filter((part) => part.metric === metric).map((part) => ({ ...part, cut: end(answer, reading)(part) }));
+      const same = own.length > 0 && own.every((part) => part.cut === own[0].cut);
+      for (const { cut, source } of same ? [{ cut: own[0].cut, source: null }] : own) {
+        if (cut >= answer.characters.length) continue;
+        places.set(cut, [...(places.get(cut) ?? []), { metric, source }]);
+      }
+    }
+    return places;
+  };
+
+  const mark = (ends) => element("span", { class: "cut" }, ...ends.flatMap(({ metric, source }, i) =>
+    [i ? " " : "", tr(`cut_${metric}`), source === null ? "" : pfgen.shown(source)]));
+
+  /** Whether each character lies in a found place of the search. */
+  const hits = (answer, query) => {
+    const found = new Set();
+    const wanted = Array.from(query);
+    for (let i = 0; wanted.length && i + wanted.length <= answer.characters.length; i += 1) {
+      if (wanted.every((c, j) => answer.characters[i + j] === c)) wanted.forEach((_, j) => found.add(i + j));
+    }
+    return found;
+  };
+
+  const rest = (characters) => {
+    const body = element("p", { class: "text unread" });
+    const details = element("details", {
+      ontoggle: () => body.hasChildNodes() || body.append(...pfgen.shownNodes(characters.join(""))),
+    }, element("summary", {}, tr("rest", { n: characters.length })), body);
+    return details;
+  };
+
+  /** The text of an answer: an element a character, which others may mark (`classes(i)`). */
+  pfgen.answerText = (answer, table, reading, { query = "", classes = () => "" } = {}) => {
+    const cover = table.cover(answer.characters);
+    const counted = Math.max(...answer.parts.map(({ share, cut }) => (share > 0 ? cut : 0)));
+    const ends = marks(answer, reading);
+    const found = hits(answer, query);
+    const text = element("p", { class: "text shaded", lang: "ja" });
+    cover.forEach(({ level }, i) => {
+      if (ends.has(i)) text.append(mark(ends.get(i)));
+      const names = [`l${level}`, i >= counted ? "unread" : "", found.has(i) ? "hit" : "", classes(i)];
+      text.append(element("span", { class: names.filter(Boolean).join(" "), "data-i": i },
+        ...pfgen.shownNodes(answer.characters[i])));
+    });
+    if (!cover.length) text.append(element("span", { class: "quiet" }, tr("empty_answer")));
+    const more = answer.characters.slice(cover.length);
+    const place = element("div", { class: "answer-text" }, text, ...(more.length ? [rest(more)] : []));
+    if (cover.length) place.append(pfgen.inspector(answer, text, cover, table));
+    return place;
+  };
+
+  const ruleStatus = (rule) => (rule.met ? "rule_met" : rule.position < 0 ? "rule_missed" : "rule_late");
+
+  const rule = (found) => element("li", { class: found.met ? "chip met" : "chip missed" },
+    element("span", { "aria-hidden": "true" }, found.met ? "✓ " : "✗ "),
+    pfgen.shown(found.label), " ",
+    element("small", {},
+      tr(ruleStatus(found)),
+      ...(found.position >= 0 ? [" · ", tr("at_character", { n: found.position })] : []),
+      ...(found.met ? [] : [` × ${Number((1 - found.importance).toPrecision(6))}`])));
+
+  pfgen.answerRules = (answer) => (answer.rules.length
+    ? element("ul", { class: "rules", "aria-label": t("rules"), "data-t-aria-label": "rules" }, ...answer.rules.map(rule))
+    : element("p", { class: "quiet" }, tr("no_rules")));
+
+  const sums = (answer) => metrics.map((metric) =>
+    [metric, answer.parts.filter((p) => p.metric === metric).reduce((sum, p) => sum + p.share, 0)]);
+
+  const lost = (value) => (value > 0 ? `−${value.toFixed(4)}` : "0");
+
+  const row = (reading) => (part) => element("tr", {},
+    element("th", { scope: "row" }, tr(part.metric), part.source === null ? "" : " ", part.source === null ? "" : pfgen.shown(part.source)),
+    ...[part.share.toFixed(4), part.cut, `× ${pfgen.discount(reading, part.cut).toFixed(2)}`, lost(cost(reading, part))]
+      .map((value) => element("td", { class: "number" }, String(value))));
+
+  const breakdown = (answer, reading) => element("details", { class: "breakdown" },
+    element("summary", {}, tr("details")),
+    element("div", { class: "scroll" }, element("table", {},
+      element("thead", {}, element("tr", {}, ...["metric_source", "value", "cut", "factor", "cost"].map((key, i) =>
+        element("th", { scope: "col", class: i ? "number" : "" }, tr(key))))),
+      element("tbody", {}, ...answer.parts.map(row(reading))))));
+
+  /** The figures of an answer in a line, what the discount cost, and all of it in a table. */
+  pfgen.answerFigures = (answer, reading) => {
+    const all = answer.parts.reduce((sum, part) => sum + cost(reading, part), 0) / 3;
+    const line = element("p", { class: "figures" },
+      ...sums(answer).map(([metric, value]) => element("span", {}, tr(metric), " ", element("b", {}, value.toFixed(3)))),
+      element("span", {}, tr("characters", { n: answer.characters.length })),
+      element("span", { class: all > 0 ? "lost" : "quiet" },
+        all > 0 ? tr("discount_cost", { cost: all.toFixed(4) }) : tr("no_discount")));
+    return [line, breakdown(answer, reading)];
+  };
+
+  /** What the shades and marks mean. */
+  pfgen.legend = () => element("div", { class: "legend" },
+    element("p", {}, tr("legend")),
+    element("ul", {},
+      ...[0, 1, 2, 3, 4, 5].map((level) => element("li", {},
+        element("span", { class: "shaded" }, element("span", { class: `l${level}`, "aria-hidden": "true", lang: "ja" }, "文字")), " ", tr(`level_${level}`))),
+      element("li", {}, element("span", { class: "shaded" }, element("span", { class: "l2 unread", "aria-hidden": "true", lang: "ja" }, "文字")), " ", tr("legend_unread")),
+      element("li", {}, element("span", { class: "cut", "aria-hidden": "true" }, tr("cut_fluency")), " ", tr("legend_cut"))));
+})();

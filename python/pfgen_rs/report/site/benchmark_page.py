@@ -1,0 +1,86 @@
+"""The page of a benchmark: its questions and rules, and what is loaded of their reference answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from pfgen_rs.helpfulness import is_literal
+from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.questions import Question
+from pfgen_rs.report.site import names
+from pfgen_rs.report.site.pages import render
+
+__all__ = ["benchmark_page", "payload_name", "references"]
+
+LENGTHS = (2, 3, 4, 6, 10)
+"""Lengths of the n-grams that are listed."""
+
+TOP = 20
+"""How many of each length."""
+
+
+def benchmark_page(
+    benchmark: QuestionSet,
+    *,
+    nav: Sequence[tuple[str, str]] = (),
+    samples: Mapping[str, str] | None = None,
+    shown: int | None = None,
+    root: str = "../",
+    payloads: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The page of a benchmark.
+
+    `samples`: a sample answer by question's text. `shown`: as `references` has it, for a remark. `payloads`:
+    values of `references` by name, for a page that is a single file.
+    """
+    return render(
+        "benchmark",
+        root=root,
+        nav=nav,
+        here="benchmark",
+        signature=benchmark.signature,
+        benchmark=benchmark,
+        questions=list(benchmark),
+        baselines={question.id: benchmark.baselines(question) for question in benchmark},
+        samples=samples or {},
+        counts={q.id: {s: len(a) for s, a in q.answers.items()} for q in benchmark},
+        shown=shown,
+        payload_name=payload_name,
+        payloads=payloads or {},
+        is_literal=is_literal,
+    )
+
+
+def payload_name(question: Question) -> str:
+    """Name of the payload with a question's reference answers."""
+    return f"benchmark/{names.slug(question.id)}"
+
+
+def references(question: Question, shown: int | None = None) -> dict[str, Any]:
+    """What a page loads of a question: reference answers of each source, and the most frequent n-grams.
+
+    `sources` (names), `answers` (by source, at most `shown` of each), `tokens` (whether answers are ids,
+    written with spaces), `ngrams`: by length, rows of the n-gram and its document frequency in each source.
+    Takes time and memory linear in the answers' characters, for the index.
+    """
+    return {
+        "sources": question.sources,
+        "answers": [_texts(answers, shown) for answers in question.answers.values()],
+        "tokens": question.has_tokens,
+        "ngrams": {str(n): _frequent(question, n) for n in LENGTHS},
+    }
+
+
+def _texts(answers: Sequence[Any], shown: int | None) -> list[str]:
+    return [_text(answer) for answer in islice(answers, shown)]
+
+
+def _text(answer: Any) -> str:
+    return answer if isinstance(answer, str) else " ".join(map(str, answer))
+
+
+def _frequent(question: Question, n: int) -> list[list[Any]]:
+    found = question.index.ngrams(n, top=TOP)
+    return [[_text(g.text), *g.document_frequency.by_source.values()] for g in found]

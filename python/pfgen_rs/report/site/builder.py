@@ -1,0 +1,96 @@
+"""A whole site in a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from pfgen_rs.io import write_atomic
+from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.report.answers import PER_QUESTION
+from pfgen_rs.report.entries import Entry
+from pfgen_rs.report.site import payload
+from pfgen_rs.report.site.benchmark_page import benchmark_page, payload_name, references
+from pfgen_rs.report.site.leaderboard import leaderboard_page
+from pfgen_rs.report.site.runs import Nav, Runs, comparisons, most_compared, page_of, write_runs
+from pfgen_rs.results import Result
+
+__all__ = ["File", "build"]
+
+File = tuple[str, bytes]
+"""Path in the site, with slashes, and content."""
+
+NAV = (("leaderboard", "index.html"), ("benchmark", "benchmark/index.html"))
+COMPARE = ("compare", "compare/index.html")
+
+
+def build(
+    folder: str | os.PathLike[str],
+    benchmark: QuestionSet,
+    entries: Sequence[Entry],
+    results: Mapping[str, Result] | None = None,
+    *,
+    samples: Mapping[str, str] | None = None,
+    references_per_source: int | None = None,
+    answers_per_question: int = PER_QUESTION,
+    jobs: int | None = None,
+) -> None:
+    """Write the site of a benchmark and its leaderboard's `entries` into `folder`.
+
+    `results`: scored runs, called as in the entries; they get pages, with up to `answers_per_question`
+    answers to each question, and the best of them are compared (`most_compared`). `samples`: a sample answer
+    by question's text. `references_per_source`: at most so many reference answers are in the site, all by
+    default. `jobs`: how many threads work, as many as there are processors by default. Every file is written
+    whole or not at all, and only where its content changes: the same input gives the same bytes. Raises
+    `OutputError`.
+    """
+    place, jobs = Path(folder), jobs or os.cpu_count() or 1
+    runs = Runs(benchmark, results or {}, answers_per_question)
+    compared = most_compared(runs)
+    nav = (*NAV, COMPARE) if compared else NAV
+    front = partial(
+        leaderboard_page,
+        entries,
+        nav=nav,
+        run_pages={run: page_of(run) for run in runs.results},
+        comparisons=comparisons(compared),
+        signature=benchmark.signature,
+    )
+    tasks = _benchmark_tasks(benchmark, samples, references_per_source, nav)
+    write_runs(runs, compared, partial(_write, place), nav=nav, jobs=jobs)
+    _write_all(place, [*tasks, lambda: ("index.html", front())], jobs)
+
+
+def _benchmark_tasks(
+    benchmark: QuestionSet, samples: Mapping[str, str] | None, shown: int | None, nav: Nav
+) -> Iterator[Callable[[], File]]:
+    yield lambda: (
+        "benchmark/index.html",
+        benchmark_page(benchmark, nav=nav, samples=samples, shown=shown),
+    )
+    for question in benchmark:
+        name = payload_name(question)
+        yield lambda question=question, name=name: (  # type: ignore[misc]
+            f"{name}.js",
+            payload.payload_file(name, references(question, shown)),
+        )
+
+
+def _write_all(folder: Path, tasks: Iterable[Callable[[], File]], jobs: int) -> None:
+    """Run all tasks and write their files, in threads: most of it is native code without the lock."""
+    with ThreadPoolExecutor(jobs) as pool:
+        for _ in pool.map(lambda task: _write(folder, *task()), tasks):
+            pass
+
+
+def _write(folder: Path, name: str, content: bytes) -> None:
+    path = folder / name
+    try:
+        if path.read_bytes() == content:
+            return
+    except OSError:
+        pass  # it is not there; why else it could not be read, writing will say
+    write_atomic(path, content)

@@ -1,0 +1,59 @@
+"""Drawings of a page: where the bars and ticks of a distribution lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pfgen_rs.report.run_view import Histogram
+
+__all__ = ["Bars"]
+
+WIDTH, HEIGHT = 400.0, 120.0
+_STEPS = (1, 2, 5)
+_TICKS = 9
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A histogram in a field of 400 by 120 units, its axis below it."""
+
+    histogram: Histogram
+
+    def at(self, value: float) -> float:
+        """Where a value stands."""
+        start, stop = self.histogram.start, self.histogram.stop
+        return round((value - start) / (stop - start) * WIDTH, 1)
+
+    @property
+    def bars(self) -> Sequence[tuple[float, float, float, float, float, float, int]]:
+        """Of each bar: left, top, width and height, the values between which it lies, and its count."""
+        counts = self.histogram.counts
+        width, tallest = WIDTH / len(counts), max(counts)
+        step = (self.histogram.stop - self.histogram.start) / len(counts)
+        found = []
+        for i, count in enumerate(counts):
+            height = round(count / tallest * (HEIGHT - 4), 1)
+            low = self.histogram.start + i * step
+            place = (round(i * width, 2), round(HEIGHT - height, 1), round(width, 2), height)
+            found.append((*place, low, low + step, count))
+        return found
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Round values on the axis, at most nine, with their places."""
+        start, stop = self.histogram.start, self.histogram.stop
+        step, digits = _step(stop - start)
+        first = -(-round(start / step, 6) // 1)
+        values = [(first + i) * step for i in range(_TICKS + 1)]
+        return [(self.at(v), f"{v:.{digits}f}") for v in values if v <= stop + step * 1e-6]
+
+
+def _step(width: float) -> tuple[float, int]:
+    """The smallest of 0.01, 0.02, 0.05, 0.1 … of which at most eight fill `width`, and its decimals."""
+    for power in range(-2, 12):
+        for digit in _STEPS:
+            step = digit * 10.0**power
+            if width / step <= _TICKS - 1:
+                return step, max(-power, 0)
+    return width, 0

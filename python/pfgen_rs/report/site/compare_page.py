@@ -1,0 +1,138 @@
+"""The page that compares runs: any two of them at a time, question by question, with answers side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.report.site.leaderboard import Axis
+from pfgen_rs.report.site.pages import render
+from pfgen_rs.report.site.run_page import answers_name, reading, windows_name
+from pfgen_rs.stats import Comparison
+
+__all__ = ["COMPARISON", "Compared", "comparison_page", "comparison_payload"]
+
+COMPARISON = "compare/data"
+"""Name of the payload with what was compared."""
+
+_UNIT = 10**5  # differences go to the page as whole numbers of it
+_PAIR = ("difference", "low", "high", "p", "p_holm", "minimum_detectable")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A run of a comparison: its name, the folder of its answers, and its page where there is one."""
+
+    name: str
+    folder: str
+    page: str | None = None
+
+    @property
+    def slug(self) -> str:
+        """What the page's address calls the run."""
+        return self.folder.rpartition("/")[2]
+
+
+def comparison_page(
+    benchmark: QuestionSet,
+    comparison: Comparison,
+    runs: Sequence[Compared],
+    *,
+    root: str = "",
+    nav: Sequence[tuple[str, str]] = (),
+    payloads: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The page of a comparison of `runs`, in its order; `pairs` of them are chosen in the page.
+
+    `root`, `nav` and `payloads` as for `run_page`.
+    """
+    estimates = [found for each in comparison.estimates.values() for found in each]
+    order = sorted(range(len(runs)), key=lambda i: -comparison.estimates["average"][i].mean)
+    return render(
+        "compare",
+        parts=("charts", "windows", "inspector", "answers", "diff", "compare"),
+        root=root,
+        nav=nav,
+        here="compare",
+        signature=benchmark.signature,
+        comparison=comparison,
+        runs=runs,
+        order=order,
+        axis=Axis.of([v for e in estimates for v in (e.low, e.high, e.mean) if v is not None]),
+        data={"reading": reading(benchmark.settings), "comparison": COMPARISON},
+        payloads=payloads or {},
+    )
+
+
+def comparison_payload(
+    benchmark: QuestionSet, comparison: Comparison, runs: Sequence[Compared]
+) -> dict[str, Any]:
+    """What the page's script gets.
+
+    By metric: `means` (of each run, of each question), `pairs` (every two runs in the order of the runs, with
+    difference, bounds, p-values and minimum detectable difference), and of each pair the bounds of the
+    differences by question and by category. Means and bounds are in units of 0.00001, `null` where unknown.
+    """
+    numbers = {question.id: number for number, question in enumerate(benchmark)}
+    places = [(numbers[name], benchmark[name]) for name in comparison.compared]
+    categories = comparison.categories.get_column("category").unique(maintain_order=True)
+    return {
+        "runs": [{"name": run.name, "slug": run.slug, "page": run.page} for run in runs],
+        "metrics": list(comparison.metrics),
+        "level": comparison.level,
+        "questions": [
+            {
+                "name": question.id,
+                "text": question.text,
+                "category": question.category,
+                "windows": windows_name(number),
+                "answers": [answers_name(run.folder, number) for run in runs],
+            }
+            for number, question in places
+        ],
+        "categories": categories.to_list(),
+        "means": {metric: _means(comparison, metric) for metric in comparison.metrics},
+        "estimates": {
+            metric: [found.mean for found in each] for metric, each in comparison.estimates.items()
+        },
+        "pairs": _pairs(comparison),
+        "by_question": _bounds(comparison, comparison.questions),
+        "by_category": _bounds(comparison, comparison.categories),
+    }
+
+
+def _pairs(comparison: Comparison) -> dict[str, list[list[float]]]:
+    found: dict[str, list[list[float]]] = {metric: [] for metric in comparison.metrics}
+    for pair in comparison.pairs:
+        found[pair.metric].append([getattr(pair, name) for name in _PAIR])
+    return found
+
+
+def _means(comparison: Comparison, metric: str) -> list[list[int]]:
+    """Of each run, the mean of each question: from its pair with the last one, or of that with the first."""
+    first, *_, last = comparison.runs
+    rows = comparison.questions.filter(pl.col("metric") == metric)
+    found = [
+        _whole(rows.filter(pl.col("a") == run, pl.col("b") == last), "mean_a")
+        for run in comparison.runs[:-1]
+    ]
+    found.append(_whole(rows.filter(pl.col("a") == first, pl.col("b") == last), "mean_b"))
+    return found
+
+
+def _bounds(comparison: Comparison, table: pl.DataFrame) -> dict[str, list[list[list[int]]]]:
+    """By metric, of each pair the columns difference, low and high."""
+    parts = table.partition_by("metric", "a", "b", as_dict=True)
+    found: dict[str, list[list[list[int]]]] = {metric: [] for metric in comparison.metrics}
+    for pair in comparison.pairs:
+        part = parts.get((pair.metric, pair.a, pair.b), table.clear())
+        found[pair.metric].append([_whole(part, name) for name in ("difference", "low", "high")])
+    return found
+
+
+def _whole(rows: pl.DataFrame, name: str) -> list[int]:
+    return (rows.get_column(name) * _UNIT).round().cast(pl.Int64).to_list()

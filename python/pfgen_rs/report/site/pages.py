@@ -1,0 +1,99 @@
+"""Pages: templates filled, with styles and scripts inside and a content security policy about them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from pfgen_rs.report.site import i18n, payload
+from pfgen_rs.report.site.shown import plain, shown
+
+__all__ = ["render"]
+
+_COMMON = ("common", "text", "language", "theme", "payload", "tables")
+_EARLY = "early"
+
+
+@dataclass(frozen=True)
+class _Assets:
+    """What is written into a page: its style, the script that runs before anything shows, the other one."""
+
+    style: Markup
+    early: Markup
+    script: Markup
+
+    @property
+    def policy(self) -> str:
+        """The content security policy: these very texts, and scripts that they add (`strict-dynamic`)."""
+        scripts = f"{_digest(self.early)} {_digest(self.script)}"
+        return (
+            f"default-src 'none'; script-src {scripts} 'strict-dynamic'; style-src {_digest(self.style)}; "
+            "img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'"
+        )
+
+
+def render(kind: str, *, parts: Sequence[str] = (), root: str = "", **context: Any) -> bytes:
+    """A page: `templates/{kind}.html.j2` with the assets of `parts` besides those that all pages have.
+
+    A part `x` is whichever of `assets/x.css`, `x.js` and `x.toml` (strings) there are. `root` leads from the
+    page to the site's folder (`../../`). Every value is escaped; values that are missing raise
+    `jinja2.UndefinedError`, a fault of ours.
+    """
+    names = (*_COMMON, *(parts or (kind,)))
+    assets = _assets(names)
+    strings = i18n.strings(names)
+    template = _environment().get_template(f"{kind}.html.j2")
+    page = template.render(root=root, assets=assets, t=strings, **context)
+    return page.encode()
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("pfgen_rs.report.site"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_harmless,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["shown"] = shown
+    environment.filters["fixed"] = _fixed
+    environment.globals["data_block"] = payload.data_block
+    environment.globals["payload"] = payload.inline
+    return environment
+
+
+def _harmless(value: Any) -> Any:
+    """Text that is not known to be markup, without characters that act."""
+    return plain(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+def _fixed(value: float | None, digits: int = 4) -> str:
+    """A number with so many decimals; a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+@cache
+def _assets(names: tuple[str, ...]) -> _Assets:
+    return _Assets(_joined(names, "css"), _joined((_EARLY,), "js"), _joined(names, "js"))
+
+
+def _joined(names: Sequence[str], suffix: str) -> Markup:
+    folder = resources.files("pfgen_rs.report.site") / "assets"
+    files = [folder / f"{name}.{suffix}" for name in names]
+    texts = [file.read_text(encoding="utf-8") for file in files if file.is_file()]
+    return Markup("\n" + "".join(texts))  # noqa: S704 - our own
+
+
+def _digest(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

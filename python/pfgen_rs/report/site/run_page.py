@@ -1,0 +1,86 @@
+"""The page of a run: figures, tables and distributions; its answers are data that it loads on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pfgen_rs.report.run_view import RunView
+from pfgen_rs.report.site.charts import Bars
+from pfgen_rs.report.site.leaderboard import Axis
+from pfgen_rs.report.site.pages import render
+from pfgen_rs.settings import Settings
+
+__all__ = ["answers_name", "reading", "run_page", "windows_name"]
+
+
+def answers_name(folder: str, number: int) -> str:
+    """Name of the payload with a run's answers to the question with this number."""
+    return f"{folder}/q{number:03d}"
+
+
+def windows_name(number: int) -> str:
+    """Name of the payload with the windows of all shown answers to a question."""
+    return f"windows/q{number:03d}"
+
+
+def reading(settings: Settings) -> dict[str, Any]:
+    """What a page's script needs to know of how answers are read."""
+    return {
+        "target": settings.target_length,
+        "zero": settings.zero_length,
+        "skipped": settings.skipped,
+    }
+
+
+def run_page(
+    view: RunView,
+    settings: Settings,
+    *,
+    folder: str,
+    root: str = "",
+    nav: Sequence[tuple[str, str]] = (),
+    payloads: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The page of a run whose answers are payloads in `folder` of the site, or among `payloads`.
+
+    `root` leads from the page to the site's folder; `nav` has name (a string's key) and path of its pages.
+    """
+    estimates = view.metrics.values()
+    return render(
+        "run",
+        parts=("charts", "windows", "inspector", "answers", "run"),
+        root=root,
+        nav=nav,
+        here="",
+        signature=view.signature,
+        view=view,
+        metric_axis=Axis.of(
+            [v for e in estimates for v in (e.low, e.high, e.mean) if v is not None]
+        ),
+        axis=Axis.of([0.0, *(v for row in view.questions for v in (row.low, row.high))]),
+        scores=Bars(view.scores),
+        lengths=Bars(view.lengths),
+        config=_flat(view.config),
+        data={
+            "reading": reading(settings),
+            "questions": [
+                {
+                    "number": row.number,
+                    "name": row.name,
+                    "text": row.text,
+                    "answers": answers_name(folder, row.number),
+                    "windows": windows_name(row.number),
+                }
+                for row in view.questions
+            ],
+        },
+        payloads=payloads or {},
+    )
+
+
+def _flat(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The configuration for display: text as it is, anything else as Python writes it."""
+    return [
+        (key, value if isinstance(value, str) else repr(value)) for key, value in config.items()
+    ]

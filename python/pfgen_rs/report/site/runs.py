@@ -1,0 +1,186 @@
+"""The part of a site that is about runs: their pages, their answers, and the page that compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import combinations
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from pfgen_rs import stats
+from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.report.answers import PER_QUESTION, run_answers
+from pfgen_rs.report.run_view import estimates, run_view
+from pfgen_rs.report.site import names, payload
+from pfgen_rs.report.site.compare_page import (
+    COMPARISON,
+    Compared,
+    comparison_page,
+    comparison_payload,
+)
+from pfgen_rs.report.site.run_page import answers_name, run_page, windows_name
+from pfgen_rs.report.windows import Windows, distinct_windows, window_table
+from pfgen_rs.results import Result
+from pfgen_rs.runs import display_name
+
+__all__ = [
+    "MOST_COMPARED",
+    "Runs",
+    "Tables",
+    "comparisons",
+    "folder_of",
+    "most_compared",
+    "page_of",
+    "write_runs",
+]
+
+MOST_COMPARED = 30
+"""So many runs at most are compared with each other in a site: tests of every two take their time."""
+
+_MERGED = 1 << 19  # windows of a question that are kept with their repeats
+Payload = tuple[str, Any]
+Metrics = Mapping[str, stats.Estimate]
+Write = Callable[[str, bytes], None]
+Nav = Sequence[tuple[str, str]]
+
+
+@dataclass
+class Tables:
+    """The windows of all shown answers, question by question, as runs add theirs (from any thread)."""
+
+    benchmark: QuestionSet
+    found: dict[str, list[Windows]] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def add(self, question_id: str, answers: Sequence[str]) -> None:
+        """Take the windows of some answers in."""
+        windows = distinct_windows(answers)
+        with self.lock:
+            pieces = self.found.setdefault(question_id, [])
+            pieces.append(windows)
+            if sum(map(len, pieces)) > max(_MERGED, 2 * len(pieces[0])):
+                pieces[:] = [np.unique(np.concatenate(pieces))]
+
+    def payload(self, number: int, question_id: str) -> Payload:
+        """The table of a question by its payload's name."""
+        windows = np.unique(np.concatenate(self.found[question_id]))
+        table = window_table(self.benchmark, question_id, windows)
+        return windows_name(number), table.payload()
+
+    @property
+    def places(self) -> list[tuple[int, str]]:
+        """Number and id of the questions that have answers."""
+        numbered = enumerate(self.benchmark)
+        return [(number, question.id) for number, question in numbered if question.id in self.found]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs of a site by what it calls them, in its order, all scored against one benchmark."""
+
+    benchmark: QuestionSet
+    results: Mapping[str, Result]
+    limit: int = PER_QUESTION
+
+    def answers(self, run: str, tables: Tables) -> Iterator[Payload]:
+        """The payloads of a run's answers; their windows go to `tables`."""
+        numbers = {question.id: number for number, question in enumerate(self.benchmark)}
+        for found in run_answers(self.results[run], limit=self.limit):
+            tables.add(found.question.id, found.texts)
+            yield answers_name(folder_of(run), numbers[found.question.id]), found.payload()
+
+    def compare(self, chosen: Sequence[str]) -> stats.Comparison:
+        """Some of the runs, compared."""
+        return stats.compare([stats.Sample.of(self.results[run], run) for run in chosen])
+
+    def labels(self, chosen: Sequence[str], *, linked: bool) -> list[Compared]:
+        """Some of the runs for a page; where they have pages (`linked`), as these call them."""
+        shown = [display_name(self.results[run]) if linked else run for run in chosen]
+        return [
+            Compared(
+                name=name if shown.count(name) == 1 else f"{name} ({run})",
+                folder=folder_of(run),
+                page=page_of(run) if linked else None,
+            )
+            for run, name in zip(chosen, shown, strict=True)
+        ]
+
+
+def most_compared(runs: Runs) -> list[str]:
+    """The best runs that answer all questions, as many as a site compares; none where they are too few."""
+    if len(runs.benchmark) < 2:
+        return []
+    complete = [run for run, result in runs.results.items() if not result.missing]
+    best = sorted(complete, key=lambda run: -runs.results[run].score)[:MOST_COMPARED]
+    return [run for run in complete if run in best] if len(best) > 1 else []
+
+
+def folder_of(run: str) -> str:
+    """The folder of a run's page in a site."""
+    return f"runs/{names.slug(run)}"
+
+
+def page_of(run: str) -> str:
+    """The page of a run in a site."""
+    return f"{folder_of(run)}/index.html"
+
+
+def comparisons(compared: Sequence[str]) -> dict[Sequence[str], str]:
+    """Where in a site every two of these runs are compared."""
+    return {
+        (a, b): f"compare/index.html#{names.slug(a)}+{names.slug(b)}"
+        for a, b in combinations(compared, 2)
+    }
+
+
+def write_runs(
+    runs: Runs, compared: Sequence[str], write: Write, *, nav: Nav = (), jobs: int = 1
+) -> None:
+    """Write the pages of all runs, what these load, and the page of the runs that are compared (or none).
+
+    `write` takes a path in the site and its content, and is called from `jobs` threads. In memory at any time
+    are the shown answers of as many runs as there are threads.
+    """
+    tables = Tables(runs.benchmark)
+    with ThreadPoolExecutor(jobs) as pool:
+        comparing = pool.submit(_write_comparison, runs, compared, write, nav)
+        list(pool.map(lambda run: _write_answers(runs, run, tables, write), runs.results))
+        list(pool.map(lambda place: _write_payload(write, *tables.payload(*place)), tables.places))
+        known = comparing.result()
+        list(pool.map(lambda run: _write_page(runs, run, known.get(run), write, nav), runs.results))
+
+
+def _write_answers(runs: Runs, run: str, tables: Tables, write: Write) -> None:
+    for name, value in runs.answers(run, tables):
+        _write_payload(write, name, value)
+
+
+def _write_page(runs: Runs, run: str, metrics: Metrics | None, write: Write, nav: Nav) -> None:
+    result = runs.results[run]
+    view = run_view(result, metrics or estimates(stats.Sample.of(result)), run=run)
+    settings, folder = runs.benchmark.settings, folder_of(run)
+    write(page_of(run), run_page(view, settings, folder=folder, root="../../", nav=nav))
+
+
+def _write_comparison(
+    runs: Runs, compared: Sequence[str], write: Write, nav: Nav
+) -> dict[str, Metrics]:
+    """Write the comparison; gives the estimates of its runs, which all answer all questions."""
+    if not compared:
+        return {}
+    comparison, labels = runs.compare(compared), runs.labels(compared, linked=True)
+    page = comparison_page(runs.benchmark, comparison, labels, root="../", nav=nav)
+    write("compare/index.html", page)
+    _write_payload(write, COMPARISON, comparison_payload(runs.benchmark, comparison, labels))
+    return {
+        run: {metric: found[i] for metric, found in comparison.estimates.items()}
+        for i, run in enumerate(comparison.runs)
+    }
+
+
+def _write_payload(write: Write, name: str, value: Any) -> None:
+    write(f"{name}.js", payload.payload_file(name, value))

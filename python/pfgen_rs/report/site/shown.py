@@ -1,0 +1,43 @@
+"""Text of unknown origin in a page: characters that act rather than show are written out.
+
+Scripts do the same to what they show (`assets/text.js`).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from markupsafe import Markup
+
+__all__ = ["plain", "shown"]
+
+# Controls; formatting such as bidirectional overrides; surrogates; line and paragraph separators.
+_ACTING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_BOX = Markup('<span class="control">{}</span>')
+
+
+def plain(text: str) -> str:
+    """`text` with acting characters as `⟨U+202E⟩`: for titles, attributes and wherever else no box fits.
+
+    What pages show goes through this unless it is markup, so that no name can reorder a page or break its
+    encoding (lone surrogates).
+    """
+    if text.isprintable():
+        return text
+    return "".join(f"⟨{_code(c)}⟩" if _acts(c) else c for c in text)
+
+
+def shown(text: str) -> Markup:
+    """`text` as markup, acting characters in small boxes, apart from the direction of what is around it."""
+    if text.isprintable():
+        return Markup("<bdi>{}</bdi>").format(text)
+    parts = [_BOX.format(_code(c)) if _acts(c) else c for c in text]
+    return Markup("<bdi>{}</bdi>").format(Markup("").join(parts))
+
+
+def _acts(character: str) -> bool:
+    return unicodedata.category(character) in _ACTING
+
+
+def _code(character: str) -> str:
+    return f"U+{ord(character):04X}"

@@ -1,0 +1,97 @@
+"""One run, or one comparison, on a page of its own: a single file, or a folder with data beside the page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, count
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs import stats
+from pfgen_rs.errors import InputError
+from pfgen_rs.io import write_atomic
+from pfgen_rs.report.answers import PER_QUESTION
+from pfgen_rs.report.run_view import estimates, run_view
+from pfgen_rs.report.site import payload
+from pfgen_rs.report.site.compare_page import COMPARISON, comparison_page, comparison_payload
+from pfgen_rs.report.site.run_page import run_page
+from pfgen_rs.report.site.runs import Runs, Tables, folder_of
+from pfgen_rs.results import Result
+from pfgen_rs.runs import display_name
+
+__all__ = ["write_comparison", "write_run"]
+
+Page = Callable[[Mapping[str, Any]], bytes]
+
+
+def write_run(
+    result: Result, path: str | os.PathLike[str], *, answers_per_question: int = PER_QUESTION
+) -> None:
+    """Write the page of a run: to one file where `path` ends in `.html`, else to a folder.
+
+    A folder gets `index.html` and the answers in files that the page loads when they are asked for; one file
+    holds all. Raises `SettingsError` for units that pages cannot show, `InputError` where
+    `answers_per_question` is below 5, and `OutputError`.
+    """
+    name, settings = display_name(result), result.benchmark.settings
+    runs = Runs(result.benchmark, {name: result}, answers_per_question)
+    view = run_view(result, estimates(stats.Sample.of(result)))
+    folder = folder_of(name)
+    _write(
+        Path(path),
+        _payloads(runs),
+        lambda data: run_page(view, settings, folder=folder, payloads=data),
+    )
+
+
+def write_comparison(
+    results: Sequence[Result],
+    path: str | os.PathLike[str],
+    *,
+    answers_per_question: int = PER_QUESTION,
+) -> None:
+    """Write the page that compares two or more runs, as `write_run` does.
+
+    Raises what `write_run` and `stats.compare` raise.
+    """
+    if not results:
+        raise InputError("there is no run to compare")
+    named = _named(results)
+    benchmark = results[0].benchmark
+    runs = Runs(benchmark, named, answers_per_question)
+    comparison, labels = runs.compare(list(named)), runs.labels(list(named), linked=False)
+    payloads = _payloads(runs)
+    payloads[COMPARISON] = comparison_payload(benchmark, comparison, labels)
+    _write(
+        Path(path),
+        payloads,
+        lambda data: comparison_page(benchmark, comparison, labels, payloads=data),
+    )
+
+
+def _named(results: Sequence[Result]) -> dict[str, Result]:
+    """The runs by name; a name that comes again takes a number."""
+    named: dict[str, Result] = {}
+    for result in results:
+        name = display_name(result)
+        tries = chain([name], (f"{name} ({i})" for i in count(2)))
+        named[next(free for free in tries if free not in named)] = result
+    return named
+
+
+def _payloads(runs: Runs) -> dict[str, Any]:
+    """All that pages about these runs load, by name."""
+    tables = Tables(runs.benchmark)
+    answers = {name: value for run in runs.results for name, value in runs.answers(run, tables)}
+    return answers | dict(tables.payload(*place) for place in tables.places)
+
+
+def _write(path: Path, payloads: Mapping[str, Any], page: Page) -> None:
+    """The page with its data inside or, in a folder, beside it; the page comes last."""
+    if path.suffix == ".html":
+        write_atomic(path, page(payloads))
+        return
+    for name, value in payloads.items():
+        write_atomic(path / f"{name}.js", payload.payload_file(name, value))
+    write_atomic(path / "index.html", page({}))

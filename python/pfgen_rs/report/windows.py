@@ -1,0 +1,81 @@
+"""Tables of the windows of shown answers: how many reference answers contain each, for pages to look up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.report.shading import WINDOW, Counts, window_counts
+
+__all__ = ["SHADED", "WindowTable", "Windows", "distinct_windows", "window_table"]
+
+SHADED = 1000
+"""Characters of an answer that pages shade; scoring reads 200."""
+
+_BITS = 21  # hold a code point
+Windows = NDArray[np.uint64]
+"""Windows as numbers: three code points of 21 bits each."""
+
+
+@dataclass(frozen=True)
+class WindowTable:
+    """The windows of some answers to a question that any reference answer contains.
+
+    `text`: the three characters of each, one window after the other, in the order of code points; `counts`
+    (uint32, shape (windows, sources)): the reference answers of each source that contain it.
+    """
+
+    sources: list[str]
+    answers: list[int]
+    text: str
+    counts: Counts
+
+    def payload(self) -> dict[str, Any]:
+        """What a page's script gets; `answers` is how many reference answers each source has."""
+        return {
+            "sources": self.sources,
+            "answers": self.answers,
+            "shaded": SHADED,
+            "text": self.text,
+            "counts": self.counts.T.tolist(),
+        }
+
+
+def distinct_windows(answers: Iterable[str]) -> Windows:
+    """The windows of the first `SHADED` characters of these answers, each once, rising.
+
+    Windows are those of `^answer$`, as in `window_counts`. Time and memory grow with the answers' characters.
+    """
+    # As far as the windows reach that cover the last shaded character.
+    texts = [f"^{answer}$"[: SHADED + WINDOW] for answer in answers]
+    points = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4").astype(np.uint64)
+    windows = points[:-2] << np.uint64(2 * _BITS) | points[1:-1] << np.uint64(_BITS) | points[2:]
+    own = np.ones(len(windows), dtype=bool)
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)[:-1]
+    own[ends - 2] = own[ends - 1] = False  # partly of one text, partly of the next
+    return np.unique(windows[own])
+
+
+def window_table(benchmark: QuestionSet, question_id: str, windows: Windows) -> WindowTable:
+    """The table of those of some windows that reference answers to a question contain."""
+    question = benchmark[question_id]
+    counts, _ = window_counts(benchmark, question_id, [_text(windows)])
+    counts = counts[WINDOW // 2 :: WINDOW]  # around the middle one of each three characters
+    known: NDArray[np.bool_] = np.any(counts, axis=1)
+    return WindowTable(
+        question.sources,
+        [len(references) for references in question.answers.values()],
+        _text(windows[known]),
+        counts[known],
+    )
+
+
+def _text(windows: Windows) -> str:
+    shifts = np.array([2 * _BITS, _BITS, 0], dtype=np.uint64)
+    points = windows[:, None] >> shifts & np.uint64((1 << _BITS) - 1)
+    return points.astype("<u4").tobytes().decode("utf-32-le")

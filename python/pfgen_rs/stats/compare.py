@@ -1,0 +1,251 @@
+"""Runs compared with each other, paired by question."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.stats import tables
+from pfgen_rs.stats.bootstrap import Resampler, interval, normal_quantile
+from pfgen_rs.stats.estimates import RESAMPLES, Estimate, resampled_estimate
+from pfgen_rs.stats.holm import holm
+from pfgen_rs.stats.permutation import sign_flip_pairs
+from pfgen_rs.stats.ranks import ranges
+from pfgen_rs.stats.sample import METRICS, Sample, check_alike, check_metric, common_questions
+from pfgen_rs.stats.student import check_level, two_sided_quantile
+
+__all__ = ["Comparison", "Pair", "compare"]
+
+Floats = NDArray[np.float64]
+_POWER = 0.8
+_PERMUTATIONS = 10_000
+_MOST_RUNS = 100
+# The smallest p that permutations can give is 1 in their number; Holm multiplies it by that of the pairs.
+_PERMUTATIONS_A_PAIR = 4
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two runs in one metric.
+
+    `difference`: mean over the questions of a's mean minus b's; `se` its standard error over questions.
+    `low`, `high`: interval from the bootstrap over questions and trials. `p`: of the sign-flip permutation
+    test;
+    `p_holm`: corrected for all pairs in this metric. `minimum_detectable`: the difference that a test of
+    this pair alone would find with a power of 80 %: (t + z)·se, with t the quantile of the test's level
+    with Q - 1 degrees of freedom and z the normal one of the power (H. S. Bloom, "Minimum detectable
+    effects", Evaluation Review 19 (1995); Miller 2024, section 5).
+    """
+
+    a: str
+    b: str
+    metric: str
+    difference: float
+    se: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    minimum_detectable: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two or more runs compared over the questions that all of them answer.
+
+    `runs`: names, in the order given. `pairs`: every two runs in each metric. `estimates`, `ranks`: by
+    metric, a value for each run; ranks are the best and the worst that the pairs' tests cannot exclude.
+    `left_out`: questions that some runs answer and others do not. `questions`, `categories`: see
+    `pfgen_rs.stats.tables`. `notes`: what a reader should know, in sentences.
+    """
+
+    runs: tuple[str, ...]
+    metrics: tuple[str, ...]
+    level: float
+    compared: tuple[str, ...]
+    left_out: tuple[str, ...]
+    estimates: dict[str, list[Estimate]] = field(repr=False)
+    pairs: list[Pair]
+    ranks: dict[str, list[tuple[int, int]]]
+    questions: pl.DataFrame = field(repr=False)
+    categories: pl.DataFrame = field(repr=False)
+    notes: tuple[str, ...] = ()
+    signature: str | None = None
+
+    def pair(self, a: str, b: str, metric: str = "average") -> Pair:
+        """The pair of these two runs, in this order. Raises `InputError` where there is none."""
+        for pair in self.pairs:
+            if (pair.a, pair.b, pair.metric) == (a, b, metric):
+                return pair
+        raise InputError(f"{a!r} and {b!r} were not compared in {metric!r}, in this order")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON has it."""
+        return {
+            "runs": list(self.runs),
+            "metrics": list(self.metrics),
+            "level": self.level,
+            "compared": list(self.compared),
+            "left_out": list(self.left_out),
+            "notes": list(self.notes),
+            "signature": self.signature,
+            "estimates": {
+                metric: {run: each.to_dict() for run, each in zip(self.runs, found, strict=True)}
+                for metric, found in self.estimates.items()
+            },
+            "pairs": [asdict(pair) for pair in self.pairs],
+            "ranks": {
+                metric: {run: list(found) for run, found in zip(self.runs, ranks, strict=True)}
+                for metric, ranks in self.ranks.items()
+            },
+            "questions": self.questions.to_dicts(),
+            "categories": self.categories.to_dicts(),
+        }
+
+
+def compare(
+    samples: Sequence[Sample],
+    *,
+    metrics: Sequence[str] = METRICS,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    permutations: int = _PERMUTATIONS,
+    seed: int = 0,
+) -> Comparison:
+    """Compare every two of 2 to 100 runs in each metric, paired by question.
+
+    `permutations` are raised to what the correction for all pairs needs: 4·pairs/(1 - level). The same runs
+    and seed give the same numbers. 24 runs of 5,000 responses take about 4 s.
+
+    Raises `InputError` for runs with the same name, with different signatures, or with fewer than two
+    questions in common, and `SettingsError` for settings that cannot be.
+    """
+    check_level(level)
+    for metric in metrics:
+        check_metric(metric)
+    _check(samples)
+    common, left_out = common_questions(samples)
+    samples = [sample.only(common) for sample in samples]
+    pairs = list(combinations(range(len(samples)), 2))
+    permutations = max(permutations, math.ceil(_PERMUTATIONS_A_PAIR * len(pairs) / (1 - level)))
+    work = _Work(samples, pairs, level, resamples, permutations, seed)
+    found = {metric: work.compared(metric) for metric in metrics}
+    return Comparison(
+        runs=tuple(sample.name for sample in samples),
+        metrics=tuple(metrics),
+        level=level,
+        compared=common,
+        left_out=left_out,
+        estimates={metric: estimates for metric, (estimates, _) in found.items()},
+        pairs=[pair for _, each in found.values() for pair in each],
+        ranks={
+            metric: _ranks(each, len(samples), pairs, level) for metric, (_, each) in found.items()
+        },
+        questions=tables.by_question(samples, pairs, metrics, level),
+        categories=tables.by_category(samples, pairs, metrics, level),
+        notes=_notes(samples, left_out, level),
+        signature=samples[0].signature,
+    )
+
+
+class _Work:
+    """What all metrics of a comparison share: the questions are drawn once."""
+
+    def __init__(
+        self,
+        samples: Sequence[Sample],
+        pairs: list[tuple[int, int]],
+        level: float,
+        resamples: int,
+        permutations: int,
+        seed: int,
+    ) -> None:
+        self._samples, self._indices, self._level = samples, pairs, level
+        self._permutations, self._seed = permutations, seed
+        self._number = len(samples[0].questions)
+        self._resampler = Resampler(self._number, resamples, seed)
+
+    def compared(self, metric: str) -> tuple[list[Estimate], list[Pair]]:
+        """Every run, and every two of them, in one metric."""
+        samples, draws = self._samples, self._resampler
+        means = np.stack([sample.means(metric) for sample in samples])
+        noise = [np.nan_to_num(sample.variances(metric)) / sample.counts for sample in samples]
+        errors = [draws.within(sample.values[metric], sample.name) for sample in samples]
+        p = sign_flip_pairs(means, self._indices, permutations=self._permutations, seed=self._seed)
+        pairs = []
+        for (i, j), *tests in zip(self._indices, p.tolist(), holm(p).tolist(), strict=True):
+            names = samples[i].name, samples[j].name, metric
+            vectors = means[i] - means[j], noise[i] + noise[j], errors[i] - errors[j]
+            pairs.append(Pair(*names, **self._figures(*vectors), p=tests[0], p_holm=tests[1]))
+        estimates = [
+            resampled_estimate(sample, metric, self._level, draws, error)
+            for sample, error in zip(samples, errors, strict=True)
+        ]
+        return estimates, pairs
+
+    def _figures(self, differences: Floats, noise: Floats, errors: Floats) -> dict[str, Any]:
+        """What `Pair` says besides the tests."""
+        mean = float(differences.mean())
+        se = float(differences.std(ddof=1) / np.sqrt(self._number))
+        resampled = self._resampler.means(differences, noise, errors)
+        low, high = interval(mean, resampled, self._number, self._level)
+        t = two_sided_quantile(self._level, self._number - 1)
+        detectable = (t + normal_quantile(2 * _POWER - 1)) * se
+        return {
+            "difference": mean,
+            "se": se,
+            "low": low,
+            "high": high,
+            "minimum_detectable": detectable,
+        }
+
+
+def _check(samples: Sequence[Sample]) -> None:
+    if not 2 <= len(samples) <= _MOST_RUNS:
+        raise InputError(
+            f"2 to {_MOST_RUNS} runs can be compared, not {len(samples)}; a leaderboard ranks more"
+        )
+    check_alike(samples)
+
+
+def _ranks(
+    found: Sequence[Pair], runs: int, pairs: list[tuple[int, int]], level: float
+) -> list[tuple[int, int]]:
+    better = np.zeros((runs, runs), dtype=bool)
+    for pair, (i, j) in zip(found, pairs, strict=True):
+        if pair.p_holm <= 1 - level:
+            better[(i, j) if pair.difference > 0 else (j, i)] = True
+    return ranges(better)
+
+
+def _notes(samples: Sequence[Sample], left_out: Sequence[str], level: float) -> tuple[str, ...]:
+    notes = []
+    if left_out:
+        some = (
+            "1 question that not all runs answer is"
+            if len(left_out) == 1
+            else (f"{len(left_out)} questions that not all runs answer are")
+        )
+        notes.append(f"{some} left out: {', '.join(left_out)}")
+    questions = len(samples[0].questions)
+    smallest = 2.0 ** (1 - questions)
+    pairs = len(samples) * (len(samples) - 1) // 2
+    if smallest * pairs > 1 - level:
+        notes.append(
+            f"with {questions} questions no p-value can be below {smallest:.2g}, so runs cannot be told apart"
+        )
+    single = [sample.name for sample in samples if sample.trials < 2]
+    if single:
+        notes.append(
+            "questions answered only once tell nothing about the noise of trials: "
+            + ", ".join(single)
+        )
+    return tuple(notes)

@@ -1,0 +1,59 @@
+"""Student's t distribution for whole degrees of freedom, in closed form.
+
+Abramowitz & Stegun, *Handbook of Mathematical Functions* (1964), 26.7.3 and 26.7.4.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pfgen_rs.errors import SettingsError
+
+__all__ = ["check_level", "two_sided_p", "two_sided_quantile"]
+
+Floats = NDArray[np.float64]
+_HALVINGS = 200  # more than a float has bits
+
+
+def two_sided_p(t: Floats, freedom: int) -> Floats:
+    """P(|T| >= |t|) with `freedom` degrees of freedom (at least 1), for each of `t`; infinity is welcome.
+
+    Absolute error below 1e-14. Time linear in `freedom`.
+    """
+    angle = np.arctan2(np.abs(t), np.sqrt(freedom))
+    cosine, sine = np.cos(angle), np.sin(angle)
+    odd = freedom % 2
+    term = cosine if odd else np.ones_like(cosine)
+    total = np.zeros_like(cosine)
+    for k in range(1 + odd, freedom, 2):  # terms of the powers freedom % 2, …, freedom - 2
+        total = total + term
+        term = term * cosine**2 * (k / (k + 1))
+    inside = (angle + sine * total) * (2 / np.pi) if odd else sine * total
+    return np.asarray(np.clip(1 - inside, 0.0, 1.0))
+
+
+@lru_cache(maxsize=1024)
+def two_sided_quantile(level: float, freedom: int) -> float:
+    """The t within which (-t to t) lies the share `level`; by bisection."""
+    low, high = 0.0, 1.0
+    while _inside(high, freedom) < level:
+        low, high = high, 2 * high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if _inside(middle, freedom) < level else (low, middle)
+    return high
+
+
+def check_level(level: float) -> None:
+    """Raise `SettingsError` for what is no level of confidence."""
+    if not 0.5 <= level <= 0.9999:
+        raise SettingsError(f"the level must lie between 0.5 and 0.9999, not {level}")
+
+
+def _inside(t: float, freedom: int) -> float:
+    return 1 - float(two_sided_p(np.array([t]), freedom)[0])

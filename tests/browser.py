@@ -1,0 +1,93 @@
+"""A real browser for tests of pages: Debian's chromium, headless, driven by Playwright. A pytest plugin."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request
+
+NewPage = Callable[..., "Page"]
+
+_STAYS = re.compile(r"(file|data|blob|about):")
+_PATIENCE = 10_000  # milliseconds
+_CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests; they are skipped where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = next(filter(None, map(shutil.which, _CHROMIUM)), None)
+    if path is None:
+        pytest.skip("there is no chromium")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Watch:
+    """What pages have done that they should not."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def over(self, page: Page, home: str | None, expected: str | None) -> None:
+        """Watch a page; `home` and `expected` as `new_page` has them."""
+
+        def problem(text: str) -> None:
+            if expected is None or not re.search(expected, text):
+                self.problems.append(text)
+
+        def requested(request: Request) -> None:
+            if not (_STAYS.match(request.url) or (home and request.url.startswith(home))):
+                self.problems.append(f"a request left: {request.url}")
+
+        def asked(dialog: Dialog) -> None:
+            problem(f"dialog: {dialog.message}")
+            dialog.dismiss()
+
+        def said(message: ConsoleMessage) -> None:
+            if message.type in ("error", "warning"):
+                problem(message.text)
+
+        page.on("request", requested)
+        page.on("dialog", asked)
+        page.on("console", said)
+        page.on("pageerror", lambda error: problem(f"page error: {error}"))
+
+
+@pytest.fixture
+def new_page(browser: Browser) -> Iterator[NewPage]:
+    """Makes pages, each in a context of its own (keyword arguments are its options: locale, viewport, …).
+
+    The test fails on any error that a page reports and any request that leaves the disk. `home`: where
+    requests may go besides. `expected`: a pattern of errors that are meant to be.
+    """
+    watch = Watch()
+    contexts = []
+
+    def make(*, home: str | None = None, expected: str | None = None, **options: Any) -> Page:
+        context = browser.new_context(**{"locale": "en-GB", **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(_PATIENCE)
+        watch.over(page, home, expected)
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert watch.problems == []
+
+
+@pytest.fixture
+def page(new_page: NewPage) -> Page:
+    """A page in English on a screen of 1280 × 720."""
+    return new_page()

@@ -1,0 +1,270 @@
+"""`pfgen-rs compare` and `pfgen-rs plan-trials` as people run them: real processes, small runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark, write_run
+from pfgen_rs import load_benchmark, score_file, stats
+from pfgen_rs.comparisons import compare_runs, score_runs
+from pfgen_rs.timestamps import timestamps
+
+QUESTIONS = 8
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Path:
+    """Eight questions, every other one without a category."""
+    folder = write_benchmark(tmp_path / "tiny")
+    base = json.loads((folder / "Q02.json").read_text(encoding="utf-8"))
+    for i in range(3, QUESTIONS + 1):
+        changed = {
+            "question_id": f"Q{i:02}",
+            "question": question(i),
+            "category": "physics" if i % 2 else "",
+        }
+        text = json.dumps({**base, **changed}, ensure_ascii=False)
+        (folder / f"Q{i:02}.json").write_text(text, encoding="utf-8")
+    return folder
+
+
+def question(i: int) -> str:
+    return {1: CATS, 2: SEAS}.get(i, f"海はなぜ青いのですか、その{i}？")
+
+
+def answers(seed: int, quality: int, trials: int = 4) -> list[tuple[str, str]]:
+    """Answers that keep more of a good one, the higher the quality."""
+    chance = random.Random(seed)
+    good = {1: GOOD[0][1]}
+    found = []
+    for i in range(1, QUESTIONS + 1):
+        for _ in range(trials):
+            whole = good.get(i, "海の水は赤い光を吸い取るので青く見えます。")
+            found.append((question(i), whole[: quality + chance.randrange(6)]))
+    return found
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[Path]:
+    qualities = {"able": 15, "weak": 3, "poor": 3}
+    return [
+        write_run(tmp_path / "runs" / name, answers(seed, quality), model=f"lab/{name}")
+        for seed, (name, quality) in enumerate(qualities.items())
+    ]
+
+
+def compared(*args: str | Path) -> dict[str, Any]:
+    done = pfgen("compare", *args, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+# compare
+
+
+def test_two_runs_are_told_apart_in_words(benchmark: Path, runs: list[Path]) -> None:
+    done = pfgen("compare", *runs[:2], "-b", benchmark)
+    assert (done.returncode, done.stderr) == (0, "")
+    [pair, *_] = compare_runs(
+        score_runs([str(run) for run in runs[:2]], benchmark)
+    ).statistics.pairs
+    assert (
+        f"lab/able scores {pair.difference:.4f} more than lab/weak "
+        f"(95 % interval {pair.low:.4f} to {pair.high:.4f}, p = {pair.p:.3f})" in done.stdout
+    )
+    for metric in stats.METRICS:
+        assert f" {metric} " in done.stdout
+    assert done.stdout.rstrip().endswith(load_benchmark(benchmark).signature)
+
+
+def test_the_better_run_comes_first_whatever_the_order(benchmark: Path, runs: list[Path]) -> None:
+    there = pfgen("compare", runs[0], runs[1], "-b", benchmark).stdout
+    back = pfgen("compare", runs[1], runs[0], "-b", benchmark).stdout
+    [sentence] = [line for line in there.splitlines() if "scores" in line]
+    assert sentence in back
+
+
+def test_runs_that_are_alike_cannot_be_told_apart(benchmark: Path, runs: list[Path]) -> None:
+    done = pfgen("compare", *runs[1:], "-b", benchmark)
+    assert "lab/weak and lab/poor cannot be told apart (difference " in done.stdout
+    assert " 1–2  lab/" in done.stdout
+
+
+def test_json_has_everything(benchmark: Path, runs: list[Path]) -> None:
+    found = compared(*runs, "-b", benchmark, "--seed", "3", "--resamples", "500", "--level", "0.9")
+    results = score_runs([str(run) for run in runs], benchmark)
+    expected = compare_runs(results, metrics=["average"], seed=3, resamples=500, level=0.9)
+    assert {key: found[key] for key in expected.statistics.to_dict()} == json.loads(
+        json.dumps({**expected.statistics.to_dict(), "notes": list(expected.notes)})
+    )
+    assert found["files"] == {f"lab/{run.name}": str(run / "trials.jsonl") for run in runs}
+    assert len(found["verdicts"]) == 3
+    assert {pair["metric"] for pair in found["pairs"]} == {"average"}
+
+
+def test_answers_stand_side_by_side(benchmark: Path, runs: list[Path]) -> None:
+    found = compared(*runs[:2], "-b", benchmark, "--questions", "2")
+    rows = [row for row in found["questions"] if row["metric"] == "average"]
+    widest = sorted(rows, key=lambda row: (-abs(row["difference"]), row["question_id"]))[:2]
+    shown = found["most_different"]
+    assert [each["question_id"] for each in shown] == [row["question_id"] for row in widest]
+    for each, row in zip(shown, widest, strict=True):
+        for answer, run, key in zip(each["answers"], runs, ("mean_a", "mean_b"), strict=False):
+            frame = score_file(run, benchmark).frame
+            [line] = frame.filter(frame["line"] == answer["line"]).to_dicts()
+            assert (line["answer"], line["average"]) == (answer["answer"], answer["score"])
+            assert answer["mean"] == pytest.approx(row[key])
+            mine = frame.filter(frame["question_id"] == each["question_id"])["average"]
+            assert abs(answer["score"] - answer["mean"]) == (mine - answer["mean"]).abs().min()
+    text = pfgen("compare", *runs[:2], "-b", benchmark, "--questions", "1").stdout
+    assert f"{shown[0]['question_id']} " in text
+    assert f"  {shown[0]['answers'][1]['answer']}" in text
+
+
+def test_categories_are_compared(benchmark: Path, runs: list[Path]) -> None:
+    found = compared(*runs[:2], "-b", benchmark, "--metric", "fluency")
+    rows = [(row["category"], row["questions"]) for row in found["categories"]]
+    assert rows == [("biology", 1), ("physics", 4)]
+    assert " physics " in pfgen("compare", *runs[:2], "-b", benchmark).stdout
+
+
+def test_many_runs_are_shown_beside_their_neighbours(benchmark: Path, tmp_path: Path) -> None:
+    for i in range(8):
+        write_run(tmp_path / "many" / f"run{i}", answers(i, 2 * i + 1))
+    done = pfgen("compare", str(tmp_path / "many" / "*"), "-b", benchmark, "--questions", "0")
+    assert done.returncode == 0
+    sentences = [line for line in done.stdout.splitlines() if "scores" in line or "told" in line]
+    assert len(sentences) == 7
+    assert "--format json has all pairs" in done.stdout
+    assert "run" in sentences[0]
+
+
+def test_a_narrow_window_gets_rows_below_each_other(benchmark: Path, runs: list[Path]) -> None:
+    done = pfgen("compare", *runs[:2], "-b", benchmark, env={"COLUMNS": "50"})
+    assert done.returncode == 0
+    assert "difference" in done.stdout
+
+
+def test_two_runs_of_one_model_are_told_by_their_files(benchmark: Path, tmp_path: Path) -> None:
+    paths = [write_run(tmp_path / name, answers(i, 9), model="m") for i, name in enumerate("xy")]
+    found = compared(*paths, "-b", benchmark)
+    assert found["runs"] == [f"m ({path / 'trials.jsonl'})" for path in paths]
+
+
+def test_hostile_answers_and_names_do_not_act(benchmark: Path, tmp_path: Path) -> None:
+    evil = "\x1b[2J[red]赤\u202e"
+    bad = write_run(tmp_path / "bad", [(q, evil) for q, _ in answers(0, 1)], model=f"m{evil}")
+    good = write_run(tmp_path / "good", answers(1, 15), model="good")
+    done = pfgen("compare", bad, good, "-b", benchmark)
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "\u202e" not in done.stdout + done.stderr
+    assert "[red]赤" in done.stdout
+
+
+def test_questions_of_some_runs_alone_are_left_out(
+    benchmark: Path, runs: list[Path], tmp_path: Path
+) -> None:
+    part = write_run(tmp_path / "part", [a for a in answers(5, 9) if a[0] != CATS])
+    done = pfgen("compare", runs[0], part, "-b", benchmark)
+    assert done.returncode == 0
+    assert "1 question that not all runs answer is left out: Q01" in done.stderr
+
+
+def test_times_of_no_use_are_told_of(benchmark: Path, runs: list[Path]) -> None:
+    text = lines(answers(1, 9)).decode().replace("}", ', "timestamp": "later"}', 1)
+    (runs[1] / "trials.jsonl").write_text(text, encoding="utf-8")
+    done = pfgen("compare", *runs[:2], "-b", benchmark)
+    assert done.returncode == 0
+    assert "lab/weak: 31 of its 32 responses have no time stamp" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--level", "2"], "the level must lie between"),
+        (["--metric", "beauty"], "beauty"),
+        (["no-such-file"], "no-such-file"),
+    ],
+)
+def test_bad_usage_of_compare(
+    benchmark: Path, runs: list[Path], arguments: list[str], words: str
+) -> None:
+    done = pfgen("compare", *runs[:2], "-b", benchmark, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+
+
+def test_one_run_has_nothing_to_be_compared_with(benchmark: Path, runs: list[Path]) -> None:
+    done = pfgen("compare", runs[0], runs[0], "-b", benchmark)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "2 to 100 runs can be compared, not 1" in done.stderr
+
+
+# plan-trials
+
+
+def test_a_plan_for_one_run(benchmark: Path, runs: list[Path]) -> None:
+    done = pfgen("plan-trials", runs[0], "-b", benchmark, "--precision", "0.002")
+    assert (done.returncode, done.stderr) == (0, "")
+    plan = stats.plan_trials(stats.Sample.of(score_file(runs[0], benchmark)), precision=0.002)
+    assert f"needs {plan.trials_needed} trials where the questions stay the same" in done.stdout
+    assert "no number of trials gives that" in done.stdout
+    as_json = pfgen("plan-trials", runs[0], "-b", benchmark, "--precision", "0.002", "-f", "json")
+    found = json.loads(as_json.stdout)
+    assert found.pop("signature") == load_benchmark(benchmark).signature
+    assert found == json.loads(json.dumps(plan.to_dict()))
+
+
+def test_a_plan_for_two_runs(benchmark: Path, runs: list[Path]) -> None:
+    done = pfgen("plan-trials", *runs[:2], "-b", benchmark, "--difference", "0.05")
+    samples = [stats.Sample.of(score_file(run, benchmark)) for run in runs[:2]]
+    plan = stats.plan_trials(samples, difference=0.05)
+    assert f"each run needs {plan.trials_to_tell} trials where the questions" in done.stdout
+    assert "lab/able minus lab/weak: score +" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--precision", "0"], "the precision must be more than 0"),
+        (["--difference", "0.1"], "a difference needs another run"),
+    ],
+)
+def test_bad_usage_of_plans(
+    benchmark: Path, runs: list[Path], arguments: list[str], words: str
+) -> None:
+    done = pfgen("plan-trials", runs[0], "-b", benchmark, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+
+
+# score
+
+
+def test_scores_come_with_their_errors(benchmark: Path, runs: list[Path]) -> None:
+    [run] = json.loads(pfgen("score", runs[0], "-b", benchmark, "-f", "json").stdout)
+    as_csv = pfgen("score", runs[0], "-b", benchmark, "-f", "csv").stdout
+    [row] = csv.DictReader(io.StringIO(as_csv))
+    result = score_file(runs[0], benchmark)
+    found = stats.estimate(stats.Sample.of(result, timestamps=timestamps(result).values))
+    assert run["trial_se"] == pytest.approx(found.trial_se, abs=1e-4)
+    assert run["question_se"] == pytest.approx(found.question_se, abs=1e-4)
+    assert run["score_low"] < run["score"] < run["score_high"]
+    for key in ("trial_se", "question_se", "score_low", "score_high"):
+        assert float(row[key]) == run[key]
+
+
+def test_a_single_trial_has_no_noise_to_tell(benchmark: Path, tmp_path: Path) -> None:
+    once = write_run(tmp_path / "once", answers(0, 9, trials=1))
+    [run] = json.loads(pfgen("score", once, "-b", benchmark, "-f", "json").stdout)
+    assert run["trial_se"] is None
+    assert run["question_se"] > 0

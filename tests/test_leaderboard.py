@@ -1,0 +1,275 @@
+"""`pfgen-rs leaderboard`, and what stands behind its columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from checkouts import BETTER, CONFIG, FIRST, SECOND, add_run, make_checkout
+from helpers import GOOD, pfgen
+from pfgen_rs.cli.bars import interval_bar
+from pfgen_rs.errors import InputError
+from pfgen_rs.report.drop_in import report
+from pfgen_rs.report.entries import Entry, entries, frame, read_entries
+from pfgen_rs.report.published import Published, published
+from pfgen_rs.report.standings import read_standings, selected
+from pfgen_rs.report.tables import read_rows
+from pfgen_rs.stats import from_summary
+
+WORSE = [(question, answer[::-1]) for question, answer in GOOD]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Two models and a system run."""
+    folder = make_checkout(tmp_path / "checkout")
+    system = {"engine": "system", "mode": "system", "model": "system/x"}
+    add_run(folder, "result/system/x/0000000", WORSE, system)
+    assert report(folder).problems == []
+    return folder
+
+
+def made(run: str, scores: Mapping[str, float], model: str = "a/b", **config: str) -> Published:
+    """A result with these mean scores of questions."""
+    spread = {"score_std": 0.1, "length": 90.0, "length_std": 5.0}
+    figures = {
+        key: {
+            "question": key,
+            "score": score,
+            **spread,
+            "scores": {"fluency": {"A": score}, "truthfulness": {"A": score}}
+            | {"helpfulness": score, "average": score},
+            "samples": [],
+        }
+        for key, score in scores.items()
+    }
+    mean = sum(scores.values()) / len(scores)
+    result = {
+        "metadata_hash": "0" * 40,
+        "config": {**CONFIG, "model": model, **config},
+        "num_trials": 10,
+        "score": mean,
+        **spread,
+        "scores": {"fluency": {"A": mean}, "truthfulness": {"B": mean}}
+        | {"helpfulness": mean, "average": mean},
+        "questions": figures,
+    }
+    return published(json.dumps(result).encode(), Path(run), run)
+
+
+def flat(score: float, questions: int = 20) -> dict[str, float]:
+    """So many questions with nearly the same score."""
+    return {f"Q{i:02}": score + i % 3 / 1000 for i in range(questions)}
+
+
+# Entries.
+
+
+def test_figures_are_those_of_the_result() -> None:
+    run = made("result/a/b/1", {"Q01": 0.25, "Q02": 0.75})
+    [entry] = entries([run])
+    assert (entry.run, entry.model, entry.organisation) == ("result/a/b/1", "a/b", "a")
+    assert (entry.score, entry.num_trials, entry.fluency) == (0.5, 10, 0.5)
+    assert entry.sources == {"fluency": {"A": 0.5}, "truthfulness": {"B": 0.5}}
+    assert entry.estimate == from_summary([0.25, 0.75], [0.1, 0.1], 10)
+    assert entry.questions == {"Q01": 0.25, "Q02": 0.75}
+    assert entry.signature.startswith("pfgen|set:00000000|variant:pfgen-bench|")
+
+
+def test_organisations_come_from_names() -> None:
+    models = ["a/b/c", "plain", "/x"]
+    found = entries([made(f"result/{i}", flat(0.5), model) for i, model in enumerate(models)])
+    assert [entry.organisation for entry in found] == ["a", None, ""]
+
+
+def test_ranks_leave_open_what_tests_do() -> None:
+    runs = [made("result/1", flat(0.9)), made("result/2", flat(0.5)), made("result/3", flat(0.5))]
+    found = entries([*runs, made("data", flat(1.0), engine="system")])
+    ranges = [(entry.rank, entry.rank_low, entry.rank_high) for entry in found]
+    assert ranges == [(None, None, None), (1, 1, 1), (2, 2, 3), (3, 2, 3)]
+    assert [entry.run for entry in found] == ["data", "result/1", "result/2", "result/3"]
+
+
+def test_runs_of_other_questions_have_a_rank_but_no_range() -> None:
+    runs = [made(f"result/{i}", flat(0.5 + i / 10)) for i in range(3)]
+    found = entries([*runs, made("result/other", {"X": 0.1})])
+    assert (found[-1].rank, found[-1].rank_low) == (4, None)
+    assert [entry.rank_high for entry in found[:3]] == [1, 2, 3]
+
+
+def test_no_runs() -> None:
+    assert entries([]) == []
+    assert frame([]).height == 0
+
+
+def test_columns() -> None:
+    found = entries([made("result/1", flat(0.9)), made("result/2", flat(0.5, 1))])
+    table = frame(found)
+    assert table["score_low"].to_list() == [entry.estimate.low for entry in found]
+    assert table["question_se"].to_list() == [entry.estimate.question_se for entry in found]
+    assert table["questions"].to_list() == [20, 1]
+    assert table["fluency_A"].to_list() == [entry.sources["fluency"]["A"] for entry in found]
+    assert table.schema["rank_low"] == pl.Int64
+    assert "fluency_B" not in table.columns
+    assert all(name in table.columns for name in Entry.__annotations__ if name not in NESTED)
+
+
+NESTED = ("sources", "estimate", "config")
+
+
+def test_a_result_that_cannot_be_used_is_told(checkout: Path) -> None:
+    (checkout / FIRST / "result.json").write_bytes(b"{}")
+    found, [problem] = read_entries(checkout)
+    assert [entry.run for entry in found] == [SECOND, "result/system/x/0000000"]
+    assert str(checkout / FIRST) in str(problem)
+
+
+# Bars.
+
+
+@given(
+    st.floats(0, 2), st.none() | st.floats(-1, 2), st.none() | st.floats(0, 3), st.integers(1, 60)
+)
+def test_bars_stay_in_their_room(
+    value: float, low: float | None, high: float | None, width: int
+) -> None:
+    drawn = interval_bar(value, low, high, 1.0, width)
+    assert 1 <= cell_len(drawn) <= width
+    assert drawn.count("●") == 1
+    assert drawn.index("●") == min(width - 1, math.floor(value * width))
+    assert drawn.strip("━─├┤●") == ""
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "drawn"),
+    [
+        (0.2, 0.7, "━━├──●─┤"),
+        (0.5, 0.55, "━━━━━●"),
+        (None, None, "━━━━━●"),
+        (-0.5, 1.5, "├────●───┤"),
+    ],
+)
+def test_bars(low: float | None, high: float | None, drawn: str) -> None:
+    assert interval_bar(0.55, low, high, 1.0, 10) == drawn
+
+
+def test_a_scale_of_nothing() -> None:
+    assert interval_bar(0.0, 0.0, 0.0, 0.0, 10) == "●"
+
+
+# The command.
+
+
+def test_json_and_csv_are_the_tables(checkout: Path) -> None:
+    rows = json.loads(pfgen("leaderboard", checkout, "--format", "json").stdout)
+    assert rows == json.loads((checkout / "leaderboard.json").read_bytes())["runs"]
+    assert rows == json.loads(
+        pfgen("leaderboard", checkout / "leaderboard.json", "-f", "json").stdout
+    )
+    text = pfgen("leaderboard", checkout, "--format", "csv").stdout
+    found = list(csv.DictReader(io.StringIO(text)))
+    assert [row["run"] for row in found] == [row["run"] for row in rows]
+    assert list(found[0]) == list(rows[0])
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 120, 200])
+def test_the_table_fits_the_window(checkout: Path, width: int) -> None:
+    done = pfgen("leaderboard", checkout, env={"COLUMNS": str(width)})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(cell_len(line) <= width for line in done.stdout.splitlines())
+    assert "other/" in done.stdout
+    assert ("●" in done.stdout) == (width >= 60)
+    assert ("truthfulness" in done.stdout) == (width >= 120)
+
+
+def test_plain_lines(checkout: Path) -> None:
+    done = pfgen("leaderboard", checkout, "--plain")
+    head, *rows = done.stdout.splitlines()
+    assert head.split()[:5] == ["rank", "ranks", "score", "low", "high"]
+    assert [row.split()[0] for row in rows] == ["1", "2", "-"]
+    assert [row.split()[-1] for row in rows] == [SECOND, FIRST, "result/system/x/0000000"]
+    assert done.stdout.isascii()
+    assert {len(row.split()) for row in rows} == {len(head.split())}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "runs"),
+    [
+        (["--mode", "chat"], [SECOND]),
+        (["--engine", "VLLM"], [SECOND, FIRST]),
+        (["--organisation", "Some"], [FIRST]),
+        (["--model", "ER/MO"], [SECOND]),
+        (["--model", "model", "--mode", "completion"], [FIRST]),
+    ],
+)
+def test_filters(checkout: Path, arguments: list[str], runs: list[str]) -> None:
+    done = pfgen("leaderboard", checkout, *arguments, "-f", "json")
+    assert [row["run"] for row in json.loads(done.stdout)] == runs
+
+
+def test_no_run_is_left(checkout: Path) -> None:
+    for form in ("table", "csv"):
+        done = pfgen("leaderboard", checkout, "--model=nobody", "-f", form)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert done.stderr == "warning: there is no such run\n"
+    assert pfgen("leaderboard", checkout, "--model=nobody", "-f", "json").stdout == "[]\n"
+    with pytest.raises(InputError, match="no column 'colour'"):
+        selected(read_standings(checkout)[0], colour="red")
+
+
+def test_a_hostile_name_stays_in_its_line(tmp_path: Path) -> None:
+    checkout = make_checkout(tmp_path / "checkout")
+    add_run(checkout, SECOND, BETTER, {"model": "a\x1b[31m\nb\u202e[bold]"})
+    report(checkout)
+    for arguments in (["--plain"], []):
+        done = pfgen("leaderboard", checkout, *arguments)
+        assert r"a\x1b[31m\nb\u202e[bold]" in done.stdout
+
+
+def test_problems_are_told_after_the_table(checkout: Path) -> None:
+    (checkout / FIRST / "result.json").write_bytes(b"{}")
+    done = pfgen("leaderboard", checkout, "--plain")
+    assert done.returncode == 1
+    assert done.stdout.count("\n") == 3
+    assert done.stderr.startswith(f"error: {checkout / FIRST / 'result.json'}: the file has no")
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "no JSON": (b"{", "is damaged or no JSON"),
+    "no object": (b"[]", "holds no object"),
+    "no runs": (b"{}", "no list of 'runs'"),
+    "no row": (b'{"runs": [1]}', "run 1 has no 'run'"),
+    "no model": (
+        b'{"runs": [{"run": "x", "model": 1}]}',
+        "run 1 has no 'model', or one of the wrong",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), WRONG.values(), ids=WRONG.keys())
+def test_what_is_no_leaderboard(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "leaderboard.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        read_rows(path)
+    done = pfgen("leaderboard", path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {path}: ")
+
+
+def test_what_is_no_checkout(tmp_path: Path) -> None:
+    for place, message in ((tmp_path, "no checkout"), (tmp_path / "x", "no such folder")):
+        done = pfgen("leaderboard", place)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert message in done.stderr

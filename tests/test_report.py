@@ -1,0 +1,421 @@
+"""Checkouts reported: what is stale is made anew, what is broken is told, nothing else is touched."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkouts import (
+    BETTER,
+    FIRST,
+    MARKS,
+    SECOND,
+    add_run,
+    contents,
+    make_checkout,
+    text,
+    times,
+)
+from helpers import CATS, GOOD, SEAS, pfgen, write_benchmark
+from pfgen_rs import score_file
+from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, OutputError
+from pfgen_rs.report import leaderboard
+from pfgen_rs.report.drop_in import report
+from pfgen_rs.report.published import read_published
+
+# What a report makes of the small checkout.
+MADE = {
+    "leaderboard.parquet",
+    "leaderboard.csv",
+    "leaderboard.json",
+    *(f"{run}/{name}" for run in (FIRST, SECOND) for name in ("README.md", "result.json")),
+    *(f"{run}/trials.jsonl.xz" for run in (FIRST, SECOND)),
+}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    return make_checkout(tmp_path / "checkout")
+
+
+@pytest.fixture
+def reported(checkout: Path) -> Path:
+    assert report(checkout).problems == []
+    return checkout
+
+
+def written(folder: Path, **options: Any) -> set[str]:
+    """Report; the files that were written."""
+    before = times(folder)
+    done = report(folder, **options)
+    assert done.problems == []
+    after = times(folder)
+    changed = {path for path, time in after.items() if before.get(path) != time}
+    assert changed == {path.relative_to(folder).as_posix() for path in done.written}
+    return changed
+
+
+# What is made.
+
+
+def test_everything_is_made(checkout: Path) -> None:
+    before = contents(checkout)
+    done = report(checkout)
+    assert (done.problems, done.unfinished, done.scored) == ([], [], sorted([FIRST, SECOND]))
+    after = contents(checkout)
+    assert after.keys() - before.keys() == MADE
+    assert {path for path in before if before[path] != after[path]} == {"README.md"}
+
+
+def test_results_are_those_of_scoring(reported: Path) -> None:
+    for run in (FIRST, SECOND):
+        result = score_file(reported / run, reported / "data")
+        assert (reported / run / "result.json").read_bytes() == result.to_bytes()
+
+
+def test_the_leaderboard_is_by_falling_score(reported: Path) -> None:
+    text = (reported / "README.md").read_text(encoding="utf-8")
+    assert text.startswith("# Title\n<!-- leaderboard -->\n| <code>Rank")
+    assert text.endswith("|\n\n<!-- /leaderboard -->\n# End\n")
+    assert re.findall(r"<code>(\d)</code>.*\[(.*?)\]\((.*?)\)", text) == [
+        ("1", "💬 other/model", f"{SECOND}/README.md"),
+        ("2", "🟢 some/model", f"{FIRST}/README.md"),
+    ]
+
+
+def test_a_second_report_writes_nothing(reported: Path) -> None:
+    assert written(reported) == set()
+
+
+def test_force_makes_the_same_again(reported: Path) -> None:
+    before = contents(reported)
+    assert written(reported, force=True) == set()
+    assert contents(reported) == before
+    for path in MADE - {f"{run}/trials.jsonl.xz" for run in (FIRST, SECOND)}:
+        (reported / path).write_bytes(b"changed by hand")
+    report(reported, force=True)
+    assert contents(reported) == before
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_threads_change_nothing(checkout: Path, tmp_path: Path, jobs: int) -> None:
+    report(checkout)
+    other = make_checkout(tmp_path / "other")
+    report(other, jobs=jobs)
+    assert contents(other) == contents(checkout)
+
+
+# What is stale.
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    found = json.loads(path.read_bytes())
+    change(found)
+    path.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+
+
+def damage(content: bytes) -> Callable[[Path], Any]:
+    return lambda run: (run / "result.json").write_bytes(content)
+
+
+def edited(name: str, change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], Any]:
+    return lambda run: edit(run / name, change)
+
+
+STALE: dict[str, Callable[[Path], Any]] = {
+    "no result": lambda run: (run / "result.json").unlink(),
+    "no JSON": damage(b"{"),
+    "no text": damage(b"\xff\xfe"),
+    "no object": damage(b"[]"),
+    "too deep": damage(b"[" * 100_000),
+    "cut short": lambda run: damage((run / "result.json").read_bytes()[:-50])(run),
+    "older version": edited("result.json", lambda r: r.pop("questions")),
+    "no samples": edited("result.json", lambda r: r["questions"]["Q01"].pop("samples")),
+    "text for a number": edited("result.json", lambda r: r.update(score="0.5")),
+    "not a number": edited("result.json", lambda r: r["scores"].update(average=float("nan"))),
+    "lone surrogate": lambda run: damage(
+        (run / "result.json").read_bytes().replace(CATS.encode(), b"\\ud800")
+    )(run),
+    "other questions": edited("result.json", lambda r: r.update(metadata_hash="0" * 40)),
+    "other responses": edited("result.json", lambda r: r.update(input_hash="0" * 40)),
+    "other settings": edited("result.json", lambda r: r.update(signature="pfgen|…")),
+    "other config": edited("result.json", lambda r: r["config"].update(temperature=0.5)),
+}
+
+
+@pytest.mark.parametrize("change", STALE.values(), ids=STALE.keys())
+def test_a_stale_result_is_made_anew(reported: Path, change: Callable[[Path], Any]) -> None:
+    before = contents(reported)
+    change(reported / FIRST)
+    assert written(reported) == {f"{FIRST}/result.json"}
+    assert contents(reported) == before
+
+
+def test_a_new_config_is_taken_over(reported: Path) -> None:
+    edit(reported / FIRST / "config.json", lambda config: config.update(model="new/name"))
+    made = {f"{FIRST}/result.json", f"{FIRST}/README.md", "README.md"}
+    assert written(reported) == {*made, *(name for name in MADE if "/" not in name)}
+    assert b"new/name" in (reported / "README.md").read_bytes()
+
+
+def test_new_questions_make_everything_stale(reported: Path) -> None:
+    write_benchmark(reported / "data", {"Q02": {"keywords": []}})
+    assert written(reported) == {*MADE, "README.md"} - {
+        f"{run}/trials.jsonl.xz" for run in (FIRST, SECOND)
+    }
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"", b"# Model: some/model\n\n<!-- result.json: 0 -->\n"]
+)
+def test_a_stale_readme_is_made_anew(reported: Path, content: bytes | None) -> None:
+    before, path = contents(reported), reported / FIRST / "README.md"
+    path.unlink() if content is None else path.write_bytes(content)
+    assert written(reported) == {f"{FIRST}/README.md"}
+    assert contents(reported) == before
+
+
+@pytest.mark.parametrize("name", ["leaderboard.parquet", "leaderboard.csv", "leaderboard.json"])
+def test_a_lost_table_is_made_anew(reported: Path, name: str) -> None:
+    before = contents(reported)
+    (reported / name).unlink()
+    assert written(reported) == {name}
+    assert contents(reported) == before
+
+
+def test_system_runs_have_other_places(reported: Path) -> None:
+    """The sample answers lie beside the questions; a result may have come without its responses."""
+    data, final = reported / "data", reported / "data" / "final"
+    (data / "questions.jsonl").write_bytes(text(BETTER))
+    system = {"engine": "system", "mode": "system", "model": "system/ground-truth"}
+    (data / "config.json").write_text(json.dumps(system))
+    report(reported)
+    final.mkdir()
+    (final / "result.json").write_bytes((data / "result.json").read_bytes())
+    report(reported)
+    assert (final / "README.md").read_bytes() == (data / "README.md").read_bytes()
+    leaders = (reported / "README.md").read_text(encoding="utf-8")
+    assert leaders.count("| <code>N/A</code> ") == 2
+    assert leaders.count("👑 system/ground-truth") == 2
+    assert written(reported) == set()
+
+
+# What is broken.
+
+
+def without(name: str) -> Callable[[Path], Any]:
+    return lambda run: (run / name).unlink()
+
+
+def responses(content: bytes) -> Callable[[Path], Any]:
+    """Other responses, packed and plain."""
+
+    def change(run: Path) -> None:
+        (run / "trials.jsonl").unlink()
+        (run / "trials.jsonl.xz").write_bytes(lzma.compress(content))
+
+    return change
+
+
+def cut_short(run: Path) -> None:
+    content = (run / "trials.jsonl.xz").read_bytes()
+    (run / "trials.jsonl.xz").write_bytes(content[: len(content) // 2])
+
+
+def orphaned(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], Any]:
+    """A changed result whose responses are lost."""
+
+    def work(run: Path) -> None:
+        for name in ("trials.jsonl", "trials.jsonl.xz"):
+            (run / name).unlink()
+        edit(run / "result.json", change)
+
+    return work
+
+
+NINE = text([*GOOD, ("何ですか？", "誰も知りません。")])
+# What was done to a run, and what the message says besides its folder.
+BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no config": (without("config.json"), "has no config.json"),
+    "config no JSON": (lambda run: (run / "config.json").write_text("{'a'}"), "is no JSON"),
+    "config no object": (lambda run: (run / "config.json").write_text("[]"), "names a 'model'"),
+    "config no model": (edited("config.json", lambda c: c.pop("model")), "names a 'model'"),
+    "no answers to a question": (
+        responses(text(GOOD[:1])),
+        "1 of 2 questions have no answer (Q02)",
+    ),
+    "another benchmark": (
+        responses(NINE),
+        "line 5, question '何ですか？': the benchmark has no question",
+    ),
+    "no answer in a line": (responses(text(GOOD) + b'{"question": ""}\n'), "line 5"),
+    "no JSON lines": (responses(b"hello\n"), "line 1"),
+    "empty": (responses(b""), "there are no responses"),
+    "damaged responses": (cut_short, "is damaged or cut short"),
+    "lost responses": (
+        orphaned(lambda r: r.update(metadata_hash="0" * 40)),
+        "with other questions",
+    ),
+    "lost, older version": (orphaned(lambda r: r.pop("scores")), "has no 'scores'"),
+    "lost, strange question": (
+        orphaned(lambda r: r["questions"].update(Q77=r["questions"].pop("Q01"))),
+        "'Q77', which data/ lacks",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_run_is_told_and_left_alone(
+    reported: Path, change: Callable[[Path], Any], message: str
+) -> None:
+    before = contents(reported)
+    change(reported / FIRST)
+    broken = contents(reported / FIRST)
+    edit(reported / SECOND / "result.json", lambda result: result.update(input_hash="0" * 40))
+    if "Q77" in message:
+        (reported / FIRST / "README.md").unlink()  # it would be asked for
+        broken.pop("README.md")
+    done = report(reported)
+    [problem] = done.problems
+    assert message in str(problem)
+    assert str(reported / FIRST) in str(problem)
+    assert contents(reported / FIRST) == broken
+    assert done.scored == [SECOND]
+    assert (reported / SECOND / "result.json").read_bytes() == before[f"{SECOND}/result.json"]
+
+
+def test_every_broken_run_is_told(checkout: Path) -> None:
+    runs = [add_run(checkout, f"result/broken/model/{i:07}") for i in range(len(BROKEN))]
+    report(checkout)
+    for run, (change, _) in zip(runs, BROKEN.values(), strict=True):
+        change(run)
+        (run / "README.md").unlink()
+    done = pfgen("report", checkout)
+    assert done.returncode == 1
+    errors = done.stderr.splitlines()
+    assert len(errors) == len(BROKEN)
+    assert all(error.startswith("error: ") for error in errors)
+    for i, (_, message) in enumerate(BROKEN.values()):
+        assert any(f"{i:07}" in error and message in error for error in errors), message
+
+
+READMES = {
+    "no marks": ("# Title\n", "has no line <!-- leaderboard -->"),
+    "no end": ("<!-- leaderboard -->\n", "has no line <!-- /leaderboard -->"),
+    "no begin": ("<!-- /leaderboard -->\n", "has no line <!-- leaderboard -->"),
+    "wrong order": (
+        "<!-- /leaderboard -->\n<!-- leaderboard -->\n",
+        "line 1: the mark <!-- /leaderboard --> stands before <!-- leaderboard -->",
+    ),
+    "twice": (MARKS * 2, "line 3: has the mark <!-- leaderboard --> twice"),
+    "end twice": (f"{MARKS}<!-- /leaderboard -->", "has the mark <!-- /leaderboard --> twice"),
+}
+
+
+@pytest.mark.parametrize(("readme", "message"), READMES.values(), ids=READMES.keys())
+def test_marks(tmp_path: Path, readme: str, message: str) -> None:
+    checkout = make_checkout(tmp_path / "checkout", readme)
+    done = pfgen("report", checkout)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: {checkout / 'README.md'}")
+    assert message in done.stderr
+    assert (checkout / "README.md").read_text() == readme
+    assert contents(checkout).keys() >= MADE
+
+
+def test_no_main_readme(checkout: Path) -> None:
+    (checkout / "README.md").unlink()
+    done = pfgen("report", checkout)
+    assert done.returncode == 1
+    assert (
+        done.stderr
+        == f"error: {checkout / 'README.md'}: cannot be read: No such file or directory\n"
+    )
+    assert contents(checkout).keys() >= MADE
+
+
+def test_what_is_no_checkout(tmp_path: Path, checkout: Path) -> None:
+    with pytest.raises(BenchmarkNotFoundError, match=r"there is no such folder"):
+        report(tmp_path / "nowhere")
+    with pytest.raises(BenchmarkNotFoundError, match=r"no checkout of pfgen-bench"):
+        report(checkout / "result")
+    (checkout / "data" / "Q03.json").write_bytes(b"{}")
+    with pytest.raises(BenchmarkError, match=r"Q03\.json: the key"):
+        report(checkout)
+    for arguments in (["nowhere"], [checkout / "result"], [checkout], ["--jobs=0", checkout], []):
+        done = pfgen("report", *arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "rror" in done.stderr
+
+
+def test_a_file_in_the_way(reported: Path) -> None:
+    """What cannot be written is told of that run alone."""
+    path = reported / FIRST / "README.md"
+    path.unlink()
+    path.mkdir()
+    (path / "content").touch()
+    (reported / SECOND / "README.md").unlink()
+    [problem] = report(reported).problems
+    assert isinstance(problem, OutputError)
+    assert str(path) in str(problem)
+    assert (reported / SECOND / "README.md").is_file()
+
+
+def test_hostile_names_and_answers(checkout: Path) -> None:
+    answer = "</dd><script>alert(1)</script>\n\n# |`*_[x](y)\\\x1b[31m\u202e&amp;"
+    name = "result/a b/(c)[d]|<e>/%41*_`"
+    config = {"model": "a|b](javascript:alert(1))<script>\n`*x", "mode": ["qa"], "engine": {}}
+    add_run(checkout, name, [(CATS, answer), (SEAS, "```\n# x")], config)
+    assert report(checkout).problems == []
+    readme = (checkout / name / "README.md").read_text(encoding="utf-8")
+    shown, fence, after = readme.partition("```json\n")  # in which nothing acts
+    assert "<script" not in shown + after.partition("\n```\n")[2]
+    assert fence
+    name_shown = "a&#124;b&#93;(javascript:alert(1))&lt;script&gt;&#92;n&#96;&#42;x"
+    assert shown.startswith(f"# Model: {name_shown}\n")
+    lines = (checkout / "README.md").read_text(encoding="utf-8").splitlines()
+    [row] = [line for line in lines if "javascript" in line]
+    assert row.count("|") == lines[2].count("|")
+    assert f"[❔ {name_shown}](result/" in row
+    assert "](result/a%20b/%28c%29%5Bd%5D%7C%3Ce%3E/%2541%2A_%60/README.md)</code>" in row
+
+
+# Pieces.
+
+
+def test_the_rest_of_a_readme_stays() -> None:
+    for end in (b"\n", b"\r\n"):
+        before, after = b"\xff\x00 x" + end, b"y" + end + b" <!-- leaderboard --> z"
+        marks = [mark.encode() + end for mark in (leaderboard.BEGIN, leaderboard.END)]
+        old = before + marks[0] + b"old" + end + marks[1] + after
+        new = leaderboard.spliced(old, "new\n", Path("README.md"))
+        assert new == before + marks[0] + b"new\n\n" + marks[1] + after
+
+
+def test_ranks_skip_system_runs(reported: Path) -> None:
+    runs = [read_published(reported / run, run) for run in (FIRST, SECOND)]
+    runs[1].config["engine"] = "system"
+    ordered = leaderboard.ranked(runs)
+    assert [run.run for run in ordered] == [SECOND, FIRST]
+    assert leaderboard.ranks(ordered) == [None, 1]
+
+
+def test_long_names_are_cut(reported: Path) -> None:
+    run = read_published(reported / FIRST, FIRST)
+    for length, shown in ((40, "x" * 40), (41, "x" * 37 + "...")):
+        run.config["model"] = "x" * length
+        assert run.label == f"🟢 {shown}"
+
+
+def test_other_modes_have_other_icons(reported: Path) -> None:
+    run = read_published(reported / FIRST, FIRST)
+    icons = {"qa": "💬", "chat": "💬", "completion": "🟢", "other": "❔", None: "❔"}
+    for mode, icon in icons.items():
+        run.config["mode"] = mode
+        assert run.icon == icon

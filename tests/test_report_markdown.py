@@ -1,0 +1,134 @@
+"""READMEs of runs: text that does nothing, and marks as counted in the obvious way."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkouts import FIRST, make_checkout
+from helpers import CATS, QUESTIONS
+from pfgen_rs import load_benchmark
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.questions import Question
+from pfgen_rs.report import markup
+from pfgen_rs.report.drop_in import report
+from pfgen_rs.report.markdown import readme
+from pfgen_rs.report.marks import marks_of
+from pfgen_rs.report.published import read_published
+
+TEXT = st.text(st.characters(codec="utf-8"))
+PRINTABLE = st.text(st.characters(codec="utf-8", min_codepoint=0x20))
+
+
+@given(PRINTABLE)
+def test_escaped_text_reads_as_it_was(text: str) -> None:
+    assert html.unescape(markup.escape(text)) == text
+    assert html.unescape(markup.cell_text(text)) == text
+
+
+@given(TEXT)
+def test_escaped_text_does_nothing(text: str) -> None:
+    plain = re.sub(r"&#?\w+;", "", markup.escape(text))
+    assert not set(plain) & set("_*`{}[]()#+-.!|<>&\"'\\\n\r\t\0")
+    plain = re.sub(r"&#?\w+;", "", markup.cell_text(text))
+    assert not set(plain) & set("*`[]|<>&\"'\\\n\r\t\0")
+
+
+def test_controls_are_shown_as_python_does() -> None:
+    assert markup.escape("\n\t\x00\x1b") == "&#92;n&#92;t&#92;x00&#92;x1b"
+
+
+@given(TEXT.filter(lambda text: "\0" not in text))
+def test_targets_of_links(path: str) -> None:
+    target = markup.link_target(path)
+    assert re.fullmatch(r"[\w/@+:,=~.%-]*", target, re.ASCII)
+    assert unquote(target) == path
+
+
+@given(st.text("ab日本", max_size=9), st.lists(st.text("ab日本"), max_size=4))
+def test_padding(heading: str, cells: list[str]) -> None:
+    def width(text: str) -> int:
+        return len(text) + sum(map(text.count, "日本"))
+
+    spaces = len(markup.padding(heading, cells)) / len("&nbsp;")
+    assert width(heading) + spaces == max(map(width, [heading, *cells]))
+
+
+def plain_marks(question: Question, answer: str) -> list[str]:
+    """Marks by looking for every window in every reference answer."""
+    text, references = f"^{answer}$", [a for own in question.answers.values() for a in own]
+    counts = {
+        i: sum(text[i - 1 : i + 2] in reference for reference in references)
+        for i in range(1, len(text) - 1)
+    }
+    marks = []
+    for i in counts:
+        common = max(counts.get(j, 0) for j in (i - 1, i, i + 1))
+        bold, struck = common > 0.1 * len(references), common < 0.005 * len(references)
+        marks.append("b" if bold else "s" if struck else "")
+    return marks
+
+
+def made(folder: Path, references: int) -> Benchmark:
+    """A question whose answers hold some windows rarely, and some often."""
+    answers = [
+        "いつもある。" + ("時々ある。" if i % 12 == 0 else "") + ("稀である$" if i == 0 else "")
+        for i in range(references)
+    ]
+    question = {**QUESTIONS["Q01"], "answers": {"A": answers[::2], "B": answers[1::2]}}
+    folder.mkdir()
+    (folder / "Q01.json").write_text(json.dumps(question))
+    return load_benchmark(folder)
+
+
+@pytest.fixture(scope="module")
+def benchmarks(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Benchmark]:
+    """Questions with so many reference answers: at, above and below the limits of the marks."""
+    folder = tmp_path_factory.mktemp("sets")
+    return {number: made(folder / str(number), number) for number in (199, 200, 201, 240)}
+
+
+@given(
+    st.sampled_from([199, 200, 201, 240]),
+    st.lists(st.lists(st.sampled_from(["いつも", "ある。", "時々", "稀", "で", "$", "^", "x"]))),
+)
+def test_marks_are_those_of_looking_for_every_window(
+    benchmarks: dict[int, Benchmark], references: int, answers: list[list[str]]
+) -> None:
+    benchmark = benchmarks[references]
+    texts = ["".join(parts) for parts in answers]
+    result = {"questions": {"Q01": {"samples": [{"answer": text} for text in texts]}}}
+    [marks] = marks_of(benchmark, [result])
+    assert marks == {
+        ("Q01", i): plain_marks(benchmark["Q01"], text) for i, text in enumerate(texts)
+    }
+
+
+def test_adjacent_characters_share_an_element(tmp_path: Path) -> None:
+    checkout = make_checkout(tmp_path / "checkout")
+    report(checkout)
+    result = read_published(checkout / FIRST, FIRST).result
+    [marks] = marks_of(load_benchmark(checkout / "data"), [result])
+    text = readme(result, "0" * 40, marks).decode()
+    answers = re.findall(r"<dd>(.*)</dd>", text)
+    assert len(answers) == 4
+    for answer in answers:
+        pieces = re.findall(r"<(b|s)>([^<]+)</\1>|([^<]+)", answer)
+        assert "".join(a or b for _, a, b in pieces)
+        assert all(one != other for (one, _, _), (other, _, _) in pairwise(pieces))
+
+
+def test_sources_that_the_published_set_lacks(tmp_path: Path) -> None:
+    checkout = make_checkout(tmp_path / "checkout")
+    report(checkout)
+    text = (checkout / FIRST / "README.md").read_text(encoding="utf-8")
+    assert re.search(r"- Fluency: \d\.\d{3} \(A:\d\.\d{4}\+B:\d\.\d{4}\)\n", text)
+    assert f'## <a name="Q01"></a>Q01. {CATS}\n' in text

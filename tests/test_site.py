@@ -1,0 +1,347 @@
+"""Sites without a browser: names, data, languages, escaping, policies, files."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import gzip
+import hashlib
+import json
+import re
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import small
+from pfgen_rs import Benchmark, Settings, load_benchmark
+from pfgen_rs.errors import OutputError
+from pfgen_rs.report import site
+from pfgen_rs.report.site import i18n, names, payload
+from pfgen_rs.report.site.benchmark_page import LENGTHS, TOP, benchmark_page, references
+from pfgen_rs.report.site.leaderboard import Axis, leaderboard_page
+from pfgen_rs.report.site.shown import plain, shown
+from site_samples import HOSTILE, Elements, hostile_entries, made_entries
+
+ASSETS = resources.files("pfgen_rs.report.site") / "assets"
+TEMPLATES = resources.files("pfgen_rs.report.site") / "templates"
+PARTS = sorted({file.name.rpartition(".")[0] for file in ASSETS.iterdir()})
+ANY_TEXT = st.text(st.characters(), max_size=200)  # surrogates too
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(ANY_TEXT, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(ANY_TEXT)
+def test_slugs_are_names_of_files_anywhere(name: str) -> None:
+    slug = names.slug(name)
+    assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", slug)
+    assert len(slug) <= 70
+    assert slug == names.slug(name)
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_different_names_have_different_slugs(a: str, b: str) -> None:
+    assert (names.slug(a).lower() == names.slug(b).lower()) == (a == b)
+
+
+def test_a_slug_stays_what_it_was() -> None:
+    assert names.slug("result/ACME/写本-7b/0a1b2c3") == "ACME-7b-0a1b2c3-cb0d98e0"
+    assert names.slug("result/Acme/a") != names.slug("result/acme/a")
+
+
+def decoded(text: str) -> Any:
+    return json.loads(gzip.decompress(base64.b64decode(text, validate=True)))
+
+
+@given(JSON)
+def test_payloads_hold_the_value_and_nothing_that_acts(value: Any) -> None:
+    file = payload.payload_file("runs/</script>", value).decode("ascii")
+    call = re.fullmatch(r"pfgen\.take\((\".*?\"),'([A-Za-z0-9+/=]*)'\);\n", file)
+    assert call
+    assert json.loads(call[1]) == "runs/</script>"
+    assert "<" not in file
+    assert decoded(call[2]) == value
+    element = Elements(str(payload.inline("x", value)).encode()).found
+    assert [(tag, attrs["id"], decoded("".join(t))) for tag, attrs, t in element] == [
+        ("script", "payload-x", value)
+    ]
+
+
+def test_payloads_are_the_same_bytes_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = payload.encode(["あ"])
+    monkeypatch.setattr("time.time", lambda: 1e9)
+    assert payload.encode(["あ"]) == first
+
+
+@given(JSON)
+def test_data_blocks_hold_the_value_and_end_nowhere_else(value: Any) -> None:
+    block = str(payload.data_block("x", value))
+    [(attrs, text)] = Elements(block.encode()).named("script")
+    assert attrs == {"type": "application/json", "id": "data-x"}
+    assert json.loads(text) == value
+    assert not re.search("[\u2028\u2029]|<!--", block)
+
+
+@given(ANY_TEXT)
+def test_shown_text_keeps_what_shows_and_boxes_what_acts(text: str) -> None:
+    for made in (plain(text), str(shown(text))):
+        made.encode()
+        assert not re.search("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", made)
+    page = Elements(str(shown(text)).encode())
+    assert "".join("".join(texts) for _, _, texts in page.found).count("U+") >= text.count("\u202e")
+
+
+@pytest.mark.parametrize(
+    ("text", "as_plain", "as_markup"),
+    [
+        ("a<b", "a<b", "<bdi>a&lt;b</bdi>"),
+        ("a\u202eb", "a⟨U+202E⟩b", '<bdi>a<span class="control">U+202E</span>b</bdi>'),
+        ("\ud800", "⟨U+D800⟩", '<bdi><span class="control">U+D800</span></bdi>'),
+        ("\U000e0001", "⟨U+E0001⟩", '<bdi><span class="control">U+E0001</span></bdi>'),
+        ("か\u3099 \u3000", "か\u3099 \u3000", "<bdi>か\u3099 \u3000</bdi>"),
+    ],
+)
+def test_shown_texts(text: str, as_plain: str, as_markup: str) -> None:
+    assert (plain(text), shown(text)) == (as_plain, as_markup)
+
+
+def all_strings() -> dict[str, list[str]]:
+    return i18n.strings(tuple(PARTS)).data
+
+
+def test_every_string_is_there_in_both_languages_with_the_same_values() -> None:
+    for key, texts in all_strings().items():
+        assert len(texts) == len(i18n.LANGUAGES), key
+        assert all(text.strip() for text in texts), key
+        places = [sorted(re.findall(r"\{\w+\}", text)) for text in texts]
+        assert places[0] == places[1], key
+
+
+def test_no_page_changes_a_string_of_all_pages() -> None:
+    common = set(i18n.strings(("common",)).table)
+    for part in PARTS:
+        assert part == "common" or not common & set(i18n.strings((part,)).table), part
+
+
+def sources() -> str:
+    """All templates and scripts, and the Python files beside them, as one text."""
+    package = resources.files("pfgen_rs.report.site")
+    files = [*TEMPLATES.iterdir(), *ASSETS.iterdir(), *package.iterdir()]
+    kept = [file for file in files if file.name.endswith((".j2", ".js", ".py"))]
+    return "\n".join(file.read_text(encoding="utf-8") for file in kept)
+
+
+def test_every_string_is_used() -> None:
+    text = sources()
+    made = re.findall(
+        r""""(\w+_)" ~|`(\w+_)\$\{|f"(\w+_)\{""", text
+    )  # names made of a beginning and a kind
+    beginnings = tuple("".join(found) for found in made)
+    keys = [key for key in all_strings() if not key.startswith(beginnings)]
+    assert [key for key in keys if not re.search(rf"""["']{key}["']|\b{key}:""", text)] == []
+
+
+def test_every_string_that_is_asked_for_is_there() -> None:
+    asked = re.findall(r"""(?:\bt|\btr|t\.text)\("(\w+)"[,)]""", sources())
+    asked += re.findall(r"""t\.of\("[\w-]+", "(\w+)"\)""", sources())
+    assert len(asked) > 50
+    assert set(asked) - set(all_strings()) == set()
+
+
+def pages(mini: Benchmark) -> dict[str, bytes]:
+    return {
+        "leaderboard": leaderboard_page(hostile_entries()),
+        "benchmark": benchmark_page(mini),
+        "hostile benchmark": benchmark_page(hostile()),
+    }
+
+
+def hostile() -> Benchmark:
+    return small.benchmark(
+        *(
+            {
+                "question_id": f"{i}{text[:99]}",
+                "question": f"{i}{text}",
+                "answers": {text[:99]: [text, "x"]},
+                "keywords": [{"t": f"[{i}]", "name": text}],
+            }
+            for i, text in enumerate(HOSTILE)
+        )
+    )
+
+
+def digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def test_each_page_allows_its_own_scripts_and_styles_alone(mini: Benchmark) -> None:
+    for name, page in pages(mini).items():
+        elements = Elements(page)
+        [policy] = [
+            attrs["content"] or ""
+            for attrs, _ in elements.named("meta")
+            if attrs.get("http-equiv") == "Content-Security-Policy"
+        ]
+        scripts = [text for attrs, text in elements.named("script") if "type" not in attrs]
+        styles = [text for _, text in elements.named("style")]
+        assert re.findall("sha256-([^']+)", policy) == [digest(t) for t in (*scripts, *styles)], (
+            name
+        )
+        rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+        assert rules["default-src"] == rules["connect-src"] == rules["form-action"] == "'none'"
+        assert "unsafe" not in policy
+
+
+def test_no_page_has_handlers_inline_styles_or_anything_from_elsewhere(mini: Benchmark) -> None:
+    for name, page in pages(mini).items():
+        for tag, attrs, _ in Elements(page).found:
+            assert not [a for a in attrs if a.startswith("on") or a == "style"], (name, tag, attrs)
+            for attribute in ("src", "href", "action", "data"):
+                value = attrs.get(attribute) or ""
+                assert not re.match(r"\s*(\w+:|//)", value), (name, tag, value)
+            assert tag not in ("link", "base", "iframe", "object", "embed", "img"), name
+
+
+def test_hostile_text_makes_no_element(mini: Benchmark) -> None:
+    harmless = {
+        tag
+        for page in (benchmark_page(mini), leaderboard_page(made_entries(5)))
+        for tag, _, _ in Elements(page).found
+    }
+    for page in pages(mini).values():
+        text = page.decode()
+        assert not re.search("[\x00-\x09\x0b-\x1f\u202a-\u202e\u2066-\u2069\u2028\u2029]", text)
+        assert {tag for tag, _, _ in Elements(page).found} <= harmless | {
+            "details",
+            "small",
+            "code",
+        }
+
+
+def test_our_scripts_cannot_end_their_element() -> None:
+    for file in ASSETS.iterdir():
+        assert not re.search("</(script|style)|<!--", file.read_text(encoding="utf-8")), file.name
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high", "labels"),
+    [
+        ([0.31, 0.58], 0.3, 0.6, ["0.3", "0.4", "0.5", "0.6"]),
+        ([0.3, 0.6], 0.3, 0.6, ["0.3", "0.4", "0.5", "0.6"]),
+        ([0.5], 0.5, 0.6, ["0.5", "0.6"]),
+        ([], 0.0, 1.0, ["0.0", "", "0.2", "", "0.4", "", "0.6", "", "0.8", "", "1.0"]),
+        ([float("nan"), 0.1], 0.1, 0.2, ["0.1", "0.2"]),
+    ],
+)
+def test_axes_end_at_tenths(
+    values: list[float], low: float, high: float, labels: list[str]
+) -> None:
+    axis = Axis.of(values)
+    assert (axis.low, axis.high) == pytest.approx((low, high))
+    assert [label for _, label in axis.ticks] == labels
+    assert axis.at(axis.low) < axis.at(axis.high)
+    assert axis.at(-9) == axis.at(axis.low)
+
+
+def test_a_run_without_interval_or_range_has_none_drawn() -> None:
+    entry = made_entries(1)[0]
+    unsure = replace(entry.estimate, low=None, high=None)
+    bare = replace(entry, estimate=unsure, rank_low=None, rank_high=None, mode=None, engine=None)
+    page = leaderboard_page([bare]).decode()
+    assert 'class="whisker"' not in page
+    assert 'class="group"' not in page
+    assert 'class="whisker"' in leaderboard_page([entry]).decode()
+
+
+def test_an_empty_leaderboard_is_a_page() -> None:
+    assert b"<tbody" in leaderboard_page([])
+
+
+def test_references_are_the_answers_and_their_most_frequent_ngrams(mini: Benchmark) -> None:
+    question = mini["Q02"]
+    data = references(question)
+    assert data["sources"] == question.sources
+    assert [tuple(answers) for answers in data["answers"]] == list(question.answers.values())
+    for n in LENGTHS:
+        rows = data["ngrams"][str(n)]
+        assert len(rows) == TOP
+        for gram, *counts in rows[:3]:
+            plainly = [sum(gram in text for text in texts) for texts in question.answers.values()]
+            assert counts == plainly, gram
+    assert [len(answers) for answers in references(question, 5)["answers"]] == [5] * len(
+        question.answers
+    )
+
+
+def test_references_of_token_sets_are_ids(tmp_path: Path) -> None:
+    content = {
+        "question_id": "Q01",
+        "question": "?",
+        "keywords": [],
+        "answers": {"A": [[1, 12], [112, 1, 12]]},
+    }
+    (tmp_path / "Q01.json").write_text(json.dumps(content))
+    bench = load_benchmark(tmp_path, settings=Settings(unit="token"))
+    data = references(next(iter(bench)))
+    assert data["tokens"] is True
+    assert data["answers"] == [["1 12", "112 1 12"]]
+    assert data["ngrams"]["2"][0] == ["1 12", 2]
+    assert b"<section" in benchmark_page(bench)
+
+
+def test_rules_are_put_into_words() -> None:
+    bench = small.benchmark(
+        {
+            "answers": {"A": ["赤い光"]},
+            "keywords": [
+                {"t": "赤"},
+                {"or": [{"t": "a.c"}, {"and": [{"t": "い"}, {"t": "光"}]}], "importance": 0.25},
+            ],
+        }
+    )
+    page = re.sub(r"<[^>]*>|\s+", " ", benchmark_page(bench).decode())
+    text = " ".join(page.split())
+    assert "赤 （必須：欠けると有用性は 0）" in text
+    assert "/ a.c / または ( い かつ 光 ) （欠けると 25 % 減）" in text
+
+
+def built(folder: Path, bench: Benchmark, jobs: int | None = None) -> dict[str, bytes]:
+    site.build(folder, bench, made_entries(5), jobs=jobs)
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_sites_do_not_depend_on_threads_and_stay_when_nothing_changes(
+    mini: Benchmark, tmp_path: Path
+) -> None:
+    first = built(tmp_path / "a", mini, jobs=1)
+    assert first == built(tmp_path / "b", mini, jobs=4)
+    assert len(first) == 2 + len(mini)
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.*")}
+    built(tmp_path / "a", mini)
+    assert times == {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.*")}
+
+
+def test_a_site_that_cannot_be_written_says_so(mini: Benchmark, tmp_path: Path) -> None:
+    (tmp_path / "site").write_text("a file")
+    with pytest.raises(OutputError, match="site"):
+        site.build(tmp_path / "site", mini, [])
+
+
+def test_the_packages_python_names_no_string_that_is_missing() -> None:
+    """Names of pages in `NAV` and the like are strings, too."""
+    tree = ast.parse((Path(site.__file__).parent / "builder.py").read_text(encoding="utf-8"))
+    found = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and "NAV" in ast.unparse(node.targets[0])
+    ]
+    [nav] = map(ast.literal_eval, found)
+    assert {key for key, _ in nav} <= set(i18n.strings(("common",)).table)

@@ -1,0 +1,452 @@
+"""The leaderboard and the benchmark page in a real browser."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import small
+from browser import NewPage
+from pfgen_rs import Benchmark
+from pfgen_rs.report import site
+from pfgen_rs.report.site.leaderboard import leaderboard_page
+from site_samples import HOSTILE, hostile_entries, made_entries
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = sync_api.expect
+
+ENTRIES = made_entries(30)
+SLOWEST_SORT = 300  # milliseconds
+NARROW = {"width": 360, "height": 740}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, mini: Benchmark) -> Path:
+    """A site of the bundled benchmark and made runs."""
+    folder = tmp_path_factory.mktemp("site")
+    site.build(folder, mini, ENTRIES)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def hostile_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site whose every text attacks."""
+    folder = tmp_path_factory.mktemp("hostile")
+    site.build(folder, hostile_benchmark(), hostile_entries())
+    return folder
+
+
+def hostile_benchmark() -> Benchmark:
+    return small.benchmark(
+        *(
+            {
+                "question_id": f"{i} {text[:200]}",
+                "question": f"{i} {text}",
+                "answers": {"B": [text, f"{text[:50]}x"], text[:300]: ["ab", "ba"]},
+                "keywords": [
+                    {"t": f"[{i}]", "name": text[:300]},
+                    {"or": [{"t": "a"}, {"t": "<b>"}]},
+                ],
+            }
+            for i, text in enumerate(HOSTILE)
+        )
+    )
+
+
+def leaderboard(page: Page, folder: Path) -> Page:
+    page.goto((folder / "index.html").as_uri())
+    return page
+
+
+def benchmark(page: Page, folder: Path) -> Page:
+    page.goto((folder / "benchmark" / "index.html").as_uri())
+    return page
+
+
+MODELS = """() => [...document.querySelectorAll("tbody tr")].filter((row) => row.checkVisibility())
+  .map((row) => row.querySelector(".model").textContent)"""
+
+
+def models(page: Page) -> list[str]:
+    """The names in the table's visible rows, as they stand."""
+    found: list[str] = page.evaluate(MODELS)
+    return found
+
+
+def field(place: Page | Locator, label: str) -> Locator:
+    """The field that is labelled so."""
+    named = f'label.field:has(span:text-is("{label}"))'
+    return place.locator(f"{named} :is(select, input)")
+
+
+def heading(page: Page, name: str) -> Locator:
+    return page.get_by_role("columnheader", name=name, exact=False).get_by_role("button")
+
+
+def test_a_click_sorts_falling_and_another_one_rising(page: Page, folder: Path) -> None:
+    leaderboard(page, folder)
+    for column, digits in {"score": 4, "length": 1, "fluency": 3, "helpfulness": 3}.items():
+        rounded = {entry.model: round(getattr(entry, column), digits) for entry in ENTRIES}
+        heading(page, column).click()
+        assert [rounded[model] for model in models(page)] == sorted(rounded.values(), reverse=True)
+        sorting = "all => all.map(heading => heading.ariaSort)"
+        assert page.locator("[aria-sort]").evaluate_all(sorting) == ["descending"]
+        heading(page, column).click()
+        assert [rounded[model] for model in models(page)] == sorted(rounded.values())
+        assert page.locator("#status").inner_text() == f"Sorted by {column.title()}, rising"
+
+
+def test_ranks_sort_best_first_and_systems_come_last(page: Page, folder: Path) -> None:
+    leaderboard(page, folder)
+    heading(page, "Score").click()
+    heading(page, "Rank").click()
+    ranked = [entry.model for entry in ENTRIES if entry.rank is not None]
+    assert models(page) == [*ranked, "system/criteria"]
+
+
+def test_filters_combine_say_how_many_and_reset(page: Page, folder: Path) -> None:
+    leaderboard(page, folder)
+    field(page, "Mode").select_option("chat")
+    field(page, "Organisation").select_option("Qwen")
+    chosen = [e.model for e in ENTRIES if (e.mode, e.organisation) == ("chat", "Qwen")]
+    assert chosen
+    assert models(page) == chosen
+    assert page.locator("#count").inner_text() == f"{len(chosen)} of {len(ENTRIES)} runs"
+    heading(page, "Length").click()
+    page.get_by_role("button", name="Reset").click()
+    expect(page.locator("#count")).to_have_text("30 of 30 runs")
+    assert models(page) == [entry.model for entry in ENTRIES]
+
+
+def test_the_text_filter_takes_words_in_any_width_and_case(page: Page, folder: Path) -> None:
+    leaderboard(page, folder)
+    field(page, "Search models").fill("ＱＷＥＮ model")
+    chosen = [entry.model for entry in ENTRIES if entry.organisation == "Qwen"]
+    expect(page.locator("#count")).to_have_text(f"{len(chosen)} of 30 runs")
+    assert models(page) == chosen
+
+
+def test_the_language_switches_without_reload_and_is_kept(page: Page, folder: Path) -> None:
+    leaderboard(page, folder)
+    page.evaluate("window.mark = 1")
+    assert page.get_by_role("heading", level=1).inner_text() == "Leaderboard"
+    page.get_by_role("button", name="日本語").click()
+    assert page.get_by_role("heading", level=1).inner_text() == "リーダーボード"
+    assert page.evaluate("[document.documentElement.lang, window.mark]") == ["ja", 1]
+    assert page.title() == "リーダーボード · pfgen-bench"
+    assert field(page, "モデル名で検索").is_visible()
+    assert page.locator("#count").inner_text() == "30 件中 30 件"
+    benchmark(page, folder)
+    assert page.evaluate("document.documentElement.lang") == "ja"
+
+
+@pytest.mark.parametrize(
+    ("locale", "language"), [("ja-JP", "ja"), ("en-GB", "en"), ("fr-FR", "en")]
+)
+def test_the_browsers_language_decides_at_first(
+    new_page: NewPage, folder: Path, locale: str, language: str
+) -> None:
+    page = leaderboard(new_page(locale=locale), folder)
+    assert page.evaluate("document.documentElement.lang") == language
+
+
+def background(page: Page) -> str:
+    colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return colour
+
+
+def test_colours_follow_the_system_until_the_switch_is_used(
+    new_page: NewPage, folder: Path
+) -> None:
+    page = leaderboard(new_page(color_scheme="dark"), folder)
+    dark = background(page)
+    button = page.get_by_role("button", name="Dark")
+    assert button.get_attribute("aria-pressed") == "true"
+    button.click()
+    light = background(page)
+    assert light != dark
+    page.reload()
+    assert background(page) == light
+    page.emulate_media(color_scheme="light")
+    assert background(page) == light
+
+
+CONTRAST = """() => {
+  const probe = document.body.appendChild(document.createElement("i"));
+  const luminance = (name) => {
+    probe.style.color = `var(--${name})`;
+    const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+    canvas.fillStyle = getComputedStyle(probe).color;
+    canvas.fillRect(0, 0, 1, 1);
+    const linear = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map((v) => v / 255)
+      .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  };
+  const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  const texts = ["text", "quiet", "accent", "problem"];
+  const grounds = ["page", "raised", "sunken", "accent-soft"];
+  return texts.flatMap((t) => grounds.map((g) => [t, g, ratio(luminance(t), luminance(g))]))
+    .concat([["text", "mark", ratio(luminance("text"), luminance("mark"))]]);
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_stand_out_as_the_guidelines_want(
+    new_page: NewPage, folder: Path, scheme: Any
+) -> None:
+    """WCAG 2.2, success criterion 1.4.3 (AA): a ratio of 4.5."""
+    page = leaderboard(new_page(color_scheme=scheme), folder)
+    weak = [found for found in page.evaluate(CONTRAST) if found[2] < 4.5]
+    assert weak == []
+
+
+def test_the_page_is_used_by_keyboard(page: Page, folder: Path) -> None:
+    leaderboard(page, folder)
+    page.keyboard.press("Tab")
+    skip = page.locator(":focus")
+    assert skip.inner_text() == "Skip to the content"
+    assert skip.bounding_box()["x"] >= 0  # type: ignore[index]
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    heading(page, "Length").focus()
+    page.keyboard.press("Enter")
+    assert models(page)[0] == max(ENTRIES, key=lambda e: e.length).model
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+UNNAMED = """() => [...document.querySelectorAll("button, select, input, a, summary, nav, table, .scroll")]
+  .filter((e) => !e.ariaLabel && !e.labels?.length && !e.caption && !e.classList.contains("inner"))
+  .filter((e) => e.matches("select, table, .scroll") || !e.textContent.trim())
+  .filter((e) => !e.getAttribute("aria-labelledby")?.split(" ").every((id) => document.getElementById(id)))
+  .map((e) => e.outerHTML.slice(0, 100))"""
+
+
+def test_everything_that_can_be_used_has_a_name(page: Page, folder: Path) -> None:
+    for visit in (leaderboard, benchmark):
+        visit(page, folder)
+        assert page.evaluate(UNNAMED) == []
+        for table in page.locator("table").all()[:3]:
+            assert table.locator("caption").count() == 1
+            assert table.locator("thead th:not([scope=col])").count() == 0
+
+
+def test_runs_are_linked_and_compared(page: Page, tmp_path: Path) -> None:
+    a, b, c = ENTRIES[0], ENTRIES[1], ENTRIES[3]
+    content = leaderboard_page(
+        ENTRIES,
+        run_pages={a.run: "runs/a/index.html"},
+        comparisons={(b.run, a.run): "compare/ab.html"},
+    )
+    (tmp_path / "index.html").write_bytes(content)
+    (tmp_path / "runs" / "a").mkdir(parents=True)
+    (tmp_path / "runs" / "a" / "index.html").write_text("<title>the run</title>")
+    leaderboard(page, tmp_path)
+    for entry in (a, b):
+        page.get_by_role("checkbox", name=entry.model).first.check()
+    link = page.get_by_role("link", name="Open the comparison")
+    assert link.get_attribute("href") == "compare/ab.html"
+    page.get_by_role("checkbox", name=c.model).first.check()
+    command = page.locator("#comparison code").inner_text()
+    assert command.startswith(f"pfgen-rs compare {a.run} {b.run} ")
+    page.get_by_role("button", name="Clear").click()
+    assert page.locator("#comparison").is_hidden()
+    page.get_by_role("link", name=a.model).click()
+    page.wait_for_load_state()
+    assert page.title() == "the run"
+
+
+MEASURE = """(name) => new Promise((done) => {
+  const table = document.querySelector("table.leaderboard");
+  const button = [...table.querySelectorAll("button.sort")].find((b) => b.textContent === name);
+  const start = performance.now();
+  button.click();
+  table.offsetHeight; // the layout is made now
+  requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
+})"""
+
+
+def test_a_thousand_runs_are_sorted_at_once(page: Page, tmp_path: Path) -> None:
+    entries = made_entries(1000)
+    (tmp_path / "index.html").write_bytes(leaderboard_page(entries))
+    leaderboard(page, tmp_path)
+    times = [page.evaluate(MEASURE, name) for name in ("Length", "Model", "Score", "Fluency")]
+    assert models(page)[0] == max(entries, key=lambda e: e.fluency).model
+    print("sorted after", times)
+    assert min(times) < SLOWEST_SORT
+
+
+def opened(page: Page, question: int) -> Locator:
+    """The opened references of a question of the benchmark page."""
+    details = page.locator("details.references").nth(question)
+    details.locator("summary").click()
+    details.locator("li").first.wait_for()
+    return details
+
+
+def found(page: Page, details: Locator, pattern: str) -> list[int]:
+    """How many answers of each source contain a pattern, as the page counts them."""
+    details.get_by_role("searchbox").fill(pattern)
+    details.get_by_text(f"“{pattern}”").wait_for()
+    cells = details.locator("table", has_text="By source").locator("tbody td:nth-child(2)")
+    return [int(text.replace(",", "")) for text in cells.all_inner_texts()]
+
+
+def test_references_are_searched_as_the_index_counts(
+    page: Page, folder: Path, mini: Benchmark
+) -> None:
+    benchmark(page, folder)
+    question = next(iter(mini))
+    details = opened(page, 0)
+    answers = sum(map(len, question.answers.values()))
+    assert details.get_by_role("status").inner_text() == f"{answers:,} reference answers"
+    text = next(iter(question.answers.values()))[0]
+    for pattern in (text[:1], text[:3], text[4:12], "存在しない文字列"):
+        frequency = question.index.document_frequency(pattern)
+        assert found(page, details, pattern) == list(frequency.by_source.values()), pattern
+        marks = details.locator("mark").all_inner_texts()
+        assert set(marks) == ({pattern} if frequency.total else set())
+
+
+def test_references_are_paged_and_chosen_by_source(
+    page: Page, folder: Path, mini: Benchmark
+) -> None:
+    benchmark(page, folder)
+    details = opened(page, 0)
+    first = details.locator("li").first.inner_text()
+    details.get_by_role("button", name="Next").press("Enter")
+    assert details.locator("li").first.inner_text() != first
+    assert page.evaluate("document.activeElement.textContent") == "Next"
+    details.get_by_role("button", name="Previous").click()
+    assert details.locator("li").first.inner_text() == first
+    source = list(next(iter(mini)).answers)[-1]
+    field(details, "Source").select_option(label=source)
+    assert details.locator("li span").first.inner_text() == f"{source} 1"
+
+
+def test_frequent_ngrams_are_searched_by_a_click(page: Page, folder: Path, mini: Benchmark) -> None:
+    benchmark(page, folder)
+    details = opened(page, 1)
+    field(details, "Length of the n-grams").select_option("3")
+    top = list(mini)[1].index.ngrams(3, top=1)[0]
+    button = details.locator("button.gram").first
+    assert button.inner_text() == top.text
+    button.click()
+    assert details.get_by_role("searchbox").input_value() == top.text
+    assert details.locator("mark").first.inner_text() == top.text
+
+
+def test_data_that_is_missing_is_said(new_page: NewPage, tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "benchmark").mkdir()
+    content = (folder / "benchmark" / "index.html").read_bytes()
+    (tmp_path / "benchmark" / "index.html").write_bytes(content)
+    page = benchmark(new_page(expected="ERR_FILE_NOT_FOUND"), tmp_path)
+    page.locator("details.references summary").first.click()
+    page.get_by_role("alert").wait_for()
+    assert "could not be loaded" in page.get_by_role("alert").inner_text()
+
+
+def test_nothing_is_wider_than_a_narrow_window(
+    new_page: NewPage, folder: Path, hostile_folder: Path
+) -> None:
+    for place, locale in ((folder, "ja-JP"), (folder, "en-GB"), (hostile_folder, "en-GB")):
+        page = new_page(viewport=NARROW, locale=locale)
+        for visit in (leaderboard, benchmark):
+            visit(page, place)
+            assert page.evaluate("document.documentElement.scrollWidth") == NARROW["width"]
+
+
+def test_print_shows_the_table_in_light_colours_alone(new_page: NewPage, folder: Path) -> None:
+    page = leaderboard(new_page(color_scheme="dark"), folder)
+    page.emulate_media(media="print", color_scheme="dark")
+    assert background(page) == "rgb(255, 255, 255)"
+    assert page.locator("#switches, .bar nav, #filters, #compare").evaluate_all(
+        "all => all.every(e => getComputedStyle(e).display === 'none')"
+    )
+    assert len(models(page)) == len(ENTRIES)
+
+
+def test_without_scripts_the_tables_are_there(new_page: NewPage, folder: Path) -> None:
+    page = leaderboard(new_page(java_script_enabled=False), folder)
+    assert models(page) == [entry.model for entry in ENTRIES]
+    assert page.locator("#filters").is_hidden()
+    assert page.locator("tbody input").first.is_hidden()
+    benchmark(page, folder)
+    assert page.locator("section.card").count() == 14
+
+
+def test_hostile_names_act_nowhere(page: Page, hostile_folder: Path) -> None:
+    leaderboard(page, hostile_folder)
+    heading(page, "Model").click()
+    page.get_by_role("button", name="日本語").click()
+    shown = page.locator("tbody .model").all_text_contents()
+    assert len(shown) == len(HOSTILE)
+    for text in ("<script>alert(1)</script>", "aU+202EbU+2066cU+200Fd", "{{7*7}} {n} ${7*7} %s"):
+        assert text in shown
+    for box in page.locator("tbody input").all():
+        box.check()
+    assert page.locator("script[src], img, body svg[onload]").count() == 0
+
+
+def test_hostile_references_act_nowhere(page: Page, hostile_folder: Path) -> None:
+    benchmark(page, hostile_folder)
+    for i, question in enumerate(hostile_benchmark()):
+        text = question.answers["B"][0]
+        details = opened(page, i)
+        assert details.locator("li").count() == 4
+        if text.isprintable() and len(text) < 100:  # fields hold no line ends
+            details.locator("input").fill(text)
+            details.locator("mark").first.wait_for()
+    assert page.locator("main script, main img, main style, main b").count() == 0
+    assert page.get_by_text("aU+202EbU+2066cU+200Fd").first.is_visible()
+
+
+@pytest.fixture
+def served(folder: Path) -> Iterator[str]:
+    """The site behind a web server; gives its address."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_the_policy_lets_data_in_over_http_too(new_page: NewPage, served: str) -> None:
+    page = new_page(home=served, expected="favicon")
+    page.goto(f"{served}benchmark/index.html")
+    assert opened(page, 2).locator("li").count() == 20
+
+
+def test_the_policy_stops_what_is_not_ours(new_page: NewPage, folder: Path, tmp_path: Path) -> None:
+    """Were markup ever let through, its scripts, handlers, styles and images would still do nothing."""
+    content = (folder / "index.html").read_text(encoding="utf-8")
+    attack = (
+        "<script>window.bad = 1</script><img src=x onerror='window.bad = 1'>"
+        "<style>body { color: red }</style><img src='https://example.com/x'></main>"
+    )
+    (tmp_path / "index.html").write_text(content.replace("</main>", attack), encoding="utf-8")
+    page = new_page(home="https://example.com", expected="Content Security Policy")
+    stopped: list[str | None] = []
+    page.on("requestfailed", lambda request: stopped.append(request.failure))
+    leaderboard(page, tmp_path)
+    assert page.evaluate("window.bad") is None
+    assert page.evaluate("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
+    assert stopped == ["csp", "csp"]
