@@ -41,6 +41,12 @@ ASKED = {
     "singletons_memory": Asked("singletons: peak memory, a million answers", "MB", 2000, 1000),
     "selection_speed": Asked("selection: evaluated proposals/s, one core", TIMES, 20, 60),
     "selection_error": Asked("selection: error after 5 s over a random subset's", "", 0.55, 0.50),
+    "report_stale": Asked("report, all results stale", "s", 20, 8),
+    "report_fresh": Asked("report, nothing stale", "s", 2, 0.5),
+    "site_time": Asked("report --html, nothing stale", "s", 20, 8),
+    "site_size": Asked("the site's size", "MB", 60, 25),
+    "sorting": Asked("leaderboard page of 1,000 runs: sorted after a click", "ms", 300, 100),
+    "highlighting": Asked("highlighting an answer, over a plain search", TIMES, 1000, 10_000),
     "whole_build": Asked("whole build, one question, a million candidates", "s", 60, 25),
 }
 

@@ -31,6 +31,7 @@ def main() -> None:
         "left": ("growth.json", left),
         "building": ("building.json", building),
         "home": ("home_made.json", home_made),
+        "reporting": ("reporting.json", asked),
     }
 
     def block(match: re.Match[str]) -> str:

@@ -1,0 +1,160 @@
+"""Reports: every figure that is asked, as a table.
+
+    PFGEN_BENCH_DIR=CHECKOUT python benches/reporting.py [--json FILE]
+
+Works on copies of a pfgen-bench checkout. The page of a thousand runs is measured in chromium, driven
+by Playwright, where both are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import figures
+import sorting
+import timing
+from figures import Figure
+from pfgen_rs import Benchmark, load_benchmark, score_file
+from pfgen_rs.report.entries import read_entries
+from pfgen_rs.report.shading import window_counts
+
+REPEATS = 5
+SEARCHED = 2  # answers a question that are searched for plainly
+QUESTIONS = 10
+RUNS = 1000
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    options = parser.parse_args()
+    checkout = Path(os.environ["PFGEN_BENCH_DIR"])
+    measured = list(measure(checkout))
+    print("\n".join(figures.lines(measured)))
+    if options.json:
+        runs = len(list((checkout / "result").rglob("trials.jsonl.xz")))
+        figures.write_json(options.json, figures.as_json(measured, f"a checkout of {runs} runs"))
+
+
+def measure(checkout: Path) -> Iterator[Figure]:
+    """Every figure."""
+    with _copy(checkout) as copy, tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as site:
+        yield from reports(copy)
+        yield from sites(copy, Path(site))
+    yield from pages(checkout)
+    yield highlighting(checkout)
+
+
+@contextmanager
+def _copy(checkout: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as name:
+        copy = Path(name) / "checkout"
+        shutil.copytree(checkout, copy, copy_function=shutil.copyfile)
+        yield copy
+
+
+def reports(checkout: Path) -> Iterator[Figure]:
+    """`pfgen-rs report` from start to exit: all results stale, and none."""
+    seconds = {}
+    with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as cache:
+        before = os.environ.get("PFGEN_RS_CACHE")
+        os.environ["PFGEN_RS_CACHE"] = cache
+        try:
+            for state in ("without a cached index", "with one"):
+                _make_stale(checkout)
+                seconds[state] = timing.process("-m", "pfgen_rs", "report", checkout)
+        finally:
+            os.environ.pop("PFGEN_RS_CACHE")
+            if before is not None:
+                os.environ["PFGEN_RS_CACHE"] = before
+    first, second = seconds.values()
+    note = f"{first.output}; {second.seconds:.2f} s with the index cached, peak {first.peak / 1e6:.0f} MB"
+    yield Figure("report_stale", first.seconds, note)
+    fresh = [timing.process("-m", "pfgen_rs", "report", checkout) for _ in range(REPEATS)]
+    note = f"{fresh[0].output}; median of {REPEATS}"
+    yield Figure("report_fresh", statistics.median(done.seconds for done in fresh), note)
+
+
+def _make_stale(checkout: Path) -> None:
+    """Results of runs and everything that is made of them go; results without answers stay."""
+    for path in checkout.rglob("README.md"):
+        if path.parent != checkout:
+            path.unlink()
+    for path in (checkout / "result").rglob("result.json"):
+        path.unlink()
+    (checkout / "data" / "result.json").unlink()
+    for path in checkout.glob("leaderboard.*"):
+        path.unlink()
+
+
+def sites(checkout: Path, site: Path) -> Iterator[Figure]:
+    """The HTML site of a checkout in which nothing is stale."""
+    done = timing.process("-m", "pfgen_rs", "report", checkout, "--html", site)
+    files = [path for path in site.rglob("*") if path.is_file()]
+    size = sum(path.stat().st_size for path in files)
+    note = f"{len(files)} files; peak {done.peak / 1e6:.0f} MB"
+    yield Figure("site_time", done.seconds, note)
+    yield Figure("site_size", size / 1e6, f"the largest {max(map(_size, files)) / 1e6:.1f} MB")
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+def pages(checkout: Path) -> Iterator[Figure]:
+    """A leaderboard page of a thousand runs: the entries of the checkout again and again."""
+    entries, _ = read_entries(checkout)
+    many = [
+        replace(entries[i % len(entries)], run=f"result/{i}", score=(i * 7919 % RUNS) / RUNS)
+        for i in range(RUNS)
+    ]
+    times = sorting.milliseconds(many)
+    if times:
+        note = f"by {', '.join(times)}; slowest of {len(times)}, until the next frame"
+        yield Figure("sorting", max(times.values()), note)
+
+
+def highlighting(checkout: Path) -> Figure:
+    """Counts of all windows of an answer, beside a search in the reference answers; both must agree."""
+    benchmark = load_benchmark(checkout / "data").prepare()
+    run = score_file(next((checkout / "result").rglob("trials.jsonl.xz")), benchmark)
+    rows = run.frame.group_by("question_id").agg("answer").sort("question_id").head(QUESTIONS)
+    plain = native = 0.0
+    for question, answers in rows.iter_rows():
+        began = time.perf_counter()
+        expected = [
+            count for text in answers[:SEARCHED] for count in searched(benchmark, question, text)
+        ]
+        plain += (time.perf_counter() - began) / SEARCHED
+        took = []
+        for _ in range(REPEATS):
+            began = time.perf_counter()
+            counts, _ = window_counts(benchmark, question, answers, threads=1)
+            took.append((time.perf_counter() - began) / len(answers))
+        native += statistics.median(took)
+        if counts[: len(expected)].sum(axis=1).tolist() != expected:
+            raise SystemExit(f"{question}: the counts differ")
+    note = f"{plain / QUESTIONS * 1e3:.1f} ms and {native / QUESTIONS * 1e6:.1f} us an answer, one thread"
+    return Figure("highlighting", plain / native, note)
+
+
+def searched(benchmark: Benchmark, question: str, answer: str) -> list[int]:
+    """Reference answers that contain each window of an answer, by substring search."""
+    text = f"^{answer}$"
+    references = [text for texts in benchmark[question].answers.values() for text in texts]
+    windows = (text[i : i + 3] for i in range(len(text) - 2))
+    return [sum(window in reference for reference in references) for window in windows]
+
+
+if __name__ == "__main__":
+    main()
