@@ -1,14 +1,9 @@
-"""Figures hold the numbers that they were given, whatever the names, the fonts and the user's settings."""
+"""Figures hold the numbers that they were given."""
 
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
-import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import matplotlib as mpl
@@ -17,97 +12,22 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 
 from pfgen_rs import errors, stats
 from pfgen_rs.report import plots
-from pfgen_rs.report.plots import fonts, frames, placing, style
-from pfgen_rs.report.plots.words import JAPANESE
+from pfgen_rs.report.plots import placing, style
+from plot_data import (
+    CATEGORIES,
+    FIGURES,
+    question_table,
+    response_table,
+    runs,
+    sample,
+    source_table,
+)
 
-HOSTILE = "$x^2$ <script>alert(1)</script> ]]>--> & \n\u202eabc\x1b[31m 漢字" + "長" * 100_000
-
-
-def runs(count: int = 5, **changes: Any) -> pl.DataFrame:
-    """Runs with numbers that are all different."""
-    random = np.random.default_rng(count)
-    score = np.sort(random.uniform(0.1, 1.0, count))[::-1]
-    columns: dict[str, Any] = {
-        "run": [f"result/m{i}/abcdef0" for i in range(count)],
-        "model": [f"org/m{i}-step_{100 * (i + 1)}" for i in range(count)],
-        "mode": [("completion", "chat", "qa", "system", None)[i % 5] for i in range(count)],
-        "score": score,
-        "fluency": random.uniform(0, 1.2, count),
-        "truthfulness": random.uniform(0, 1, count),
-        "helpfulness": random.uniform(0, 1, count),
-        "length": random.uniform(20, 300, count),
-        "score_low": score - 0.05,
-        "score_high": score + 0.04,
-        "rank_low": np.arange(1, count + 1),
-        "rank_high": np.arange(1, count + 1) + 1,
-        **changes,
-    }
-    return pl.DataFrame(columns).with_columns(pl.col("model").alias("name"))
-
-
-def sample(questions: int = 3, trials: int = 6, *, timed: bool = True) -> stats.Sample:
-    random = np.random.default_rng(questions)
-    ids = tuple(f"Q{i}" for i in range(questions))
-    values = {name: list(random.uniform(0, 1, (questions, trials))) for name in stats.METRICS}
-    order = [random.permutation(trials) for _ in ids] if timed else None
-    return stats.Sample("m", ids, dict.fromkeys(ids), values, order)
-
-
-def question_table(table: pl.DataFrame) -> pl.DataFrame:
-    rows = [(name, f"Q{i}", 0.1 * i) for name in table["name"] for i in range(4)]
-    return pl.DataFrame(rows, schema=["name", "question_id", "score"], orient="row")
-
-
-def source_table(table: pl.DataFrame) -> pl.DataFrame:
-    random = np.random.default_rng(1)
-    rows = [
-        (name, question, source, *random.uniform(0, 1, 3))
-        for name in table["name"]
-        for question, sources in (("Q1", "AB"), ("Q2", "AB"), ("Q3", "A"), ("Q4", "ABC"))
-        for source in sources
-    ]
-    columns = ["name", "question_id", "source", "fluency", "truthfulness", "average"]
-    return pl.DataFrame(rows, schema=columns, orient="row")
-
-
-def response_table(prefix: str = "Q") -> pl.DataFrame:
-    random = np.random.default_rng(2)
-    count = 60
-    names = ("average", "fluency", "truthfulness", "helpfulness")
-    return pl.DataFrame(
-        {
-            "question_id": [f"{prefix}{i % 3}" for i in range(count)],
-            "length": random.integers(1, 300, count),
-            **{name: random.uniform(0, 1.1, count) for name in names},
-        }
-    )
-
-
-CATEGORIES = {"Q0": "math", "Q1": "arts", "Q2": "math", "Q3": None}
-# Each figure, of runs and with what every figure takes.
-FIGURES: dict[str, Callable[..., Figure]] = {
-    "metrics": plots.metric_pairs,
-    "length": plots.score_length,
-    "intervals": plots.intervals,
-    "steps": plots.score_steps,
-    "sources": lambda table, **look: plots.source_pairs(source_table(table), table, **look),
-    "categories": lambda table, **look: plots.category_map(
-        question_table(table), CATEGORIES, **look
-    ),
-    "convergence": lambda _, **look: plots.convergence([sample(), sample(timed=False)], **look),
-    "spread": lambda _, **look: plots.distributions(response_table(), **look),
-}
 each_figure = pytest.mark.parametrize("kind", FIGURES)
-
-
-def texts(figure: Figure) -> list[str]:
-    return [text.get_text() for text in figure.findobj(Text) if text.get_visible()]
 
 
 def points(axes: Any) -> set[tuple[float, float]]:
@@ -469,191 +389,3 @@ def test_marks_of_a_line_of_points_do_not_overlap() -> None:
     for i, one in enumerate(middles):
         apart = np.abs(np.delete(middles, i, axis=0) - one)
         assert ((apart[:, 0] > 4.5) | (apart[:, 1] > 6)).all()
-
-
-# Names of strangers.
-
-
-@each_figure
-def test_hostile_names_are_drawn_as_they_are(kind: str) -> None:
-    table = runs(3, model=[f"{HOSTILE}{i}-step_{i}" for i in range(3)])
-    figure = FIGURES[kind](table, title=HOSTILE, language="ja")
-    title = figure.get_suptitle()
-    assert title.startswith("$x^2$ <script>alert(1)</script> ]]>--> & \\n\\u202ea…長")
-    assert len(title) == 100
-    assert not any(text.get_parse_math() for text in figure.findobj(Text))
-    content = plots.svg(figure)
-    assert b"<script" not in content
-    assert b"\x1b" not in content
-    root = ET.fromstring(content)
-    assert root.get("role") == "img"
-    said = {node.tag.rpartition("}")[2]: node.text for node in list(root)[:2]}
-    assert said == {"title": title, "desc": figure.get_label()}
-    assert all(said.values())
-
-
-def test_names_of_runs_are_drawn_as_they_are() -> None:
-    table = runs(3, model=["a $\\frac$", "b\nc", "😀\U0010fffd" + "x" * 500])
-    listed = texts(plots.metric_pairs(table))
-    assert "a $\\frac$" in listed
-    assert "b\\nc" in listed
-    [long] = [text for text in listed if text.endswith("xxx")]
-    assert "\\U0010fffd" in long
-    assert len(long) <= 44
-
-
-def test_hostile_ids_and_sources() -> None:
-    plots.distributions(response_table(HOSTILE))
-    table = runs(3)
-    scores = source_table(table).with_columns(pl.col("source") + HOSTILE)
-    assert b"<script" not in plots.svg(plots.source_pairs(scores, table))
-    plots.category_map(question_table(table), {"Q0": HOSTILE, "Q1": "$"})
-
-
-# Language and fonts.
-
-
-@each_figure
-def test_japanese_figures(kind: str) -> None:
-    """Every word of ours is in the list; where no font has its characters, warnings would tell."""
-    found = texts(FIGURES[kind](runs(5), language="ja"))
-    english = set(JAPANESE) - set(JAPANESE.values())
-    assert not english & set(found)
-    assert any(not text.isascii() for text in found)
-
-
-def test_an_unknown_language() -> None:
-    with pytest.raises(errors.PlotError, match="no language 'fr': use one of en, ja"):
-        plots.metric_pairs(runs(2), language="fr")  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def no_font(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    fonts._found.cache_clear()
-    monkeypatch.setattr(fonts, "_japanese", lambda: iter(()))
-    yield
-    fonts._found.cache_clear()
-
-
-@pytest.mark.usefixtures("no_font")
-def test_without_a_japanese_font() -> None:
-    table = runs(2, model=["日本語-step_1", "é-step_2"])
-    with pytest.warns(plots.FontWarning, match="no installed font has Japanese glyphs") as told:
-        figure = plots.metric_pairs(table, language="ja")
-    assert len(told) == 1
-    plots.svg(figure)
-    found = texts(figure)
-    assert "\\u65e5\\u672c\\u8a9e-step_1" in found
-    assert "é-step_2" in found
-    assert figure.get_suptitle() == "Metrics of the runs"
-    plots.score_length(table, language="ja")  # a second warning would be an error
-
-
-def test_a_font_that_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name, message in (
-        ("No Such Font", "there is no font 'No Such Font'"),
-        (fonts.LATIN, "'DejaVu Sans' has no Japanese glyphs"),
-        (str(tmp_path / "missing.ttf"), "no font that can be read"),
-    ):
-        with pytest.raises(errors.PlotError, match=message):
-            plots.metric_pairs(runs(2), font=name)
-    broken = tmp_path / "broken.otf"
-    broken.write_bytes(b"nothing")
-    monkeypatch.setenv(fonts.ENVIRONMENT, str(broken))
-    with pytest.raises(errors.PlotError, match="no font that can be read"):
-        plots.metric_pairs(runs(2))
-
-
-def test_a_fonts_file_and_family() -> None:
-    family = fonts.japanese_font()
-    if family is None:
-        pytest.skip("no Japanese font is installed")
-    from matplotlib import font_manager
-
-    path = font_manager.findfont(family)
-    for name in (family, str(path)):
-        assert fonts.japanese_font(name) == family
-    figure = plots.metric_pairs(runs(2), font=family)
-    assert figure.findobj(Text)[0].get_fontfamily() == [fonts.LATIN, family]
-
-
-def test_fonts_that_matplotlib_has_not_heard_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its list of fonts is kept for ever; newer ones are found all the same."""
-    from matplotlib import font_manager
-
-    if fonts.japanese_font() is None:
-        pytest.skip("no Japanese font is installed")
-    kept = [e for e in font_manager.fontManager.ttflist if e.name.startswith("DejaVu")]
-    monkeypatch.setattr(font_manager.fontManager, "ttflist", kept)
-    manager: Any = font_manager.fontManager
-    manager._findfont_cached.cache_clear()
-    for cached in (fonts._found, fonts._font):
-        cached.cache_clear()
-    assert fonts.japanese_font() is not None
-
-
-# Files.
-
-
-DRAW_AND_PRINT = """
-import hashlib, numpy as np, polars as pl
-from pfgen_rs import stats
-from pfgen_rs.report import plots
-columns = {"model": list("abc"), "mode": ["qa", "chat", "日本"]}
-runs = pl.DataFrame({**columns, "score": [0.5, 0.4, 0.2], "length": [90, 100, 110]})
-values = {"average": [np.array([0.25, 0.5, 1]), np.array([0.5, 0.1, 0.2])]}
-sample = stats.Sample("m", ("a", "b"), {"a": None, "b": None}, values)
-for figure in (plots.score_length(runs, language="ja"), plots.convergence([sample])):
-    for content in (plots.svg(figure), plots.png(figure), plots.svg(figure)):
-        print(hashlib.sha1(content).hexdigest())
-"""
-
-
-def test_the_same_figure_gives_the_same_bytes(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(DRAW_AND_PRINT, {})
-    here = capsys.readouterr().out
-    assert here.split()[0::3] == here.split()[2::3]
-    command = [sys.executable, "-c", DRAW_AND_PRINT]
-    env = {**os.environ, "PYTHONHASHSEED": "7"}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
-    assert done.stdout == here
-
-
-def test_the_users_settings_do_not_matter() -> None:
-    before = plots.svg(plots.score_length(runs(4)))
-    with mpl.rc_context({"font.size": 30, "lines.linewidth": 9, "svg.fonttype": "none"}):
-        assert plots.svg(plots.score_length(runs(4))) == before
-
-
-def test_saving(tmp_path: Path) -> None:
-    figure = plots.score_length(runs(2))
-    plots.save(figure, tmp_path / "new" / "a.SVG")
-    plots.save(figure, str(tmp_path / "a.png"))
-    assert (tmp_path / "new" / "a.SVG").read_bytes() == plots.svg(figure)
-    assert (tmp_path / "a.png").read_bytes() == plots.png(figure)
-    with pytest.raises(errors.OutputError, match=r"unknown format; use one of \.svg, \.png"):
-        plots.save(figure, tmp_path / "a.pdf")
-    (tmp_path / "taken.svg").mkdir()
-    with pytest.raises(errors.OutputError, match="cannot be written"):
-        plots.save(figure, tmp_path / "taken.svg")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "new", "taken.svg"]
-
-
-# matplotlib is an extra.
-
-
-@each_figure
-def test_without_matplotlib(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(style, "find_spec", lambda _: None)
-    with pytest.raises(errors.OutputError, match=r"pip install 'pfgen_rs\[plots\]'"):
-        FIGURES[kind](runs(3))
-
-
-def test_matplotlib_is_loaded_only_to_draw() -> None:
-    code = "import sys, pfgen_rs.report.plots.kinds; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_columns_are_checked() -> None:
-    with pytest.raises(errors.PlotError, match="no column 'a', 'b'"):
-        frames.drawable(pl.DataFrame({"c": [1]}), ["a", "c"], ["b"])

@@ -56,7 +56,7 @@ def metric_pairs(
         for axes, (x, y) in zip(panels, pairs, strict=True):
             diagonal(axes, found, x, y)
             axes.set(xlabel=look.say(x.title()), ylabel=look.say(y.title()))
-        number(figure, [(axes, x, y) for axes, (x, y) in zip(panels, pairs, strict=True)], found)
+        number(figure, [(axes, x, y, found) for axes, (x, y) in zip(panels, pairs, strict=True)])
         told = ", ".join(f"{x}–{y} r = {correlation(found, x, y)}" for x, y in pairs)
         return finish(figure, f"{counted(look, found)}; {told}")
 
@@ -92,7 +92,7 @@ def score_length(
             left=0, right=max(1.05 * float(np.max(found["length"].to_numpy())), _NOTHING + 10)
         )
         axes.set_ylim(bottom=0)
-        number(figure, [(axes, "length", "score")], found)
+        number(figure, [(axes, "length", "score", found)])
         return finish(figure, counted(look, found))
 
 

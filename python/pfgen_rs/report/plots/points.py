@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs.report.plots.placing import LEADER, SIZE, offsets_of
+from pfgen_rs.report.plots.saving import fix_layout
 from pfgen_rs.report.plots.style import COLOURS, GREY, INK, MARKERS, Look
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["NAMED", "kinds", "list_runs", "number", "numbered", "scatter"]
 
 NAMED = 60  # runs that are told apart; of more, points alone are shown
+Panel = tuple[
+    "Axes", str, str, pl.DataFrame
+]  # with the columns that are its axes, and the runs on it
 _MODES = ("completion", "chat", "qa", "system")
 
 
@@ -69,13 +73,14 @@ def scatter(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
         )
 
 
-def number(figure: Figure, panels: Sequence[tuple[Axes, str, str]], runs: pl.DataFrame) -> None:
-    """Put the runs' marks beside their points on every panel (axes, x, y): last, as places must be known."""
-    if len(runs) > NAMED:
+def number(figure: Figure, panels: Sequence[Panel]) -> None:
+    """Put the runs' marks beside their points on every panel: last, as this fixes the layout."""
+    if any(len(runs) > NAMED for _, _, _, runs in panels):
         return
-    figure.draw_without_rendering()
+    fix_layout(figure)
     scale = 72 / figure.dpi
-    for axes, x, y in panels:
+    for axes, x, y, runs in panels:
+        axes.apply_aspect()
         places = axes.transData.transform(runs.select(x, y).to_numpy()) * scale
         frame = np.asarray(axes.get_window_extent().extents) * scale
         marks = runs["mark"].to_list()

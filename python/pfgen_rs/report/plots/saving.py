@@ -15,21 +15,31 @@ from pfgen_rs.report.plots.style import settings
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "finish", "png", "save", "svg"]
+__all__ = ["FORMATS", "finish", "fix_layout", "png", "save", "svg"]
 
 FORMATS = (".svg", ".png")
 _DPI = {"svg": 72, "png": 150}
 
 
+def fix_layout(figure: Figure) -> None:
+    """Lay a figure out for the last time.
+
+    Doing it again would move things by a hair, and other bytes would come of the same figure.
+    """
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+
+
 def finish(figure: Figure, description: str) -> Figure:
     """Give a figure the description that stands for it where it cannot be seen, and fix its layout.
 
-    Laying it out again would move things by a hair, and other bytes would come of the same figure. What is in
-    it is made now, too, with the settings of now.
+    What is made only when it is drawn is made now, with the settings of now.
     """
     figure.set_label(description)
+    fix_layout(figure)
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")
     return figure
 
 

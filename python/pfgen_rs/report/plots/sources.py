@@ -74,10 +74,9 @@ def source_pairs(
             diagonal(axes, both, "one", "other")
             said = f"{look.say(_SCORES[metric])} · {look.say('source')}"
             axes.set(xlabel=f"{said} {look.name(one, 20)}", ylabel=f"{said} {look.name(other, 20)}")
-            drawn.append((axes, both))
+            drawn.append((axes, "one", "other", both))
             told.append(f"{one}–{other} r = {correlation(both, 'one', 'other')}")
-        for axes, both in drawn:
-            number(figure, [(axes, "one", "other")], both)
+        number(figure, drawn)
         description = "; ".join([counted(look, found), *told])
         return finish(figure, description)
 

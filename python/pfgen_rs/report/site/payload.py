@@ -33,8 +33,9 @@ def inline(name: str, value: Any) -> Markup:
 def encode(value: Any) -> str:
     """A value as JSON, gzip and base64; the same bytes whenever and wherever it is made."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    # What UTF-8 has no form for, lone surrogates, stands inside of strings, where JSON knows this escape.
-    content = text.encode("utf-8", "backslashreplace")
+    # Japanese text packs better in UTF-16 (a tenth of the reference answers). What it has no form for, lone
+    # surrogates, stands inside of strings, where JSON knows this escape.
+    content = text.encode("utf-16-le", "backslashreplace")
     return base64.b64encode(gzip.compress(content, _LEVEL, mtime=0)).decode("ascii")
 
 

@@ -6,7 +6,7 @@
   const decoded = async (base64) => {
     const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Response(stream).json();
+    return JSON.parse(new TextDecoder("utf-16le").decode(await new Response(stream).arrayBuffer()));
   };
 
   /** Called by the files themselves. */

@@ -1,0 +1,91 @@
+"""Runs, tables and samples with made numbers, and every figure drawn of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
+
+from pfgen_rs import stats
+from pfgen_rs.report import plots
+
+HOSTILE = "$x^2$ <script>alert(1)</script> ]]>--> & \n\u202eabc\x1b[31m 漢字" + "長" * 100_000
+
+
+def runs(count: int = 5, **changes: Any) -> pl.DataFrame:
+    """Runs with numbers that are all different."""
+    random = np.random.default_rng(count)
+    score = np.sort(random.uniform(0.1, 1.0, count))[::-1]
+    columns: dict[str, Any] = {
+        "run": [f"result/m{i}/abcdef0" for i in range(count)],
+        "model": [f"org/m{i}-step_{100 * (i + 1)}" for i in range(count)],
+        "mode": [("completion", "chat", "qa", "system", None)[i % 5] for i in range(count)],
+        "score": score,
+        "fluency": random.uniform(0, 1.2, count),
+        "truthfulness": random.uniform(0, 1, count),
+        "helpfulness": random.uniform(0, 1, count),
+        "length": random.uniform(20, 300, count),
+        "score_low": score - 0.05,
+        "score_high": score + 0.04,
+        "rank_low": np.arange(1, count + 1),
+        "rank_high": np.arange(1, count + 1) + 1,
+        **changes,
+    }
+    return pl.DataFrame(columns).with_columns(pl.col("model").alias("name"))
+
+
+def sample(questions: int = 3, trials: int = 6, *, timed: bool = True) -> stats.Sample:
+    random = np.random.default_rng(questions)
+    ids = tuple(f"Q{i}" for i in range(questions))
+    values = {name: list(random.uniform(0, 1, (questions, trials))) for name in stats.METRICS}
+    order = [random.permutation(trials) for _ in ids] if timed else None
+    return stats.Sample("m", ids, dict.fromkeys(ids), values, order)
+
+
+def question_table(table: pl.DataFrame) -> pl.DataFrame:
+    rows = [(name, f"Q{i}", 0.1 * i) for name in table["name"] for i in range(4)]
+    return pl.DataFrame(rows, schema=["name", "question_id", "score"], orient="row")
+
+
+def source_table(table: pl.DataFrame) -> pl.DataFrame:
+    random = np.random.default_rng(1)
+    rows = [
+        (name, question, source, *random.uniform(0, 1, 3))
+        for name in table["name"]
+        for question, sources in (("Q1", "AB"), ("Q2", "AB"), ("Q3", "A"), ("Q4", "ABC"))
+        for source in sources
+    ]
+    columns = ["name", "question_id", "source", "fluency", "truthfulness", "average"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def response_table(prefix: str = "Q") -> pl.DataFrame:
+    random = np.random.default_rng(2)
+    count = 60
+    names = ("average", "fluency", "truthfulness", "helpfulness")
+    return pl.DataFrame(
+        {
+            "question_id": [f"{prefix}{i % 3}" for i in range(count)],
+            "length": random.integers(1, 300, count),
+            **{name: random.uniform(0, 1.1, count) for name in names},
+        }
+    )
+
+
+CATEGORIES = {"Q0": "math", "Q1": "arts", "Q2": "math", "Q3": None}
+# Each figure, of runs and with what every figure takes.
+FIGURES: dict[str, Callable[..., Figure]] = {
+    "metrics": plots.metric_pairs,
+    "length": plots.score_length,
+    "intervals": plots.intervals,
+    "steps": plots.score_steps,
+    "sources": lambda table, **look: plots.source_pairs(source_table(table), table, **look),
+    "categories": lambda table, **look: plots.category_map(
+        question_table(table), CATEGORIES, **look
+    ),
+    "convergence": lambda _, **look: plots.convergence([sample(), sample(timed=False)], **look),
+    "spread": lambda _, **look: plots.distributions(response_table(), **look),
+}

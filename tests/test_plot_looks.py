@@ -1,0 +1,231 @@
+"""Figures look the same whatever the names, the fonts and the user's settings; and as files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import polars as pl
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from pfgen_rs import errors
+from pfgen_rs.report import plots
+from pfgen_rs.report.plots import fonts, frames, style
+from pfgen_rs.report.plots.words import JAPANESE
+from plot_data import (
+    FIGURES,
+    HOSTILE,
+    question_table,
+    response_table,
+    runs,
+    source_table,
+)
+
+each_figure = pytest.mark.parametrize("kind", FIGURES)
+
+
+def texts(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.findobj(Text) if text.get_visible()]
+
+
+@pytest.fixture(autouse=True)
+def _settings_stay() -> Iterator[None]:
+    before = dict(mpl.rcParams)
+    yield
+    assert dict(mpl.rcParams) == before
+
+
+# Names of strangers.
+
+
+@each_figure
+def test_hostile_names_are_drawn_as_they_are(kind: str) -> None:
+    table = runs(3, model=[f"{HOSTILE}{i}-step_{i}" for i in range(3)])
+    figure = FIGURES[kind](table, title=HOSTILE, language="ja")
+    title = figure.get_suptitle()
+    assert title.startswith("$x^2$ <script>alert(1)</script> ]]>--> & \\n\\u202ea…長")
+    assert len(title) == 100
+    assert not any(text.get_parse_math() for text in figure.findobj(Text))
+    content = plots.svg(figure)
+    assert b"<script" not in content
+    assert b"\x1b" not in content
+    root = ET.fromstring(content)
+    assert root.get("role") == "img"
+    said = {node.tag.rpartition("}")[2]: node.text for node in list(root)[:2]}
+    assert said == {"title": title, "desc": figure.get_label()}
+    assert all(said.values())
+
+
+def test_names_of_runs_are_drawn_as_they_are() -> None:
+    table = runs(3, model=["a $\\frac$", "b\nc", "😀\U0010fffd" + "x" * 500])
+    listed = texts(plots.metric_pairs(table))
+    assert "a $\\frac$" in listed
+    assert "b\\nc" in listed
+    [long] = [text for text in listed if text.endswith("xxx")]
+    assert "\\U0010fffd" in long
+    assert len(long) <= 44
+
+
+def test_hostile_ids_and_sources() -> None:
+    plots.distributions(response_table(HOSTILE))
+    table = runs(3)
+    scores = source_table(table).with_columns(pl.col("source") + HOSTILE)
+    assert b"<script" not in plots.svg(plots.source_pairs(scores, table))
+    plots.category_map(question_table(table), {"Q0": HOSTILE, "Q1": "$"})
+
+
+# Language and fonts.
+
+
+@each_figure
+def test_japanese_figures(kind: str) -> None:
+    """Every word of ours is in the list; where no font has its characters, warnings would tell."""
+    found = texts(FIGURES[kind](runs(5), language="ja"))
+    english = set(JAPANESE) - set(JAPANESE.values())
+    assert not english & set(found)
+    assert any(not text.isascii() for text in found)
+
+
+def test_an_unknown_language() -> None:
+    with pytest.raises(errors.PlotError, match="no language 'fr': use one of en, ja"):
+        plots.metric_pairs(runs(2), language="fr")  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def no_font(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    fonts._found.cache_clear()
+    monkeypatch.setattr(fonts, "_japanese", lambda: iter(()))
+    yield
+    fonts._found.cache_clear()
+
+
+@pytest.mark.usefixtures("no_font")
+def test_without_a_japanese_font() -> None:
+    table = runs(2, model=["日本語-step_1", "é-step_2"])
+    with pytest.warns(plots.FontWarning, match="no installed font has Japanese glyphs") as told:
+        figure = plots.metric_pairs(table, language="ja")
+    assert len(told) == 1
+    plots.svg(figure)
+    found = texts(figure)
+    assert "\\u65e5\\u672c\\u8a9e-step_1" in found
+    assert "é-step_2" in found
+    assert figure.get_suptitle() == "Metrics of the runs"
+    plots.score_length(table, language="ja")  # a second warning would be an error
+
+
+def test_a_font_that_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, message in (
+        ("No Such Font", "there is no font 'No Such Font'"),
+        (fonts.LATIN, "'DejaVu Sans' has no Japanese glyphs"),
+        (str(tmp_path / "missing.ttf"), "no font that can be read"),
+    ):
+        with pytest.raises(errors.PlotError, match=message):
+            plots.metric_pairs(runs(2), font=name)
+    broken = tmp_path / "broken.otf"
+    broken.write_bytes(b"nothing")
+    monkeypatch.setenv(fonts.ENVIRONMENT, str(broken))
+    with pytest.raises(errors.PlotError, match="no font that can be read"):
+        plots.metric_pairs(runs(2))
+
+
+def test_a_fonts_file_and_family() -> None:
+    family = fonts.japanese_font()
+    if family is None:
+        pytest.skip("no Japanese font is installed")
+    from matplotlib import font_manager
+
+    path = font_manager.findfont(family)
+    for name in (family, str(path)):
+        assert fonts.japanese_font(name) == family
+    figure = plots.metric_pairs(runs(2), font=family)
+    assert figure.findobj(Text)[0].get_fontfamily() == [fonts.LATIN, family]
+
+
+def test_fonts_that_matplotlib_has_not_heard_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its list of fonts is kept for ever; newer ones are found all the same."""
+    from matplotlib import font_manager
+
+    if fonts.japanese_font() is None:
+        pytest.skip("no Japanese font is installed")
+    kept = [e for e in font_manager.fontManager.ttflist if e.name.startswith("DejaVu")]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", kept)
+    manager: Any = font_manager.fontManager
+    manager._findfont_cached.cache_clear()
+    for cached in (fonts._found, fonts._font):
+        cached.cache_clear()
+    assert fonts.japanese_font() is not None
+
+
+# Files.
+
+
+DRAW_AND_PRINT = """
+import hashlib, numpy as np, polars as pl
+from pfgen_rs import stats
+from pfgen_rs.report import plots
+columns = {"model": list("abc"), "mode": ["qa", "chat", "日本"]}
+runs = pl.DataFrame({**columns, "score": [0.5, 0.4, 0.2], "length": [90, 100, 110]})
+values = {"average": [np.array([0.25, 0.5, 1]), np.array([0.5, 0.1, 0.2])]}
+sample = stats.Sample("m", ("a", "b"), {"a": None, "b": None}, values)
+for figure in (plots.score_length(runs, language="ja"), plots.convergence([sample])):
+    for content in (plots.svg(figure), plots.png(figure), plots.svg(figure)):
+        print(hashlib.sha1(content).hexdigest())
+"""
+
+
+def test_the_same_figure_gives_the_same_bytes(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(DRAW_AND_PRINT, {})
+    here = capsys.readouterr().out
+    assert here.split()[0::3] == here.split()[2::3]
+    command = [sys.executable, "-c", DRAW_AND_PRINT]
+    env = {**os.environ, "PYTHONHASHSEED": "7"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+    assert done.stdout == here
+
+
+def test_the_users_settings_do_not_matter() -> None:
+    before = plots.svg(plots.score_length(runs(4)))
+    with mpl.rc_context({"font.size": 30, "lines.linewidth": 9, "svg.fonttype": "none"}):
+        assert plots.svg(plots.score_length(runs(4))) == before
+
+
+def test_saving(tmp_path: Path) -> None:
+    figure = plots.score_length(runs(2))
+    plots.save(figure, tmp_path / "new" / "a.SVG")
+    plots.save(figure, str(tmp_path / "a.png"))
+    assert (tmp_path / "new" / "a.SVG").read_bytes() == plots.svg(figure)
+    assert (tmp_path / "a.png").read_bytes() == plots.png(figure)
+    with pytest.raises(errors.OutputError, match=r"unknown format; use one of \.svg, \.png"):
+        plots.save(figure, tmp_path / "a.pdf")
+    (tmp_path / "taken.svg").mkdir()
+    with pytest.raises(errors.OutputError, match="cannot be written"):
+        plots.save(figure, tmp_path / "taken.svg")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "new", "taken.svg"]
+
+
+# matplotlib is an extra.
+
+
+@each_figure
+def test_without_matplotlib(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(style, "find_spec", lambda _: None)
+    with pytest.raises(errors.OutputError, match=r"pip install 'pfgen_rs\[plots\]'"):
+        FIGURES[kind](runs(3))
+
+
+def test_matplotlib_is_loaded_only_to_draw() -> None:
+    code = "import sys, pfgen_rs.report.plots.kinds; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_columns_are_checked() -> None:
+    with pytest.raises(errors.PlotError, match="no column 'a', 'b'"):
+        frames.drawable(pl.DataFrame({"c": [1]}), ["a", "c"], ["b"])
