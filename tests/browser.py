@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,14 @@ def new_page(browser: Browser) -> Iterator[NewPage]:
     for context in contexts:
         context.close()
     assert watch.problems == []
+
+
+def settled(page: Page, read: Callable[[], Any], wanted: Any) -> Any:
+    """What is read of a page once it is what is wanted, or when patience ends: pages unpack their data."""
+    deadline = time.monotonic() + _PATIENCE / 1000
+    while (found := read()) != wanted and time.monotonic() < deadline:
+        page.wait_for_timeout(20)
+    return found
 
 
 @pytest.fixture
