@@ -12,6 +12,7 @@ __all__ = [
     "BenchmarkNotFoundError",
     "BuildError",
     "ConfigError",
+    "GenerationError",
     "IncompleteRunError",
     "InputError",
     "InstallError",
@@ -84,6 +85,10 @@ class ConfigError(SettingsError):
 
 class BuildError(PfgenError):
     """A set of reference answers that cannot be built: too little is left of the candidates."""
+
+
+class GenerationError(PfgenError):
+    """Answers that cannot be generated: an engine that cannot be started, or refuses everything."""
 
 
 class IncompleteRunError(PfgenError):

@@ -1,0 +1,72 @@
+"""Sample answers to the questions of a benchmark: what models are shown before they are asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from pfgen_rs.benchmark import benchmark_path
+from pfgen_rs.errors import BenchmarkError, InputError
+from pfgen_rs.io.records import parse_line, text_field
+
+__all__ = ["EXAMPLES", "Example", "read_examples"]
+
+EXAMPLES = "questions.jsonl"
+
+
+class Example(NamedTuple):
+    """A question and its sample answer."""
+
+    question: str
+    answer: str
+
+
+def read_examples(place: str | os.PathLike[str] | None = None) -> list[Example]:
+    """The questions of a benchmark with their sample answers, in the order in which they are asked.
+
+    `place`: what `load_benchmark` takes (its `questions.jsonl` is read), or a file of lines with `question`
+    and `answer`. Raises `BenchmarkNotFoundError`, or `BenchmarkError` with file and line.
+    """
+    path = _path(place)
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise BenchmarkError(
+            f"cannot be read: {error.strerror}. It holds the sample answers that prompts show: a line a "
+            'question, {"question": …, "answer": …}',
+            path=path,
+        ) from error
+    examples = list(_parsed(lines, path))
+    _refuse_duplicates(examples, path)
+    return examples
+
+
+def _path(place: str | os.PathLike[str] | None) -> Path:
+    if place is not None and Path(place).is_file():
+        return Path(place)
+    folder = benchmark_path(place)
+    places = [folder / EXAMPLES, folder / "data" / EXAMPLES]
+    return next(filter(Path.is_file, places), places[0])
+
+
+def _parsed(lines: list[bytes], path: Path) -> Iterator[Example]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = parse_line(line)
+            yield Example(text_field(record, "question"), text_field(record, "answer"))
+        except InputError as error:
+            raise BenchmarkError(f"line {number}: {error.problem}", path=path) from None
+
+
+def _refuse_duplicates(examples: list[Example], path: Path) -> None:
+    if not examples:
+        raise BenchmarkError("holds no questions", path=path)
+    seen: set[str] = set()
+    for question, _ in examples:
+        if question in seen:
+            raise BenchmarkError(f"the question {question!r} stands there twice", path=path)
+        seen.add(question)

@@ -1,0 +1,121 @@
+"""Prompts as pfgen-bench makes them: instruction, sample answers to other questions, the question.
+
+Which samples are shown, and in which order, follows from the trial and a seed; so does the seed for sampling.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.generate.examples import Example
+
+__all__ = ["MODES", "Mode", "Prompter", "Task"]
+
+Mode = Literal["completion", "qa", "chat"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+_TITLE = "## 回答例\n"
+_SYSTEM = f"例と同様の文体及び文字数で、ユーザの質問に1行で答えてください。\n\n{_TITLE}"
+_INSTRUCTION = f"例と同様の文体及び文字数で、質問に1行で答えてください。\n\n{_TITLE}"
+_SEEDS = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One answer to be generated.
+
+    `prompt` is the whole prompt, or the user's turn in mode `chat`, where `system` stands before it.
+    `seed`: for sampling, 0 … 2^31 - 1. `trial` counts from 1.
+    """
+
+    question: str
+    trial: int
+    mode: Mode
+    prompt: str
+    seed: int
+    system: str | None = None
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The task for a chat: system message, where there is one, and user message."""
+        turns = [("system", self.system), ("user", self.prompt)]
+        return [{"role": role, "content": text} for role, text in turns if text is not None]
+
+
+class Prompter:
+    """Makes prompts from sample answers.
+
+    `seed`: any text; the published runs have none. `prefix` stands in front of the system message, or of the
+    prompt where there is none. Raises `SettingsError`.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        mode: Mode = "completion",
+        *,
+        num_examples: int = 20,
+        seed: str = "",
+        prefix: str = "",
+    ) -> None:
+        if mode not in MODES:
+            raise SettingsError(f"there is no mode {mode!r}: choose one of {', '.join(MODES)}")
+        if num_examples < 0:
+            raise SettingsError(f"the number of examples must not be negative: {num_examples}")
+        self.examples = examples
+        self.mode: Mode = mode
+        self.num_examples = num_examples
+        self.seed = seed
+        self.prefix = prefix
+        self._shown = {e.question: f"Q: {e.question}\nA: {e.answer}\n\n" for e in examples}
+
+    @property
+    def questions(self) -> list[str]:
+        """All questions that have samples, in order."""
+        return list(self._shown)
+
+    def tasks(self, trial: int, questions: Iterable[str] | None = None) -> list[Task]:
+        """The tasks of a trial (from 1), for all questions or these; raises `InputError` for unknown ones.
+
+        A trial of q questions takes q hashes and a sort.
+        """
+        if trial < 1:
+            raise InputError(f"trials count from 1, not {trial}")
+        order = sorted(self._shown, key=lambda question: self._digest(trial, question))
+        return [self._task(trial, text, order) for text in self._known(questions)]
+
+    def _known(self, questions: Iterable[str] | None) -> Iterator[str]:
+        for question in self._shown if questions is None else questions:
+            if question not in self._shown:
+                raise InputError("there is no sample answer to this question", question=question)
+            yield question
+
+    def _task(self, trial: int, question: str, order: list[str]) -> Task:
+        # One more than wanted, for the question itself is not shown.
+        nearest = [text for text in order[: self.num_examples + 1] if text != question]
+        shown = "".join(self._shown[text] for text in nearest[: self.num_examples])
+        system, prompt = self._texts(question, shown)
+        return Task(question, trial, self.mode, prompt, self.sampling_seed(trial), system)
+
+    def _texts(self, question: str, shown: str) -> tuple[str | None, str]:
+        asked = f"Q: {question}"
+        if self.mode == "chat":
+            return self.prefix + (_SYSTEM + shown).strip(), asked
+        if self.mode == "qa":
+            return None, f"{self.prefix}{(_INSTRUCTION + shown).strip()}\n\n## 質問\n{asked}"
+        return None, f"{self.prefix}{(_TITLE + shown).strip()}\n\n{asked}\nA:"
+
+    def sampling_seed(self, trial: int) -> int:
+        """The seed that a trial's answers are sampled with."""
+        return int(_sha1(f"{self.seed}::{trial}"), 16) % _SEEDS
+
+    def _digest(self, trial: int, question: str) -> str:
+        return _sha1(f"{self.seed}::{trial}::{question}")
+
+
+def _sha1(text: str) -> str:
+    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
