@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rich.table import Table
-from rich.text import Text
 
-from pfgen_rs.cli import narrow, output
-from pfgen_rs.cli.bars import interval_bar
+from pfgen_rs.cli import output
+from pfgen_rs.cli.bars import Bars, with_bars
 from pfgen_rs.cli.plain import aligned, number
 from pfgen_rs.cli.text import visible
 
 __all__ = ["lines", "table"]
 
 Row = Mapping[str, Any]
-_WIDEST, _NARROWEST = 40, 8  # characters of a bar
 _METRICS = ("fluency", "truthfulness", "helpfulness")
 _BROKEN = ("fluency", "truth-\nfulness", "help-\nfulness")
 
@@ -38,18 +36,18 @@ _DETAILS = (
 
 def table(rows: Sequence[Row], room: int) -> Table:
     """The table with most detail that leaves a bar enough of a window of `room` columns."""
-    for detail in _DETAILS:
-        left = room - narrow.width(_table(rows, detail, 0)) - narrow.GAP
-        if left >= _NARROWEST:
-            return _table(rows, detail, min(left, _WIDEST))
-    return _table(rows, _DETAILS[-1], 0)
+
+    def shown(detail: _Detail, bar: int) -> Table:
+        return _table(rows, detail, bar)
+
+    return with_bars(_DETAILS, shown, room) or shown(_DETAILS[-1], 0)
 
 
 def _table(rows: Sequence[Row], detail: _Detail, bar: int) -> Table:
-    shown = output.new_table("", "ranks", "model", numbers=("", "ranks"))
+    shown, bars = output.new_table("", "ranks", "model", numbers=("", "ranks")), Bars(rows)
     shown.add_column("score", justify="right", no_wrap=True)
     if bar:
-        shown.add_column(Text(_scale(rows, bar)), no_wrap=True)
+        shown.add_column(bars.heading(bar), no_wrap=True)
     for heading in detail.figures:
         shown.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
@@ -59,28 +57,14 @@ def _table(rows: Sequence[Row], detail: _Detail, bar: int) -> Table:
             output.cell(_range(row)),
             output.cell(f"{row['icon']} {row['model']}"),
             output.cell(score),
-            *([_bar(row, _top(rows), bar)] if bar else []),
+            *([bars.bar(row, bar)] if bar else []),
             *map(output.cell, _figures(row)[: len(detail.figures)]),
         )
     return shown
 
 
-def _bar(row: Row, top: float, width: int) -> Text:
-    drawn = interval_bar(row["score"], row["score_low"], row["score_high"], top, width)
-    return Text(drawn, style="cyan")
-
-
 def _figures(row: Row) -> list[str]:
     return [f"{row['length']:.1f}", *(f"{row[metric]:.3f}" for metric in _METRICS)]
-
-
-def _top(rows: Sequence[Row]) -> float:
-    return float(max(max(row["score"], row["score_high"] or 0.0) for row in rows))
-
-
-def _scale(rows: Sequence[Row], bar: int) -> str:
-    end = f"{_top(rows):.2f}"
-    return "0" + end.rjust(bar - 1)
 
 
 def _rank(row: Row) -> str:
