@@ -10,11 +10,11 @@ from pathlib import Path
 from pfgen_rs.report.entries import Entry
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 
-__all__ = ["milliseconds"]
+__all__ = ["CLICK", "milliseconds"]
 
 _COLUMNS = ("Length", "Model", "Score", "Fluency")
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-_CLICK = """(name) => new Promise((done) => {
+CLICK = """(name) => new Promise((done) => {
   const table = document.querySelector("table.leaderboard");
   const button = [...table.querySelectorAll("button.sort")].find((b) => b.textContent === name);
   const start = performance.now();
@@ -39,6 +39,6 @@ def milliseconds(entries: Sequence[Entry]) -> dict[str, float]:
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = browser.new_context(locale="en-GB").new_page()
         page.goto(page_path.as_uri())
-        times = {column: float(page.evaluate(_CLICK, column)) for column in _COLUMNS}
+        times = {column: float(page.evaluate(CLICK, column)) for column in _COLUMNS}
         browser.close()
     return times

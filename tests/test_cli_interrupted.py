@@ -12,27 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from disks import FULL_DISK, SLOW_DISK
 from helpers import SCRIPT, TIMEOUT, environment, write_benchmark, write_run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and limits")
-
-# The command line in a process whose files cannot grow beyond 100 bytes: a disk that is full.
-FULL_DISK = """
-import resource
-resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-from pfgen_rs.cli import main
-main()
-"""
-# The command line that says so and waits when a file is complete but not yet in place.
-SLOW_DISK = """
-import os, time
-def fsync(_):
-    os.write(1, b"writing")
-    time.sleep(60)
-os.fsync = fsync
-from pfgen_rs.cli import main
-main()
-"""
 
 
 @pytest.fixture
@@ -85,7 +68,7 @@ def test_a_signal_while_writing(
     tmp_path: Path, outputs: list[str], number: signal.Signals, code: int
 ) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", SLOW_DISK, *outputs],
+        [sys.executable, "-c", SLOW_DISK, "1", *outputs],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),

@@ -11,32 +11,12 @@ from pathlib import Path
 import pytest
 
 from checkouts import contents, make_checkout, text
+from disks import FULL_DISK, SLOW_DISK
 from helpers import GOOD, TIMEOUT, environment, pfgen
 from pfgen_rs.report.drop_in import report
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and limits")
 
-# The command line in a process whose files cannot grow beyond 100 bytes: a disk that is full.
-FULL_DISK = """
-import resource
-resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-from pfgen_rs.cli import main
-main()
-"""
-# The command line that says so and waits when its n-th file is complete but not yet in place.
-SLOW_DISK = """
-import os, sys, time
-left = int(sys.argv.pop(1))
-def fsync(_):
-    global left
-    left -= 1
-    if left == 0:
-        os.write(1, b"writing")
-        time.sleep(60)
-os.fsync = fsync
-from pfgen_rs.cli import main
-main()
-"""
 FILES = 10  # of a report of the small checkout
 
 

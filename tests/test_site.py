@@ -23,7 +23,8 @@ from pfgen_rs.errors import OutputError
 from pfgen_rs.report import site
 from pfgen_rs.report.site import i18n, names, payload
 from pfgen_rs.report.site.benchmark_page import LENGTHS, TOP, benchmark_page, references
-from pfgen_rs.report.site.leaderboard import Axis, leaderboard_page
+from pfgen_rs.report.site.charts import Axis
+from pfgen_rs.report.site.leaderboard import leaderboard_page
 from pfgen_rs.report.site.shown import plain, shown
 from site_samples import HOSTILE, Elements, hostile_entries, made_entries
 

@@ -1,17 +1,54 @@
-"""Drawings of a page: where the bars and ticks of a distribution lie."""
+"""Drawings of a page: where points, bars and ticks lie."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pfgen_rs.report.run_view import Histogram
 
-__all__ = ["Bars"]
+__all__ = ["Axis", "Bars"]
 
+_TENTH = 0.1
+_LINE, _EDGE = 180.0, 8.0
 WIDTH, HEIGHT = 400.0, 120.0
 _STEPS = (1, 2, 5)
 _TICKS = 9
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Scores from `low` to `high`, multiples of 0.1, drawn on a line of 180 units."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Axis:
+        """The shortest axis that holds all values."""
+        finite = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+        low = math.floor(min(finite) / _TENTH + 1e-9)
+        high = max(math.ceil(max(finite) / _TENTH - 1e-9), low + 1)
+        return cls(low * _TENTH, high * _TENTH)
+
+    def at(self, value: float) -> float:
+        """Where a value stands, to a tenth of a unit; the nearest end where it stands outside."""
+        share = min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+        return round(_EDGE + share * (_LINE - 2 * _EDGE), 1)
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Every tenth, and what is written at it: all, or every other where there are many."""
+        count = round((self.high - self.low) / _TENTH)
+        every = 1 if count <= 6 else 2  # labels are 25 units wide
+        values = [self.low + _TENTH * i for i in range(count + 1)]
+        return [(self.at(v), f"{v:.1f}" if i % every == 0 else "") for i, v in enumerate(values)]
+
+    @property
+    def grid(self) -> str:
+        """Lines at the ticks that have a label, as a path."""
+        return "".join(f"M{place:g} 0V16" for place, label in self.ticks if label)
 
 
 @dataclass(frozen=True)

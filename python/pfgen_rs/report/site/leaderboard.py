@@ -2,52 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from pfgen_rs.report.entries import Entry
 from pfgen_rs.report.site import names
+from pfgen_rs.report.site.charts import Axis
 from pfgen_rs.report.site.pages import render
 
-__all__ = ["Axis", "leaderboard_page"]
-
-_STEP = 0.1
-_WIDTH, _EDGE = 180.0, 8.0
-
-
-@dataclass(frozen=True)
-class Axis:
-    """Scores from `low` to `high`, multiples of 0.1, drawn on a line of 180 units."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Axis:
-        """The shortest axis that holds all values."""
-        finite = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
-        low = math.floor(min(finite) / _STEP + 1e-9)
-        high = max(math.ceil(max(finite) / _STEP - 1e-9), low + 1)
-        return cls(low * _STEP, high * _STEP)
-
-    def at(self, value: float) -> float:
-        """Where a value stands, to a tenth of a unit; the nearest end where it stands outside."""
-        share = min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
-        return round(_EDGE + share * (_WIDTH - 2 * _EDGE), 1)
-
-    @property
-    def ticks(self) -> list[tuple[float, str]]:
-        """Every tenth, and what is written at it: all, or every other where there are many."""
-        count = round((self.high - self.low) / _STEP)
-        every = 1 if count <= 6 else 2  # labels are 25 units wide
-        values = [self.low + _STEP * i for i in range(count + 1)]
-        return [(self.at(v), f"{v:.1f}" if i % every == 0 else "") for i, v in enumerate(values)]
-
-    @property
-    def grid(self) -> str:
-        """Lines at the ticks that have a label, as a path."""
-        return "".join(f"M{place:g} 0V16" for place, label in self.ticks if label)
+__all__ = ["leaderboard_page"]
 
 
 def leaderboard_page(

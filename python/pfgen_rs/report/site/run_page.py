@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pfgen_rs.report.run_view import RunView
-from pfgen_rs.report.site.charts import Bars
-from pfgen_rs.report.site.leaderboard import Axis
+from pfgen_rs.report.site.charts import Axis, Bars
 from pfgen_rs.report.site.pages import render
 from pfgen_rs.settings import Settings
 
