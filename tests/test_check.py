@@ -32,6 +32,7 @@ from pfgen_rs import (
     score_file,
 )
 from pfgen_rs.cli import build_check
+from pfgen_rs.drawing import style
 from pfgen_rs.references import check_plots
 from pfgen_rs.references.check import check
 from pfgen_rs.references.check.contamination import contamination
@@ -587,7 +588,7 @@ def test_hostile_names_can_be_drawn(tmp_path: Path) -> None:
 def test_plots_are_an_extra(
     part: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check_plots, "find_spec", lambda _: None)
+    monkeypatch.setattr(style, "find_spec", lambda _: None)
     found = check(part)
     assert all(path.suffix != ".svg" for path in found.to_dir(tmp_path))
     with pytest.raises(OutputError, match=r"pfgen_rs\[plots\]"):
@@ -631,7 +632,7 @@ def test_the_command_for_programs(tmp_path: Path) -> None:
 def test_the_command_says_where_plots_come_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check_plots, "find_spec", lambda _: None)
+    monkeypatch.setattr(style, "find_spec", lambda _: None)
     arguments = ["check", str(write_benchmark(tmp_path / "set")), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0

@@ -17,9 +17,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from pfgen_rs import errors
+from pfgen_rs.drawing import fonts, style
+from pfgen_rs.drawing.words import JAPANESE
 from pfgen_rs.report import plots
-from pfgen_rs.report.plots import fonts, frames, style
-from pfgen_rs.report.plots.words import JAPANESE
+from pfgen_rs.report.plots import frames
 from plot_data import (
     FIGURES,
     HOSTILE,

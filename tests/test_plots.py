@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 
 from pfgen_rs import errors, stats
+from pfgen_rs.drawing import style
 from pfgen_rs.report import plots
-from pfgen_rs.report.plots import placing, style
+from pfgen_rs.report.plots import placing
 from plot_data import (
     CATEGORIES,
     FIGURES,

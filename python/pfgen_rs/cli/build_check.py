@@ -73,7 +73,7 @@ def check(
 
     - `pfgen-rs build check my-set --run 'runs/*' --out checked`
     """
-    from pfgen_rs.references import check_plots
+    from pfgen_rs.drawing.style import available
     from pfgen_rs.references.check import check as check_set
 
     loaded = load_benchmark(benchmark, settings=Settings(unit=options.unit_of(unit, benchmark)))
@@ -81,7 +81,7 @@ def check(
         found = check_set(loaded, run or (), seed=seed, threads=threads, progress=progress)
     if out is not None:
         found.to_dir(out)
-        if not check_plots.available():
+        if not available():
             output.warn(
                 "no plots were drawn, as matplotlib is missing: pip install 'pfgen_rs[plots]'"
             )

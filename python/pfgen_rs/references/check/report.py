@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pfgen_rs.drawing.style import available
 from pfgen_rs.io import write_atomic
 from pfgen_rs.references import check_plots
 
@@ -37,7 +38,7 @@ _SHOWN = {
 def write_report(check: Check, folder: Path, *, plots: bool | None) -> list[Path]:
     """Write a check into a folder, the page last, as it leads to the rest; gives the paths."""
     drawings = {}
-    if plots or (plots is None and check_plots.available()):
+    if plots or (plots is None and available()):
         drawings = check_plots.draw(check.tables)
     contents = {
         **{f"{name}.csv": table.write_csv().encode() for name, table in check.tables.items()},

@@ -5,17 +5,17 @@ settings of whoever calls come back. All take `title`, `language` (`en` or `ja`)
 family or a font's file).
 """
 
+from pfgen_rs.drawing.fonts import FontWarning
+from pfgen_rs.drawing.saving import png, save, svg
+from pfgen_rs.drawing.style import available
 from pfgen_rs.report.plots.categories import category_map, category_means
 from pfgen_rs.report.plots.convergence import convergence, running
 from pfgen_rs.report.plots.distributions import distributions
-from pfgen_rs.report.plots.fonts import FontWarning
 from pfgen_rs.report.plots.frames import question_scores, responses, source_scores
 from pfgen_rs.report.plots.intervals import intervals
 from pfgen_rs.report.plots.metrics import metric_pairs, score_length
-from pfgen_rs.report.plots.saving import png, save, svg
 from pfgen_rs.report.plots.sources import source_pairs
 from pfgen_rs.report.plots.steps import score_steps, series
-from pfgen_rs.report.plots.style import available
 
 __all__ = [
     "FontWarning",

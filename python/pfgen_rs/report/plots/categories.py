@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from pfgen_rs.drawing.saving import finish
+from pfgen_rs.drawing.style import INK, Look, drawing
+from pfgen_rs.drawing.words import Language
 from pfgen_rs.report.plots.frames import drawable
-from pfgen_rs.report.plots.saving import finish
-from pfgen_rs.report.plots.style import INK, Look, drawing
-from pfgen_rs.report.plots.words import Language
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from pfgen_rs.drawing.saving import finish
+from pfgen_rs.drawing.style import COLOURS, GREY, Look, drawing
+from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
-from pfgen_rs.report.plots.saving import finish
-from pfgen_rs.report.plots.style import COLOURS, GREY, Look, drawing
-from pfgen_rs.report.plots.words import Language
 from pfgen_rs.stats import METRICS, Sample
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 

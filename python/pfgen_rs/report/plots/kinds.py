@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.benchmark import benchmark_path
 from pfgen_rs.comparisons import samples
+from pfgen_rs.drawing.style import NEEDED, available
+from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.questions import read_folder
 from pfgen_rs.report.plots.categories import category_map
@@ -19,8 +21,6 @@ from pfgen_rs.report.plots.intervals import intervals
 from pfgen_rs.report.plots.metrics import metric_pairs, score_length
 from pfgen_rs.report.plots.sources import source_pairs
 from pfgen_rs.report.plots.steps import STEP, score_steps
-from pfgen_rs.report.plots.style import NEEDED, available
-from pfgen_rs.report.plots.words import Language
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from pfgen_rs.drawing.saving import fix_layout
+from pfgen_rs.drawing.style import COLOURS, GREY, INK, MARKERS, Look
 from pfgen_rs.report.plots.placing import LEADER, SIZE, offsets_of
-from pfgen_rs.report.plots.saving import fix_layout
-from pfgen_rs.report.plots.style import COLOURS, GREY, INK, MARKERS, Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

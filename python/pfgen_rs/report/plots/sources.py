@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pfgen_rs.drawing.saving import finish
+from pfgen_rs.drawing.style import drawing
+from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
 from pfgen_rs.report.plots.frames import drawable
 from pfgen_rs.report.plots.metrics import (
@@ -17,9 +20,6 @@ from pfgen_rs.report.plots.metrics import (
     panels_over_list,
 )
 from pfgen_rs.report.plots.points import number, numbered
-from pfgen_rs.report.plots.saving import finish
-from pfgen_rs.report.plots.style import drawing
-from pfgen_rs.report.plots.words import Language
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pfgen_rs.drawing.saving import finish
+from pfgen_rs.drawing.style import COLOURS, DASHES, MARKERS, Look, drawing
+from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
 from pfgen_rs.report.plots.frames import drawable
-from pfgen_rs.report.plots.saving import finish
-from pfgen_rs.report.plots.style import COLOURS, DASHES, MARKERS, Look, drawing
-from pfgen_rs.report.plots.words import Language
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

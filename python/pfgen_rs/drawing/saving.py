@@ -8,9 +8,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pfgen_rs.drawing.style import settings
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io import write_atomic
-from pfgen_rs.report.plots.style import settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

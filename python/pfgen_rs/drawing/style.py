@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from pfgen_rs.drawing.fonts import LATIN, japanese_font, lacks
+from pfgen_rs.drawing.words import Language, translated
 from pfgen_rs.errors import OutputError
-from pfgen_rs.report.plots.fonts import LATIN, japanese_font, lacks
-from pfgen_rs.report.plots.words import Language, translated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

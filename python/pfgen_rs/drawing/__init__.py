@@ -1,0 +1,1 @@
+"""What all figures share: fonts, words, looks, and files that are the same each time."""
