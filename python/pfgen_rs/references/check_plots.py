@@ -101,7 +101,7 @@ def _coverage(look: Look, axes: Axes, tables: Tables) -> None:
         lines[source] = ([int(name.removeprefix("known_")) for name in columns], means)
     _lines(look, axes, lines)
     axes.set_xlabel("n")
-    axes.set_ylabel("share of n-grams known, mean over questions")
+    axes.set_ylabel("share known, mean over questions")
     axes.set_ylim(0, 1.02)
 
 
