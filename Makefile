@@ -6,7 +6,7 @@ SECONDS ?= 300
 
 .PHONY: help
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv/installed: requirements-dev.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pfgen_rs needs Python 3.11 or newer: make PYTHON=...")'
@@ -26,6 +26,42 @@ demo: build ## Score the three bundled sample runs and print the leaderboard
 test: build ## Run all tests (those of the published data need PFGEN_BENCH_DIR and PFGEN_VECTORS_DIR)
 	cargo test --package pfgen-core --package pfgen-lines --locked --quiet
 	$(BIN)/pytest --numprocesses auto --dist worksteal
+
+.PHONY: test-llm
+test-llm: build .venv-llm/installed ## Generate with a real, small model behind a real server, kill, resume, and score
+	$(BIN)/python tests/llm_check.py .venv-llm
+
+# Compiles llama.cpp, which takes about ten minutes on two cores.
+.venv-llm/installed: tests/llm-requirements.lock
+	$(PYTHON) -m venv .venv-llm
+	.venv-llm/bin/python -m pip install --quiet --no-deps --requirement tests/llm-requirements.lock
+	touch $@
+
+.PHONY: test-torch
+test-torch: build .venv-torch/installed ## Run the tests that need torch, transformers, Lightning and TRL (several GB; no part of CI)
+	.venv-torch/bin/python -m pytest tests/test_engine_transformers.py tests/test_training_*.py tests/test_examples.py
+
+.venv-torch/installed: requirements-dev.lock
+	$(PYTHON) -m venv .venv-torch
+	.venv-torch/bin/python -m pip install --quiet --require-hashes --requirement requirements-dev.lock
+	MATURIN_PEP517_ARGS=--locked PATH="$(CURDIR)/.venv-torch/bin:$$PATH" .venv-torch/bin/python -m pip install --quiet \
+		--no-build-isolation --editable '.[lightning,transformers]' accelerate trl
+	touch $@
+
+HARNESSES := flexeval lighteval
+.PHONY: test-harnesses $(HARNESSES:%=test-%)
+test-harnesses: $(HARNESSES:%=test-%) ## Test with harnesses that want environments of their own (some gigabytes; no part of CI)
+
+$(HARNESSES:%=test-%): test-%: target/harnesses/%/installed
+	target/harnesses/$*/bin/python -m pytest tests/harnesses/test_$*.py
+
+# The empty file keeps lighteval from downloading a pickle for one of its own tasks whenever it starts.
+target/harnesses/%/installed: tests/harnesses/%.txt
+	$(PYTHON) -m venv target/harnesses/$*
+	MATURIN_PEP517_ARGS=--locked target/harnesses/$*/bin/python -m pip install --quiet --constraint $< \
+		--editable ".[$*]" hypothesis pytest
+	find $(@D) -path '*/lighteval/tasks/tasks' -exec touch {}/tinyBenchmarks.pkl ';'
+	touch $@
 
 .PHONY: lint
 lint: build ## Run every linter that CI runs
@@ -65,6 +101,6 @@ lock: .venv/installed ## Pin the development tools anew
 
 .PHONY: clean
 clean: ## Remove everything that was built
-	rm -rf .venv target rust/fuzz/target dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-llm .venv-torch target rust/fuzz/target dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find python tests benches data -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -f python/pfgen_rs/_native*.so

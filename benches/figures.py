@@ -47,6 +47,12 @@ ASKED = {
     "site_size": Asked("the site's size", "MB", 60, 25),
     "sorting": Asked("leaderboard page of 1,000 runs: sorted after a click", "ms", 300, 100),
     "highlighting": Asked("highlighting an answer, over a plain search", TIMES, 1000, 10_000),
+    "prompts": Asked("prompts of 100 trials of 50 questions", "ms", 500, 100),
+    "evaluator_blocking": Asked("StepEvaluator: what training waits for", "ms", 5, 1),
+    "reward": Asked("rewards of 64 completions", "ms", 1, 0.2),
+    "pretraining": Asked("examples/pretrain_tiny.py, start to exit", "s", 300, 300),
+    "scoring_share": Asked("pretraining: what scoring adds to the rest", "%", 1, 1),
+    "client_overhead": Asked("openai engine: overhead a request, 64 at a time", "ms", 2, 0.5),
     "whole_build": Asked("whole build, one question, a million candidates", "s", 60, 25),
 }
 

@@ -32,6 +32,8 @@ def main() -> None:
         "building": ("building.json", building),
         "home": ("home_made.json", home_made),
         "reporting": ("reporting.json", asked),
+        "training": ("training.json", asked),
+        "pretraining": ("pretraining.json", asked),
     }
 
     def block(match: re.Match[str]) -> str:

@@ -105,3 +105,15 @@ def pfgen(
     out, err = done.stdout.decode(), done.stderr.decode()
     assert "Traceback" not in err, err
     return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+
+def python(script: str, *args: object) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script, *map(str, args)],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        env=environment(),
+        check=False,
+    )

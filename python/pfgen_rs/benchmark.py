@@ -144,7 +144,8 @@ def load_benchmark(
     """
     folder = benchmark_path(name)
     questions, metadata_hash = read_folder(folder)
-    return Benchmark(questions, metadata_hash, settings or Settings(unit=stated_unit(folder)))
+    settings = settings or Settings(unit=stated_unit(folder))
+    return Benchmark(questions, metadata_hash, settings, folder.absolute())
 
 
 def benchmark_path(name: str | os.PathLike[str] | None = None) -> Path:

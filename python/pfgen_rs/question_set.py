@@ -30,12 +30,18 @@ class QuestionSet:
     """Questions with scorers for one choice of settings. Safe to share between threads.
 
     `bench["Q14"]` is a question; iteration gives all of them by id. Scorers are built when first needed.
+    `folder`: where the questions were read from, if they were.
     """
 
     def __init__(
-        self, questions: Sequence[Question], metadata_hash: str, settings: Settings | None = None
+        self,
+        questions: Sequence[Question],
+        metadata_hash: str,
+        settings: Settings | None = None,
+        folder: Path | None = None,
     ) -> None:
         self.settings = settings or Settings()
+        self.folder = folder
         for question in questions:
             _check_unit(question, self.settings.unit)
         self.metadata_hash = metadata_hash
@@ -58,7 +64,7 @@ class QuestionSet:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without the scorers: they are built again where they are needed."""
-        return type(self), (list(self), self.metadata_hash, self.settings)
+        return type(self), (list(self), self.metadata_hash, self.settings, self.folder)
 
     def __iter__(self) -> Iterator[Question]:
         """All questions in the order of their ids."""
@@ -91,7 +97,7 @@ class QuestionSet:
 
     def with_settings(self, settings: Settings) -> Self:
         """The same questions with other settings; the indexes are shared."""
-        return type(self)(list(self), self.metadata_hash, settings)
+        return type(self)(list(self), self.metadata_hash, settings, self.folder)
 
     @cached_property
     def codes(self) -> _native.Codes:

@@ -11,6 +11,7 @@ from pfgen_rs.cli import (
     compare,
     data,
     explain,
+    generate,
     index,
     index_files,
     leaderboard,
@@ -70,6 +71,7 @@ def _root(
     """
 
 
+app.command("generate")(generate.generate_answers)
 app.command("score")(score.score)
 app.command("compare")(compare.compare)
 app.command("plan-trials")(plan_trials.plan_trials)

@@ -20,7 +20,7 @@ from pfgen_rs.jobs import Job
 from pfgen_rs.results import Result
 from pfgen_rs.settings import Settings
 
-__all__ = ["score"]
+__all__ = ["ScoreFormat", "report_gaps", "score", "show_results"]
 
 _SHOWN_PROBLEMS = 5
 _SHOWN_QUESTIONS = 5
@@ -162,9 +162,9 @@ def score(
         with output.scoring(job.sources) as progress:
             results = job.run(progress)
         for result in results:
-            _report_gaps(result)
+            report_gaps(result)
         job.write()
-    _print(results, output_format, plain)
+    show_results(results, output_format, plain)
 
 
 @contextmanager
@@ -178,7 +178,8 @@ def _told_how_to_go_on(job: Job) -> Iterator[None]:
             )
 
 
-def _report_gaps(result: Result) -> None:
+def report_gaps(result: Result) -> None:
+    """Warn of what a result leaves out."""
     for problem in result.problems[:_SHOWN_PROBLEMS]:
         output.warn(f"left out: {problem}")
     if result.problems:
@@ -200,7 +201,8 @@ def _report_gaps(result: Result) -> None:
         )
 
 
-def _print(results: Sequence[Result], output_format: ScoreFormat, plain: bool) -> None:
+def show_results(results: Sequence[Result], output_format: ScoreFormat, plain: bool) -> None:
+    """Print runs as a leaderboard, in the order of their scores."""
     rows = [runs.figures(result) for result in runs.ranked(results)]
     if output_format is ScoreFormat.JSON:
         output.emit_json(rows)

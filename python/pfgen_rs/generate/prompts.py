@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.examples import Example
 
-__all__ = ["MODES", "Mode", "Prompter", "Task"]
+__all__ = ["MODES", "SEEDS", "Mode", "Prompter", "Task"]
 
 Mode = Literal["completion", "qa", "chat"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -21,7 +21,7 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 _TITLE = "## 回答例\n"
 _SYSTEM = f"例と同様の文体及び文字数で、ユーザの質問に1行で答えてください。\n\n{_TITLE}"
 _INSTRUCTION = f"例と同様の文体及び文字数で、質問に1行で答えてください。\n\n{_TITLE}"
-_SEEDS = 1 << 31
+SEEDS = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Prompter:
 
     def sampling_seed(self, trial: int) -> int:
         """The seed that a trial's answers are sampled with."""
-        return int(_sha1(f"{self.seed}::{trial}"), 16) % _SEEDS
+        return int(_sha1(f"{self.seed}::{trial}"), 16) % SEEDS
 
     def _digest(self, trial: int, question: str) -> str:
         return _sha1(f"{self.seed}::{trial}::{question}")

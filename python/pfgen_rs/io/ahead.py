@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from types import TracebackType
@@ -59,8 +60,15 @@ class Pipe(Generic[T]):
 
     def __next__(self) -> T:
         """The next item, as soon as it is there; `StoppedError` after `stop`."""
+        return self.take()
+
+    def take(self, seconds: float | None = None) -> T:
+        """The next item; `TimeoutError` where none comes for so long."""
+        deadline = None if seconds is None else time.monotonic() + seconds
         with self._changed:
             while not (self._items or self._ended or self._stopped):
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise TimeoutError
                 self._changed.wait(_TICK)
             if self._stopped:
                 raise StoppedError

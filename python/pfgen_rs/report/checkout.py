@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pfgen_rs import packing
 from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, InputError, PfgenError
 from pfgen_rs.question_files import combined, digest, question_paths, read_question_file
-from pfgen_rs.report import packing
 from pfgen_rs.report.files import sweep
 from pfgen_rs.report.markdown import digest_line
 from pfgen_rs.report.published import RESULT, Published, read_published

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfgen_rs.errors import InputError, PfgenError
+from pfgen_rs.packing import PACKED
 from pfgen_rs.report import leaderboard
 from pfgen_rs.report.checkout import README, Checkout, State, inspect, open_checkout
 from pfgen_rs.report.files import write_changed
-from pfgen_rs.report.packing import PACKED
 from pfgen_rs.report.published import RESULT, Published
 from pfgen_rs.report.tables import write_tables
 

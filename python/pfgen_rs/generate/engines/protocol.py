@@ -49,8 +49,9 @@ class Engine(Protocol):
     def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
         """One outcome for each task, in any order, each as soon as it is there.
 
-        A task that fails does not stop the others. Closing the iterator stops the work. Raises
-        `GenerationError` where nothing can be generated at all: no such model, no key, no server.
+        A task that fails does not stop the others. Closing the iterator stops the work; one that ends early
+        leaves the rest open, and the run ends. Raises `GenerationError` where nothing can be generated at
+        all: no such model, no key, no server.
         """
 
     def close(self) -> None:

@@ -1,0 +1,119 @@
+"""What the options of `pfgen-rs generate` mean."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import typer
+
+__all__ = [
+    "EngineName",
+    "ModeName",
+    "ThinkName",
+    "number_or_none",
+    "passed",
+    "recorded",
+    "settings",
+    "stop",
+]
+
+_KEY = re.compile(r"_?[a-z][a-z0-9_]*")
+_RESERVED = {
+    "seed": "--seed-text",
+    "prefix": "--prefix",
+    "think": "--think",
+    "questions": "--questions",
+}
+
+
+class EngineName(StrEnum):
+    """What generates."""
+
+    OPENAI = "openai"
+    VLLM = "vllm"
+    TRANSFORMERS = "transformers"
+    COMMAND = "command"
+    MANUAL = "manual"
+
+
+class ModeName(StrEnum):
+    """How questions are put."""
+
+    COMPLETION = "completion"
+    QA = "qa"
+    CHAT = "chat"
+
+
+class ThinkName(StrEnum):
+    """What becomes of what a model thinks aloud."""
+
+    KEEP = "keep"
+    STRIP = "strip"
+
+
+def number_or_none(option: str, text: str) -> float | None:
+    """A number, or `None` for 'none'."""
+    if text.strip().lower() == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no number, nor 'none'", param_hint=option) from None
+
+
+def stop(texts: Sequence[str] | None) -> tuple[str, ...] | None:
+    r"""Stop strings, in which `\n` is a new line; none at all where the only one is empty."""
+    if texts is None:
+        return None
+    return tuple(text.replace("\\n", "\n") for text in texts if text)
+
+
+def settings(pairs: Sequence[str]) -> dict[str, Any]:
+    """What KEY=VALUE says: JSON where it is that, text otherwise, and a file's text after an @."""
+    found = {}
+    for pair in pairs:
+        key, given, value = pair.partition("=")
+        if not given or not _KEY.fullmatch(key):
+            raise typer.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint="--set")
+        if key in _RESERVED:
+            raise typer.BadParameter(f"use {_RESERVED[key]} for {key}", param_hint="--set")
+        found[key] = _value(value)
+    return found
+
+
+def _value(text: str) -> Any:
+    if text.startswith("@"):
+        return _file(Path(text[1:]))
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _file(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        problem = error.strerror or str(error)
+    except ValueError as error:
+        problem = str(error)
+    raise typer.BadParameter(f"{path}: cannot be read: {problem}", param_hint="--set")
+
+
+def recorded(given: Mapping[str, Any], *, seed: str, prefix: str, think: str) -> dict[str, Any]:
+    """What `config.json` says beyond the published parameters: nothing where nothing was chosen."""
+    chosen = {"seed": seed, "prefix": prefix, "think": "" if think == "keep" else think}
+    return {
+        **{key: value for key, value in given.items() if not key.startswith("_")},
+        **{key: value for key, value in chosen.items() if value},
+    }
+
+
+def passed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the engine is told of it: everything, by its own names."""
+    return {key.removeprefix("_"): value for key, value in given.items()}

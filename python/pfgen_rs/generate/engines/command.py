@@ -1,0 +1,119 @@
+"""Any program that speaks JSON lines: a task a line on its standard input, a result a line on its output.
+
+    in   {"id": 1, "question": "…", "trial": 1, "mode": "qa", "prompt": "…", "seed": 5, "max_tokens": 300, …}
+    out  {"id": 1, "answer": "…"}   or   {"id": 1, "error": "…"}
+
+In mode `chat`, `messages` stand in place of `prompt`. Results may come in any order. The program is started
+once; its input ends when nothing more is asked.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+from pfgen_rs.errors import GenerationError, InputError, SettingsError
+from pfgen_rs.generate.engines.program import Program
+from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
+from pfgen_rs.generate.prompts import Task
+from pfgen_rs.generate.task_lines import task_line
+from pfgen_rs.io.records import parse_line, text_field
+
+__all__ = ["CommandEngine"]
+
+_REASON = 500  # characters
+
+
+class CommandEngine:
+    """Asks a program.
+
+    `command`: its name and arguments, as a list or as a shell would take them (no shell runs). `timeout`:
+    seconds without a result after which it counts as hanging; without it, it may take for ever.
+
+    An `error` makes its task `Failed`. A program that cannot be started, ends too early, hangs, or writes
+    what is no result is a `GenerationError`; it is stopped then, as where the iterator is closed early.
+    """
+
+    name = "command"
+
+    def __init__(
+        self, model: str, *, command: str | Sequence[str], timeout: float | None = None
+    ) -> None:
+        """Start nothing yet; raises `SettingsError`."""
+        self.model = model
+        self._command = _split(command)
+        if timeout is not None and not timeout > 0:
+            raise SettingsError(f"the timeout must be positive: {timeout}")
+        self._timeout = timeout
+        self._program: Program | None = None
+        self._ids = count(1)
+
+    def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
+        """One outcome for each task, as the program gives them."""
+        open_tasks = {next(self._ids): task for task in tasks}
+        if self._program is None:
+            self._program = Program(self._command)
+        program = self._program
+        program.send([_encoded(number, task, parameters) for number, task in open_tasks.items()])
+        try:
+            while open_tasks:
+                yield self._outcome(program, open_tasks)
+        finally:
+            if open_tasks:
+                self._program = None
+                program.stop()
+
+    def _outcome(self, program: Program, open_tasks: dict[int, Task]) -> Outcome:
+        try:
+            line = program.next_line(self._timeout)
+        except TimeoutError:
+            raise GenerationError(
+                f"{program.name!r} gave no result for {self._timeout:g} seconds "
+                f"({len(open_tasks)} are missing)"
+            ) from None
+        if line is None:
+            raise GenerationError(
+                f"{program.name!r} {program.ending()} before it had given all results "
+                f"({len(open_tasks)} are missing); what it wrote to standard error may tell why"
+            )
+        try:
+            return _parsed(line, open_tasks)
+        except InputError as error:
+            raise GenerationError(f"{program.name!r} wrote no result: {error.problem}") from None
+
+    def close(self) -> None:
+        """Let the program end."""
+        if self._program is not None:
+            self._program.close()
+            self._program = None
+
+
+def _split(command: str | Sequence[str]) -> list[str]:
+    if not isinstance(command, str):
+        parts = list(command)
+    else:
+        try:
+            parts = shlex.split(command, posix=os.name == "posix")
+        except ValueError as error:
+            raise SettingsError(f"the command cannot be split into arguments: {error}") from None
+    if not parts:
+        raise SettingsError("the command is empty")
+    return parts
+
+
+def _encoded(number: int, task: Task, parameters: Parameters) -> bytes:
+    return f"{task_line(number, task, parameters)}\n".encode()
+
+
+def _parsed(line: bytes, open_tasks: dict[int, Task]) -> Outcome:
+    """The outcome that a line states; takes its task from the open ones."""
+    record = parse_line(line)
+    number = record.get("id")
+    if type(number) is not int or number not in open_tasks:
+        raise InputError(f"{number!r:.60} is not the 'id' of a task that waits for one")
+    if "error" in record:
+        return Failed(open_tasks.pop(number), text_field(record, "error")[:_REASON])
+    answer = text_field(record, "answer")
+    return Answered(open_tasks.pop(number), answer)

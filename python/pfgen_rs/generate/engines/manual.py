@@ -1,0 +1,93 @@
+"""People as engines: they are asked one by one, or bring a file of answers from elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.generate.engines.protocol import Answered, Outcome, Parameters
+from pfgen_rs.generate.prompts import Task
+from pfgen_rs.io.records import parse_line, text_field
+
+__all__ = ["AnswersFile", "ManualEngine"]
+
+Key = tuple[int, str]
+
+
+class ManualEngine:
+    """Asks a person: `ask` gives the answer to a task, or `None` where no more are wanted."""
+
+    name = "manual"
+
+    def __init__(self, model: str, *, ask: Callable[[Task], str | None]) -> None:
+        self.model = model
+        self._ask = ask
+
+    def generate(self, tasks: Sequence[Task], _parameters: Parameters) -> Iterator[Outcome]:
+        """An answer at a time, until no more are wanted."""
+        for task in tasks:
+            answer = self._ask(task)
+            if answer is None:
+                return
+            yield Answered(task, answer)
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+class AnswersFile:
+    """Has its answers from a file of JSON lines with `question`, `trial` and `answer`; ignores other keys.
+
+    Tasks without an answer there, or with a blank one, stay open. Raises `InputError` with file and line.
+    """
+
+    name = ManualEngine.name
+
+    def __init__(self, model: str, path: str | os.PathLike[str]) -> None:
+        self.model = model
+        self._answers = _read(Path(path))
+
+    @property
+    def unused(self) -> int:
+        """How many answers nobody has asked for."""
+        return len(self._answers)
+
+    def generate(self, tasks: Sequence[Task], _parameters: Parameters) -> Iterator[Outcome]:
+        """The answers that are there."""
+        for task in tasks:
+            answer = self._answers.pop((task.trial, task.question), None)
+            if answer is not None:
+                yield Answered(task, answer)
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+def _read(path: Path) -> dict[Key, str]:
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+    answers: dict[Key, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            key, answer = _parsed(line)
+            if key in answers:
+                raise InputError(f"trial {key[0]} has another answer to this question: {key[1]!r}")
+        except InputError as error:
+            raise InputError(error.problem, path=path, line=number) from None
+        if answer.strip():
+            answers[key] = answer
+    return answers
+
+
+def _parsed(line: bytes) -> tuple[Key, str]:
+    record = parse_line(line)
+    trial = record.get("trial")
+    if type(trial) is not int:
+        raise InputError(f"'trial' must be a whole number, not {trial!r:.60}")
+    return (trial, text_field(record, "question")), text_field(record, "answer")

@@ -1,0 +1,106 @@
+"""Requests and answers as OpenAI's protocol has them: `/completions` and `/chat/completions`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
+from pfgen_rs.generate.prompts import Task
+
+__all__ = ["OPTIONS", "CutError", "Form", "in_short", "read_answer"]
+
+OPTIONS = ("seed", "stop", "max_tokens", "temperature", "top_p")
+"""What a request may say about sampling, by the names that it is given here."""
+
+_SHOWN = 300
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+class CutError(ValueError):
+    """A body that is not what a server would have sent whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What all requests of a run have in common.
+
+    `omit`: names of `OPTIONS` that are not sent. `max_tokens_name`: the server's name for that limit.
+    `extra` goes into every request as it is, and wins.
+    """
+
+    model: str
+    omit: frozenset[str] = frozenset()
+    max_tokens_name: str = "max_tokens"
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def request(self, task: Task, parameters: Parameters) -> tuple[str, dict[str, Any]]:
+        """Path and body that ask for a task."""
+        options = {
+            "seed": task.seed,
+            "stop": list(parameters.stop) or None,
+            "max_tokens": parameters.max_tokens,
+            "temperature": parameters.temperature,
+            "top_p": parameters.top_p,
+        }
+        sent = {
+            self.max_tokens_name if name == "max_tokens" else name: value
+            for name, value in options.items()
+            if value is not None and name not in self.omit
+        }
+        common = {"model": self.model, **sent, **self.extra}
+        if task.mode == "completion":
+            return "/completions", {"prompt": task.prompt, **common}
+        return "/chat/completions", {"messages": task.messages, **common}
+
+
+def read_answer(task: Task, body: bytes) -> Outcome:
+    """What a body of a successful response says; raises `CutError` where it is no JSON object."""
+    try:
+        reply = json.loads(body)
+    except (ValueError, RecursionError):
+        raise CutError("the server sent a body that is no JSON, or was cut") from None
+    if not isinstance(reply, dict):
+        raise CutError("the server sent a body that is no JSON object")
+    choices = reply.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict):
+        return Failed(task, _without_choice(reply))
+    message = choice if task.mode == "completion" else choice.get("message")
+    return _of_message(task, message if isinstance(message, dict) else {}, choice)
+
+
+def in_short(words: object) -> str:
+    """What a server says, as one line of bounded length without control characters."""
+    line = " ".join(str(words).split())
+    shown = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+    return "".join(c if c.isprintable() else _REPLACEMENT for c in shown)
+
+
+def _without_choice(reply: Mapping[str, Any]) -> str:
+    error = reply.get("error")
+    if error:
+        words = error.get("message", error) if isinstance(error, dict) else error
+        return f"the server answered with an error: {in_short(words)}"
+    return "the server's answer has no choices"
+
+
+def _of_message(task: Task, message: Mapping[str, Any], choice: Mapping[str, Any]) -> Outcome:
+    key = "text" if task.mode == "completion" else "content"
+    text = message.get(key)
+    if choice.get("finish_reason") == "content_filter":
+        return Failed(task, "the server's content filter stopped the answer")
+    if message.get("refusal"):
+        return Failed(task, f"the model refused: {in_short(message['refusal'])}")
+    if not isinstance(text, str):
+        said = "null" if text is None else type(text).__name__
+        return Failed(task, f"the server's answer has no text: {key} is {said}{_thought(message)}")
+    return Answered(task, text)
+
+
+def _thought(message: Mapping[str, Any]) -> str:
+    if any(message.get(key) for key in ("reasoning_content", "reasoning")):
+        return " after it thought; more tokens may help"
+    return ""

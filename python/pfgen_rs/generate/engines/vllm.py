@@ -1,0 +1,131 @@
+"""vLLM in this process: the fastest way where there is a GPU.
+
+Written against the published interface of vLLM 0.9 and later (`LLM`, `LLM.generate`, `LLM.chat`,
+`SamplingParams`) and tested against a stand-in for it that records its calls; not yet run with vLLM itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from pfgen_rs.errors import GenerationError, SettingsError
+from pfgen_rs.extras import missing
+from pfgen_rs.generate.engines.chat_template import read_chat_template
+from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
+from pfgen_rs.generate.prompts import Task
+
+__all__ = ["VllmEngine"]
+
+
+class VllmEngine:
+    """A model in vLLM, loaded when the first task comes.
+
+    `dtype`, `revision`, `tensor_parallel_size`, `max_model_len` and everything in `more` (`quantization`,
+    `gpu_memory_utilization`, …) are what `vllm.LLM` takes. `chat_template`: text, or the path of a file,
+    instead of the model's; `chat_template_kwargs`: what the template takes, as `{"enable_thinking": false}`.
+    `batch_size`: tasks handed over at a time, whose outcomes come together; vLLM itself decides how many
+    it works on at once.
+
+    Each request has its task's seed. How it fails: a prompt that vLLM refuses, such as one that is too long,
+    is `Failed` with its words; a model that cannot be loaded, and a vLLM that dies, are a `GenerationError`.
+    """
+
+    name = "vllm"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        dtype: str = "auto",
+        revision: str | None = None,
+        tensor_parallel_size: int = 1,
+        max_model_len: int | None = None,
+        chat_template: str | None = None,
+        chat_template_kwargs: Mapping[str, Any] | None = None,
+        batch_size: int = 1000,
+        **more: Any,
+    ) -> None:
+        """Load nothing yet; raises `SettingsError`, and `GenerationError` where vLLM is not installed."""
+        if batch_size < 1:
+            raise SettingsError(f"the batch size must be at least 1: {batch_size}")
+        try:
+            import vllm
+        except ImportError as error:
+            raise missing("engine vllm", "vllm", error, GenerationError) from None
+        self._vllm = vllm
+        self._settings = {
+            "model": model,
+            "dtype": dtype,
+            "revision": revision,
+            "tensor_parallel_size": tensor_parallel_size,
+            "max_model_len": max_model_len,
+            **more,
+        }
+        self._batch_size = batch_size
+        self._chat: dict[str, Any] = {"chat_template": read_chat_template(chat_template)}
+        if chat_template_kwargs:
+            self._chat["chat_template_kwargs"] = dict(chat_template_kwargs)
+        self._llm: Any = None
+
+    def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
+        """One outcome for each task, in order, a batch at a time; closing stops before the next batch."""
+        remaining = iter(tasks)
+        while batch := list(islice(remaining, self._batch_size)):
+            if self._llm is None:
+                self._llm = self._loaded()
+            yield from self._outcomes(batch, parameters)
+
+    def close(self) -> None:
+        """Let the model go."""
+        self._llm = None
+
+    def _loaded(self) -> Any:
+        try:
+            return self._vllm.LLM(**self._settings)
+        # No such model, no memory, no GPU, an unknown option: each has its own type.
+        except Exception as error:
+            raise GenerationError(
+                f"vLLM cannot load {self._settings['model']!r}: {error}"
+            ) from error
+
+    def _outcomes(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
+        """Outcomes of a batch: vLLM refuses it whole for one bad prompt, which halving finds."""
+        try:
+            texts = self._texts(tasks, [self._sampling(task, parameters) for task in tasks])
+        except ValueError as error:
+            if len(tasks) == 1:
+                yield Failed(tasks[0], " ".join(f"vLLM refused the prompt: {error}".split()))
+                return
+            half = len(tasks) // 2
+            yield from self._outcomes(tasks[:half], parameters)
+            yield from self._outcomes(tasks[half:], parameters)
+            return
+        yield from map(Answered, tasks, texts)
+
+    def _texts(self, tasks: Sequence[Task], sampling: Sequence[Any]) -> list[str]:
+        try:
+            if tasks[0].mode == "completion":
+                prompts = [task.prompt for task in tasks]
+                outputs = self._llm.generate(prompts, sampling_params=sampling, use_tqdm=False)
+            else:
+                messages = [task.messages for task in tasks]
+                outputs = self._llm.chat(
+                    messages, sampling_params=sampling, use_tqdm=False, **self._chat
+                )
+        except RuntimeError as error:
+            raise GenerationError(f"vLLM failed: {error}") from error
+        if len(outputs) != len(tasks):
+            raise GenerationError(f"vLLM gave {len(outputs)} answers to {len(tasks)} prompts")
+        return [output.outputs[0].text for output in outputs]
+
+    def _sampling(self, task: Task, parameters: Parameters) -> Any:
+        options = {
+            "max_tokens": parameters.max_tokens,
+            "temperature": parameters.temperature,
+            "top_p": parameters.top_p,
+            "stop": list(parameters.stop) or None,
+        }
+        given = {name: value for name, value in options.items() if value is not None}
+        return self._vllm.SamplingParams(seed=task.seed, **given)

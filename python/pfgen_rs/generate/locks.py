@@ -1,0 +1,59 @@
+"""Locks between processes that share a run's folder; however a holder ends, its locks end with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pfgen_rs.io import writing_failed
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where a folder is for one process at a time
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["lock", "locked", "unlock"]
+
+
+def lock(handle: int) -> bool:
+    """Lock an open file until it is closed; false where somebody else has locked it.
+
+    Where there are no locks, nobody has.
+    """
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def unlock(handle: int) -> None:
+    """Let others lock a file that is about to be closed; forked processes may have it open, too."""
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Have a folder for oneself for a moment, once nobody else has it."""
+    if fcntl is None:
+        yield
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise writing_failed(folder, error) from error
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        unlock(handle)
+        os.close(handle)

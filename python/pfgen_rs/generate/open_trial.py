@@ -1,0 +1,143 @@
+"""A trial that is being worked on: its answers so far, in a journal that is also the claim to it.
+
+trial_003.jsonl             the trial once it is finished, written whole
+.trial_003.partial.jsonl    until then: a line an answer, locked by the process that works on it
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Self
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.generate.locks import lock, unlock
+from pfgen_rs.io import remove_unfinished, write_atomic, writing_failed
+from pfgen_rs.io.records import parse_line, text_field
+
+__all__ = ["OpenTrial", "journal_path", "journaled"]
+
+
+def journal_path(trial: Path) -> Path:
+    """Where the answers of an unfinished trial lie."""
+    return trial.with_name(f".{trial.stem}.partial.jsonl")
+
+
+def journaled(trial: Path, questions: Sequence[str]) -> dict[str, bytes]:
+    """The lines of an unfinished trial, by question; none where nothing was begun. Claims nothing."""
+    try:
+        content = journal_path(trial).read_bytes()
+    except OSError:
+        return {}
+    return {question: line for question, line, _ in _whole_lines(content, set(questions))}
+
+
+class OpenTrial:
+    """A claimed trial. `claim` makes one; `finish` or `release` ends it.
+
+    `lines`: what is answered, by question, each line with its end.
+    """
+
+    def __init__(self, path: Path, questions: Sequence[str], journal: IO[bytes]) -> None:
+        self.path = path
+        self._questions = questions
+        self._journal = journal
+        self.lines: dict[str, bytes] = {}
+        self._size = 0
+
+    @classmethod
+    def claim(cls, path: Path, questions: Sequence[str]) -> Self | None:
+        """The trial that will be the file `path`, unless it is finished or another process works on it.
+
+        Answers that were journaled before are taken over, up to the first line that is not whole.
+        Raises `OutputError`.
+        """
+        while not path.exists():
+            try:
+                journal = journal_path(path).open("a+b", buffering=0)
+                if not lock(journal.fileno()):
+                    journal.close()
+                    return None
+            except OSError as error:
+                raise writing_failed(journal_path(path), error) from error
+            claimed = cls(path, questions, journal)
+            if claimed._is_current() and not path.exists():
+                claimed._read()
+                return claimed
+            claimed.release()  # another process has just finished or released it
+        return None
+
+    def _is_current(self) -> bool:
+        """Whether the journal that was locked is still the one that others would open."""
+        try:
+            there = journal_path(self.path).stat()
+        except OSError:
+            return False
+        return os.path.samestat(there, os.fstat(self._journal.fileno()))
+
+    def _read(self) -> None:
+        remove_unfinished(self.path)
+        self._journal.seek(0)
+        for question, line, end in _whole_lines(self._journal.read(), set(self._questions)):
+            self.lines[question] = line
+            self._size = end
+        self._journal.truncate(self._size)
+
+    @property
+    def missing(self) -> list[str]:
+        """The questions without an answer, in order."""
+        return [question for question in self._questions if question not in self.lines]
+
+    def add(self, question: str, answer: str) -> None:
+        """Keep an answer; `OutputError` where the disk does not take it."""
+        now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
+        record = {"question": question, "answer": answer, "timestamp": now}
+        line = json.dumps(record, ensure_ascii=False).encode() + b"\n"
+        self._append(line)
+        self.lines[question] = line
+
+    def _append(self, line: bytes) -> None:
+        rest = memoryview(line)
+        try:
+            while rest:  # a disk that is nearly full takes a part before it complains
+                rest = rest[self._journal.write(rest) :]
+        except OSError as error:
+            with suppress(OSError):
+                self._journal.truncate(self._size)
+            raise writing_failed(journal_path(self.path), error) from error
+        self._size += len(line)
+
+    def finish(self) -> None:
+        """Write the trial, whole, in the order of the questions; nothing else is left of it."""
+        write_atomic(self.path, b"".join(self.lines[question] for question in self._questions))
+        self.lines.clear()
+        self._size = 0
+        self.release()
+
+    def release(self) -> None:
+        """Let others work on it; a journal that holds nothing vanishes. May be called twice."""
+        if self._journal.closed:
+            return
+        if not self._size and self._is_current():
+            journal_path(self.path).unlink(missing_ok=True)
+        unlock(self._journal.fileno())
+        self._journal.close()
+
+
+def _whole_lines(content: bytes, questions: set[str]) -> Iterator[tuple[str, bytes, int]]:
+    """Question, line and where it ends, up to the first line that is torn, or answers none of these."""
+    end = 0
+    for line in content.splitlines(keepends=True):
+        try:
+            question = text_field(record := parse_line(line), "question")
+            text_field(record, "answer")
+        except InputError:
+            return
+        if not line.endswith(b"\n") or question not in questions:
+            return
+        end += len(line)
+        yield question, line, end

@@ -1,0 +1,111 @@
+"""A run's folder, as pfgen-bench keeps it; several processes may work in it at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+from pfgen_rs import packing
+from pfgen_rs.errors import GenerationError, InputError
+from pfgen_rs.generate.config import RunConfig
+from pfgen_rs.generate.locks import locked
+from pfgen_rs.generate.open_trial import OpenTrial, journal_path, journaled
+from pfgen_rs.generate.unscored import UNSCORED
+from pfgen_rs.io import remove_unfinished, write_atomic, writing_failed
+from pfgen_rs.io.records import parse_line, text_field
+
+__all__ = ["CONFIG", "RunFolder"]
+
+CONFIG = "config.json"
+
+
+class RunFolder:
+    """The folder `path` of a run whose trials answer `questions`, in this order."""
+
+    def __init__(self, path: Path, questions: Sequence[str]) -> None:
+        self.path = path
+        self.questions = questions
+
+    @classmethod
+    def open(cls, config: RunConfig, results: Path, questions: Sequence[str]) -> Self:
+        """Make the folder, or look whether the one that is there can be gone on with.
+
+        Raises `GenerationError` for one of another configuration or other questions, `InputError` for
+        answers that packing would lose, and `OutputError`.
+        """
+        folder = cls(config.folder(results), questions)
+        try:
+            folder.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise writing_failed(folder.path, error) from error
+        with locked(folder.path):
+            for name in (CONFIG, UNSCORED, packing.PACKED):
+                remove_unfinished(folder.path / name)
+            folder._write_config(f"{config.to_json()}\n".encode())
+            packing.packed(folder.path, len(questions))
+        for trial in folder._trials():
+            folder._check(trial)
+            journal_path(trial).unlink(
+                missing_ok=True
+            )  # of a process killed when it had just finished it
+        return folder
+
+    def _write_config(self, content: bytes) -> None:
+        path = self.path / CONFIG
+        try:
+            old = path.read_bytes()
+        except FileNotFoundError:
+            write_atomic(path, content)
+            return
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        if old != content:
+            raise GenerationError(
+                f"{path}: holds another configuration than the one that its folder is named after: put it "
+                "back, or use another folder of results"
+            )
+
+    def _trials(self) -> list[Path]:
+        return sorted(path for path in self.path.iterdir() if packing.is_trial(path.name))
+
+    def _check(self, trial: Path) -> None:
+        try:
+            lines = trial.read_bytes().splitlines()
+            found = Counter(text_field(parse_line(line), "question") for line in lines)
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", path=trial) from error
+        except InputError as error:
+            raise InputError(error.problem, path=trial) from None
+        if found != Counter(self.questions):
+            raise GenerationError(
+                f"{trial}: does not answer each of the {len(self.questions)} questions once: remove it to "
+                "have the trial generated again, or use another folder of results"
+            )
+
+    def trial_path(self, trial: int) -> Path:
+        """The file of a trial once it is finished."""
+        return self.path / f"trial_{trial:03d}.jsonl"
+
+    def is_finished(self, trial: int) -> bool:
+        """Whether a trial is there; if so it is whole."""
+        return self.trial_path(trial).exists()
+
+    def claim(self, trial: int) -> OpenTrial | None:
+        """A trial to work on; nothing where it is finished or another process has it."""
+        return OpenTrial.claim(self.trial_path(trial), self.questions)
+
+    def missing(self, trial: int) -> list[str]:
+        """The questions of a trial that nobody has answered so far; claims nothing, writes nothing."""
+        if self.is_finished(trial):
+            return []
+        answered = journaled(self.trial_path(trial), self.questions)
+        return [question for question in self.questions if question not in answered]
+
+    def pack(self) -> None:
+        """Write `trials.jsonl.xz` of all finished trials, unless it is right."""
+        with locked(self.path):
+            content, _ = packing.packed(self.path, len(self.questions))
+            if content is not None:
+                write_atomic(self.path / packing.PACKED, content)

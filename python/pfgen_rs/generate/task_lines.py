@@ -1,0 +1,41 @@
+"""Tasks as JSON, for programs and for people who carry prompts elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from pfgen_rs.generate.engines.protocol import Parameters
+from pfgen_rs.generate.prompts import Task
+
+__all__ = ["task_line", "task_lines"]
+
+
+def task_line(number: int, task: Task, parameters: Parameters) -> str:
+    """A task with everything that an answer needs, in one line, without its end.
+
+    Keys: `id` (the number), `question`, `trial`, `mode`, `messages` in mode `chat` and `prompt` otherwise,
+    `seed`, and those of `max_tokens`, `temperature`, `top_p` and `stop` that are not left to whoever answers.
+    """
+    record: dict[str, Any] = {
+        "id": number,
+        "question": task.question,
+        "trial": task.trial,
+        "mode": task.mode,
+        **({"messages": task.messages} if task.mode == "chat" else {"prompt": task.prompt}),
+        "seed": task.seed,
+    }
+    sampling = {
+        "max_tokens": parameters.max_tokens,
+        "temperature": parameters.temperature,
+        "top_p": parameters.top_p,
+        "stop": list(parameters.stop) or None,
+    }
+    record.update((key, value) for key, value in sampling.items() if value is not None)
+    return json.dumps(record, ensure_ascii=False)
+
+
+def task_lines(tasks: Iterable[Task], parameters: Parameters) -> str:
+    """Tasks as JSON lines, numbered from 1."""
+    return "".join(task_line(n, task, parameters) + "\n" for n, task in enumerate(tasks, 1))

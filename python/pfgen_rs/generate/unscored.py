@@ -1,0 +1,67 @@
+"""Tasks that were given up, in a run's `unscored.jsonl`: which, and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.generate.locks import locked
+from pfgen_rs.io import write_atomic
+from pfgen_rs.io.records import parse_line, text_field
+
+__all__ = ["UNSCORED", "Failure", "read_failures", "record_failures"]
+
+UNSCORED = "unscored.jsonl"
+
+
+class Failure(NamedTuple):
+    """A question that has no answer in a trial, and why."""
+
+    question: str
+    trial: int
+    reason: str
+
+
+def read_failures(folder: Path) -> list[Failure]:
+    """All of them by trial; `InputError` where somebody has spoilt the file."""
+    path = folder / UNSCORED
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+    return [_failure(line, path, n) for n, line in enumerate(lines, 1) if line.strip()]
+
+
+def _failure(line: bytes, path: Path, number: int) -> Failure:
+    try:
+        record = parse_line(line)
+        trial = record.get("trial")
+        if type(trial) is not int:
+            raise InputError("'trial' must be a whole number")
+        return Failure(text_field(record, "question"), trial, text_field(record, "reason"))
+    except InputError as error:
+        problem = f"{error.problem}; remove the file to have all that is missing asked again"
+        raise InputError(problem, path=path, line=number) from None
+
+
+def record_failures(folder: Path, trial: int, reasons: Mapping[str, str]) -> None:
+    """Make these (by question) the failures of a trial; without any left at all, the file vanishes.
+
+    Other processes may do so for their trials at the same time. Raises `OutputError`.
+    """
+    with locked(folder):
+        old = read_failures(folder)
+        new = [Failure(question, trial, reason) for question, reason in reasons.items()]
+        kept = sorted([f for f in old if f.trial != trial] + new, key=lambda f: f.trial)
+        if kept == old:
+            return
+        if not kept:
+            (folder / UNSCORED).unlink()
+            return
+        lines = (json.dumps(f._asdict(), ensure_ascii=False) + "\n" for f in kept)
+        write_atomic(folder / UNSCORED, "".join(lines).encode())

@@ -1,0 +1,34 @@
+"""Tasks and an impatient engine for tests of engines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from fault_server import DEADLINE, FaultServer
+from pfgen_rs.generate.engines.backoff import Backoff
+from pfgen_rs.generate.engines.openai import OpenAIEngine
+from pfgen_rs.generate.prompts import Mode, Task
+
+SHORT = Backoff(first=0.02, longest=0.08, patience=0.1)
+
+
+def tasks(count: int = 1, mode: Mode = "completion") -> list[Task]:
+    """Questions q0, q1, … with prompts p0, p1, … and seeds 100, 101, …"""
+    system = "answer" if mode == "chat" else None
+    return [Task(f"q{i}", 1, mode, f"p{i}", 100 + i, system) for i in range(count)]
+
+
+def engine(server: FaultServer, **more: Any) -> OpenAIEngine:
+    """An engine that does not wait long; `more`: its other settings."""
+    settings: dict[str, Any] = {"retries": 3, "backoff": SHORT, "timeout": 20.0, **more}
+    return OpenAIEngine("m", base_url=server.url, **settings)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition; fails after a deadline."""
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)

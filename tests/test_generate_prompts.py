@@ -1,0 +1,134 @@
+"""Prompts: equal to the golden ones, and to an oracle for any questions and settings."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import prompts_oracle
+from pfgen_rs import BenchmarkError, InputError, Settings, SettingsError, install, load_benchmark
+from pfgen_rs.generate import Example, Prompter, Task, read_examples
+from pfgen_rs.generate.prompts import MODES
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
+SAMPLES = st.dictionaries(TEXT, TEXT, min_size=1, max_size=6).map(lambda d: list(d.items()))
+
+
+def as_row(task: Task) -> dict[str, Any]:
+    """A task with the keys of the golden prompts."""
+    if task.mode == "chat":
+        prompts = {"system_prompt": task.system, "user_prompt": task.prompt}
+    else:
+        prompts = {"prompt": task.prompt}
+    return {"question": task.question, **prompts, "seed": task.seed}
+
+
+@pytest.mark.published
+def test_golden_prompts(published_dir: Path, vectors_dir: Path) -> None:
+    examples = read_examples(published_dir)
+    samples = [(example.question, example.answer) for example in examples]
+    rows = (vectors_dir / "prompts.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 60
+    for row in map(json.loads, rows):
+        wanted = row["task"]
+        prompter = Prompter(
+            examples,
+            row["mode"],
+            num_examples=row["num_examples"],
+            seed=row["seed_text"],
+            prefix=row["prefix"],
+        )
+        [task] = prompter.tasks(row["trial"], [wanted["question"]])
+        assert as_row(task) == wanted
+        choice = {key: row[key] for key in row if key != "task"}
+        assert prompts_oracle.task(samples, wanted["question"], **choice) == wanted
+
+
+@settings(max_examples=200)
+@given(SAMPLES, st.sampled_from(MODES), st.integers(1, 10**6), st.integers(0, 8), TEXT, TEXT)
+def test_any_questions(
+    samples: list[tuple[str, str]], mode: Any, trial: int, shown: int, seed: str, prefix: str
+) -> None:
+    examples = [Example(*pair) for pair in samples]
+    prompter = Prompter(examples, mode, num_examples=shown, seed=seed, prefix=prefix)
+    wanted = [
+        prompts_oracle.task(
+            samples,
+            question,
+            mode=mode,
+            trial=trial,
+            num_examples=shown,
+            seed_text=seed,
+            prefix=prefix,
+        )
+        for question, _ in samples
+    ]
+    assert [as_row(task) for task in prompter.tasks(trial)] == wanted
+
+
+def test_messages() -> None:
+    [task] = Prompter([Example("何？", "これ。")], "chat").tasks(1)
+    assert [message["role"] for message in task.messages] == ["system", "user"]
+    assert task.messages[1]["content"] == "Q: 何？"
+    [task] = Prompter([Example("何？", "これ。")], "qa").tasks(1)
+    assert [message["role"] for message in task.messages] == ["user"]
+
+
+def test_bad_choices() -> None:
+    examples = [Example("何？", "これ。")]
+    with pytest.raises(SettingsError, match="completion, qa, chat"):
+        Prompter(examples, "sing")  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match="negative"):
+        Prompter(examples, num_examples=-1)
+    with pytest.raises(InputError, match="count from 1"):
+        Prompter(examples).tasks(0)
+    with pytest.raises(InputError, match="no sample answer"):
+        Prompter(examples).tasks(1, ["誰？"])
+
+
+def test_examples_of_the_bundled_benchmark() -> None:
+    bench = load_benchmark("mini")
+    assert bench.folder is not None
+    examples = read_examples(bench.folder)
+    assert sorted(e.question for e in examples) == sorted(q.text for q in bench)
+    for copied in (pickle.loads(pickle.dumps(bench)), bench.with_settings(Settings(unit="word"))):
+        assert copied.folder == bench.folder
+    assert read_examples() == read_examples("mini") == examples
+    assert read_examples(bench.folder / "questions.jsonl") == examples
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "holds no questions"),
+        (b'{"question": "a"}\n', "line 1: the key 'answer' is missing"),
+        (b'{"question": "a", "answer": "b"}\n\n{"question": "a", "answer": "c"}\n', "twice"),
+        (b'{"question": "a", "answer": "b"}\nnothing\n', "line 2: is not JSON"),
+        (b'{"question": "a", "answer": "\xff"}\n', "line 1: is not UTF-8"),
+    ],
+)
+def test_bad_examples(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(BenchmarkError, match=said) as caught:
+        read_examples(path)
+    assert caught.value.path == path
+
+
+@pytest.mark.published
+def test_examples_of_an_installed_benchmark(published_dir: Path) -> None:
+    install.install(source=published_dir)
+    examples = read_examples("pfgen-bench")
+    assert len(examples) == 50
+    assert examples == read_examples(published_dir) == read_examples(published_dir / "data")
+
+
+def test_a_benchmark_without_examples(tmp_path: Path) -> None:
+    with pytest.raises(BenchmarkError, match="sample answers that prompts show"):
+        read_examples(tmp_path)

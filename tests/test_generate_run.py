@@ -1,0 +1,450 @@
+"""Runs: what is asked, what is kept, and what is gone on with."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from generating import (
+    CONFIG,
+    QUESTIONS,
+    FakeEngine,
+    answer_to,
+    answers,
+    finished_names,
+    key_of,
+    names,
+    wanted,
+    write_samples,
+)
+from helpers import CATS, SEAS
+from pfgen_rs import (
+    InputError,
+    OutputError,
+    SettingsError,
+    load_benchmark,
+    score_file,
+)
+from pfgen_rs.errors import GenerationError
+from pfgen_rs.generate import Task, open_trial, read_examples
+from pfgen_rs.generate.config import RunConfig
+from pfgen_rs.generate.locks import lock
+from pfgen_rs.generate.open_trial import OpenTrial, journal_path
+from pfgen_rs.generate.runner import Run, generate, open_tasks
+from pfgen_rs.generate.unscored import Failure, record_failures
+
+
+class Place:
+    """Where the runs of a test lie, and for which questions."""
+
+    def __init__(self, folder: Path) -> None:
+        self.benchmark = write_samples(folder / "tiny")
+        self.results = folder / "result"
+
+    def run(self, engine: FakeEngine, config: RunConfig = CONFIG, **options: Any) -> Run:
+        options = {"trials": 3, "benchmark": self.benchmark, **options}
+        return generate(config, engine, results=self.results, **options)
+
+    @property
+    def folder(self) -> Path:
+        return CONFIG.with_questions(read_examples(self.benchmark)).folder(self.results)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_a_run(place: Place) -> None:
+    engine, told = FakeEngine(), []
+    run = place.run(engine, progress=lambda *figures: told.append(figures), score=True)
+    assert (run.finished, run.trials, run.answers, run.failures) == (3, 3, 6, [])
+    assert run.complete
+    assert run.folder == place.folder
+    assert names(run.folder) == finished_names(3)
+    assert answers(run.folder) == wanted(3)
+    assert (run.folder / "config.json").read_text() == run.config.to_json() + "\n"
+    assert engine.asked == list(wanted(3))
+    assert engine.parameters == [CONFIG.parameters]
+    assert [figures[:2] for figures in told] == [(n, 6) for n in range(7)]
+    assert run.result is not None
+    assert run.result.to_bytes() == score_file(run.folder, place.benchmark).to_bytes()
+
+
+def test_lines_lie_in_the_order_of_the_questions(place: Place) -> None:
+    class Backwards(FakeEngine):
+        def generate(self, tasks: Any, parameters: Any) -> Any:
+            return super().generate(tasks[::-1], parameters)
+
+    folder = place.run(Backwards()).folder
+    for number in (1, 2, 3):
+        lines = (folder / f"trial_{number:03d}.jsonl").read_text(encoding="utf-8").splitlines()
+        records = [json.loads(line) for line in lines]
+        assert [record["question"] for record in records] == QUESTIONS
+        for record in records:
+            datetime.fromisoformat(record["timestamp"])
+
+
+def test_finished_trials_are_not_asked_again(place: Place) -> None:
+    place.run(FakeEngine(), trials=2)
+    engine = FakeEngine()
+    run = place.run(engine, trials=4)
+    assert engine.asked == [(n, question) for n in (3, 4) for question in QUESTIONS]
+    assert (run.answers, answers(run.folder)) == (4, wanted(4))
+    assert place.run(engine, trials=1).finished == 1
+    assert len(engine.calls) == 1
+
+
+@pytest.mark.parametrize("end", [None, KeyboardInterrupt(), GenerationError("no server")])
+def test_answers_of_an_unfinished_trial_stay(place: Place, end: Any) -> None:
+    stopping = FakeEngine(lambda task: end if key_of(task) == (2, SEAS) else answer_to(task))
+    if end is None:
+        assert place.run(stopping).finished == 1
+    else:
+        with pytest.raises(type(end)):
+            place.run(stopping)
+    assert stopping.closed == 1
+    kept = [".trial_002.partial.jsonl", "config.json", "trial_001.jsonl"]
+    assert [name for name in names(place.folder) if name != "trials.jsonl.xz"] == kept
+    engine = FakeEngine()
+    run = place.run(engine)
+    assert engine.asked == [(2, SEAS), (3, CATS), (3, SEAS)]
+    assert names(run.folder) == finished_names(3)
+    assert answers(run.folder) == wanted(3)
+
+
+def test_empty_answers_are_asked_again_with_other_seeds(place: Place) -> None:
+    seeds: dict[Any, list[int]] = {}
+
+    def reply(task: Task) -> str:
+        seeds.setdefault(key_of(task), []).append(task.seed)
+        return "\n\nQ: 何？" if len(seeds[key_of(task)]) < task.trial else answer_to(task)
+
+    engine = FakeEngine(reply)
+    run = place.run(engine)
+    assert answers(run.folder) == wanted(3)
+    assert [len(call) for call in engine.calls] == [6, 4, 2]
+    for (trial, _), used in seeds.items():
+        assert len(used) == len(set(used)) == trial
+
+
+def test_rounds_have_an_end(place: Place) -> None:
+    engine = FakeEngine(lambda task: " " if key_of(task) == (2, CATS) else answer_to(task))
+    run = place.run(engine, rounds=4)
+    assert engine.asked.count((2, CATS)) == 4
+    assert run.failures == [Failure(CATS, 2, "the answer was empty in 4 of 4 rounds")]
+    assert (run.finished, run.complete) == (2, False)
+
+
+def test_failures_are_listed_and_asked_again_on_demand(place: Place) -> None:
+    def failing(task: Task) -> Any:
+        return ValueError(f"so {task.trial}") if task.trial != 2 else answer_to(task)
+
+    run = place.run(FakeEngine(failing))
+    listed = [Failure(q, n, f"so {n}") for n in (1, 3) for q in QUESTIONS]
+    assert run.failures == listed
+    path = run.folder / "unscored.jsonl"
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert records == [failure._asdict() for failure in listed]
+    assert list(answers(run.folder)) == [(2, CATS), (2, SEAS)]
+    assert names(run.folder) == ["config.json", "trial_002.jsonl", "trials.jsonl.xz", path.name]
+
+    silent = FakeEngine()
+    again = place.run(silent)
+    assert (silent.calls, again.failures, again.answers) == ([], listed, 0)
+    part = FakeEngine(
+        lambda task: ValueError("new") if key_of(task) == (1, SEAS) else answer_to(task)
+    )
+    assert place.run(part, retry_failed=True).failures == [Failure(SEAS, 1, "new")]
+    assert part.asked == [(n, question) for n in (1, 3) for question in QUESTIONS]
+    last = FakeEngine()
+    assert place.run(last, retry_failed=True).complete
+    assert last.asked == [(1, SEAS)]
+    assert names(run.folder) == finished_names(3)
+    assert answers(run.folder) == wanted(3)
+
+
+def test_an_interrupted_retry_forgets_no_failure(place: Place) -> None:
+    place.run(FakeEngine(lambda _: ValueError("old")), trials=2)
+    part = FakeEngine(lambda task: answer_to(task) if task.question == CATS else None)
+    place.run(part, trials=2, retry_failed=True)
+    again = place.run(FakeEngine(), trials=2)
+    assert again.failures == [Failure(q, n, "old") for n, q in [(1, SEAS), (2, CATS), (2, SEAS)]]
+
+
+def test_batches(place: Place) -> None:
+    engine = FakeEngine()
+    place.run(engine, trials=7, batch=3)
+    assert [len(call) for call in engine.calls] == [4, 4, 4, 2]
+    assert answers(place.folder) == wanted(7)
+
+
+def test_post_processing_is_part_of_the_run(place: Place) -> None:
+    config = RunConfig("fake", "org/model", "qa", more={"think": "strip"})
+    run = place.run(
+        FakeEngine(lambda t: f"<think>A: x</think>Q: A: {answer_to(t)}"), config, rounds=1
+    )
+    assert len(run.failures) == 6  # the stop string stands first
+    run = place.run(
+        FakeEngine(lambda t: f"<think>Q: x</think>A: {answer_to(t)}Q: "), config, retry_failed=True
+    )
+    assert answers(run.folder) == wanted(3)
+    assert json.loads((run.folder / "config.json").read_text())["think"] == "strip"
+
+
+def test_seed_and_prefix_of_the_configuration_are_used(place: Place) -> None:
+    engine = FakeEngine()
+    place.run(engine, RunConfig("fake", "m", more={"seed": "日本", "prefix": "<s>"}), trials=1)
+    plain = FakeEngine()
+    place.run(plain, trials=1)
+    [seeded], [other] = engine.calls, plain.calls
+    assert all(task.prompt.startswith("<s>## ") for task in seeded)
+    assert {task.seed for task in seeded} != {task.seed for task in other}
+
+
+def test_benchmarks_of_every_kind(place: Place) -> None:
+    loaded = load_benchmark(place.benchmark)
+    first = place.run(FakeEngine(), benchmark=loaded, score=True)
+    assert first.result is not None
+    assert open_tasks(CONFIG, benchmark=loaded, trials=3, results=place.results) == []
+    alone = type(loaded)(list(loaded), "")
+    with pytest.raises(SettingsError, match="give examples"):
+        place.run(FakeEngine(), benchmark=alone)
+    again = place.run(FakeEngine(), benchmark=alone, examples=read_examples(place.benchmark))
+    assert (again.folder, again.answers) == (first.folder, 0)
+
+
+def test_what_another_process_gave_up_is_taken_over(place: Place) -> None:
+    place.run(FakeEngine(), trials=1)
+    (place.folder / "trials.jsonl.xz").unlink()
+    (place.folder / "trial_001.jsonl").unlink()
+    other = OpenTrial.claim(place.folder / "trial_001.jsonl", QUESTIONS)
+    assert other is not None
+    other.add(SEAS, "別の答え")
+    busy = place.run(FakeEngine(), trials=2)
+    assert (busy.elsewhere, busy.finished, busy.complete) == ([1], 1, False)
+
+    def reply(task: Task) -> str:
+        other.release()
+        return answer_to(task)
+
+    engine = FakeEngine(reply)
+    run = place.run(engine)
+    assert engine.asked == [(3, CATS), (3, SEAS), (1, CATS)]
+    assert (run.elsewhere, run.complete) == ([], True)
+    assert answers(run.folder) == {**wanted(3), (1, SEAS): "別の答え"}
+
+
+def test_open_tasks(place: Place) -> None:
+    def tasks() -> list[Task]:
+        return open_tasks(CONFIG, benchmark=place.benchmark, trials=3, results=place.results)
+
+    everything = tasks()
+    assert [key_of(task) for task in everything] == list(wanted(3))
+    assert not place.results.exists()
+    place.run(
+        FakeEngine(
+            lambda task: None if task.trial == 2 and task.question == SEAS else answer_to(task)
+        )
+    )
+    assert tasks() == everything[3:]
+
+
+@pytest.mark.parametrize("option", ["trials", "rounds", "batch"])
+def test_numbers_are_checked(place: Place, option: str) -> None:
+    with pytest.raises(SettingsError, match=f"{option} must be at least 1"):
+        place.run(FakeEngine(), CONFIG, **{option: 0})
+    assert not place.results.exists()
+
+
+def test_engines_that_break_the_protocol(place: Place) -> None:
+    class Doubled(FakeEngine):
+        def generate(self, tasks: Any, parameters: Any) -> Any:
+            yield from [*super().generate(tasks, parameters)] * 2
+
+    with pytest.raises(GenerationError, match="gave two"):
+        place.run(Doubled())
+    assert place.run(FakeEngine()).complete
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "unscored.jsonl", "trials.jsonl.xz", "trial_001.jsonl"]
+)
+def test_leftovers_of_killed_writers_go(place: Place, name: str) -> None:
+    place.run(FakeEngine(), trials=1)
+    (place.folder / "trial_001.jsonl").unlink()
+    (place.folder / "trials.jsonl.xz").unlink()
+    (place.folder / f".{name}.0123456789abcdef.tmp").write_bytes(b"torn")
+    place.run(FakeEngine(), trials=1)
+    assert names(place.folder) == finished_names(1)
+
+
+def test_a_process_killed_when_it_had_just_finished_a_trial(place: Place) -> None:
+    place.run(FakeEngine(), trials=1)
+    journal = journal_path(place.folder / "trial_001.jsonl")
+    journal.write_bytes(b"left")
+    record_failures(place.folder, 1, {CATS: "old"})
+    run = place.run(FakeEngine(), trials=1)
+    assert (run.failures, names(run.folder)) == ([], finished_names(1))
+
+
+def test_another_configuration_is_refused(place: Place) -> None:
+    place.run(FakeEngine(), trials=1)
+    config = place.folder / "config.json"
+    config.write_text(config.read_text().replace("0.98", "0.99"))
+    before = config.read_bytes()
+    with pytest.raises(GenerationError, match="another configuration"):
+        place.run(FakeEngine())
+    assert config.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b'{"question": "Q", "answer": "A"}\n', b"{}\n", b"\xff\n"],
+)
+def test_strange_trials_are_refused(place: Place, content: bytes) -> None:
+    place.folder.mkdir(parents=True)
+    (place.folder / "trial_002.jsonl").write_bytes(content)
+    with pytest.raises((GenerationError, InputError), match="trial_002"):
+        place.run(FakeEngine())
+
+
+def test_packed_answers_without_trials_are_refused(place: Place) -> None:
+    place.run(FakeEngine(), trials=2)
+    (place.folder / "trial_001.jsonl").unlink()
+    engine = FakeEngine()
+    with pytest.raises(InputError, match="holds 2 lines that the trial files beside it lack"):
+        place.run(engine)
+    assert engine.calls == []
+
+
+@pytest.mark.parametrize("content", [b"x\n", b'{"question": "a", "trial": "1", "reason": "b"}\n'])
+def test_a_spoilt_list_of_failures_is_refused(place: Place, content: bytes) -> None:
+    place.folder.mkdir(parents=True)
+    (place.folder / "unscored.jsonl").write_bytes(content)
+    with pytest.raises(InputError, match=r"unscored\.jsonl, line 1"):
+        place.run(FakeEngine())
+
+
+def test_results_that_are_no_folder(place: Place) -> None:
+    place.results.write_text("in the way")
+    with pytest.raises(OutputError, match="cannot be written"):
+        place.run(FakeEngine())
+
+
+def test_a_disk_that_is_full_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever file it hits: what was answered is not asked again."""
+    real, left = os.fsync, 0
+
+    def fsync(handle: int) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    for hit in range(1, 6):  # configuration, three trials, packed trials
+        left, asked = hit, FakeEngine()
+        with pytest.raises(OutputError, match="No space left"):
+            place.run(asked, RunConfig("fake", f"full/{hit}"))
+        again = FakeEngine()
+        run = place.run(again, RunConfig("fake", f"full/{hit}"))
+        answered = asked.asked[: 2 * (hit - 1)]
+        assert again.asked == [key for key in wanted(3) if key not in answered]
+        assert answers(run.folder) == wanted(3)
+        assert names(run.folder) == finished_names(3)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.integers(0, 600),
+    st.sampled_from([b"", b"\n", b"{}\n", b'{"question": "x", "answer": "y"}\n']),
+)
+def test_a_torn_journal(tmp_path_factory: pytest.TempPathFactory, cut: int, rubbish: bytes) -> None:
+    path = tmp_path_factory.mktemp("torn") / "trial_001.jsonl"
+    questions = [f"問{n}" for n in range(5)]
+    trial = OpenTrial.claim(path, questions)
+    assert trial is not None
+    for question in questions:
+        trial.add(question, "答" * 5)
+    whole = journal_path(path).read_bytes()
+    trial.release()
+    kept = whole[:cut].count(b"\n")
+    journal_path(path).write_bytes(whole[:cut] + rubbish)
+    again = OpenTrial.claim(path, questions)
+    assert again is not None
+    if whole[:cut].endswith(b"}") and rubbish == b"\n":
+        kept += 1
+    assert again.missing == questions[kept:]
+    assert journal_path(path).read_bytes() == b"".join(whole.splitlines(keepends=True)[:kept])
+    for question in again.missing:
+        again.add(question, "新")
+    again.finish()
+    assert names(path.parent) == [path.name]
+    found = [json.loads(line)["question"] for line in path.read_bytes().splitlines()]
+    assert found == questions
+
+
+def test_claims(tmp_path: Path) -> None:
+    path = tmp_path / "trial_001.jsonl"
+    first = OpenTrial.claim(path, ["問"])
+    assert first is not None
+    assert OpenTrial.claim(path, ["問"]) is None
+    first.release()
+    first.release()
+    assert names(tmp_path) == []
+    second = OpenTrial.claim(path, ["問"])
+    assert second is not None
+    second.add("問", "答")
+    second.finish()
+    assert OpenTrial.claim(path, ["問"]) is None
+    assert names(tmp_path) == [path.name]
+
+
+def test_rates_begin_with_the_first_answer(place: Place) -> None:
+    rates: list[float] = []
+    place.run(FakeEngine(), progress=lambda _done, _total, rate: rates.append(rate))
+    assert rates[:2] == [0.0, 0.0]
+    assert all(rate > 0 for rate in rates[2:])
+
+
+def test_a_claim_to_a_journal_that_just_vanished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trial_001.jsonl"
+    first = OpenTrial.claim(path, ["問"])
+    assert first is not None
+
+    def late(handle: int) -> bool:
+        first.release()  # between opening and locking
+        return lock(handle)
+
+    monkeypatch.setattr(open_trial, "lock", late)
+    second = OpenTrial.claim(path, ["問"])
+    assert second is not None
+    second.add("問", "答")
+    assert journal_path(path).read_bytes() == second.lines["問"]
+    second.release()
+
+
+def test_a_claim_does_not_live_on_in_forked_processes(tmp_path: Path) -> None:
+    path = tmp_path / "trial_001.jsonl"
+    first = OpenTrial.claim(path, ["問", "門"])
+    assert first is not None
+    first.add("問", "答")
+    forked = os.dup(first._journal.fileno())  # what a fork has
+    first.release()
+    second = OpenTrial.claim(path, ["問", "門"])
+    os.close(forked)
+    assert second is not None
+    assert second.missing == ["門"]
+    second.release()
