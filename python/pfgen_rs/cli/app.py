@@ -21,6 +21,7 @@ from pfgen_rs.cli import (
     report,
     score,
     verify,
+    watch,
 )
 from pfgen_rs.signature import fixed_part
 
@@ -78,6 +79,7 @@ app.command("plan-trials")(plan_trials.plan_trials)
 app.command("explain")(explain.explain)
 index_files.add_to(index.app)
 app.add_typer(index.app, name="index")
+app.command("watch")(watch.watch)
 app.command("verify")(verify.verify)
 app.command("report")(report.report)
 app.command("leaderboard")(leaderboard.leaderboard)

@@ -13,6 +13,7 @@ from pfgen_rs.report.plots.convergence import convergence, running
 from pfgen_rs.report.plots.distributions import distributions
 from pfgen_rs.report.plots.frames import question_scores, responses, source_scores
 from pfgen_rs.report.plots.intervals import intervals
+from pfgen_rs.report.plots.learning import learning_curve
 from pfgen_rs.report.plots.metrics import metric_pairs, score_length
 from pfgen_rs.report.plots.sources import source_pairs
 from pfgen_rs.report.plots.steps import score_steps, series
@@ -25,6 +26,7 @@ __all__ = [
     "convergence",
     "distributions",
     "intervals",
+    "learning_curve",
     "metric_pairs",
     "png",
     "question_scores",

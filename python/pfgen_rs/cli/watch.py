@@ -1,0 +1,171 @@
+"""`pfgen-rs watch`: every new checkpoint evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pfgen_rs.cli import options, output
+from pfgen_rs.cli.generate_values import ModeName, ThinkName
+
+if TYPE_CHECKING:
+    from pfgen_rs.training.watch import Evaluated
+
+__all__ = ["watch"]
+
+
+def watch(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where checkpoints appear.", show_default=False)
+    ],
+    command: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT",
+            help="The program that generates, with arguments; {checkpoint} becomes the checkpoint's path.",
+            show_default=False,
+        ),
+    ],
+    benchmark: options.BenchmarkName = None,
+    every_seconds: Annotated[
+        float, typer.Option(min=0.1, metavar="N", help="How often to look for new ones.")
+    ] = 30.0,
+    pattern: Annotated[
+        str,
+        typer.Option(metavar="GLOB", help="Their names; the last number in a name is the step."),
+    ] = "step_*",
+    once: Annotated[
+        bool, typer.Option("--once", help="Evaluate those that are there, and end.")
+    ] = False,
+    marker: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A checkpoint is complete when it holds this file.",
+            show_default=False,
+        ),
+    ] = None,
+    settle_seconds: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Without --marker: it is complete when its files have not changed for so long.",
+        ),
+    ] = 5.0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Where curve.parquet and the answers go; DIR/pfgen without it.",
+            show_default=False,
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Draw the curve there, too: .svg or .png.", show_default=False
+        ),
+    ] = None,
+    trials: Annotated[
+        int, typer.Option("--trials", "-n", min=1, metavar="N", help="Answers to each question.")
+    ] = 1,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Ask so many of the questions; all without it.",
+            show_default=False,
+        ),
+    ] = None,
+    seed_text: Annotated[
+        str, typer.Option(metavar="TEXT", help="Chooses other questions, samples, and seeds.")
+    ] = "",
+    mode: Annotated[
+        ModeName, typer.Option("--mode", "-m", help="How questions are put.")
+    ] = ModeName.COMPLETION,
+    examples: Annotated[
+        int, typer.Option(min=0, metavar="K", help="Sample answers that each prompt shows.")
+    ] = 20,
+    max_tokens: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Length of an answer at the most.")
+    ] = 300,
+    temperature: Annotated[float, typer.Option(min=0, metavar="T", help="For sampling.")] = 1.0,
+    top_p: Annotated[float, typer.Option(min=0, max=1, metavar="P", help="For sampling.")] = 0.98,
+    think: Annotated[
+        ThinkName, typer.Option(help="Whether answers keep what stands in <think>…</think>.")
+    ] = ThinkName.KEEP,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="A program without a result for so long hangs.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Evaluate every new checkpoint of a folder, and draw the learning curve.
+
+    The program is started for each checkpoint, and reads a task a line, such as `{"id": 1, "prompt": "…",
+    "seed": 5, …}`, from its standard input; it answers each with a line `{"id": 1, "answer": "…"}`. No shell
+    runs. Checkpoints that are on the curve are not evaluated again; one that fails is reported, and the
+    others go on.
+
+    For example:
+
+    - `pfgen-rs watch checkpoints --command 'python answer.py {checkpoint}'`
+
+    - `pfgen-rs watch checkpoints --command './answer {checkpoint}' --once --plot curve.svg`
+    """
+    from pfgen_rs.generate.answers import default_stop
+    from pfgen_rs.generate.engines import Parameters
+    from pfgen_rs.training.watch import Watcher
+
+    watcher = Watcher(
+        folder,
+        command,
+        benchmark=benchmark,
+        pattern=pattern,
+        marker=marker,
+        settle_seconds=settle_seconds,
+        out=out,
+        trials=trials,
+        questions=sample,
+        seed=seed_text,
+        mode=mode.value,
+        num_examples=examples,
+        parameters=Parameters(max_tokens, temperature, top_p, default_stop(mode.value)),
+        think=think.value,
+        timeout=timeout,
+        plot=plot,
+    )
+    failed = _report(watcher.once() if once else watcher.forever(every_seconds))
+    if failed:
+        output.fail(1)
+
+
+def _report(outcomes: Iterable[Evaluated]) -> int:
+    """A line for each checkpoint; how many failed."""
+    failed = 0
+    for outcome in outcomes:
+        name = outcome.checkpoint.path.name
+        if outcome.row is None:
+            failed += 1
+            output.warn(f"{name}: {outcome.error}")
+        else:
+            output.emit(_line(name, outcome.row))
+    return failed
+
+
+def _line(name: str, row: dict[str, float | None]) -> str:
+    parts = [f"{label} {row[label]:.4f}" for label in ("fluency", "truthfulness", "helpfulness")]
+    interval = (
+        "" if row["score_low"] is None else f" ({row['score_low']:.4f}…{row['score_high']:.4f})"
+    )
+    return f"{output.cell(name)}: score {row['score']:.4f}{interval}, {', '.join(parts)}\n"

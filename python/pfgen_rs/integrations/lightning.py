@@ -1,0 +1,128 @@
+"""A learning curve from Lightning's `Trainer`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.extras import needed
+from pfgen_rs.generate.answers import default_stop
+from pfgen_rs.generate.prompts import Task
+from pfgen_rs.training.evaluator import StepEvaluator
+from pfgen_rs.training.finished import Finished
+
+needed("lightning.pytorch", "lightning")
+
+from lightning.pytorch import Callback  # noqa: E402
+
+from pfgen_rs.integrations.torch_generation import ModelGenerate, undisturbed  # noqa: E402
+
+__all__ = ["PfgenCallback"]
+
+_SAMPLING = ("batch_size", "max_new_tokens", "temperature", "top_p")
+
+
+class PfgenCallback(Callback):  # type: ignore[misc]
+    """Evaluates every so many steps, or after every validation: `Trainer(callbacks=[PfgenCallback(…)])`.
+
+    `generate(module, tasks) -> texts` lets the module answer; it runs without gradients, in evaluation mode.
+    With a `tokenizer` in its place, transformers' `generate` of `module.model` (or of the module) is called,
+    with `batch_size`, `max_new_tokens`, `temperature` and `top_p`.
+
+    `every`: optimiser steps; without it, evaluation follows each validation, and the baseline the start of
+    training. `settings`: what `StepEvaluator` takes.
+
+    Every rank generates; rank zero scores, writes, and logs to the trainer's loggers. The curve is part of
+    checkpoints. Training is not changed: random numbers and modes of modules are as they were. Raises
+    `SettingsError` where there is neither `generate` nor a tokenizer.
+    """
+
+    def __init__(
+        self,
+        benchmark: Any = None,
+        generate: Callable[[Any, Sequence[Task]], Sequence[str]] | None = None,
+        *,
+        tokenizer: Any = None,
+        every: int | None = None,
+        **settings: Any,
+    ) -> None:
+        if generate is None and tokenizer is None:
+            raise SettingsError("who answers? Give a function `generate`, or a tokenizer")
+        self.benchmark, self.every = benchmark, every
+        self.generate, self.tokenizer = generate, tokenizer
+        self.sampling = {name: settings.pop(name) for name in _SAMPLING if name in settings}
+        self.settings = settings
+        self.evaluator: StepEvaluator | None = None
+        self._finished = Finished()
+        self._restored: dict[str, Any] | None = None
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        """Measure the baseline, or go on from a checkpoint."""
+        self.evaluator = self._evaluator(trainer, pl_module)
+        if self._restored is not None:
+            self.evaluator.load_state_dict(self._restored)
+            self._restored = None
+        elif trainer.global_step:
+            self.evaluator.rewind(trainer.global_step)
+        if self.every is not None or trainer.global_step == 0:
+            self.evaluator(trainer.global_step)
+
+    def on_train_batch_end(
+        self, trainer: Any, _module: Any, _outputs: Any, _batch: Any, _batch_idx: int
+    ) -> None:
+        """Evaluate where it is time to."""
+        if self.evaluator is not None and self.every is not None:
+            self.evaluator(trainer.global_step)
+            self._publish(trainer)
+
+    def on_validation_end(self, trainer: Any, _module: Any) -> None:
+        """Evaluate where validations say when."""
+        if self.evaluator is not None and self.every is None and not trainer.sanity_checking:
+            self.evaluator.evaluate(trainer.global_step)
+            self._publish(trainer)
+
+    def on_train_end(self, trainer: Any, _module: Any) -> None:
+        """Wait for the last scores."""
+        if self.evaluator is not None:
+            self.evaluator.close()
+            self._publish(trainer)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The curve, for a checkpoint."""
+        return {} if self.evaluator is None else self.evaluator.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on with a curve when training starts."""
+        self._restored = state_dict or None
+
+    def _evaluator(self, trainer: Any, module: Any) -> StepEvaluator:
+        settings = dict(self.settings)
+        settings["loggers"] = (*settings.get("loggers", ()), self._finished)
+        return StepEvaluator(
+            self.benchmark,
+            partial(_undisturbed, self.generate, module) if self.generate else self._of(module),
+            every=self.every or 1,
+            is_main=trainer.is_global_zero,
+            **settings,
+        )
+
+    def _of(self, module: Any) -> ModelGenerate:
+        stop = self.settings.get("stop")
+        if stop is None:
+            stop = default_stop(self.settings.get("mode", "completion"))
+        model = getattr(module, "model", module)
+        return ModelGenerate(model, self.tokenizer, stop, **self.sampling)
+
+    def _publish(self, trainer: Any) -> None:
+        for step, metrics in self._finished.take():
+            for logger in trainer.loggers:
+                logger.log_metrics(metrics, step)
+
+
+def _undisturbed(
+    generate: Callable[[Any, Sequence[Task]], Sequence[str]], module: Any, tasks: Sequence[Task]
+) -> Sequence[str]:
+    with undisturbed(module):
+        return generate(module, tasks)

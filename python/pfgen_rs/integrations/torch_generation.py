@@ -1,0 +1,135 @@
+"""Letting a transformers model that is being trained answer, without training noticing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.generate.prompts import Task
+
+__all__ = ["ModelGenerate", "undisturbed"]
+
+_SEEDS = 1 << 63
+
+
+@dataclass
+class ModelGenerate:
+    """`generate(tasks) -> texts` by `model.generate`, for `StepEvaluator`.
+
+    `model`: of transformers; `tokenizer`: its tokenizer, with a chat template in mode `chat`. `stop`: strings
+    at which a text ends. `temperature` 0 takes the likeliest token. Prompts are sorted by length and batched;
+    each batch is sampled with a seed of its own.
+
+    In a distributed run all ranks have to call it: they share the batches, and each gets all texts. Texts
+    depend neither on the number of ranks nor on what training drew at random before. Raises `SettingsError`
+    where a prompt does not fit the model.
+    """
+
+    model: Any
+    tokenizer: Any
+    stop: Sequence[str] = ()
+    batch_size: int = 16
+    max_new_tokens: int = 300
+    temperature: float = 1.0
+    top_p: float = 0.98
+
+    def __call__(self, tasks: Sequence[Task]) -> list[str]:
+        """A text for each task; the model, and torch's random numbers, are left as they were."""
+        prompts = [self._ids(task) for task in tasks]
+        self._check_room(max(map(len, prompts)))
+        order = sorted(range(len(tasks)), key=lambda i: (len(prompts[i]), i))
+        starts = range(0, len(order), self.batch_size)
+        batches = [order[start : start + self.batch_size] for start in starts]
+        with undisturbed(self.model):
+            found = _shared(batches, lambda rows: self._batch(rows, tasks, prompts))
+        texts = dict(zip(order, found, strict=True))
+        return [texts[i] for i in range(len(tasks))]
+
+    def _batch(
+        self, rows: Sequence[int], tasks: Sequence[Task], prompts: Sequence[list[int]]
+    ) -> list[str]:
+        width = max(len(prompts[row]) for row in rows)
+        pad = self._pad
+        # What is generated begins at the same place in all rows: padding goes in front.
+        ids = [[pad] * (width - len(prompts[row])) + prompts[row] for row in rows]
+        mask = [[0] * (width - len(prompts[row])) + [1] * len(prompts[row]) for row in rows]
+        device = next(self.model.parameters()).device
+        torch.manual_seed((tasks[rows[0]].seed << 20 | rows[0]) % _SEEDS)
+        made = self.model.generate(
+            input_ids=torch.tensor(ids, device=device),
+            attention_mask=torch.tensor(mask, device=device),
+            pad_token_id=pad,
+            max_new_tokens=self.max_new_tokens,
+            use_cache=True,
+            **self._sampling(),
+        )
+        return list(self.tokenizer.batch_decode(made[:, width:], skip_special_tokens=True))
+
+    def _sampling(self) -> dict[str, Any]:
+        """How to choose tokens; what the model's own settings would add is switched off."""
+        chosen: dict[str, Any] = {"do_sample": False}
+        if self.temperature > 0:
+            chosen = {
+                "do_sample": True,
+                "temperature": self.temperature,
+                "top_p": self.top_p,
+                "top_k": 0,
+            }
+        if self.stop:
+            chosen |= {"stop_strings": list(self.stop), "tokenizer": self.tokenizer}
+        return chosen
+
+    def _ids(self, task: Task) -> list[int]:
+        if task.mode != "chat":
+            return list(self.tokenizer(task.prompt)["input_ids"])
+        text = self.tokenizer.apply_chat_template(
+            task.messages, tokenize=False, add_generation_prompt=True
+        )
+        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    @property
+    def _pad(self) -> int:
+        tokens = (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id, 0)
+        return next(int(token) for token in tokens if token is not None)
+
+    def _check_room(self, longest: int) -> None:
+        room = getattr(self.model.config, "max_position_embeddings", None)
+        if room is not None and longest + self.max_new_tokens > room:
+            raise SettingsError(
+                f"a prompt of {longest} tokens and {self.max_new_tokens} new ones do not fit the model's "
+                f"{room} positions: show fewer examples (num_examples), or generate less (max_new_tokens)"
+            )
+
+
+@contextmanager
+def undisturbed(model: Any) -> Iterator[None]:
+    """Evaluation mode without gradients; modes of all modules and random numbers are then as before."""
+    modes = [(module, module.training) for module in model.modules()]
+    devices = {p.device for p in model.parameters() if p.device.type == "cuda"}
+    with torch.random.fork_rng(devices=list(devices)), torch.no_grad():
+        model.eval()
+        try:
+            yield
+        finally:
+            for module, training in modes:
+                module.training = training
+
+
+def _shared(batches: Sequence[Any], work: Any) -> list[str]:
+    """The results of all batches in order, worked on by all ranks in turn."""
+    distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
+    ranks = torch.distributed.get_world_size() if distributed else 1
+    rank = torch.distributed.get_rank() if distributed else 0
+    rounds = -(-len(batches) // ranks)
+    # Sharded models need all ranks in every call, so some do a batch again at the end.
+    mine = [work(batches[(i * ranks + rank) % len(batches)]) for i in range(rounds)]
+    everyone: list[Any] = [mine]
+    if ranks > 1:
+        everyone = [None] * ranks
+        torch.distributed.all_gather_object(everyone, mine)
+    return [text for i in range(len(batches)) for text in everyone[i % ranks][i // ranks]]

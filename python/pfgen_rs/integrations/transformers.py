@@ -1,0 +1,102 @@
+"""A learning curve from transformers' `Trainer`, and trainers made of it such as TRL's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pfgen_rs.extras import needed
+from pfgen_rs.generate.answers import default_stop
+from pfgen_rs.training.evaluator import StepEvaluator
+from pfgen_rs.training.finished import Finished
+
+needed("transformers", "transformers")
+needed("torch", "transformers")
+
+from transformers import TrainerCallback  # noqa: E402
+
+from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
+
+__all__ = ["PfgenCallback"]
+
+_SAMPLING = ("batch_size", "max_new_tokens", "temperature", "top_p")
+
+
+class PfgenCallback(TrainerCallback):  # type: ignore[misc]
+    """Evaluates every so many steps: `Trainer(model, …, callbacks=[PfgenCallback("mini", every=500)])`.
+
+    `settings`: `batch_size` (16), `max_new_tokens` (300), `temperature` (1.0) and `top_p` (0.98), and what
+    `StepEvaluator` takes (`every`, `trials`, `questions`, `mode`, `folder`, `loggers`, …). `tokenizer`: the
+    trainer's without it.
+
+    Every rank generates, so that sharded models work; the main process scores, logs and writes. Scores are
+    added to the trainer's `log_history` as they become known. The curve is part of checkpoints
+    (`trainer_state.json`), and a run that is resumed goes on with it. Training is not changed: random numbers
+    and modes of modules are as they were.
+    """
+
+    def __init__(self, benchmark: Any = None, *, tokenizer: Any = None, **settings: Any) -> None:
+        self.benchmark = benchmark
+        self.tokenizer = tokenizer
+        self.sampling = {name: settings.pop(name) for name in _SAMPLING if name in settings}
+        self.settings = settings
+        self.evaluator: StepEvaluator | None = None
+        self._finished = Finished()
+
+    def on_train_begin(self, _args: Any, state: Any, _control: Any, **kwargs: Any) -> None:
+        """Measure the baseline, or go on from a checkpoint."""
+        self.evaluator = self._evaluator(state, kwargs)
+        saved = state.stateful_callbacks.get(self._key)
+        if saved is not None and state.global_step:
+            self.evaluator.load_state_dict(saved)
+        elif state.global_step:
+            self.evaluator.rewind(state.global_step)
+        self._step(state)
+
+    def on_step_end(self, _args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Evaluate where it is time to."""
+        self._step(state)
+        self._before_saving(state, control)
+
+    def on_epoch_end(self, _args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Be ready for the checkpoint of an epoch."""
+        self._before_saving(state, control)
+
+    def on_train_end(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
+        """Wait for the last scores."""
+        if self.evaluator is not None:
+            self.evaluator.close()
+            self._publish(state)
+
+    @property
+    def _key(self) -> str:
+        # Not the name of a callback: the trainer would make a new one of what it finds there.
+        return f"pfgen_rs:{self.settings.get('metric_prefix', 'pfgen/')}"
+
+    def _evaluator(self, state: Any, kwargs: dict[str, Any]) -> StepEvaluator:
+        tokenizer = self.tokenizer or kwargs.get("processing_class") or kwargs.get("tokenizer")
+        settings = {"every": 500, **self.settings}
+        stop = settings.get("stop")
+        generate = ModelGenerate(
+            kwargs["model"],
+            tokenizer,
+            default_stop(settings.get("mode", "completion")) if stop is None else stop,
+            **self.sampling,
+        )
+        settings["loggers"] = (*settings.get("loggers", ()), self._finished)
+        return StepEvaluator(
+            self.benchmark, generate, is_main=state.is_world_process_zero, **settings
+        )
+
+    def _step(self, state: Any) -> None:
+        if self.evaluator is not None:
+            self.evaluator(state.global_step, state.num_input_tokens_seen or None)
+            self._publish(state)
+
+    def _publish(self, state: Any) -> None:
+        for step, metrics in self._finished.take():
+            state.log_history.append({**metrics, "step": step})
+
+    def _before_saving(self, state: Any, control: Any) -> None:
+        if control.should_save and self.evaluator is not None:
+            state.stateful_callbacks[self._key] = self.evaluator.state_dict()
+            self._publish(state)

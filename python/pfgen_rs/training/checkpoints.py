@@ -1,0 +1,91 @@
+"""Checkpoints in a folder: which there are, and which are no longer written to."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pfgen_rs.errors import InputError
+
+__all__ = ["Checkpoint", "Settling", "find_checkpoints"]
+
+_NUMBERS = re.compile(r"[0-9]{1,18}")
+# Path, size and time of change (ns) of every file.
+Print = tuple[tuple[str, int, int], ...]
+
+
+class Checkpoint(NamedTuple):
+    """A folder with a model, and the step that its name ends with."""
+
+    step: int
+    path: Path
+
+
+def find_checkpoints(folder: str | os.PathLike[str], pattern: str) -> list[Checkpoint]:
+    """Folders in `folder` whose names match a glob, by step, which is the last number in the name.
+
+    Names without a number are left out; of two with the same step the first by name counts. Raises
+    `InputError` where the folder cannot be read.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            paths = [Path(entry.path) for entry in entries if entry.is_dir()]
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=Path(folder)) from error
+    found: dict[int, Path] = {}
+    for path in sorted(path for path in paths if path.match(pattern)):
+        numbers = _NUMBERS.findall(path.name)
+        if numbers:
+            found.setdefault(int(numbers[-1]), path)
+    return [Checkpoint(step, found[step]) for step in sorted(found)]
+
+
+class Settling:
+    """Tells whether a checkpoint is complete.
+
+    It is where it holds the file `marker` or, without one, where its files have kept their sizes and times
+    for `seconds` between two looks at least.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        marker: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._seconds, self._marker, self._clock = seconds, marker, clock
+        self._seen: dict[Path, tuple[Print, float]] = {}
+
+    def settled(self, path: Path) -> Print | None:
+        """What a complete checkpoint consists of; `None` for one that may still be written."""
+        now, files = self._clock(), _files(path)
+        if self._marker is not None:
+            return files if (path / self._marker).exists() else None
+        before, since = self._seen.get(path, ((), now))
+        if files != before:
+            since = now
+        self._seen[path] = files, since
+        return files if files and now - since >= self._seconds else None
+
+
+def _files(path: Path) -> Print:
+    found: list[tuple[str, int, int]] = []
+    for folder, _, names in os.walk(path):
+        found += _stated(folder, names)
+    return tuple(sorted(found))
+
+
+def _stated(folder: str, names: Sequence[str]) -> list[tuple[str, int, int]]:
+    found = []
+    for name in names:
+        place = os.path.join(folder, name)  # noqa: PTH118 - `os.walk` gives text
+        try:
+            about = os.stat(place)  # noqa: PTH116
+        except OSError:  # gone meanwhile: it is being written, and the next look will differ
+            continue
+        found.append((place, about.st_size, about.st_mtime_ns))
+    return found

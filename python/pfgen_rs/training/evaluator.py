@@ -1,0 +1,231 @@
+"""Evaluating a model while it is trained, in any loop."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import polars as pl
+
+from pfgen_rs.benchmark import Benchmark, load_benchmark
+from pfgen_rs.errors import InputError, PfgenError, SettingsError
+from pfgen_rs.generate.answers import Think, cleaned, default_stop
+from pfgen_rs.generate.examples import Example
+from pfgen_rs.generate.prompts import Mode, Task
+from pfgen_rs.training.background import Background
+from pfgen_rs.training.forks import check_polars
+from pfgen_rs.training.loggers import Logger
+from pfgen_rs.training.plotting import Axis, plot_curve
+from pfgen_rs.training.record import Record
+from pfgen_rs.training.sample import FixedSample, examples_of
+
+__all__ = ["Generate", "StepEvaluator"]
+
+Generate = Callable[[Sequence[Task]], Sequence[str]]
+
+
+class StepEvaluator:
+    """A learning curve: call it with every step, and on some it lets the model answer a fixed sample.
+
+        with StepEvaluator("mini", generate, every=500, folder="curve") as evaluator:
+            evaluator(0)
+            for step in range(1, steps + 1):
+                train(step)
+                evaluator(step)
+
+    `generate(tasks) -> texts` is yours, and runs on the thread that calls: one raw text for each task. The
+    texts are then cut and cleaned as in a run, scored and written by one thread in the background, in order.
+    At most `behind` steps wait there; a call then blocks until there is room, and no step is left out.
+
+    Steps that `every` divides are evaluated, and step 0 is the baseline that differences refer to. The
+    sample is the same at every step: `trials` answers to each question. `questions`: all that have sample
+    answers, so many of them chosen by `seed`, or these texts or ids. `seed` also decides which samples
+    prompts show, as for `Prompter`. `examples`: sample answers, those of the benchmark without it.
+
+    `folder`: `curve.parquet` and `answers/step_00000500.parquet` are written there, and a curve that is there
+    is continued. Where a step is smaller than the one before, training went back, and what had been measured
+    from there on is dropped. So it is when a run is started again: its first step decides; one that starts
+    from step 0 begins a new curve.
+
+    `loggers` are called in the background, as `logger({"pfgen/score": …}, step)`, `metric_prefix` in front of
+    each name; one that fails is warned about and does not stop training. `is_main=False` is for other ranks,
+    which generate (where that takes all of them) but neither score nor write.
+
+    What goes wrong in the background is logged, and raised as some `PfgenError` by the next call or `close`.
+    Without `close` the process waits for what is to be scored when it ends. Not to be used in processes
+    forked from the one that made it. Raises `SettingsError`, `InputError` and what `load_benchmark` raises.
+    """
+
+    def __init__(
+        self,
+        benchmark: Benchmark | str | os.PathLike[str] | None,
+        generate: Generate,
+        *,
+        every: int,
+        trials: int = 1,
+        questions: int | Sequence[str] | None = None,
+        seed: str | int = "",
+        mode: Mode = "completion",
+        num_examples: int = 20,
+        examples: Sequence[Example] | None = None,
+        stop: Sequence[str] | None = None,
+        think: Think = "keep",
+        folder: str | os.PathLike[str] | None = None,
+        loggers: Sequence[Logger] = (),
+        metric_prefix: str = "pfgen/",
+        is_main: bool = True,
+        behind: int = 4,
+    ) -> None:
+        if every < 1:
+            raise SettingsError(f"`every` must be at least 1, not {every}")
+        check_polars()
+        if not isinstance(benchmark, Benchmark):
+            benchmark = load_benchmark(benchmark)
+        self.every, self.is_main = every, is_main
+        self.sample = FixedSample.of(
+            benchmark,
+            examples_of(benchmark) if examples is None else examples,
+            trials=trials,
+            questions=questions,
+            seed=str(seed),
+            mode=mode,
+            num_examples=num_examples,
+        )
+        self._generate = generate
+        self._tasks = list(self.sample.tasks)
+        stop = default_stop(mode) if stop is None else tuple(stop)
+        self._record = Record(
+            self.sample,
+            partial(cleaned, mode=mode, stop=stop, think=think),
+            Path(folder) if folder and is_main else None,
+            loggers,
+            metric_prefix,
+        )
+        self._background = Background(behind)
+        self._seen: int | None = None  # the step of the last call
+        self._done: set[int] = set()  # steps evaluated since, alike on all ranks
+        self._process = os.getpid()
+        benchmark.prepare()
+
+    def __call__(self, step: int, tokens: int | None = None) -> bool:
+        """Tell the step that training has reached, and how many tokens it has seen, if that is known.
+
+        Whether it was evaluated: `every` divides it, and it had not been evaluated yet.
+        """
+        if step % self.every:
+            self._notice(step)
+            return False
+        return self.evaluate(step, tokens)
+
+    def evaluate(self, step: int, tokens: int | None = None) -> bool:
+        """Evaluate this step, whether or not it is one of `every`; not again where it has been."""
+        self._notice(step)
+        if step in self._done:
+            return False
+        begun = time.perf_counter()
+        texts = self._generate(self._tasks)
+        seconds = time.perf_counter() - begun
+        self._check_texts(texts)
+        self._done.add(step)
+        if self.is_main:
+            work = partial(self._record.add, step, tokens, tuple(texts), seconds)
+            self._background.submit(f"the answers of step {step}", work)
+        return True
+
+    def rewind(self, step: int) -> None:
+        """Training goes on from this step, whatever it was at before: later steps are dropped."""
+        self._background.check()
+        self._seen = step
+        self._drop_from(step + 1)
+
+    @property
+    def curve(self) -> pl.DataFrame:
+        """The steps scored so far, as `pfgen_rs.training.curve.SCHEMA` says."""
+        return self._record.frame
+
+    def plot(self, path: str | os.PathLike[str], *, x: Axis = "step", **look: Any) -> None:
+        """Draw the curve so far as `.svg` or `.png`; see `pfgen_rs.training.plot_curve`."""
+        self.wait()
+        plot_curve(self.curve, path, x=x, **look)
+
+    def wait(self) -> None:
+        """Wait until all answers are scored; raises what went wrong."""
+        self._background.wait()
+
+    def close(self) -> None:
+        """Wait, and end the thread; may be called twice. Raises what went wrong."""
+        self._background.close()
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint should hold, fit for JSON and `torch.save`; waits for scores under way."""
+        self.wait()
+        return {
+            "sample": self.sample.description,
+            "step": self._seen,
+            "rows": self._record.rows,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint: what was measured after it is dropped, in the folder, too.
+
+        Raises `InputError` for what is no such state, and `SettingsError` for that of another sample.
+        """
+        try:
+            sample, step, rows = state["sample"], state["step"], list(state["rows"])
+            done = {row["step"] for row in rows}
+        except (KeyError, TypeError) as error:
+            raise InputError(f"this is no state of a StepEvaluator: {error!r}") from None
+        self._record.check(sample, "the state")
+        self.wait()
+        self._seen, self._done = step, done
+        self._record.replace(rows)
+
+    def __enter__(self) -> Self:
+        """Close it in the end."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it; an error that is on its way already goes first."""
+        try:
+            self.close()
+        except PfgenError as ours:
+            if error is None:
+                raise
+            error.add_note(f"and in the background: {ours}")
+
+    def _notice(self, step: int) -> None:
+        if os.getpid() != self._process:
+            raise PfgenError("this StepEvaluator belongs to the process that it was forked from")
+        if step < 0:
+            raise InputError(f"steps count from 0, not {step}")
+        self._background.check()
+        if self._seen is None or step < self._seen:
+            self._drop_from(step)
+        self._seen = step
+
+    def _drop_from(self, step: int) -> None:
+        self._done = {done for done in self._done if done < step}
+        if self.is_main:
+            self._background.submit(
+                f"dropping steps from {step} on", partial(self._record.drop_from, step)
+            )
+
+    def _check_texts(self, texts: Sequence[str]) -> None:
+        if isinstance(texts, str) or len(texts) != len(self._tasks):
+            given = "one text" if isinstance(texts, str) else f"{len(texts)} texts"
+            raise InputError(f"`generate` gave {given} for {len(self._tasks)} tasks")
+        for task, text in zip(self._tasks, texts, strict=True):
+            if not isinstance(text, str):
+                raise InputError(
+                    f"`generate` gave {type(text).__name__}, not a text", question=task.question
+                )

@@ -1,0 +1,46 @@
+"""Polars in processes that were forked from one that used it: told before anything waits for it."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+
+import polars as pl
+
+from pfgen_rs.errors import PfgenError
+
+__all__ = ["check_polars"]
+
+_PATIENCE = 10.0  # seconds; the work takes less than a millisecond
+_forked = False
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def check_polars() -> None:
+    """Raise `PfgenError` where polars would hang: its threads are not copied when a process forks.
+
+    Nothing is tried in processes that were not forked.
+    """
+    if not _forked:
+        return
+    trial = threading.Thread(target=_use_polars, daemon=True)
+    trial.start()
+    trial.join(_PATIENCE)
+    if trial.is_alive():
+        raise PfgenError(
+            "this process was forked from one that had used polars, which does not work here any more: start "
+            "it by `spawn` or `forkserver`, or use polars and evaluate in the forked process alone"
+        )
+
+
+def _use_polars() -> None:
+    pl.DataFrame({"a": [1, 2]}).write_parquet(io.BytesIO())

@@ -1,0 +1,149 @@
+"""Scores as rewards for reinforcement learning, as TRL's trainers call them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pfgen_rs.benchmark import Benchmark, load_benchmark
+from pfgen_rs.errors import InputError
+from pfgen_rs.generate.answers import cleaned, default_stop
+from pfgen_rs.generate.prompts import Mode
+from pfgen_rs.training.asked import Asked, said, unknown_question
+
+__all__ = ["Reward", "reward"]
+
+_COLUMNS = ("question", "questions")  # where a data set names what is asked
+
+
+class Reward:
+    """A reward function: `Reward("mini")(prompts, completions)` gives a score for each completion.
+
+        trainer = GRPOTrainer(model, reward_funcs=[Reward("pfgen-bench")], train_dataset=data, …)
+
+    `prompts` are texts or lists of messages, or questions (texts or ids) themselves; `completions` texts or
+    lists of messages. A column `question` (or `questions`) of the data set, where there is one, names what is
+    asked; otherwise it is found in the prompt: the last `Q: …`, or the known question that stands last.
+
+    `metric`: `average`, `fluency`, `truthfulness` or `helpfulness`. `clean` makes an answer of a completion;
+    without it that is done as in runs: stop strings, and all before `A:` where it was not the prompt that
+    ended so. `unknown`: the reward where nothing known is asked; NaN stands for none in TRL. Without it that
+    is an `UnknownQuestionError`.
+
+    Everything is made ready here, and calls have no set-up. Thread-safe, without polars, and so safe in
+    processes made by `os.fork`; can be pickled where `clean` can. `__name__` is what TRL logs it by.
+    """
+
+    def __init__(
+        self,
+        benchmark: Benchmark | str | os.PathLike[str] | None = None,
+        metric: str = "average",
+        *,
+        clean: Callable[[str], str] | None = None,
+        unknown: float | None = None,
+        threads: int | None = 1,
+    ) -> None:
+        self.benchmark = (
+            benchmark if isinstance(benchmark, Benchmark) else load_benchmark(benchmark)
+        )
+        self.metric, self.clean, self.unknown, self.threads = metric, clean, unknown, threads
+        self.__name__ = "pfgen" if metric == "average" else f"pfgen_{metric}"
+        self._score = self.benchmark.scorer(metric, threads=threads)
+        self._asked = Asked(self.benchmark)
+
+    def __call__(
+        self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any
+    ) -> list[float]:
+        """A reward for each completion, in order; other columns are left aside. See the class."""
+        named = next((columns[name] for name in _COLUMNS if columns.get(name) is not None), prompts)
+        if not len(named) == len(prompts) == len(completions):
+            raise InputError(
+                f"{len(prompts)} prompts, {len(named)} questions, but {len(completions)} completions"
+            )
+        found = list(map(self._asked.id, named))
+        answers = self._answers(prompts, completions)
+        if None not in found:
+            return list(self._score(found, answers).tolist())
+        return self._with_unknown(named, found, answers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was made of."""
+        return _again, (self.benchmark, self.metric, self.clean, self.unknown, self.threads)
+
+    def __repr__(self) -> str:
+        """Show what is computed."""
+        return f"Reward({self.benchmark.signature!r}, {self.metric!r})"
+
+    def _answers(self, prompts: Sequence[Any], completions: Sequence[Any]) -> list[str]:
+        texts = list(map(said, completions))
+        if self.clean is not None:
+            return list(map(self.clean, texts))
+        if _nothing_to_cut(texts):
+            return [text.strip() for text in texts]
+        return [_cleaned(prompt, text) for prompt, text in zip(prompts, texts, strict=True)]
+
+    def _with_unknown(
+        self, named: Sequence[Any], found: Sequence[str | None], answers: Sequence[str]
+    ) -> list[float]:
+        if self.unknown is None:
+            raise unknown_question(named[found.index(None)])
+        rows = [row for row, question in enumerate(found) if question is not None]
+        rewards = [self.unknown] * len(found)
+        scores = self._score([found[row] for row in rows], [answers[row] for row in rows])
+        for row, score in zip(rows, scores.tolist(), strict=True):
+            rewards[row] = score
+        return rewards
+
+
+_STOPS = {mode: default_stop(mode) for mode in ("completion", "chat")}
+_CUT = ("Q:", "A:", "\n\n")
+_default: Reward | None = None
+_making = threading.Lock()
+
+
+def reward(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float]:
+    """The average score of each completion, by the default benchmark: that of `load_benchmark()`.
+
+    A `Reward` that is made when it is first needed, once in a process; its class says what it takes.
+
+    >>> reward(["Q02", "Q14"], ["光合成", "風呂敷"])
+    [0.34292, 0.34693]
+    """
+    return _default_reward()(prompts, completions, **columns)
+
+
+def _cleaned(prompt: Any, text: str) -> str:
+    open_end = isinstance(prompt, str) and prompt.endswith("A:")
+    mode: Mode = "completion" if open_end else "chat"
+    return cleaned(text, mode, _STOPS[mode])
+
+
+def _nothing_to_cut(texts: Sequence[str]) -> bool:
+    """Whether cleaning would only strip these texts: looking at all at once is much faster."""
+    together = "\0".join(texts)
+    try:
+        together.encode()
+    except UnicodeEncodeError:
+        return False
+    return not any(mark in together for mark in _CUT)
+
+
+def _default_reward() -> Reward:
+    global _default
+    if _default is None:
+        with _making:
+            if _default is None:
+                _default = Reward()
+    return _default
+
+
+def _again(
+    benchmark: Benchmark,
+    metric: str,
+    clean: Callable[[str], str] | None,
+    unknown: float | None,
+    threads: int | None,
+) -> Reward:
+    return Reward(benchmark, metric, clean=clean, unknown=unknown, threads=threads)

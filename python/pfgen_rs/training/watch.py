@@ -1,0 +1,195 @@
+"""Evaluating every new checkpoint of a folder, by a program that lets it answer."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs.benchmark import Benchmark, load_benchmark
+from pfgen_rs.errors import GenerationError, OutputError, PfgenError, SettingsError
+from pfgen_rs.generate.answers import Think, cleaned, default_stop
+from pfgen_rs.generate.engines.command import CommandEngine
+from pfgen_rs.generate.engines.protocol import Failed, Parameters
+from pfgen_rs.generate.locks import lock
+from pfgen_rs.generate.prompts import Mode
+from pfgen_rs.io.writing import writing_failed
+from pfgen_rs.training.checkpoints import Checkpoint, Settling, find_checkpoints
+from pfgen_rs.training.loggers import Logger
+from pfgen_rs.training.plotting import plot_curve
+from pfgen_rs.training.record import Record
+from pfgen_rs.training.sample import FixedSample, examples_of
+
+__all__ = ["PLACE", "Evaluated", "Watcher"]
+
+PLACE = "{checkpoint}"
+_OUT = "pfgen"
+_LOCK = ".watching"
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A checkpoint, and its row of the curve, or why there is none."""
+
+    checkpoint: Checkpoint
+    row: dict[str, Any] | None = None
+    error: PfgenError | None = None
+
+
+class Watcher:
+    """Evaluates the checkpoints of a folder, each once; a program generates, as the engine `command` asks it.
+
+    `command`: its name and arguments, in which `{checkpoint}` becomes the checkpoint's path; a text is split
+    as a shell would, and no shell runs. It is started for each checkpoint.
+
+    `folder`: checkpoints are the folders in it that match `pattern`; the last number in the name is the step.
+    They are evaluated once they have settled: see `Settling`. `out` (the folder `pfgen` in `folder` without
+    it) gets `curve.parquet` and `answers/`; steps on that curve are done. One that fails is tried again when
+    its files have changed, and by the next watcher. `plot`: the curve is drawn there (`.svg`, `.png`), too.
+
+    The sample is that of `StepEvaluator`. Raises `SettingsError` and what `load_benchmark` raises.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        command: str | Sequence[str],
+        *,
+        benchmark: Benchmark | str | os.PathLike[str] | None = None,
+        pattern: str = "step_*",
+        marker: str | None = None,
+        settle_seconds: float = 5.0,
+        out: str | os.PathLike[str] | None = None,
+        trials: int = 1,
+        questions: int | Sequence[str] | None = None,
+        seed: str | int = "",
+        mode: Mode = "completion",
+        num_examples: int = 20,
+        parameters: Parameters | None = None,
+        think: Think = "keep",
+        timeout: float | None = None,
+        loggers: Sequence[Logger] = (),
+        plot: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.folder, self.pattern = Path(folder), pattern
+        self.out = self.folder / _OUT if out is None else Path(out)
+        self._command, self._timeout = _split(command), timeout
+        if not isinstance(benchmark, Benchmark):
+            benchmark = load_benchmark(benchmark)
+        self._parameters = parameters or Parameters(stop=default_stop(mode))
+        self._sample = FixedSample.of(
+            benchmark,
+            examples_of(benchmark),
+            trials=trials,
+            questions=questions,
+            seed=str(seed),
+            mode=mode,
+            num_examples=num_examples,
+        )
+        clean = partial(cleaned, mode=mode, stop=self._parameters.stop, think=think)
+        self.record = Record(self._sample, clean, self.out, loggers, "pfgen/")
+        self._settling = Settling(settle_seconds, marker)
+        self._plot = plot
+        self._pause = 0.0 if marker else settle_seconds
+        self._failed: dict[Path, object] = {}
+
+    def once(self) -> Iterator[Evaluated]:
+        """Evaluate what is there and complete; waits as long as that takes to tell."""
+        with _alone(self.out):
+            if self._pause and any(self._open()):
+                list(self._settled())
+                time.sleep(self._pause)
+            yield from self._round()
+
+    def forever(
+        self, every_seconds: float = 30.0, sleep: Callable[[float], None] = time.sleep
+    ) -> Iterator[Evaluated]:
+        """Evaluate what there is and what comes, looking every so many seconds."""
+        with _alone(self.out):
+            while True:
+                yield from self._round()
+                sleep(every_seconds)
+
+    def _round(self) -> Iterator[Evaluated]:
+        for checkpoint, files in self._settled():
+            try:
+                yield Evaluated(checkpoint, self._evaluate(checkpoint))
+            except OutputError:  # a disk that is full is so for all of them
+                raise
+            except PfgenError as error:
+                self._failed[checkpoint.path] = files
+                yield Evaluated(checkpoint, error=error)
+
+    def _open(self) -> list[Checkpoint]:
+        """Checkpoints that are not on the curve."""
+        done = {row["step"] for row in self.record.rows}
+        found = find_checkpoints(self.folder, self.pattern)
+        return [checkpoint for checkpoint in found if checkpoint.step not in done]
+
+    def _settled(self) -> Iterator[tuple[Checkpoint, object]]:
+        """Those of them that are complete, with their files, but for those that failed as they are."""
+        for checkpoint in self._open():
+            files = self._settling.settled(checkpoint.path)
+            if files is not None and self._failed.get(checkpoint.path) != files:
+                yield checkpoint, files
+
+    def _evaluate(self, checkpoint: Checkpoint) -> dict[str, Any]:
+        begun = time.perf_counter()
+        texts = self._generated(checkpoint)
+        row = self.record.add(checkpoint.step, None, texts, time.perf_counter() - begun)
+        if self._plot is not None:
+            plot_curve(self.record.frame, self._plot)
+        return row
+
+    def _generated(self, checkpoint: Checkpoint) -> list[str]:
+        command = [part.replace(PLACE, str(checkpoint.path)) for part in self._command]
+        engine = CommandEngine(str(checkpoint.path), command=command, timeout=self._timeout)
+        tasks = self._sample.tasks
+        texts: dict[object, str] = {}
+        failures: list[Failed] = []
+        with closing(engine):
+            for outcome in engine.generate(tasks, self._parameters):
+                if isinstance(outcome, Failed):
+                    failures.append(outcome)
+                else:
+                    texts[outcome.task] = outcome.text
+        if failures:
+            reason = failures[0].reason
+            raise GenerationError(f"{len(failures)} of {len(tasks)} answers failed: {reason}")
+        return [texts[task] for task in tasks]
+
+
+def _split(command: str | Sequence[str]) -> list[str]:
+    try:
+        parts = shlex.split(command) if isinstance(command, str) else list(command)
+    except ValueError as error:
+        raise SettingsError(f"the command cannot be split into arguments: {error}") from None
+    if not any(PLACE in part for part in parts):
+        raise SettingsError(
+            f"the command does not say where the checkpoint stands: put {PLACE} there"
+        )
+    return parts
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Have a folder of curves for oneself; raises `OutputError` where another watcher has it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        handle = os.open(out / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise writing_failed(out, error) from error
+    try:
+        if not lock(handle):
+            raise OutputError(
+                f"{out}: another watcher is writing there: stop it, or choose another folder"
+            )
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,168 @@
+"""The examples, run as people run them: real processes with a model that is smaller still."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from helpers import environment
+from pfgen_rs import Benchmark
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+SMALL = {"width": 16, "layers": 2, "batch": 4, "trials": 2, "every": 4, "steps": 8}
+METRICS = ("score", "fluency", "truthfulness", "helpfulness")
+QUESTIONS, TRIALS = 14, 2
+VOCABULARY, LENGTH = 20, 6
+DEADLINE = 120
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where runs go, and what the first of them leaves to the others."""
+    pytest.importorskip("jax")
+    pytest.importorskip("optax")
+    return tmp_path_factory.mktemp("examples")
+
+
+@pytest.fixture(scope="module")
+def printed(folder: Path) -> str:
+    """What a run into `first` prints."""
+    return pretrain(folder, "first")
+
+
+def pretrain(folder: Path, name: str, example: str = "pretrain_tiny") -> str:
+    """Run an example into a folder; its output."""
+    given = [f"--{key}={value}" for key, value in SMALL.items()]
+    caches = {
+        "JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "PFGEN_RS_CACHE": str(folder / "index"),
+        "XLA_FLAGS": "--xla_backend_optimization_level=0",  # compiling takes longer than so few steps
+    }
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / f"{example}.py", f"--out={folder / name}", *given],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=DEADLINE,
+        env=environment(**caches),
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def answers(run: Path, step: int) -> pl.DataFrame:
+    return pl.read_parquet(run / "answers" / f"step_{step:08d}.parquet")
+
+
+@pytest.mark.usefixtures("printed")
+def test_the_curve_begins_with_a_baseline(folder: Path) -> None:
+    curve = pl.read_parquet(folder / "first" / "curve.parquet")
+    assert curve["step"].to_list() == [0, 4, 8]
+    assert curve["tokens"][0] == 0
+    assert curve["tokens"].is_sorted()
+    assert curve["difference"].is_null().to_list() == [True, False, False]
+    assert curve["difference"][2] == pytest.approx(curve["score"][2] - curve["score"][0])
+    assert 0 <= curve["score"][0] < 0.05  # nothing is learnt yet
+    assert curve["answers"].to_list() == [QUESTIONS * TRIALS] * 3
+    assert (folder / "first" / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.usefixtures("printed")
+def test_the_curve_is_what_the_stored_answers_score(folder: Path, mini: Benchmark) -> None:
+    curve = pl.read_parquet(folder / "first" / "curve.parquet")
+    assert len(list((folder / "first" / "answers").iterdir())) == len(curve)
+    for row in curve.iter_rows(named=True):
+        stored = answers(folder / "first", row["step"])
+        assert stored["question_id"].n_unique() == QUESTIONS
+        assert stored["answer"].n_unique() > QUESTIONS  # no two trials sample alike
+        scored = mini.score_batch(stored.select("question", "answer"))
+        assert row["score"] == pytest.approx(scored["average"].mean(), abs=1e-9)
+        assert row["fluency"] == pytest.approx(scored["fluency"].mean(), abs=1e-9)
+
+
+def test_a_row_is_printed_for_each_evaluation(folder: Path, printed: str) -> None:
+    head, *rows = printed.split("\n\n")[0].splitlines()
+    assert head.split() == ["step", "loss", *METRICS]
+    curve = pl.read_parquet(folder / "first" / "curve.parquet")
+    shown = [row.split() for row in rows]
+    for line, row in zip(shown, curve.iter_rows(named=True), strict=True):
+        assert line[0] == str(row["step"])
+        assert line[2:] == [f"{row[name]:.3f}" for name in METRICS]
+    losses = [float(line[1]) for line in shown[1:]]
+    assert losses[1] < losses[0]
+
+
+def test_scoring_holds_training_up_for_next_to_nothing(folder: Path, printed: str) -> None:
+    summary = json.loads((folder / "first" / "summary.json").read_text(encoding="utf-8"))
+    work = summary["seconds_of_steps"] + summary["seconds_of_generation"]
+    assert summary["scoring_share"] == summary["seconds_held_up_by_scoring"] / work
+    assert f"{summary['scoring_share']:.3%}" in printed
+    assert summary["curve"]["step"] == [0, 4, 8]
+
+
+@pytest.mark.usefixtures("printed")
+def test_the_same_seed_gives_the_same_curve(folder: Path) -> None:
+    pretrain(folder, "second")
+    first, second = (
+        pl.read_parquet(folder / name / "curve.parquet").drop("generation_seconds")
+        for name in ("first", "second")
+    )
+    assert first.equals(second)
+    assert answers(folder / "first", 8).equals(answers(folder / "second", 8))
+
+
+def small() -> Any:
+    """Sizes of a model that is made in this process."""
+    from pretrain_tiny import Config
+
+    return Config(width=16, layers=2, heads=2)
+
+
+def test_another_seed_is_another_run() -> None:
+    jax = pytest.importorskip("jax")
+    pytest.importorskip("optax")
+    from characters import batches
+    from pretrain_tiny import initial
+
+    keys = map(jax.random.key, (0, 1))
+    first, second = (initial(key, small(), VOCABULARY, LENGTH)["tokens"] for key in keys)
+    assert (first != second).all()
+    rows = np.arange(100, dtype=np.int32)[:, None]
+    first, second = (next(batches(rows, 10, seed)) for seed in (0, 1))
+    assert (first != second).any()
+
+
+def test_a_cache_gives_what_the_whole_text_gives() -> None:
+    jax = pytest.importorskip("jax")
+    pytest.importorskip("optax")
+    from pretrain_tiny import forward, initial
+
+    heads = small().heads
+    params = initial(jax.random.key(0), small(), VOCABULARY, LENGTH)
+    tokens = np.random.default_rng(0).integers(VOCABULARY, size=(3, LENGTH))
+    run = jax.jit(forward, static_argnums=2)
+    whole, (keys, values) = run(params, tokens, heads, np.arange(LENGTH))
+    caches = np.zeros_like(keys), np.zeros_like(values)
+    for at in range(LENGTH):
+        logits, caches = run(params, tokens[:, [at]], heads, np.array([at]), caches)
+        assert np.allclose(logits[:, 0], whole[:, at], atol=1e-5)
+
+
+@pytest.mark.slow
+def test_the_same_with_transformers(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    pretrain(tmp_path, "run", "pretrain_trainer")
+    curve = pl.read_parquet(tmp_path / "run" / "curve.parquet")
+    assert curve["step"].to_list() == [0, 4, 8]
+    assert 0 <= curve["score"][0] < 0.05
+    assert answers(tmp_path / "run", 8).height == QUESTIONS * TRIALS

@@ -1,0 +1,172 @@
+"""Where metrics go, read back."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import polars as pl
+import pytest
+import tensorboardX
+from tensorboardX.proto.event_pb2 import Event
+
+from pfgen_rs import InputError, OutputError, PfgenError
+from pfgen_rs.report import plots
+from pfgen_rs.training import JsonLines, StepEvaluator, TensorBoard, WandB, plot_curve
+
+METRICS = {"pfgen/score": 0.5, "pfgen/fluency": 0.25}
+
+
+def run(*loggers: Any) -> StepEvaluator:
+    """Three steps, each a little better."""
+    step = 0
+    with StepEvaluator(
+        "mini", lambda tasks: [t.question * step for t in tasks], every=1, loggers=loggers
+    ) as evaluator:
+        for step in range(3):
+            evaluator(step, tokens=1000 * step)
+    return evaluator
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "pfgen.jsonl"
+    curve = run(JsonLines(path)).curve
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["step"] for line in lines] == [0, 1, 2]
+    for name in ("score", "score_low", "helpfulness", "length", "empty", "tokens"):
+        assert [line[f"pfgen/{name}"] for line in lines] == curve[name].to_list()
+    assert "pfgen/difference" not in lines[0]  # nothing to compare with
+    assert lines[2]["pfgen/difference"] == curve["difference"][2]
+    with pytest.raises(OutputError, match="cannot be written"):
+        JsonLines(path / "x.jsonl")(METRICS, 1)
+
+
+def events(folder: Path) -> list[tuple[str, int, float]]:
+    """Every scalar in the event files of a folder, by the format: length, checksum, event, checksum."""
+    found = []
+    for path in folder.iterdir():
+        data = path.read_bytes()
+        while data:
+            length = int.from_bytes(data[:8], "little")
+            event = Event.FromString(data[12 : 12 + length])
+            data = data[16 + length :]
+            found += [(v.tag, event.step, v.simple_value) for v in event.summary.value]
+    return found
+
+
+def test_tensorboard(tmp_path: Path) -> None:
+    logger = TensorBoard(tmp_path / "tb")
+    curve = run(logger).curve
+    found = [(step, value) for tag, step, value in events(tmp_path / "tb") if tag == "pfgen/score"]
+    expected = list(curve.select("step", pl.col("score").cast(pl.Float32)).iter_rows())
+    assert found == expected
+    with tensorboardX.SummaryWriter(str(tmp_path / "own")) as writer:
+        TensorBoard(writer)(METRICS, 7)
+    assert events(tmp_path / "own") == [("pfgen/score", 7, 0.5), ("pfgen/fluency", 7, 0.25)]
+    with pytest.raises(InputError, match="a writer or a folder, not int"):
+        TensorBoard(3)
+
+
+def test_tensorboard_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("tensorboardX", "torch.utils.tensorboard"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(PfgenError, match=r"pip install 'pfgen_rs\[tensorboard\]'"):
+        TensorBoard(tmp_path)
+
+
+class Run:
+    """A run of W&B as far as it is called: what is for an earlier step is dropped, as W&B does it."""
+
+    def __init__(self) -> None:
+        self.step = 0
+        self.history: list[dict[str, Any]] = []
+        self.axes: dict[str, str] = {}
+
+    def define_metric(self, name: str, step_metric: str | None = None) -> None:
+        assert step_metric is not None
+        self.axes[name] = step_metric
+
+    def log(self, data: dict[str, Any], step: int | None = None) -> None:
+        if step is not None and step < self.step:
+            return
+        self.step = self.step + 1 if step is None else step
+        self.history.append(data)
+
+
+def test_wandb_keeps_what_comes_late() -> None:
+    ours = Run()
+    ours.log({"loss": 1.0}, step=50)  # training is further on
+    curve = run(WandB(ours)).curve
+    logged = ours.history[1:]
+    assert [row["pfgen/step"] for row in logged] == [0, 1, 2]
+    assert [row["pfgen/score"] for row in logged] == curve["score"].to_list()
+    names = {name for row in logged for name in row} - {"pfgen/step"}
+    assert ours.axes == dict.fromkeys(names, "pfgen/step")
+
+
+def test_wandb_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = ModuleType("wandb")
+    module.run = None
+    monkeypatch.setitem(sys.modules, "wandb", module)
+    with pytest.raises(InputError, match=r"call wandb\.init first"):
+        WandB()(METRICS, 0)
+    module.run = Run()
+    WandB(axis="evaluated")(METRICS, 3)
+    assert module.run.history == [{**METRICS, "evaluated": 3}]
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(PfgenError, match=r"pip install 'pfgen_rs\[wandb\]'"):
+        WandB()(METRICS, 0)
+
+
+def test_any_function_and_prefix() -> None:
+    told: list[tuple[dict[str, float], int]] = []
+    with StepEvaluator(
+        "mini",
+        lambda tasks: ["猫"] * len(tasks),
+        every=1,
+        metric_prefix="eval/",
+        loggers=[lambda *row: told.append(row)],
+    ) as evaluator:
+        evaluator(0)
+    [(metrics, step)] = told
+    assert step == 0
+    assert all(name.startswith("eval/") for name in metrics)
+    assert all(isinstance(value, float | int) for value in metrics.values())
+
+
+# The curve drawn.
+
+
+def test_a_plot_shows_the_curve(tmp_path: Path) -> None:
+    evaluator = run()
+    curve = evaluator.curve
+    for x in ("step", "tokens"):
+        [axes] = plots.learning_curve(curve, x=x).axes
+        for line, name in zip(
+            axes.lines[:1] + axes.lines[-3:],
+            ("score", "fluency", "truthfulness", "helpfulness"),
+            strict=True,
+        ):
+            assert list(line.get_xdata()) == curve[x].to_list()  # type: ignore[arg-type]
+            assert list(line.get_ydata()) == curve[name].to_list()  # type: ignore[arg-type]
+        corners: Any = axes.collections[0].get_paths()[0].vertices
+        assert corners[:, 1].max() == curve["score_high"].max()
+    evaluator.plot(tmp_path / "curve.svg", title="<猫>", language="ja")
+    assert "<dc:title>&lt;猫&gt;</dc:title>" in (tmp_path / "curve.svg").read_text()
+    plot_curve(curve, tmp_path / "curve.png")
+    assert (tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_curve_that_cannot_be_drawn() -> None:
+    curve = run().curve
+    with pytest.raises(PfgenError, match="nothing to draw"):
+        plots.learning_curve(curve.head(0))
+    with pytest.raises(PfgenError, match="nothing to draw"):
+        plots.learning_curve(curve.with_columns(tokens=None), x="tokens")
+    with pytest.raises(PfgenError, match="step or tokens, not 'epoch'"):
+        plots.learning_curve(curve, x="epoch")  # type: ignore[arg-type]
+    without = curve.drop("score_low", "score_high")
+    assert not plots.learning_curve(without).axes[0].collections

@@ -1,0 +1,215 @@
+"""Rewards: the scores of `score_batch`, however prompts and completions are given."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import small
+from pfgen_rs import Benchmark, InputError, UnknownQuestionError, load_benchmark
+from pfgen_rs.generate import Prompter, Task, read_examples
+from pfgen_rs.generate.answers import cleaned, default_stop
+from pfgen_rs.generate.prompts import MODES
+from pfgen_rs.training import Reward, reward, rewards
+from pfgen_rs.training.asked import Asked
+
+QUESTION = "光合成とは何ですか？"  # Q02
+ANSWER = "植物が光で水と二酸化炭素から糖を作る働きです。"
+
+
+@pytest.fixture(scope="module")
+def scores(mini: Benchmark) -> Reward:
+    return Reward(mini)
+
+
+def asked(mode: Any) -> tuple[list[Task], list[str]]:
+    """Prompts of two trials, and answers of different quality."""
+    prompter = Prompter(read_examples("mini"), mode)
+    tasks = [*prompter.tasks(1), *prompter.tasks(2)]
+    return tasks, [f"{task.question[: 3 + i]}は{ANSWER}" for i, task in enumerate(tasks)]
+
+
+def expected(bench: Benchmark, questions: list[str], answers: list[str]) -> list[float]:
+    return bench.score_batch(questions, answers)["average"].to_list()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_questions_are_found_in_prompts(mode: Any, mini: Benchmark, scores: Reward) -> None:
+    tasks, answers = asked(mode)
+    wanted = expected(mini, [task.question for task in tasks], answers)
+    texts = [task.prompt for task in tasks]
+    assert scores(texts, [f" {answer}\n" for answer in answers]) == wanted
+    chats = [[{"role": "assistant", "content": answer}] for answer in answers]
+    assert scores([task.messages for task in tasks], chats) == wanted
+    assert (
+        scores(prompts=[""] * len(tasks), completions=chats, question=[t.question for t in tasks])
+        == wanted
+    )
+    rendered = [
+        "".join(f"<|{m['role']}|>{m['content']}<|end|>" for m in task.messages) + "<|assistant|>"
+        for task in tasks
+    ]
+    assert scores(rendered, answers) == wanted
+
+
+def test_questions_themselves(mini: Benchmark, scores: Reward) -> None:
+    wanted = expected(mini, ["Q02"], [ANSWER])
+    for prompt in (QUESTION, "Q02", f" {QUESTION}\n", f"Q: {QUESTION}", f"答えて。{QUESTION}"):
+        assert scores([prompt], [ANSWER]) == wanted
+    turns = [
+        {"role": "user", "content": mini["Q01"].text},
+        {"role": "assistant", "content": "さあ。"},
+        {"role": "user", "content": [{"type": "text", "text": QUESTION}, {"type": "image"}]},
+    ]
+    assert scores([turns], [ANSWER]) == wanted
+    assert scores([""], [ANSWER], questions=["Q02"]) == wanted
+    assert scores([QUESTION], [[{"role": "assistant", "content": None}]]) == scores(
+        [QUESTION], [""]
+    )
+    assert scores([], []) == []
+
+
+def test_the_question_that_stands_last_counts() -> None:
+    texts = ["何ですか？", "光とは何ですか？", "影は？"]
+    bench = small.benchmark(
+        *(
+            {"question_id": f"Q{i}", "question": t, "answers": {"P": [t]}}
+            for i, t in enumerate(texts)
+        )
+    )
+    asked = Asked(bench)
+    found = {text: bench.find(text).id for text in texts}
+    for prompt, text in (
+        (f"<u>{texts[1]}</u>", texts[1]),
+        (f"<u>{texts[1]}</u><u>{texts[0]}</u>", texts[0]),
+        (f"## 例\nQ: {texts[2]}\nA: 黒い\n\n<u>{texts[0]}</u>", texts[0]),
+        (f"Q: {texts[0]}\nA: 影は？\n\nQ: {texts[1]}\nA:", texts[1]),
+        (f"Q: {texts[0]}Q: {texts[2]}", texts[2]),
+    ):
+        assert asked.id(prompt) == found[text], prompt
+    assert asked.id("Q: 誰？") is None
+    assert pickle.loads(pickle.dumps(asked)).id("影は？") == found["影は？"]
+
+
+@pytest.mark.parametrize("metric", ["average", "fluency", "truthfulness", "helpfulness"])
+def test_metrics_and_names(metric: str, mini: Benchmark) -> None:
+    found = Reward(mini, metric)
+    assert found(["Q02"], [ANSWER]) == mini.score_batch(["Q02"], [ANSWER])[metric].to_list()
+    assert found.__name__ == ("pfgen" if metric == "average" else f"pfgen_{metric}")
+    assert isinstance(found(["Q02"], [ANSWER])[0], float)
+
+
+pieces = st.sampled_from(["猫", "Q:", "A:", "\n", "\n\n", " ", "Q", ":", "\ud800", ANSWER])
+
+
+@given(st.lists(st.lists(pieces, max_size=5).map("".join), min_size=1, max_size=4), st.booleans())
+@settings(max_examples=60)
+def test_completions_become_answers_as_in_runs(
+    mini: Benchmark, scores: Reward, texts: list[str], completing: bool
+) -> None:
+    mode: Any = "completion" if completing else "chat"
+    prompt = f"Q: {QUESTION}\nA:" if completing else f"Q: {QUESTION}"
+    answers = [cleaned(text, mode, default_stop(mode)) for text in texts]
+    wanted = expected(mini, ["Q02"] * len(texts), answers)
+    assert scores([prompt] * len(texts), texts) == wanted
+
+
+def test_cleaning_of_ones_own(mini: Benchmark) -> None:
+    thinking = f"<think>Q: ええと</think>{ANSWER}"
+    strip = partial(cleaned, mode="chat", stop=("Q:",), think="strip")
+    assert Reward(mini, clean=strip)(["Q02"], [thinking]) == expected(mini, ["Q02"], [ANSWER])
+
+
+def test_unknown_questions(mini: Benchmark, scores: Reward) -> None:
+    prompts, answers = ["何の話？", "Q02"], [ANSWER, ANSWER]
+    with pytest.raises(UnknownQuestionError, match=r"何の話.*column `question`") as caught:
+        scores(prompts, answers)
+    assert caught.value.question == "何の話？"
+    wanted = expected(mini, ["Q02"], [ANSWER])
+    assert Reward(mini, unknown=-1)(prompts, answers) == [-1.0, *wanted]
+    first, second = Reward(mini, unknown=math.nan)(prompts, answers)
+    assert math.isnan(first)
+    assert [second] == wanted
+    with pytest.raises(UnknownQuestionError) as caught:
+        scores(["長" * 10_000], [ANSWER])
+    assert len(str(caught.value)) < 1000
+
+
+def test_what_is_no_completion_is_told(scores: Reward) -> None:
+    with pytest.raises(InputError, match="2 prompts, 2 questions, but 1 completions"):
+        scores(["Q02", "Q02"], [ANSWER])
+    with pytest.raises(InputError, match="1 questions"):
+        scores(["Q02", "Q02"], [ANSWER, ANSWER], question=["Q02"])
+    for wrong in (3, [3], None):
+        with pytest.raises(InputError, match="a text or a list of messages"):
+            scores(["Q02"], [wrong])
+
+
+def test_the_signature_of_trl(scores: Reward, mini: Benchmark) -> None:
+    prompts = [[{"role": "user", "content": f"Q: {QUESTION}"}]] * 2
+    completions = [[{"role": "assistant", "content": text}] for text in (ANSWER, "知りません。")]
+    columns = {"completion_ids": [[1], [2]], "trainer_state": object(), "level": [1, 2]}
+    found = scores(prompts=prompts, completions=completions, **columns)
+    assert found == expected(mini, ["Q02"] * 2, [ANSWER, "知りません。"])
+    assert reward(prompts=prompts, completions=completions, **columns) == found
+
+
+def test_the_default_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def load(*args: Any) -> Benchmark:
+        made.append(1)
+        time.sleep(0.05)  # as long as the others may come in
+        return load_benchmark(*args)
+
+    monkeypatch.setattr(rewards, "load_benchmark", load)
+    monkeypatch.setattr(rewards, "_default", None)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: reward(["Q02"], [ANSWER]), range(8)))
+    assert found == [found[0]] * 8
+    assert made == [1]
+
+
+def test_two_threads_share_it(scores: Reward) -> None:
+    """Each with prompts of its own, which push each other out of what is remembered."""
+    tasks, answers = asked("qa")
+    rendered = [f"{task.prompt}<{i}>" for i, task in enumerate(tasks)]
+    wanted = scores(rendered, answers)
+
+    def work(seed: int) -> None:
+        for i in range(150):
+            row = (i * 7 + seed) % len(tasks)
+            odd = [f"{text}{seed}{i}" for text in rendered[row:]]
+            assert scores(odd, answers[row:]) == wanted[row:]
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, range(2)))
+
+
+def test_it_can_be_pickled(mini: Benchmark) -> None:
+    again = pickle.loads(pickle.dumps(Reward(mini, "fluency", clean=str.strip, unknown=0.5)))
+    assert (again.metric, again.unknown, again.__name__) == ("fluency", 0.5, "pfgen_fluency")
+    assert again(["?", "Q02"], ["", ANSWER]) == [
+        0.5,
+        *mini.score_batch(["Q02"], [ANSWER])["fluency"].to_list(),
+    ]
+    assert repr(again) == f"Reward({mini.signature!r}, 'fluency')"
+
+
+def test_calls_have_no_set_up(scores: Reward) -> None:
+    tasks, answers = asked("completion")
+    prompts, texts = [t.prompt for t in tasks] * 3, answers * 3
+    spent = []
+    for _ in range(20):
+        begun = time.perf_counter()
+        scores(prompts[:64], texts[:64])
+        spent.append(time.perf_counter() - begun)
+    assert sorted(spent)[10] < 0.02

@@ -1,0 +1,84 @@
+"""The callback of transformers' `Trainer`, with a tiny random model; where torch is installed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+
+import tiny_torch
+from pfgen_rs.integrations.transformers import PfgenCallback
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+FIGURES = pl.exclude("generation_seconds")
+
+
+def callback(folder: Path, **settings: Any) -> PfgenCallback:
+    chosen = {"every": 2, "questions": 3, "max_new_tokens": 8, "num_examples": 1, **settings}
+    return PfgenCallback("mini", folder=folder, batch_size=2, **chosen)
+
+
+def test_a_curve_and_a_log(tmp_path: Path) -> None:
+    said: list[tuple[int, float]] = []
+    ours = callback(tmp_path / "c", loggers=[lambda m, step: said.append((step, m["pfgen/score"]))])
+    trainer = tiny_torch.trainer(tmp_path, [ours], steps=4)
+    trainer.train()
+    assert ours.evaluator is not None
+    assert ours.evaluator.curve["step"].to_list() == [0, 2, 4]
+    assert [step for step, _ in said] == [0, 2, 4]
+    logged = [row["step"] for row in trainer.state.log_history if "pfgen/score" in row]
+    assert logged == [0, 2, 4]
+    assert len(list((tmp_path / "c" / "answers").iterdir())) == 3
+
+
+def test_training_is_not_changed(tmp_path: Path) -> None:
+    def weights(*callbacks: Any) -> list[Any]:
+        trainer = tiny_torch.trainer(tmp_path, list(callbacks), steps=4, dropout=0.3)
+        trainer.train()
+        return [p.detach().clone() for p in trainer.model.parameters()]
+
+    alone, watched = weights(), weights(callback(tmp_path / "c"))
+    assert all(torch.equal(a, b) for a, b in zip(alone, watched, strict=True))
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_resume_from_a_checkpoint(tmp_path: Path, flag: bool) -> None:
+    whole = callback(tmp_path / "whole")
+    tiny_torch.trainer(tmp_path / "a", [whole], steps=6).train()
+    cut = callback(tmp_path / "cut")
+    tiny_torch.trainer(tmp_path / "b", [cut], steps=6, save=3).train()
+    state = json.loads((tmp_path / "b" / "checkpoint-3" / "trainer_state.json").read_text())
+    assert [r["step"] for r in state["stateful_callbacks"]["pfgen_rs:pfgen/"]["rows"]] == [0, 2]
+    again = callback(tmp_path / "cut")
+    resumed = tiny_torch.trainer(
+        tmp_path / "b", [again], steps=6, save=3, restore_callback_states_from_checkpoint=flag
+    )
+    resumed.train(resume_from_checkpoint=str(tmp_path / "b" / "checkpoint-3"))
+    assert whole.evaluator is not None
+    assert again.evaluator is not None
+    expected = whole.evaluator.curve.select(FIGURES)
+    assert again.evaluator.curve.select(FIGURES).equals(expected)
+    assert pl.read_parquet(tmp_path / "cut" / "curve.parquet").select(FIGURES).equals(expected)
+
+
+def test_chat_templates(tmp_path: Path) -> None:
+    ours = callback(tmp_path / "c", mode="chat")
+    trainer = tiny_torch.trainer(tmp_path, [ours], steps=2, template=tiny_torch.TEMPLATE)
+    trainer.train()
+    assert ours.evaluator is not None
+    assert len(ours.evaluator.curve) == 2
+
+
+def test_prompts_that_do_not_fit_are_told(tmp_path: Path) -> None:
+    ours = callback(tmp_path / "c", max_new_tokens=2000)
+    with pytest.raises(Exception, match="do not fit the model's"):
+        tiny_torch.trainer(tmp_path, [ours], steps=2).train()

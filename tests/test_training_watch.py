@@ -1,0 +1,193 @@
+"""The watcher: checkpoints found, settled, evaluated once each; real programs and the real command."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import helpers
+from pfgen_rs import InputError, OutputError, SettingsError
+from pfgen_rs.training import read_curve
+from pfgen_rs.training.checkpoints import Settling, find_checkpoints
+from pfgen_rs.training.watch import Watcher
+
+# Answers with the head of the question, as long as the checkpoint says; `fail` and `crash` do what they say.
+PROGRAM = """
+import json, os, sys
+text = open(os.path.join(sys.argv[1], "weights"), encoding="utf-8").read()
+with open(sys.argv[2], "a") as log:
+    log.write(os.path.basename(sys.argv[1]) + "\\n")
+if text == "crash":
+    sys.exit("no such thing")
+for line in sys.stdin:
+    task = json.loads(line)
+    answer = {"error": "out of memory\\x1b[31m"} if text == "fail" else None
+    answer = answer or {"answer": task["question"][:int(text)]}
+    print(json.dumps({"id": task["id"], **answer}), flush=True)
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder with the program, in a place that a shell would stumble over."""
+    folder = tmp_path / "a b; $(c)"
+    folder.mkdir()
+    (folder / "program.py").write_text(PROGRAM)
+    return folder
+
+
+def checkpoint(place: Path, name: str, text: str = "5") -> Path:
+    folder = place / "checkpoints" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "weights").write_text(text)
+    return folder
+
+
+def command(place: Path) -> list[str]:
+    return [sys.executable, "-S", str(place / "program.py"), "{checkpoint}", str(place / "log")]
+
+
+def watcher(place: Path, **more: Any) -> Watcher:
+    settings = {"benchmark": "mini", "questions": 3, "settle_seconds": 0, **more}
+    return Watcher(place / "checkpoints", command(place), **settings)
+
+
+def started(place: Path) -> list[str]:
+    return (place / "log").read_text().splitlines()
+
+
+def test_each_checkpoint_once(place: Path) -> None:
+    for step in (10, 9, 100):
+        checkpoint(place, f"step_{step}", str(step // 4))
+    found = list(watcher(place).once())
+    assert [(e.checkpoint.step, e.error) for e in found] == [(9, None), (10, None), (100, None)]
+    curve, _ = read_curve(place / "checkpoints" / "pfgen" / "curve.parquet")
+    assert curve["step"].to_list() == [9, 10, 100]
+    assert [e.row["score"] for e in found if e.row] == curve["score"].to_list()
+    assert curve["length"].to_list()[:2] == [2, 2]
+    checkpoint(place, "step_0", "0")
+    assert [e.checkpoint.step for e in watcher(place).once()] == [0]
+    assert started(place) == ["step_9", "step_10", "step_100", "step_0"]
+    with pytest.raises(SettingsError, match="another sample"):
+        watcher(place, trials=2)
+
+
+def test_one_that_fails_does_not_stop_the_others(place: Path) -> None:
+    checkpoint(place, "step_1", "fail")
+    checkpoint(place, "step_2", "crash")
+    checkpoint(place, "step_3")
+    watching = watcher(place)
+    rounds: list[list[Any]] = []
+
+    def sleep(_: float) -> None:
+        if len(rounds) == 1:
+            checkpoint(place, "step_1", "4")
+        rounds.append([])
+
+    outcomes: Iterator[Any] = watching.forever(sleep=sleep)
+    first, second, third, again = islice(outcomes, 4)
+    assert "3 of 3 answers failed: out of memory" in str(first.error)
+    assert "before it had given all results" in str(second.error)
+    assert third.row is not None
+    assert (again.checkpoint.step, again.error) == (1, None)  # its files have changed
+    assert started(place) == ["step_1", "step_2", "step_3", "step_1"]
+    outcomes.close()  # type: ignore[attr-defined]
+    assert [e.checkpoint.step for e in watcher(place).once()] == [2]  # another watcher tries again
+
+
+def test_two_do_not_watch_for_the_same_curve(place: Path) -> None:
+    checkpoint(place, "step_1")
+    checkpoint(place, "step_2")
+    first = watcher(place).once()
+    next(first)
+    with pytest.raises(OutputError, match="another watcher"):
+        next(watcher(place).once())
+    assert next(first).checkpoint.step == 2
+    first.close()  # type: ignore[attr-defined]
+
+
+def test_checkpoints_are_complete_when_they_rest(tmp_path: Path) -> None:
+    now = 0.0
+    settling = Settling(5, clock=lambda: now)
+    assert settling.settled(tmp_path) is None
+    now = 9
+    assert settling.settled(tmp_path) is None  # an empty folder is no checkpoint
+    (tmp_path / "a").write_text("1")
+    assert settling.settled(tmp_path) is None
+    now = 12
+    (tmp_path / "a").write_text("12")
+    os.utime(tmp_path / "a", (0, 0))  # copied with its old time
+    assert settling.settled(tmp_path) is None
+    now = 16
+    assert settling.settled(tmp_path) is None
+    now = 17
+    assert settling.settled(tmp_path) is not None
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "b").write_text("")
+    assert settling.settled(tmp_path) is None
+
+
+def test_checkpoints_are_complete_when_marked(tmp_path: Path) -> None:
+    settling = Settling(1000, "done")
+    (tmp_path / "a").write_text("1")
+    assert settling.settled(tmp_path) is None
+    (tmp_path / "done").write_text("")
+    assert settling.settled(tmp_path) is not None
+
+
+def test_steps_are_the_last_numbers(tmp_path: Path) -> None:
+    for name in ("step_7", "step_0012", "step_1-of-3", "step_x", "other_9", "step_12"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "step_5").write_text("a file")
+    found = [(c.step, c.path.name) for c in find_checkpoints(tmp_path, "step_*")]
+    assert found == [(3, "step_1-of-3"), (7, "step_7"), (12, "step_0012")]
+    assert [c.step for c in find_checkpoints(tmp_path, "other_*")] == [9]
+    with pytest.raises(InputError, match="cannot be read"):
+        find_checkpoints(tmp_path / "no", "*")
+
+
+def test_commands_that_cannot_be(tmp_path: Path) -> None:
+    for wrong, match in (
+        ("run me", "put {checkpoint} there"),
+        ("run '{checkpoint}", "split"),
+        ("", "put"),
+    ):
+        with pytest.raises(SettingsError, match=match):
+            Watcher(tmp_path, wrong)
+
+
+def test_the_command(place: Path) -> None:
+    checkpoint(place, "step_3", "20")
+    checkpoint(place, "step_4\x1b[31m", "fail")
+    text = shlex.join(command(place)[:3]) + " {checkpoint} " + shlex.quote(str(place / "log"))
+    folder, plot = place / "checkpoints", place / "curve.svg"
+    arguments: list[str | Path] = [
+        "watch",
+        folder,
+        "--command",
+        text,
+        "--once",
+        "--settle-seconds",
+        "0.05",
+    ]
+    arguments += ["--sample", "3", "-b", "mini", "--plot", plot]
+    done = helpers.pfgen(*arguments)
+    assert done.returncode == 1
+    assert "\x1b" not in done.stdout + done.stderr
+    row = read_curve(folder / "pfgen" / "curve.parquet")[0].row(0, named=True)
+    assert done.stdout.startswith(f"step_3: score {row['score']:.4f} (")
+    assert done.stderr.startswith("warning: step_4\\x1b[31m: 3 of 3 answers failed: out of memory")
+    assert plot.read_text().startswith("<?xml")
+    answers = pl.read_parquet(folder / "pfgen" / "answers" / "step_00000003.parquet")
+    assert answers["answer"].to_list() == [question[:20] for question in answers["question"]]
+    bad = helpers.pfgen("watch", folder, "--command", "run")
+    assert bad.returncode == 2
+    assert "put {checkpoint} there" in bad.stderr
