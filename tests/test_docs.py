@@ -11,10 +11,17 @@ from types import ModuleType
 import pytest
 
 from pfgen_rs import benchmark, index, units
+from pfgen_rs.training import rewards
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PYTHON = re.findall(r"^```python\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+PYTHON = BLOCK.findall(README)
+PAGES = [  # others are run by the tests of what they are about
+    block
+    for name in ("generate", "training")
+    for block in BLOCK.findall((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8"))
+]
 COMMANDS = re.findall(
     r"^    (pfgen-rs (?:score data|explain|index|data list).*)$", README, flags=re.MULTILINE
 )
@@ -24,6 +31,14 @@ COMMANDS = re.findall(
 def test_python_examples_run(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     exec(compile(source, "README.md", "exec"), {})
+
+
+@pytest.mark.parametrize("source", PAGES)
+def test_examples_of_pages_run(
+    source: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(source, "docs", "exec"), {})
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -40,7 +55,7 @@ def test_commands_run(command: str) -> None:
     assert done.stdout
 
 
-@pytest.mark.parametrize("module", [benchmark, index, units])
+@pytest.mark.parametrize("module", [benchmark, index, rewards, units])
 def test_docstring_examples_run(module: ModuleType) -> None:
     done = doctest.testmod(module)
     assert done.attempted
@@ -49,4 +64,5 @@ def test_docstring_examples_run(module: ModuleType) -> None:
 
 def test_there_are_examples() -> None:
     assert PYTHON
+    assert len(PAGES) >= 3
     assert len(COMMANDS) >= 4

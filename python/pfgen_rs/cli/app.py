@@ -12,6 +12,7 @@ from pfgen_rs.cli import (
     data,
     explain,
     generate,
+    harness_path,
     index,
     index_files,
     leaderboard,
@@ -84,5 +85,6 @@ app.command("verify")(verify.verify)
 app.command("report")(report.report)
 app.command("leaderboard")(leaderboard.leaderboard)
 app.command("plot")(plot.plot)
+app.command("harness-path")(harness_path.harness_path)
 app.add_typer(build.app, name="build")
 app.add_typer(data.app, name="data")

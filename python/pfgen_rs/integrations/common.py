@@ -1,0 +1,23 @@
+"""What the adapters share: benchmarks that are ready to score."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+from pfgen_rs.benchmark import Benchmark, benchmark_path, load_benchmark
+
+__all__ = ["prepared"]
+
+
+def prepared(benchmark: str | os.PathLike[str] | None = None) -> Benchmark:
+    """What `load_benchmark` loads, with all scorers ready.
+
+    A folder is read once a process: harnesses make the same scorer again and again.
+    """
+    return _loaded(os.path.abspath(benchmark_path(benchmark)))  # noqa: PTH100 - resolve follows links
+
+
+@lru_cache(maxsize=8)
+def _loaded(folder: str) -> Benchmark:
+    return load_benchmark(folder).prepare()

@@ -1,0 +1,152 @@
+"""Scores as columns of a Hugging Face dataset: `ds.map(scorer(…), batched=True)`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs import _native, scoring
+from pfgen_rs.benchmark import Benchmark, resolve
+from pfgen_rs.errors import InputError
+from pfgen_rs.scoring import METRICS
+
+__all__ = ["DatasetScorer", "scorer"]
+
+Columns = dict[str, NDArray[np.float64]]
+
+
+def scorer(
+    benchmark: Benchmark | str | os.PathLike[str] | None = None,
+    *,
+    question_field: str = "question",
+    answer_field: str = "answer",
+    metrics: Sequence[str] = METRICS,
+    threads: int | None = 1,
+) -> DatasetScorer:
+    """A function for `datasets.Dataset.map` with `batched=True`, which adds a float64 column for each metric.
+
+    `benchmark`: one, or what `load_benchmark` takes. Questions are texts or ids. `metrics`: some of
+    `fluency`, `truthfulness`, `helpfulness`, `average`, and `fluency_S` and `truthfulness_S` for a source S.
+    `threads`: of each process (`None`: all cores), for `num_proc` processes share the machine.
+
+    Scorers are made ready now. Raises `InputError` for a metric that there is not, and what `load_benchmark`
+    raises.
+    """
+    return DatasetScorer(
+        resolve(benchmark, None), question_field, answer_field, tuple(metrics), threads
+    )
+
+
+class DatasetScorer:
+    """Scores batches of a dataset in any format; made by `scorer`.
+
+    Works in processes made by `os.fork`, and can be pickled for others. What is pickled are the benchmark's
+    contents, its settings and the version that scores; so `datasets`, which takes a digest of that, finds
+    cached results again in another process, and does not after any of these changed.
+
+    Raises `InputError` for a column that is missing or no text, naming the row of the batch, and
+    `UnknownQuestionError`.
+    """
+
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        question_field: str,
+        answer_field: str,
+        metrics: tuple[str, ...],
+        threads: int | None,
+    ) -> None:
+        known = scoring.score_names(benchmark.sources)
+        for metric in metrics:
+            if metric not in known:
+                raise InputError(f"there is no metric {metric!r}: choose from {', '.join(known)}")
+        self.benchmark = benchmark.prepare()
+        self.question_field = question_field
+        self.answer_field = answer_field
+        self.metrics = metrics
+        self.threads = threads
+        self._places = {metric: known.index(metric) for metric in metrics}
+
+    def __call__(self, batch: Any) -> Any:
+        """The new columns of a batch or, where that is a table, the table with them."""
+        questions = _column(batch, self.question_field)
+        answers = _column(batch, self.answer_field)
+        return _added(batch, self._scores(questions, answers))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was made of, and what else its results depend on."""
+        bench = self.benchmark
+        # Without the folder, whose name no score depends on.
+        benchmark = (list(bench), bench.metadata_hash, bench.settings)
+        chosen = (self.question_field, self.answer_field, self.metrics, self.threads)
+        return _again, (bench.signature, benchmark, chosen)
+
+    def __repr__(self) -> str:
+        """Show what is computed."""
+        return f"DatasetScorer({', '.join(self.metrics)}; {self.benchmark.signature!r})"
+
+    def _scores(self, questions: Any, answers: Any) -> Columns:
+        # Without polars, whose threads do not survive a fork.
+        with _named(self.question_field):
+            codes = scoring.codes_of(self.benchmark, _native.Texts(questions, self.threads))
+        with _named(self.answer_field):
+            column = self.benchmark.coder.column(answers, self.threads)
+        found = scoring.figures(self.benchmark, codes, column, threads=self.threads)
+        return {metric: found.columns[place] for metric, place in self._places.items()}
+
+
+def _again(signature: str, benchmark: tuple[Any, ...], chosen: tuple[Any, ...]) -> DatasetScorer:
+    del signature
+    return DatasetScorer(Benchmark(*benchmark), *chosen)
+
+
+@contextmanager
+def _named(column: str) -> Iterator[None]:
+    """Errors that say which column of the batch they are about."""
+    try:
+        yield
+    except InputError as error:
+        problem = f"column {column!r} of the batch: {error.problem}"
+        raise type(error)(problem, question=error.question) from None
+
+
+def _column(batch: Any, name: str) -> Any:
+    names = _names(batch)
+    if name not in names:
+        raise InputError(f"the column {name!r} is missing; there are: {', '.join(names)}")
+    column = batch[name]
+    if isinstance(column, str):
+        raise InputError("the scorer takes batches: call map with batched=True")
+    return column if hasattr(column, "__arrow_c_stream__") else _listed(column)
+
+
+def _names(batch: Any) -> list[str]:
+    if isinstance(batch, Mapping):
+        return list(batch)
+    # What pyarrow calls columns are the columns themselves.
+    return list(batch.column_names if hasattr(batch, "column_names") else batch.columns)
+
+
+def _listed(column: Any) -> Any:
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+
+def _added(batch: Any, columns: Columns) -> Any:
+    """Columns alone update a mapping; of a table, `map` keeps only what it is given back."""
+    if isinstance(batch, Mapping):
+        return columns
+    if isinstance(batch, pl.DataFrame):
+        return batch.with_columns(pl.Series(name, values) for name, values in columns.items())
+    if hasattr(batch, "assign"):  # pandas
+        return batch.assign(**columns)
+    names = [name for name in batch.column_names if name not in columns]
+    kept = batch.select(names)
+    for name, values in columns.items():
+        kept = kept.append_column(name, [values])
+    return kept

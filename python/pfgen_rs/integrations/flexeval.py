@@ -1,0 +1,235 @@
+"""pfgen-bench in flexeval: a metric, and a set-up that asks the questions and scores the answers.
+
+`flexeval_lm --eval_setup pfgen_rs.integrations.flexeval.Pfgen …` for models, and `flexeval_file` with the
+metric for outputs that are there already. Written against flexeval 0.18.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pfgen_rs.errors import InputError, PfgenError, UnknownQuestionError
+from pfgen_rs.extras import missing
+from pfgen_rs.generate import Mode, Prompter, Task, read_examples
+from pfgen_rs.generate.answers import Think, cleaned, default_stop
+from pfgen_rs.integrations.common import prepared
+from pfgen_rs.results import Result
+
+try:
+    from flexeval import (
+        ChatDataset,
+        ChatInstance,
+        ChatResponse,
+        EvalSetup,
+        Generation,
+        GenerationDataset,
+        GenerationInstance,
+        LanguageModel,
+        LMOutput,
+        Metric,
+        MetricResult,
+    )
+except ImportError as error:
+    raise missing("flexeval", "flexeval", error, PfgenError) from error
+
+__all__ = ["Pfgen", "PfgenChats", "PfgenMetric", "PfgenPrompts"]
+
+_FIGURES = {
+    "average": "pfgen",
+    "fluency": "pfgen_fluency",
+    "truthfulness": "pfgen_truthfulness",
+    "helpfulness": "pfgen_helpfulness",
+}
+
+
+class PfgenMetric(Metric):
+    """Scores outputs as `score_file` does.
+
+    `benchmark`: what `load_benchmark` takes. `mode`: what is made of an output before it is scored, as
+    `pfgen_rs.generate.answers.cleaned` does it; without one it is scored as it is. `key`: where `extra_info`
+    has the question, as text or id; where it is not there, the first reference is the question.
+
+    Empty outputs score 0, as in a file.
+    """
+
+    def __init__(
+        self,
+        benchmark: str | None = None,
+        mode: Mode | None = None,
+        think: Think = "keep",
+        key: str = "question",
+    ) -> None:
+        self.benchmark = prepared(benchmark)
+        self.mode = mode
+        self.think = think
+        self.key = key
+
+    def evaluate(
+        self,
+        lm_outputs: list[str | LMOutput],
+        references_list: list[list[str]],
+        extra_info_list: list[dict[str, Any]] | None = None,
+    ) -> MetricResult:
+        """The run's figures as published, with their signature, and those of every output.
+
+        Raises `InputError`, and `UnknownQuestionError` with the row.
+        """
+        infos = extra_info_list or [{}] * len(references_list)
+        if not len(lm_outputs) == len(references_list) == len(infos):
+            raise InputError("there must be as many outputs as references and extra_info")
+        questions = [
+            self._question(row, info, references)
+            for row, (info, references) in enumerate(zip(infos, references_list, strict=True))
+        ]
+        result = self.benchmark.evaluate(questions, [self._answer(output) for output in lm_outputs])
+        details = result.frame.select(*_FIGURES).rename(_FIGURES)
+        return MetricResult(_summary(result), details.to_dicts())
+
+    def _question(self, row: int, info: Mapping[str, Any], references: Sequence[str]) -> str:
+        question = info.get(self.key) or next(iter(references), "")
+        try:
+            return self.benchmark.find(str(question)).id
+        except UnknownQuestionError as error:
+            raise UnknownQuestionError(
+                f"row {row}: {error.problem} (asked for by extra_info[{self.key!r}], or the first reference)",
+                question=error.question,
+            ) from None
+
+    def _answer(self, output: str | LMOutput) -> str:
+        text = output if isinstance(output, str) else output.text or ""
+        if self.mode is None:
+            return text
+        return cleaned(text, self.mode, default_stop(self.mode), think=self.think)
+
+
+def _summary(result: Result) -> dict[str, Any]:
+    return {
+        "pfgen": result.score,
+        **{name: getattr(result, figure) for figure, name in list(_FIGURES.items())[1:]},
+        "pfgen_length": result.length,
+        "pfgen_trials": result.num_trials,
+        "pfgen_signature": result.signature,
+    }
+
+
+class PfgenChats(ChatDataset):
+    """Every question of every trial, trial by trial, as a chat with the prompt of that trial.
+
+    The parameters are those of `Prompter`. `extra_info` has the question and the trial; the reference is the
+    question's sample answer.
+    """
+
+    def __init__(
+        self,
+        benchmark: str | None = None,
+        mode: Mode = "chat",
+        trials: int = 10,
+        num_examples: int = 20,
+        seed: str = "",
+        prefix: str = "",
+    ) -> None:
+        self._instances = [
+            ChatInstance(messages=task.messages, references=[answer], extra_info=_info(task))
+            for task, answer in _asked(benchmark, mode, trials, num_examples, seed, prefix)
+        ]
+
+    def __len__(self) -> int:
+        """Questions times trials."""
+        return len(self._instances)
+
+    def __getitem__(self, i: int) -> ChatInstance:
+        """The i-th."""
+        return self._instances[i]
+
+
+class PfgenPrompts(GenerationDataset):
+    """As `PfgenChats` for mode `completion`; the prompt is the input `prompt`."""
+
+    def __init__(
+        self,
+        benchmark: str | None = None,
+        trials: int = 10,
+        num_examples: int = 20,
+        seed: str = "",
+        prefix: str = "",
+    ) -> None:
+        self._instances = [
+            GenerationInstance(inputs={"prompt": task.prompt, **_info(task)}, references=[answer])
+            for task, answer in _asked(benchmark, "completion", trials, num_examples, seed, prefix)
+        ]
+
+    def __len__(self) -> int:
+        """Questions times trials."""
+        return len(self._instances)
+
+    def __getitem__(self, i: int) -> GenerationInstance:
+        """The i-th."""
+        return self._instances[i]
+
+
+def _info(task: Task) -> dict[str, Any]:
+    return {"question": task.question, "trial": task.trial}
+
+
+def _asked(
+    benchmark: str | None, mode: Mode, trials: int, num_examples: int, seed: str, prefix: str
+) -> Iterator[tuple[Task, str]]:
+    """Tasks and the sample answers to their questions."""
+    examples = read_examples(benchmark)
+    prompter = Prompter(examples, mode, num_examples=num_examples, seed=seed, prefix=prefix)
+    for trial in range(1, trials + 1):
+        for task, example in zip(prompter.tasks(trial), examples, strict=True):
+            yield task, example.answer
+
+
+@dataclass
+class Pfgen(EvalSetup):
+    """The whole of it: prompts, sampling as published, cleaning, scores.
+
+    `gen_kwargs` are put over what is published (at most 300 new tokens, temperature 1.0, top-p 0.98, the stop
+    strings of the mode). flexeval seeds a model once a run, with `random_seed`, not once a trial.
+    """
+
+    benchmark: str | None = None
+    mode: Mode = "chat"
+    trials: int = 10
+    num_examples: int = 20
+    seed: str = ""
+    prefix: str = ""
+    think: Think = "keep"
+    gen_kwargs: dict[str, Any] = field(default_factory=dict)
+    batch_size: int = 4
+    max_instances: int | None = None
+    random_seed: int = 42
+
+    def evaluate_lm(
+        self, language_model: LanguageModel, **kwargs: Any
+    ) -> tuple[dict[str, float], list[dict[str, Any]] | None]:
+        """As flexeval's own set-ups: the summary, and an object an answer."""
+        evaluated: tuple[dict[str, float], list[dict[str, Any]] | None]
+        evaluated = self._setup().evaluate_lm(language_model, **kwargs)
+        return evaluated
+
+    def _setup(self) -> EvalSetup:
+        asked = (self.trials, self.num_examples, self.seed, self.prefix)
+        common = {
+            "gen_kwargs": {**_published(self.mode), **self.gen_kwargs},
+            "metrics": PfgenMetric(self.benchmark, self.mode, self.think),
+            "batch_size": self.batch_size,
+            "max_instances": self.max_instances,
+            "random_seed": self.random_seed,
+        }
+        if self.mode == "completion":
+            return Generation(PfgenPrompts(self.benchmark, *asked), "{{ prompt }}", **common)
+        return ChatResponse(PfgenChats(self.benchmark, self.mode, *asked), **common)
+
+
+def _published(mode: Mode) -> dict[str, Any]:
+    return {
+        "max_new_tokens": 300,
+        "temperature": 1.0,
+        "top_p": 0.98,
+        "stop_sequences": list(default_stop(mode)),
+    }

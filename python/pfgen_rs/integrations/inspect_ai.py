@@ -1,0 +1,192 @@
+"""pfgen-bench in inspect_ai: a task, its solver, and a scorer for any task.
+
+inspect_ai finds them through the entry point of this package: `inspect eval pfgen_rs/pfgen --model …`.
+Written against inspect_ai 0.3.285.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.errors import PfgenError, SettingsError
+from pfgen_rs.extras import missing
+from pfgen_rs.generate import Mode, Prompter, Task, read_examples
+from pfgen_rs.generate.answers import Think, cleaned, default_stop
+from pfgen_rs.integrations.common import prepared
+from pfgen_rs.sums import left_sum
+
+try:
+    import inspect_ai as ai
+    from anyio import to_thread
+    from inspect_ai import scorer as scoring
+    from inspect_ai._util.error import PrerequisiteError
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, GenerateConfig
+    from inspect_ai.solver import Generate, Solver, TaskState, solver
+except ImportError as error:
+    raise missing("inspect_ai", "inspect", error, PfgenError) from error
+
+__all__ = ["pfgen", "pfgen_metrics", "pfgen_scorer", "pfgen_solver"]
+
+_QUESTION_ID = "question_id"
+_CHATS: tuple[Mode, ...] = ("chat", "qa")
+_ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser}
+
+
+@ai.task
+def pfgen(
+    benchmark: str | None = None,
+    mode: Mode = "chat",
+    trials: int = 10,
+    num_examples: int = 20,
+    seed: str = "",
+    prefix: str = "",
+    think: Think = "keep",
+) -> ai.Task:
+    """All questions of a benchmark, each asked once an epoch: epoch j is trial j (`--epochs` sets how many).
+
+    `benchmark`: what `load_benchmark` takes. `mode`: `chat` or `qa`, for inspect_ai asks chat models only.
+    The other parameters are those of `Prompter` and `cleaned`. Sampling is as published (at most 300 tokens,
+    temperature 1.0, top-p 0.98, stop at `Q:`), unless the command line says otherwise.
+    """
+    with _problems_in_a_line():
+        bench = prepared(benchmark)
+        return ai.Task(
+            dataset=MemoryDataset(_samples(bench, benchmark), name="pfgen"),
+            solver=pfgen_solver(benchmark, mode, num_examples, seed, prefix, think),
+            scorer=pfgen_scorer(benchmark, mode, think),
+            metrics=pfgen_metrics(_QUESTION_ID),
+            config=GenerateConfig(
+                max_tokens=300, temperature=1.0, top_p=0.98, stop_seqs=list(default_stop(mode))
+            ),
+            epochs=trials,
+            metadata={"signature": bench.signature},
+        )
+
+
+@contextmanager
+def _problems_in_a_line() -> Iterator[None]:
+    """What inspect_ai does not know, it shows with two tracebacks."""
+    try:
+        yield
+    except PfgenError as error:
+        raise PrerequisiteError(str(error)) from None
+
+
+def _samples(bench: Benchmark, benchmark: str | None) -> list[Sample]:
+    samples = []
+    for question, answer in read_examples(benchmark):
+        question_id = bench.find(question).id
+        metadata = {_QUESTION_ID: question_id}
+        samples.append(Sample(input=question, target=answer, id=question_id, metadata=metadata))
+    return samples
+
+
+@solver
+def pfgen_solver(
+    benchmark: str | None = None,
+    mode: Mode = "chat",
+    num_examples: int = 20,
+    seed: str = "",
+    prefix: str = "",
+    think: Think = "keep",
+    rounds: int = 10,
+) -> Solver:
+    """Asks a sample's question with the prompt and the sampling seed of the trial that its epoch is.
+
+    An empty answer is asked for again, `rounds` times in all. Raises `SettingsError`.
+    """
+    if mode not in _CHATS:
+        raise SettingsError(f"inspect_ai has no mode {mode!r}, only {' and '.join(_CHATS)}")
+    # The command line makes numbers of what looks like one.
+    prompter = Prompter(
+        read_examples(benchmark),
+        mode,
+        num_examples=num_examples,
+        seed=str(seed),
+        prefix=str(prefix),
+    )
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        [task] = prompter.tasks(state.epoch, [state.input_text])
+        for _ in range(rounds):
+            state.messages = _messages(task)
+            state = await generate(state, tool_calls="none", seed=task.seed)
+            if cleaned(state.output.completion, mode, default_stop(mode), think=think):
+                break
+        return state
+
+    return solve
+
+
+def _messages(task: Task) -> list[ChatMessage]:
+    return [_ROLES[turn["role"]](content=turn["content"]) for turn in task.messages]
+
+
+_FIGURES = ("average", "fluency", "truthfulness", "helpfulness")
+
+
+def pfgen_metrics(cluster: str | None = None) -> dict[str, list[scoring.Metric]]:
+    """Mean and standard error of each figure of `pfgen_scorer`.
+
+    `cluster`: the key of samples' metadata that names what is not independent, as where several samples have
+    the same question (epochs of a sample are averaged before, and need none).
+    """
+    return {figure: [scoring.mean(), scoring.stderr(cluster=cluster)] for figure in _FIGURES}
+
+
+@scoring.scorer(metrics=pfgen_metrics())
+def pfgen_scorer(
+    benchmark: str | None = None, mode: Mode | None = None, think: Think = "keep"
+) -> scoring.Scorer:
+    """Scores answers to questions of a benchmark: `average` and the three metrics, as `score_file` has them.
+
+    For any task whose samples name a question: in their metadata (`question_id` or `question`, a text or an
+    id), or as their input. `mode`: what is made of the output before it is scored, as `cleaned` does it;
+    without one it is scored as it is.
+
+    An output without an answer is unscored, and so left out of all means; the reason is `refusal` where the
+    provider filtered it, else `no_response`. An unknown question is an error of its sample.
+    """
+    bench = prepared(benchmark)
+
+    async def scored(state: TaskState, target: scoring.Target) -> scoring.Score:  # noqa: ARG001
+        question = bench.find(_question(state)).id
+        text = state.output.completion
+        answer = text if mode is None else cleaned(text, mode, default_stop(mode), think=think)
+        if not answer:
+            return _unscored(state, question)
+        return await to_thread.run_sync(_scored, bench, question, answer)
+
+    return scored
+
+
+def _question(state: TaskState) -> str:
+    named = (state.metadata.get(key) for key in (_QUESTION_ID, "question"))
+    return str(next((name for name in named if name), state.input_text))
+
+
+def _scored(benchmark: Benchmark, question: str, answer: str) -> scoring.Score:
+    found = benchmark.score(question, answer)
+    return scoring.Score(
+        value={
+            "average": found.average,
+            "fluency": left_sum(found.fluency.values()),
+            "truthfulness": left_sum(found.truthfulness.values()),
+            "helpfulness": found.helpfulness,
+        },
+        answer=answer,
+        metadata={_QUESTION_ID: question, "helpfulness_results": found.helpfulness_results},
+    )
+
+
+def _unscored(state: TaskState, question: str) -> scoring.Score:
+    filtered = state.output.stop_reason == "content_filter"
+    return scoring.Score.unscored(
+        reason="refusal" if filtered else "no_response",
+        answer="",
+        explanation="the model gave no answer",
+        metadata={_QUESTION_ID: question},
+    )

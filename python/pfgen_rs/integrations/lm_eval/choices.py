@@ -1,0 +1,69 @@
+"""What a user of the harness may choose: environment variables, and `--metadata '{"pfgen": {…}}'`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from pfgen_rs.benchmark import BUNDLED, ENVIRONMENT
+from pfgen_rs.errors import SettingsError
+
+__all__ = ["KEY", "TRIALS", "Choices", "choices"]
+
+KEY = "pfgen"
+TRIALS = "PFGEN_RS_TRIALS"
+_FEW = 10
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Choices for a task.
+
+    `benchmark`: what `load_benchmark` takes. `trials`: answers to each question. `num_examples`, `seed`,
+    `prefix`: as for `Prompter`. `think`: `strip` drops `<think>` blocks, `keep` does not. `send_seeds`: pass
+    each trial's sampling seed to the model, for backends that take a seed with a request.
+    """
+
+    benchmark: str
+    trials: int
+    num_examples: int = 20
+    seed: str = ""
+    prefix: str = ""
+    think: str = "keep"
+    send_seeds: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise `SettingsError` for values of another kind, or out of range."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if type(value).__name__ != field.type:
+                raise SettingsError(f"{KEY}.{field.name} must be {field.type}, not {value!r}")
+        if self.trials < 1:
+            raise SettingsError(f"there must be at least one trial, not {self.trials}")
+        if self.think not in ("keep", "strip"):
+            raise SettingsError(f"{KEY}.think must be 'keep' or 'strip', not {self.think!r}")
+
+
+def choices(metadata: Mapping[str, Any]) -> Choices:
+    """The choices of a task with this metadata; without them the environment decides, then defaults.
+
+    The harness adds the model's arguments to metadata, so ours have a key of their own. Raises
+    `SettingsError`.
+    """
+    chosen = metadata.get(KEY) or {}
+    known = [field.name for field in fields(Choices)]
+    if not isinstance(chosen, Mapping) or not set(chosen) <= set(known):
+        raise SettingsError(
+            f"the metadata {KEY!r} must be an object with some of the keys {', '.join(known)}, not {chosen!r}"
+        )
+    defaults = {"benchmark": os.environ.get(ENVIRONMENT) or BUNDLED, "trials": _trials()}
+    return Choices(**{**defaults, **chosen})
+
+
+def _trials() -> int:
+    text = os.environ.get(TRIALS) or str(_FEW)
+    if not text.isdecimal():
+        raise SettingsError(f"{TRIALS} must be a whole number, not {text!r}")
+    return int(text)

@@ -1,0 +1,24 @@
+"""Where the files lie that harnesses are pointed at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pfgen_rs.errors import SettingsError
+
+__all__ = ["HARNESSES", "harness_path"]
+
+# What a harness reads, relative to this folder.
+HARNESSES = {"lm_eval": "lm_eval/tasks"}
+
+
+def harness_path(name: str) -> Path:
+    """The folder or file to give to a harness, such as `--include_path` of lm_eval.
+
+    Raises `SettingsError` with the known names.
+    """
+    if name not in HARNESSES:
+        raise SettingsError(
+            f"there are no files for a harness {name!r}: choose one of {', '.join(sorted(HARNESSES))}"
+        )
+    return Path(__file__).resolve().parent / HARNESSES[name]
