@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 from helpers import CATS, GOOD, SCRIPT, SEAS, environment, lines, pfgen, write_benchmark, write_run
-from pfgen_rs import load_benchmark, score_file
-from pfgen_rs.cli.bars import interval_bar
+from pfgen_rs import load_benchmark, runs, score_file
+from pfgen_rs.cli.bars import Bars, interval_bar
 from pfgen_rs.signature import fixed_part
 
 PLAIN = {"NO_COLOR": "1"}
@@ -83,6 +83,14 @@ def test_bad_usage(arguments: list[str]) -> None:
     assert "rror" in done.stderr
 
 
+def test_a_plot_makes_no_folders(tmp_path: Path) -> None:
+    place = tmp_path / "none" / "x.png"
+    done = pfgen("plot", "metrics", tmp_path, "--out", place, env={"COLUMNS": "500"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"there is no folder {str(place.parent)!r}" in done.stderr
+    assert not place.parent.exists()
+
+
 # score
 
 
@@ -95,9 +103,13 @@ def test_several_runs_make_a_leaderboard(benchmark: Path, tmp_path: Path) -> Non
     rows = [line.split() for line in done.stdout.splitlines()]
     assert [row[:2] for row in rows[3:6]] == [["1", "b"], ["2", "組織/普通のモデル"], ["3", "c"]]
     result = score_file(tmp_path / "runs" / "a", benchmark)
-    assert {"●" in row[4] for row in rows[3:6]} == {True}
-    assert [*rows[4][2:4], *rows[4][5:]] == [
+    figures = runs.figures(result)
+    low, high = figures["score_low"], figures["score_high"]
+    assert {"●" in " ".join(row) for row in rows[3:6]} == {True}
+    assert [*rows[4][2:5], *rows[4][-6:]] == [
         f"{result.score:.4f}",
+        f"[{low:.3f},",
+        f"{high:.3f}]",
         f"±{result.score_std:.4f}/√2",
         f"{result.length:.1f}",
         f"±{result.length_std:.1f}",
@@ -123,11 +135,48 @@ def test_plain_lines_draw_nothing(benchmark: Path, tmp_path: Path) -> None:
         assert "\x1b" not in line
 
 
+def test_narrow_windows_keep_the_interval(benchmark: Path, tmp_path: Path) -> None:
+    """What is left out first is what can be done without; there are no blocks at 60 columns."""
+    names = [f"organisation/model-of-a-long-name-{i}" for i in range(2)]
+    paths = [write_run(tmp_path / name, model=name) for name in names]
+    for columns, kept in ((60, 4), (84, 5), (104, 6), (140, 9)):
+        done = pfgen("score", *paths, "-b", benchmark, env={"COLUMNS": str(columns)})
+        [head] = [line for line in done.stdout.splitlines() if " run " in line]
+        assert [name for name in COLUMNS if name in head] == list(COLUMNS[:kept])
+        assert len(head) <= columns
+
+
+COLUMNS = (
+    *("rank", "run", "score", "[low, high]", "published ±", "length"),
+    *("fluency", "truthfulness", "helpfulness"),
+)
+
+
+def test_one_trial_has_no_published_spread(benchmark: Path, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "once", GOOD[:2])
+    done = pfgen("score", run, "-b", benchmark)
+    [row] = [line.split() for line in done.stdout.splitlines() if " once " in line]
+    assert "±0.0000/√1" not in done.stdout
+    assert "–" in row
+
+
 def test_bars_end_where_the_interval_does() -> None:
-    assert interval_bar(0.5, 0.3, 0.7, 1.0, 10) == "━━━├─●─┤"
-    assert interval_bar(0.5, 0.5, 0.52, 1.0, 10) == "━━━━━●"
-    assert interval_bar(0.1, -2.0, 9.0, 1.0, 10) == "├●───────┤"
-    assert interval_bar(0.0, None, None, 0.0, 10) == "●"
+    assert interval_bar(0.5, 0.3, 0.7, (0.0, 1.0), 10) == "   ├─●─┤"
+    assert interval_bar(0.5, 0.5, 0.52, (0.0, 1.0), 10) == "     ●"
+    assert interval_bar(0.1, -2.0, 9.0, (0.0, 1.0), 10) == "├●───────┤"
+    assert interval_bar(0.0, None, None, (0.0, 0.0), 10) == "●"
+    assert interval_bar(0.8, 0.75, 0.9, (0.75, 1.0), 10) == "├─●───┤"
+
+
+def test_scales_begin_near_the_lowest_end() -> None:
+    rows: list[dict[str, float | None]] = [
+        {"score": 0.9, "score_low": 0.81, "score_high": 0.98},
+        {"score": 0.9, "score_low": None, "score_high": None},
+    ]
+    bars = Bars(rows)
+    assert (bars.low, bars.high) == (0.8, 1.0)
+    assert bars.heading(12).plain == "0.80    1.00"
+    assert bars.bar(rows[1], 9).plain == "    ●"
 
 
 def test_json_and_csv_say_the_same(benchmark: Path, tmp_path: Path) -> None:
@@ -340,21 +389,24 @@ def test_index_tops(benchmark: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs pseudo-terminals")
-@pytest.mark.parametrize(("columns", "env"), [(30, {}), (60, {}), (80, PLAIN), (120, {})])
+@pytest.mark.parametrize(("columns", "env"), [(30, {}), (64, {}), (80, PLAIN), (120, {})])
 def test_a_terminal_gets_its_width_and_colours(
     benchmark: Path, tmp_path: Path, columns: int, env: dict[str, str]
 ) -> None:
     from rich.cells import cell_len
     from rich.text import Text
 
-    runs = [write_run(tmp_path / str(i), model=f"組織/とても長い名前のモデル{i}") for i in range(3)]
-    shown = on_terminal(["score", *map(str, runs), "-b", str(benchmark)], columns, env)
+    paths = [
+        write_run(tmp_path / str(i), model=f"組織/とても長い名前のモデル{i}") for i in range(3)
+    ]
+    shown = on_terminal(["score", *map(str, paths), "-b", str(benchmark)], columns, env)
     plain = [Text.from_ansi(line).plain.rstrip() for line in shown.split("\r\n")]
-    table = [line for line in plain if "─" in line or "±" in line]
+    legend = next(i for i, line in enumerate(plain) if "95 % interval" in line)
+    table = plain[:legend]
     assert len(table) >= 4
     assert max(map(cell_len, table)) <= columns
     assert [sum(f"デル{i}" in line for line in plain) for i in range(3)] == [1, 1, 1]
-    assert any("─" in line for line in plain) == (columns >= 80)
+    assert any("──" in line for line in table) == (columns >= 60)
     assert plain[-2] == load_benchmark(benchmark).signature
     answer = on_terminal(["explain", "Q01", GOOD[0][1], "-b", str(benchmark)], columns, env)
     assert ("\x1b[1;32m" in answer) == (not env)

@@ -6,14 +6,17 @@ import csv
 import io
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark, write_run
 from pfgen_rs import load_benchmark, score_file, stats
-from pfgen_rs.comparisons import compare_runs, score_runs
+from pfgen_rs.cli.verdicts import p_cell, verdict
+from pfgen_rs.comparisons import compare_runs, distinct, score_runs
 from pfgen_rs.timestamps import timestamps
 
 QUESTIONS = 8
@@ -73,15 +76,18 @@ def compared(*args: str | Path) -> dict[str, Any]:
 def test_two_runs_are_told_apart_in_words(benchmark: Path, runs: list[Path]) -> None:
     done = pfgen("compare", *runs[:2], "-b", benchmark)
     assert (done.returncode, done.stderr) == (0, "")
-    [pair, *_] = compare_runs(
-        score_runs([str(run) for run in runs[:2]], benchmark)
-    ).statistics.pairs
+    results = score_runs([str(run) for run in runs[:2]], benchmark)
+    samples = [stats.Sample.of(result) for result in results]
+    [pair, *_] = compare_runs(results).statistics.pairs
     assert (
         f"lab/able scores {pair.difference:.4f} more than lab/weak "
-        f"(95 % interval {pair.low:.4f} to {pair.high:.4f}, p = {pair.p:.3f})" in done.stdout
+        f"(95 % interval {pair.low:+.4f} to {pair.high:+.4f}, p = {pair.p:.3f})" in done.stdout
     )
-    for metric in stats.METRICS:
-        assert f" {metric} " in done.stdout
+    rows = [line.split() for line in done.stdout.splitlines()]
+    shown = [row[1] for row in rows if row and row[0] in stats.METRICS and len(row) > 4]
+    means = [found.means(metric) for metric in stats.METRICS for found in samples]
+    differences = [a.mean() - b.mean() for a, b in zip(means[::2], means[1::2], strict=True)]
+    assert shown == [f"{difference:+.4f}" for difference in differences]
     assert done.stdout.rstrip().endswith(load_benchmark(benchmark).signature)
 
 
@@ -94,8 +100,8 @@ def test_the_better_run_comes_first_whatever_the_order(benchmark: Path, runs: li
 
 def test_runs_that_are_alike_cannot_be_told_apart(benchmark: Path, runs: list[Path]) -> None:
     done = pfgen("compare", *runs[1:], "-b", benchmark)
-    assert "lab/weak and lab/poor cannot be told apart (difference " in done.stdout
-    assert " 1–2  lab/" in done.stdout
+    assert " cannot be told apart (difference +" in done.stdout
+    assert "    1–2  lab/" in done.stdout
 
 
 def test_json_has_everything(benchmark: Path, runs: list[Path]) -> None:
@@ -139,18 +145,65 @@ def test_categories_are_compared(benchmark: Path, runs: list[Path]) -> None:
 def test_many_runs_are_shown_beside_their_neighbours(benchmark: Path, tmp_path: Path) -> None:
     for i in range(8):
         write_run(tmp_path / "many" / f"run{i}", answers(i, 2 * i + 1))
-    done = pfgen("compare", str(tmp_path / "many" / "*"), "-b", benchmark, "--questions", "0")
+    arguments = ["compare", str(tmp_path / "many" / "*"), "-b", str(benchmark), "--questions", "0"]
+    done = pfgen(*arguments)
     assert done.returncode == 0
-    sentences = [line for line in done.stdout.splitlines() if "scores" in line or "told" in line]
-    assert len(sentences) == 7
     assert "--format json has all pairs" in done.stdout
-    assert "run" in sentences[0]
+    assert "p (Holm): corrected for 28 pairs" in done.stdout
+    assert not [line for line in done.stdout.splitlines() if "scores" in line or "told" in line]
+    rows = [line.split() for line in done.stdout.splitlines() if " – " in line]
+    assert [row[0] + row[2] for row in rows] == [f"{i}{i + 1}" for i in range(1, 8)]
+    assert all(row[3].startswith("+") for row in rows)
 
 
-def test_a_narrow_window_gets_rows_below_each_other(benchmark: Path, runs: list[Path]) -> None:
-    done = pfgen("compare", *runs[:2], "-b", benchmark, env={"COLUMNS": "50"})
-    assert done.returncode == 0
-    assert "difference" in done.stdout
+@pytest.mark.parametrize(("count", "width"), [(2, 60), (2, 80), (9, 60)])
+def test_comparisons_fit_the_window(
+    benchmark: Path, tmp_path: Path, width: int, count: int
+) -> None:
+    """Tables stay tables: categories are rows, runs are columns, and what is left out is the least."""
+    for i in range(count):
+        name = f"an-organisation/a-model-of-a-long-name-{i}"
+        write_run(tmp_path / "runs" / str(i), answers(i, 2 * i + 1), model=name)
+    place = str(tmp_path / "runs" / "*")
+    arguments = ["compare", place, "-b", str(benchmark), "--questions", "0"]
+    done = pfgen(*arguments, env={"COLUMNS": str(width)})
+    tables = [line for line in done.stdout.splitlines() if line.startswith(" ")]
+    assert max(map(cell_len, tables)) <= width
+    assert sum("─" in line for line in tables) >= 3
+    assert {line.split()[0] for line in tables if " physics " in line} == {"physics"}
+    headings = " ".join(tables)
+    assert "95 % interval" in headings
+    assert ("detectable" in headings) == (width >= 80)
+
+
+def test_both_verdicts_are_told_where_they_differ(benchmark: Path, runs: list[Path]) -> None:
+    """A pair that differs if looked at alone, but not surely among many."""
+    a, b = (replace(stats.Sample.of(score_file(run, benchmark)), name=run.name) for run in runs[:2])
+    found = stats.compare([a, b])
+    pair = replace(found.pairs[0], p=0.01, p_holm=0.2, family=300)
+    told = verdict(pair, replace(found, smallest_p=0.0))
+    assert told.startswith(f"able scores {pair.difference:.4f} more than weak if these two alone")
+    assert f"of this pair alone {pair.low:+.4f} to {pair.high:+.4f}, p = 0.010" in told
+    assert told.endswith("but not surely among all (p = 0.200 corrected for 300 pairs)")
+    sure = verdict(replace(pair.turned(), p=1e-5, p_holm=0.003), replace(found, smallest_p=1e-5))
+    assert sure.startswith("able scores")
+    assert sure.endswith("p < 0.001; p ≤ 0.003 corrected for 300 pairs)")
+    alike = verdict(replace(pair, p=0.5, p_holm=1.0), found)
+    assert "cannot be told apart" in alike
+    assert "corrected for 300 pairs; four times in five" in alike
+
+
+@pytest.mark.parametrize(
+    ("p", "smallest", "shown"),
+    [
+        (0.00009, 0.0, "<0.0001"),
+        (0.0125, 0.0125, "≤0.0125"),
+        (0.0126, 0.0125, "0.0126"),
+        (0.125, 0.0, "0.1250"),
+    ],
+)
+def test_p_values_are_worded(p: float, smallest: float, shown: str) -> None:
+    assert p_cell(p, smallest) == shown
 
 
 def test_two_runs_of_one_model_are_told_by_their_files(benchmark: Path, tmp_path: Path) -> None:
@@ -204,9 +257,22 @@ def test_bad_usage_of_compare(
 
 
 def test_one_run_has_nothing_to_be_compared_with(benchmark: Path, runs: list[Path]) -> None:
-    done = pfgen("compare", runs[0], runs[0], "-b", benchmark)
+    done = pfgen("compare", runs[0], "-b", benchmark)
     assert (done.returncode, done.stdout) == (2, "")
     assert "2 to 100 runs can be compared, not 1" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["compare", "plan-trials"])
+def test_the_same_run_twice_is_refused(command: str, benchmark: Path, runs: list[Path]) -> None:
+    for again in (runs[0], runs[0] / "trials.jsonl"):
+        done = pfgen(command, runs[0], again, "-b", benchmark)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"error: {again}: this is the same run twice: name another one\n"
+
+
+def test_what_a_glob_finds_again_counts_once(runs: list[Path]) -> None:
+    everything = str(runs[0].parent / "*")
+    assert distinct([str(runs[1]), everything]) == [str(runs[i]) for i in (1, 0, 2)]
 
 
 # plan-trials

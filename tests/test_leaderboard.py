@@ -18,6 +18,7 @@ from rich.cells import cell_len
 
 from checkouts import BETTER, CONFIG, FIRST, SECOND, add_run, make_checkout
 from helpers import GOOD, pfgen
+from pfgen_rs import load_benchmark
 from pfgen_rs.cli.bars import interval_bar
 from pfgen_rs.errors import InputError
 from pfgen_rs.report.drop_in import report
@@ -93,6 +94,28 @@ def test_organisations_come_from_names() -> None:
     assert [entry.organisation for entry in found] == ["a", None, ""]
 
 
+def test_organisations_come_from_folders_where_names_have_none() -> None:
+    places = ["result/lab/plain/1234567", "result/plain/1234567", "data/lab/plain/1234567"]
+    found = entries([made(place, flat(0.5), "plain") for place in places])
+    by_place = {entry.run: entry.organisation for entry in found}
+    assert [by_place[place] for place in places] == ["lab", None, None]
+
+
+def test_a_score_that_is_no_mean_of_the_questions_has_no_interval() -> None:
+    """So no score ever lies outside of its interval; rounding alone takes none away."""
+    kinds = [("rounded", 0.50099), ("other", 0.6), ("system", 0.7)]
+    runs = [made(f"result/{name}", flat(0.5)) for name, _ in kinds]
+    for run, (_, score) in zip(runs, kinds, strict=True):
+        run.result["score"] = score
+    runs[2].config["engine"] = "system"
+    system, other, rounded = entries(runs)
+    assert [system.score, other.score] == [0.7, 0.6]
+    assert {bound for e in (system, other) for bound in (e.estimate.low, e.estimate.high)} == {None}
+    assert (other.rank, other.rank_low, rounded.rank_low) == (1, None, 1)
+    assert rounded.estimate == from_summary(list(flat(0.5).values()), [0.1] * 20, 10)
+    assert frame([system])["score_low"].to_list() == [None]
+
+
 def test_ranks_leave_open_what_tests_do() -> None:
     runs = [made("result/1", flat(0.9)), made("result/2", flat(0.5)), made("result/3", flat(0.5))]
     found = entries([*runs, made("data", flat(1.0), engine="system")])
@@ -144,28 +167,28 @@ def test_a_result_that_cannot_be_used_is_told(checkout: Path) -> None:
 def test_bars_stay_in_their_room(
     value: float, low: float | None, high: float | None, width: int
 ) -> None:
-    drawn = interval_bar(value, low, high, 1.0, width)
+    drawn = interval_bar(value, low, high, (0.0, 1.0), width)
     assert 1 <= cell_len(drawn) <= width
     assert drawn.count("●") == 1
     assert drawn.index("●") == min(width - 1, math.floor(value * width))
-    assert drawn.strip("━─├┤●") == ""
+    assert drawn.strip(" ─├┤●") == ""
 
 
 @pytest.mark.parametrize(
     ("low", "high", "drawn"),
     [
-        (0.2, 0.7, "━━├──●─┤"),
-        (0.5, 0.55, "━━━━━●"),
-        (None, None, "━━━━━●"),
+        (0.2, 0.7, "  ├──●─┤"),
+        (0.5, 0.55, "     ●"),
+        (None, None, "     ●"),
         (-0.5, 1.5, "├────●───┤"),
     ],
 )
 def test_bars(low: float | None, high: float | None, drawn: str) -> None:
-    assert interval_bar(0.55, low, high, 1.0, 10) == drawn
+    assert interval_bar(0.55, low, high, (0.0, 1.0), 10) == drawn
 
 
 def test_a_scale_of_nothing() -> None:
-    assert interval_bar(0.0, 0.0, 0.0, 0.0, 10) == "●"
+    assert interval_bar(0.0, 0.0, 0.0, (0.0, 0.0), 10) == "●"
 
 
 # The command.
@@ -187,10 +210,28 @@ def test_json_and_csv_are_the_tables(checkout: Path) -> None:
 def test_the_table_fits_the_window(checkout: Path, width: int) -> None:
     done = pfgen("leaderboard", checkout, env={"COLUMNS": str(width)})
     assert (done.returncode, done.stderr) == (0, "")
-    assert all(cell_len(line) <= width for line in done.stdout.splitlines())
+    lines = done.stdout.splitlines()
+    assert max(map(cell_len, lines[:-3])) <= width
     assert "other/" in done.stdout
-    assert ("●" in done.stdout) == (width >= 60)
-    assert ("truthfulness" in done.stdout) == (width >= 120)
+    table, *captions = done.stdout.split("[low, high] and")
+    assert ("●" in table) == ("[low, high]" in table) == (width >= 80)
+    assert ("truthfulness" in table) == (width >= 120)
+    assert "rank  range" in table
+    [caption] = captions
+    assert "95 % interval" in caption
+    assert caption.splitlines()[-1] == load_benchmark(checkout / "data").signature
+
+
+def test_runs_of_one_model_are_told_apart(tmp_path: Path) -> None:
+    """By their modes, and where these are the same by their folders; other names stay as they are."""
+    checkout = make_checkout(tmp_path / "checkout")
+    for name, mode in (("1", "qa"), ("2", "chat"), ("3", "chat")):
+        add_run(checkout, f"result/a/b/{name}", BETTER, {"model": "a/b", "mode": mode})
+    report(checkout)
+    shown = pfgen("leaderboard", checkout).stdout
+    for name in ("a/b (qa)", "a/b (result/a/b/2)", "a/b (result/a/b/3)", "other/model  "):
+        assert f"  {name} " in shown
+    assert "💬 chat or qa" in shown
 
 
 def test_plain_lines(checkout: Path) -> None:
@@ -230,6 +271,10 @@ def test_no_run_is_left(checkout: Path) -> None:
         assert (done.returncode, done.stdout) == (0, "")
         assert done.stderr == "warning: there is no such run\n"
     assert pfgen("leaderboard", checkout, "--model=nobody", "-f", "json").stdout == "[]\n"
+    done = pfgen("leaderboard", checkout, "--mode=chta", "--engine=vllm")
+    assert done.stderr.splitlines()[1:] == [
+        "warning: no run has the mode 'chta': there are chat, completion, system"
+    ]
     with pytest.raises(InputError, match="no column 'colour'"):
         selected(read_standings(checkout)[0], colour="red")
 

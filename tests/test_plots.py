@@ -67,9 +67,11 @@ def test_pairs_of_metrics() -> None:
     for axes, (x, y) in zip(panels, wanted, strict=True):
         assert points(axes) == pairs(table, x, y)
         assert (axes.get_xlabel(), axes.get_ylabel()) == (x.title(), y.title())
-        r = np.corrcoef(table[x], table[y])[0, 1]
-        assert axes.get_title(loc="right") == f"r = {r:.4f}"
-        assert f"{x}–{y} r = {r:.4f}" in str(figure.get_label())
+        models = table.filter(pl.col("mode").ne_missing("system"))
+        r = np.corrcoef(models[x], models[y])[0, 1]
+        assert len(models) == 10
+        assert axes.get_title(loc="right") == f"r = {r:.4f} (n = 10)"
+        assert f"{x}–{y} r = {r:.4f} (n = 10)" in str(figure.get_label())
 
 
 def test_points_are_numbered_as_the_list_says() -> None:
@@ -94,6 +96,10 @@ def test_score_and_length() -> None:
     assert points(axes) == pairs(table, "length", "score")
     assert axes.get_xlim()[0] == 0
     assert axes.get_xlim()[1] > np.max(table["length"].to_numpy())
+    grounds: Any = axes.patches
+    spans = [(ground.get_x(), ground.get_x() + ground.get_width()) for ground in grounds]
+    assert spans == [(100, 150), (150, axes.get_xlim()[1])]
+    assert {"discount grows", "counts nothing"} <= {text.get_text() for text in axes.texts}
 
 
 def test_each_kind_has_its_own_colour_and_shape() -> None:
@@ -121,9 +127,20 @@ def test_sources_are_compared_over_the_questions_of_both() -> None:
     assert len(found) == 8
     for at in zip(means["B"], means["A"], strict=True):
         assert min(math.dist(at, other) for other in found) < 1e-12
-    r = np.corrcoef(means["B"], means["A"])[0, 1]
-    assert axes.get_title(loc="right") == f"r = {r:.4f}"
+    models = [mode != "system" for mode in table["mode"]]
+    r = np.corrcoef(means["B"][models], means["A"][models])[0, 1]
+    assert axes.get_title(loc="right") == f"r = {r:.4f} (n = 7)"
     assert axes.get_xlabel().endswith("source B")
+
+
+def test_published_sources_are_named_and_in_their_order() -> None:
+    table = runs(3)
+    named = {"A": "S", "B": "P", "C": "T"}
+    scores = source_table(table).with_columns(pl.col("source").replace(named))
+    labels = [axes.get_xlabel() for axes in plots.source_pairs(scores, table).axes[1:]]
+    assert labels == [
+        f"Score · source {name}" for name in ["P (PLaMo-100b)"] * 2 + ["T (Swallow-MX)"]
+    ]
 
 
 def test_the_usual_sources_are_those_of_most_questions() -> None:
@@ -150,6 +167,15 @@ def test_means_of_categories() -> None:
     assert table.columns == ["name", "all", "in math", "in arts", "in ?"]
     for row in table.rows():
         assert row[1:] == pytest.approx((0.15, 0.1, 0.1, 0.3))
+
+
+def test_published_scores_order_the_map() -> None:
+    scores = question_table(runs(3))
+    names = list(runs(3)["name"])
+    found = plots.category_means(scores, CATEGORIES, {names[1]: 0.9})
+    mean = plots.category_means(scores, CATEGORIES)["all"][0]
+    assert found.select("name", "all").rows()[0] == (names[1], 0.9)
+    assert set(found["all"][1:]) == {mean}
 
 
 def test_the_map_shows_the_means() -> None:
@@ -268,6 +294,15 @@ def test_score_by_step() -> None:
     assert corners[:, 1].min() == ordered["score_low"].min()
 
 
+def test_a_step_alone_has_its_interval() -> None:
+    table = runs(1)
+    [axes] = plots.score_steps(table).axes
+    lines: Any = axes.collections[0]
+    [part] = lines.get_segments()
+    assert part.tolist() == [[100, table["score_low"][0]], [100, table["score_high"][0]]]
+    assert plots.score_steps(runs(1, score_low=[None], score_high=[None])).axes
+
+
 def test_spread_of_a_run() -> None:
     table = response_table()
     figure = plots.distributions(table)
@@ -307,6 +342,8 @@ def test_runs_without_intervals_are_points() -> None:
     unsure = runs(3, score_low=[0.1, None, None], rank_low=[1, None, None])
     [axes] = plots.intervals(unsure).axes
     assert len(axes.texts) == 2
+    aside = runs(3, score_low=None, score_high=None, mean=[0.1, 0.2, 0.3])
+    assert points(plots.intervals(aside).axes[0]) == {(s, i) for i, s in enumerate(aside["score"])}
 
 
 # Too few, too many, nothing.
@@ -339,7 +376,7 @@ def test_runs_without_a_number_are_left_out() -> None:
 
 def test_correlation_needs_two_values() -> None:
     figure = plots.metric_pairs(runs(3, fluency=0.5))
-    assert figure.axes[1].get_title(loc="right") == "r = –"
+    assert figure.axes[1].get_title(loc="right") == "r = – (n = 3)"
 
 
 def test_no_samples_and_too_many() -> None:

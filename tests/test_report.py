@@ -290,6 +290,26 @@ def test_a_broken_run_is_told_and_left_alone(
     assert (reported / SECOND / "result.json").read_bytes() == before[f"{SECOND}/result.json"]
 
 
+@pytest.mark.parametrize(
+    "kind", ["config no JSON", "no answers to a question", "damaged responses"]
+)
+def test_the_command_counts_what_failed_and_tells_it_once(
+    reported: Path, tmp_path: Path, kind: str
+) -> None:
+    """With a site, too, for which answers are read again; advice names nothing that the command lacks."""
+    BROKEN[kind][0](reported / FIRST)
+    done = pfgen("report", reported, "--html", tmp_path / "site")
+    assert done.returncode == 1
+    [error] = done.stderr.splitlines()
+    assert str(reported / FIRST) in error
+    assert "skip bad lines" not in error
+    assert "allow a partial" not in error
+    page = tmp_path / "site" / "index.html"
+    assert page.is_file()
+    told = f"2 runs: 0 scored, 1 failed; 0 files written in the checkout; site: {page}\n"
+    assert done.stdout == told
+
+
 def test_every_broken_run_is_told(checkout: Path) -> None:
     runs = [add_run(checkout, f"result/broken/model/{i:07}") for i in range(len(BROKEN))]
     report(checkout)

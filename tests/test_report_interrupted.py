@@ -86,4 +86,4 @@ def test_a_full_disk(checkout: Path) -> None:
 def test_the_command_tells_what_it_did(checkout: Path) -> None:
     done = pfgen("report", checkout)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"2 runs, 2 scored, {FILES} files written\n"
+    assert done.stdout == f"2 runs: 2 scored; {FILES} files written in the checkout\n"

@@ -127,7 +127,10 @@ def test_a_run_of_trial_files_is_scored(tmp_path: Path) -> None:
     (plain / "trials.jsonl").write_bytes(SORTED)
     before = contents(run)
     done = pfgen("report", checkout)
-    assert (done.returncode, done.stdout) == (0, "3 runs, 3 scored, 13 files written\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "3 runs: 3 scored; 13 files written in the checkout\n",
+    )
     assert done.stderr.startswith(f"warning: {run / 'trial_003.jsonl'}: is not finished")
     assert contents(run).items() >= before.items()
     for name in ("result.json", "trials.jsonl.xz"):

@@ -48,7 +48,7 @@ def reported(
     folder = emptied_copy(published_dir, tmp_path_factory.mktemp("checkout"))
     done = pfgen("report", folder)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("26 runs, 25 scored,")
+    assert done.stdout.startswith("26 runs: 25 scored;")
     return folder
 
 
@@ -84,7 +84,10 @@ def test_no_other_file_appears(published_dir: Path, reported: Path) -> None:
 def test_nothing_stale_nothing_written(reported: Path) -> None:
     before = times(reported)
     done = pfgen("report", reported)
-    assert (done.returncode, done.stdout) == (0, "26 runs, 0 scored, 0 files written\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "26 runs: 0 scored; 0 files written in the checkout\n",
+    )
     assert times(reported) == before
 
 

@@ -24,8 +24,10 @@ from pfgen_rs.report import site
 from pfgen_rs.report.site import i18n, names, payload
 from pfgen_rs.report.site.benchmark_page import LENGTHS, TOP, benchmark_page, references
 from pfgen_rs.report.site.charts import Axis
+from pfgen_rs.report.site.folder import MARKER, SiteFolder
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 from pfgen_rs.report.site.shown import plain, shown
+from pfgen_rs.stats import from_summary
 from site_samples import HOSTILE, Elements, hostile_entries, made_entries
 
 ASSETS = resources.files("pfgen_rs.report.site") / "assets"
@@ -261,6 +263,34 @@ def test_a_run_without_interval_or_range_has_none_drawn() -> None:
     assert 'class="whisker"' in leaderboard_page([entry]).decode()
 
 
+def test_the_drawings_show_where_most_runs_are_and_arrows_at_others() -> None:
+    entries = [
+        replace(
+            entry,
+            score=score,
+            estimate=from_summary([score - 0.01, score + 0.01] * 10, [0.01] * 20, 10),
+        )
+        for entry, score in zip(made_entries(10), [1.4, *([0.75, 0.62] * 4), 0.01], strict=True)
+    ]
+    system = {"rank": None, "rank_low": None, "rank_high": None}
+    page = leaderboard_page([replace(entries[0], **system), *entries[1:]]).decode()  # type: ignore[arg-type]
+    assert re.findall(r'text-anchor="middle">([\d.]+)<', page) == ["0.6", "0.7", "0.8"]
+    assert len(re.findall("<circle", page)) == 8
+    right, left = re.findall(r'class="beyond" d="M([\d.]+) 3.5V12.5L([\d.]+) 8Z"', page)
+    assert (float(right[0]) < float(right[1]), float(left[0]) > float(left[1])) == (True, True)
+
+
+def test_a_score_without_interval_is_drawn_where_it_is() -> None:
+    """Such as that of a run whose score is no mean of its questions."""
+    entries = made_entries(9)
+    axis = Axis(0.0, 2.0)
+    unsure = replace(entries[4].estimate, low=None, high=None, mean=9.0)
+    page = leaderboard_page([replace(entries[4], estimate=unsure, score=0.5)]).decode()
+    assert axis.holds(0.5)
+    assert len(re.findall("<circle", page)) == 1
+    assert 'class="beyond"' not in page
+
+
 def test_an_empty_leaderboard_is_a_page() -> None:
     assert b"<tbody" in leaderboard_page([])
 
@@ -324,7 +354,7 @@ def test_sites_do_not_depend_on_threads_and_stay_when_nothing_changes(
 ) -> None:
     first = built(tmp_path / "a", mini, jobs=1)
     assert first == built(tmp_path / "b", mini, jobs=4)
-    assert len(first) == 2 + len(mini)
+    assert len(first) == 3 + len(mini)
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.*")}
     built(tmp_path / "a", mini)
     assert times == {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.*")}
@@ -334,6 +364,64 @@ def test_a_site_that_cannot_be_written_says_so(mini: Benchmark, tmp_path: Path) 
     (tmp_path / "site").write_text("a file")
     with pytest.raises(OutputError, match="site"):
         site.build(tmp_path / "site", mini, [])
+
+
+def test_a_folder_with_files_of_others_is_left_alone(mini: Benchmark, tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("mine")
+    with pytest.raises(OutputError, match="name a new or an empty folder"):
+        site.build(tmp_path, mini, [])
+    assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
+    assert (tmp_path / "index.html").read_text() == "mine"
+
+
+def test_pages_that_vanished_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    def written(*names: str) -> None:
+        folder = SiteFolder(tmp_path / "site")
+        for name in names:
+            folder.write(name, name.encode())
+        folder.finish()
+
+    place = tmp_path / "site"
+    written("index.html", "runs/a/index.html", "runs/b/index.html")
+    (place / "CNAME").write_text("mine")
+    (place / "runs" / "a" / "note.txt").write_text("mine")
+    written("index.html")
+    files = {path.relative_to(place).as_posix() for path in place.rglob("*")}
+    assert files == {MARKER, "index.html", "CNAME", "runs", "runs/a", "runs/a/note.txt"}
+
+
+@pytest.mark.parametrize(
+    "listed", ["../kept", "a/../../kept", "/{}/kept", "link/kept", "no\0name", ".", ""]
+)
+def test_a_list_that_leads_out_of_the_folder_removes_nothing(tmp_path: Path, listed: str) -> None:
+    place = tmp_path / "site"
+    place.mkdir()
+    (tmp_path / "kept").write_text("mine")
+    (place / "link").symlink_to(tmp_path)
+    files = [listed.format(tmp_path), 3, None]
+    (place / MARKER).write_text(json.dumps({"files": files}))
+    SiteFolder(place).finish()
+    assert (tmp_path / "kept").read_text() == "mine"
+    assert (place / "link").is_symlink()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"files": 3}', "[" * 100_000])
+def test_a_damaged_list_is_that_of_a_site_all_the_same(tmp_path: Path, content: str) -> None:
+    (tmp_path / MARKER).write_text(content)
+    (tmp_path / "mine").write_text("mine")
+    folder = SiteFolder(tmp_path)
+    folder.write("index.html", b"new")
+    folder.finish()
+    assert json.loads((tmp_path / MARKER).read_bytes())["files"] == ["index.html"]
+    assert (tmp_path / "mine").exists()
+
+
+def test_a_site_that_was_interrupted_is_known_as_ours(tmp_path: Path) -> None:
+    SiteFolder(tmp_path / "site").write("index.html", b"old")
+    folder = SiteFolder(tmp_path / "site")
+    folder.write("index.html", b"new")
+    folder.finish()
+    assert (tmp_path / "site" / "index.html").read_bytes() == b"new"
 
 
 def test_the_packages_python_names_no_string_that_is_missing() -> None:

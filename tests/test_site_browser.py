@@ -43,6 +43,8 @@ def hostile_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site whose every text attacks."""
     folder = tmp_path_factory.mktemp("hostile")
     site.build(folder, hostile_benchmark(), hostile_entries())
+    pages = {entry.run: "runs/index.html" for entry in hostile_entries()}
+    (folder / "index.html").write_bytes(leaderboard_page(hostile_entries(), run_pages=pages))
     return folder
 
 
@@ -247,7 +249,7 @@ def test_runs_are_linked_and_compared(page: Page, tmp_path: Path) -> None:
     a, b, c = ENTRIES[0], ENTRIES[1], ENTRIES[3]
     content = leaderboard_page(
         ENTRIES,
-        run_pages={a.run: "runs/a/index.html"},
+        run_pages={e.run: f"runs/{'abc'[i]}/index.html" for i, e in enumerate((a, b, c))},
         comparisons={(b.run, a.run): "compare/ab.html"},
     )
     (tmp_path / "index.html").write_bytes(content)
@@ -260,7 +262,8 @@ def test_runs_are_linked_and_compared(page: Page, tmp_path: Path) -> None:
     assert link.get_attribute("href") == "compare/ab.html"
     page.get_by_role("checkbox", name=c.model).first.check()
     command = page.locator("#comparison code").inner_text()
-    assert command.startswith(f"pfgen-rs compare {a.run} {b.run} ")
+    assert command.startswith(f"pfgen-rs compare -b data {a.run} {b.run} ")
+    assert page.get_by_role("checkbox").count() == 3, "runs without answers are not compared"
     page.get_by_role("button", name="Clear").click()
     assert page.locator("#comparison").is_hidden()
     page.get_by_role("link", name=a.model).click()
@@ -358,6 +361,40 @@ def test_nothing_is_wider_than_a_narrow_window(
             assert page.evaluate("document.documentElement.scrollWidth") == NARROW["width"]
 
 
+def test_the_leaderboard_fits_a_usual_window(new_page: NewPage, folder: Path) -> None:
+    for locale in ("ja-JP", "en-GB"):
+        page = leaderboard(new_page(viewport={"width": 1280, "height": 800}, locale=locale), folder)
+        widths = page.locator(".scroll").evaluate("e => [e.scrollWidth, e.clientWidth]")
+        assert widths[0] == widths[1]
+        assert page.locator(CUT).evaluate_all(OVERFLOWING) == []
+
+
+CUT = ".leaderboard th, .leaderboard td"
+OVERFLOWING = """all => all.filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+  .map(e => e.textContent.trim())"""
+
+
+def test_a_telephone_shows_score_interval_and_ranks_at_once(
+    new_page: NewPage, folder: Path
+) -> None:
+    page = leaderboard(new_page(viewport=NARROW), folder)
+    for name in ("model", "score", "whiskers", "ranks"):
+        box = page.locator(f"tbody .{name}").first.bounding_box()
+        assert box is not None
+        assert 0 < box["x"] < box["x"] + box["width"] < NARROW["width"]
+    low, high = ENTRIES[0].estimate.low, ENTRIES[0].estimate.high
+    expect(page.locator("tbody .whiskers").first).to_contain_text(f"{low:.3f}–{high:.3f}")
+
+
+def test_print_keeps_room_for_names(new_page: NewPage, folder: Path) -> None:
+    page = leaderboard(new_page(viewport={"width": 718, "height": 1000}), folder)
+    page.emulate_media(media="print")
+    widths = page.locator("tbody .model").evaluate_all("all => all.map(e => e.clientWidth)")
+    assert min(widths) >= 150
+    assert page.locator(".engine").evaluate_all("all => all.every(e => !e.checkVisibility())")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 718
+
+
 def test_print_shows_the_table_in_light_colours_alone(new_page: NewPage, folder: Path) -> None:
     page = leaderboard(new_page(color_scheme="dark"), folder)
     page.emulate_media(media="print", color_scheme="dark")
@@ -372,7 +409,7 @@ def test_without_scripts_the_tables_are_there(new_page: NewPage, folder: Path) -
     page = leaderboard(new_page(java_script_enabled=False), folder)
     assert models(page) == [entry.model for entry in ENTRIES]
     assert page.locator("#filters").is_hidden()
-    assert page.locator("tbody input").first.is_hidden()
+    assert page.locator("tbody td:has(input), tbody td:has([title])").first.is_hidden()
     benchmark(page, folder)
     assert page.locator("section.card").count() == 14
 
@@ -385,8 +422,11 @@ def test_hostile_names_act_nowhere(page: Page, hostile_folder: Path) -> None:
     assert len(shown) == len(HOSTILE)
     for text in ("<script>alert(1)</script>", "aU+202EbU+2066cU+200Fd", "{{7*7}} {n} ${7*7} %s"):
         assert text in shown
-    for box in page.locator("tbody input").all():
+    boxes = page.locator("tbody input").all()
+    assert len(boxes) == len(HOSTILE)
+    for box in boxes:
         box.check()
+    expect(page.locator("#comparison code")).to_contain_text("-b data")
     assert page.locator("script[src], img, body svg[onload]").count() == 0
 
 

@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,8 @@ from pfgen_rs.report.run_view import Histogram, estimates, run_view
 from pfgen_rs.report.site import single
 from pfgen_rs.report.site.charts import Bars
 from pfgen_rs.report.site.compare_page import Compared, comparison_payload
+from pfgen_rs.report.site.folder import MARKER
+from pfgen_rs.report.site.run_page import run_page
 from pfgen_rs.report.site.runs import Tables
 from site_samples import HOSTILE, Elements
 
@@ -271,12 +274,21 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
+def test_a_score_that_is_no_mean_has_no_interval(mini: Benchmark, results: list[Result]) -> None:
+    """As where some questions have more answers than others."""
+    view = run_view(results[1], estimates(stats.Sample.of(results[1])))
+    low = f"<small>{view.metrics['average'].low:.3f}–"
+    assert low in run_page(view, mini.settings, folder="x").decode()
+    apart = replace(view, score=view.score + 0.001)
+    assert low not in run_page(apart, mini.settings, folder="x").decode()
+
+
 def test_one_file_holds_what_a_folder_holds(results: list[Result], tmp_path: Path) -> None:
     results[1].to_html(tmp_path / "run.html")
     results[1].to_html(str(tmp_path / "folder"))
     inside = payloads((tmp_path / "run.html").read_bytes())
     beside = files(tmp_path / "folder")
-    assert set(beside) == {"index.html", *(f"{name}.js" for name in inside)}
+    assert set(beside) == {MARKER, "index.html", *(f"{name}.js" for name in inside)}
     assert b"payload-" not in re.sub(
         rb"<script>.*?</script>", b"", beside["index.html"], flags=re.S
     )

@@ -177,7 +177,7 @@ def test_the_keyboard_goes_through_characters_and_says_counts(
         page.keyboard.press(key)
         found = windows(mini, "Q02", text, place)
         assert tip(page) == found
-        assert slider.get_attribute("aria-valuenow") == str(place + 1)
+        assert slider.input_value() == str(place + 1)
         best = max(found, key=lambda window: sum(found[window]))
         spoken = slider.get_attribute("aria-valuetext") or ""
         assert spoken.startswith(
@@ -185,6 +185,28 @@ def test_the_keyboard_goes_through_characters_and_says_counts(
         )
     page.keyboard.press("Tab")
     expect(page.locator(".tip")).to_be_hidden()
+
+
+def test_the_slider_is_moved_by_a_pointer_too(page: Page, folder: Path, mini: Benchmark) -> None:
+    opened(page, folder, 2)
+    text = texts(page)[0]
+    slider = page.get_by_role("slider").first
+    slider.fill("3")
+    assert tip(page) == windows(mini, "Q02", text, 2)
+    box = slider.bounding_box()
+    assert box is not None
+    slider.click(position={"x": box["width"] - 2, "y": box["height"] / 2})
+    assert slider.input_value() == str(len(text))
+    assert tip(page) == windows(mini, "Q02", text, len(text) - 1)
+
+
+def test_what_is_published_and_what_is_an_error_is_explained(page: Page, folder: Path) -> None:
+    opened(page, folder, 2)
+    headings = page.locator(".metrics thead th").all_inner_texts()
+    assert headings[3:] == ["SD of a trial", "SE (trials)", "SE (questions)"]
+    expect(page.locator("main")).to_contain_text("The published ± is what pfgen-bench publishes")
+    facts = page.locator(".facts").inner_text()
+    assert facts.count("±") == facts.count("Published ±") + 1  # its name and its number
 
 
 def test_shades_follow_the_published_limits(page: Page, folder: Path, mini: Benchmark) -> None:

@@ -43,6 +43,44 @@ def test_p_values_are_corrected_for_all_pairs_of_a_metric() -> None:
         assert [pair.p_holm for pair in pairs] == corrected.tolist()
 
 
+def test_system_runs_alone_are_compared_as_models_are() -> None:
+    models = [made(f"m{i}", seed=i, shift=0.1 * i) for i in range(3)]
+    system = [replace(model, system=True) for model in models]
+    assert stats.compare(system).to_dict() == stats.compare(models).to_dict()
+
+
+def test_system_runs_change_nothing_between_models() -> None:
+    """They take no rank, and their pairs are corrected among themselves."""
+    models = three()
+    alone = stats.compare(models)
+    system = [replace(made(f"s{i}", seed=9 + i, shift=0.5), system=True) for i in range(2)]
+    found = stats.compare([system[0], *models, system[1]])
+    assert found.ranks["average"] == [None, *alone.ranks["average"], None]
+    for pair in alone.pairs:
+        again = found.pair(pair.a, pair.b, pair.metric)
+        assert (again.p, again.p_holm, again.family) == (pair.p, pair.p_holm, 3)
+    others = [p for p in found.pairs if p.metric == "average" and {p.a, p.b} & {"s0", "s1"}]
+    corrected = stats.holm(np.array([pair.p for pair in others]))
+    assert [(pair.p_holm, pair.family) for pair in others] == [(p, 7) for p in corrected.tolist()]
+    assert found.to_dict()["ranks"]["average"]["s0"] is None
+
+
+def test_the_better_run_is_put_first() -> None:
+    a, b, _ = three()
+    pair = stats.compare([b, a]).pair("b", "a")
+    turned = pair.better_first()
+    assert (turned.a, turned.b, turned.difference) == ("a", "b", -pair.difference)
+    assert (turned.low, turned.high, turned.p) == (-pair.high, -pair.low, pair.p)
+    assert turned.better_first() == turned
+
+
+def test_what_permutations_resolve_is_told() -> None:
+    far = [made("a", shift=0.9, spread=0.05), made("b", seed=1, spread=0.05)]
+    found = stats.compare(far, permutations=999)
+    assert found.smallest_p == found.to_dict()["smallest_p"] == found.pairs[0].p == 1 / 1000
+    assert stats.compare([made("a", questions=4), made("b", questions=4)]).smallest_p == 0.0
+
+
 def test_ranks_follow_the_pairs() -> None:
     assert stats.compare(three()).ranks["average"] == [(1, 1), (2, 3), (2, 3)]
 
@@ -130,9 +168,12 @@ def test_categories_are_means_of_their_questions() -> None:
     assert row["mean_a"] == pytest.approx(a.means()[1::2].mean())
 
 
-def test_a_category_of_one_question_has_no_interval() -> None:
-    found = stats.compare([made("a", questions=3), made("b", questions=3)])
-    assert found.categories.select("low", "high").rows() == [(None, None)] * 4
+@pytest.mark.parametrize("members", [1, 3, 4])
+def test_a_category_of_few_questions_has_no_interval(members: int) -> None:
+    runs = [made(name, seed=i, questions=2 * members) for i, name in enumerate("ab")]
+    found = stats.compare(runs).categories
+    assert found.get_column("questions").to_list() == [members] * 4
+    assert found.select("low", "high").null_count().row(0) == ((4, 4) if members < 4 else (0, 0))
 
 
 def test_everything_is_json() -> None:
@@ -207,6 +248,16 @@ def test_telling_two_runs_apart() -> None:
     observed = stats.plan_trials([a, b])
     assert observed.difference == pytest.approx(abs(plan.mean))
     assert stats.plan_trials(a).trials_to_tell is None
+
+
+@pytest.mark.parametrize("trials", [2, 7, 20])
+def test_a_plan_for_what_a_comparison_can_detect_is_what_was_run(trials: int) -> None:
+    a = made("a", trials=trials)
+    b = sample("b", a.values["average"][::-1])
+    detectable = stats.compare([a, b], metrics=AVERAGE).pairs[0].minimum_detectable
+    plan = stats.plan_trials([a, b], difference=detectable)
+    assert plan.question_sd > 0
+    assert plan.trials_to_tell_with_questions == trials
 
 
 def test_a_run_without_noise_needs_one_trial() -> None:

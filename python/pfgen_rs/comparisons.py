@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ import polars as pl
 
 from pfgen_rs import stats
 from pfgen_rs.benchmark import Benchmark, resolve
+from pfgen_rs.errors import InputError
 from pfgen_rs.io import Options, Source
 from pfgen_rs.results import Result
-from pfgen_rs.runs import display_name
+from pfgen_rs.runs import display_name, expand
 from pfgen_rs.settings import Settings
 from pfgen_rs.streaming import Progress, new_store, score_sources
 from pfgen_rs.timestamps import timestamps
@@ -24,6 +26,7 @@ __all__ = [
     "RunComparison",
     "TypicalAnswer",
     "compare_runs",
+    "distinct",
     "samples",
     "score_runs",
 ]
@@ -68,6 +71,22 @@ class RunComparison:
             for result, name in zip(self.results, self.statistics.runs, strict=True)
         ]
         return {question: [found[question] for found in by_run] for question in questions}
+
+
+def distinct(patterns: Sequence[str]) -> list[str]:
+    """Paths as `runs.expand` finds them; `InputError` where one run is meant twice.
+
+    What several globs match, or a glob and a path, counts once.
+    """
+    expanded = [found for pattern in patterns if (found := expand([pattern])) == [pattern]]
+    named = [path for [path] in expanded]
+    found = expand(patterns)
+    files = [Path(Source(path).path).resolve() for path in found]
+    twice = [path for path in named if named.count(path) > 1]
+    twice += [path for path, file in zip(found, files, strict=True) if files.count(file) > 1]
+    if twice:
+        raise InputError("this is the same run twice: name another one", path=twice[-1])
+    return found
 
 
 def score_runs(

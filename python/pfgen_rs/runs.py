@@ -67,7 +67,8 @@ def figures(result: Result) -> dict[str, Any]:
     """The run's figures in one flat object, the signature included.
 
     `trial_se`, `question_se`, `score_low` and `score_high` are those of `pfgen_rs.stats.Estimate`, for
-    intervals of 95 % and all responses; `None` where there are too few.
+    intervals of 95 % and all responses; `None` where there are too few, and no bounds where the score is not
+    the mean of them all.
     """
     errors = _errors(result)
     return {
@@ -96,11 +97,12 @@ def figures(result: Result) -> dict[str, Any]:
 def _errors(result: Result) -> Estimate:
     """From the figures as published, so that they are the same with and without the responses at hand."""
     questions = result.by_question
-    return from_summary(
+    found = from_summary(
         questions.get_column("average").to_numpy(),
         questions.get_column("score_std").to_numpy(),
         questions.get_column("answers").to_list(),
     )
+    return found.of(result.score)
 
 
 def ranked(results: Sequence[Result]) -> list[Result]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -10,54 +11,72 @@ from rich.text import Text
 
 from pfgen_rs.cli import narrow
 
-__all__ = ["Bars", "interval_bar", "with_bars"]
+__all__ = ["LEGEND", "Bars", "bounds", "interval_bar", "richest"]
 
+LEGEND = "[low, high] and ├─●─┤: 95 % interval, were other questions of the same kind asked"
 _WIDEST, _NARROWEST = 40, 8  # characters of a bar
+_TICKS = 20  # ends of a scale are twentieths
 _Layout = TypeVar("_Layout")
 
 
+def bounds(row: Mapping[str, Any]) -> str:
+    """The interval of a row as `[low, high]`; nothing where it has none."""
+    low, high = row["score_low"], row["score_high"]
+    return "" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
+
+
 class Bars:
-    """Bars of rows with `score`, `score_low` and `score_high`, on one scale from 0."""
+    """Bars of rows with `score`, `score_low` and `score_high`, on one scale that just holds them all."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        self.top = float(max(max(row["score"], row["score_high"] or 0.0) for row in rows))
+        ends = [row[name] for row in rows for name in ("score", "score_low", "score_high")]
+        known = [end for end in ends if end is not None]
+        self.low = max(0, math.floor(min(known) * _TICKS)) / _TICKS
+        self.high = math.ceil(max(known) * _TICKS) / _TICKS
 
     def heading(self, width: int) -> Text:
         """The ends of the scale."""
-        return Text("0" + f"{self.top:.2f}".rjust(width - 1))
+        return Text(f"{self.low:.2f}" + f"{self.high:.2f}".rjust(width - 4))
 
     def bar(self, row: Mapping[str, Any], width: int) -> Text:
         """A row's score with its interval."""
-        drawn = interval_bar(row["score"], row["score_low"], row["score_high"], self.top, width)
+        ends = row["score_low"], row["score_high"]
+        drawn = interval_bar(row["score"], *ends, (self.low, self.high), width)
         return Text(drawn, style="cyan")
 
 
-def with_bars(
+def richest(
     layouts: Iterable[_Layout], table: Callable[[_Layout, int], Table], room: int
 ) -> Table | None:
-    """`table(layout, width of its bars)` of the first layout that leaves bars enough of `room` columns."""
+    """`table(layout, width of its bars)` of the first layout of which nothing is folded in `room` columns.
+
+    It has bars (of a width that is not 0) where there is room for them, too.
+    """
     for layout in layouts:
-        left = room - narrow.width(table(layout, 0)) - narrow.GAP
-        if left >= _NARROWEST:
-            return table(layout, min(left, _WIDEST))
+        left = room - narrow.width(table(layout, 0))
+        if left >= 0:
+            bar = min(left - narrow.GAP, _WIDEST)
+            return table(layout, bar if bar >= _NARROWEST else 0)
     return None
 
 
 def interval_bar(
-    value: float, low: float | None, high: float | None, top: float, width: int
+    value: float, low: float | None, high: float | None, scale: tuple[float, float], width: int
 ) -> str:
-    """A line from 0 to `value` with its interval, `━━━├──●──┤`, where `width` characters reach to `top`.
+    """`value` with its interval, `   ├──●──┤`, where `width` characters reach from end to end of `scale`.
 
     Ends that fall on the character of the value are not drawn; what leaves the scale stops at its end.
     """
+    first, last = scale
 
     def place(number: float) -> int:
-        return max(0, min(width - 1, int(number / top * width))) if top > 0 else 0
+        share = (number - first) / (last - first) if last > first else 0.0
+        return max(0, min(width - 1, int(share * width)))
 
     middle = place(value)
     left = middle if low is None else min(place(low), middle)
     right = middle if high is None else max(place(high), middle)
-    line = ["━"] * left + ["─"] * (right - left + 1)
+    line = [" "] * left + ["─"] * (right - left + 1)
     line[left], line[right] = "├", "┤"
     line[middle] = "●"
     return "".join(line)

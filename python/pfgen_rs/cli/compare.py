@@ -69,12 +69,12 @@ def compare(
 
     - `pfgen-rs compare a.jsonl b.jsonl --format json`
     """
-    from pfgen_rs import comparisons, runs
+    from pfgen_rs import comparisons
     from pfgen_rs.cli import compare_view
     from pfgen_rs.io import Source
     from pfgen_rs.stats import METRICS
 
-    paths = runs.expand(files)
+    paths = comparisons.distinct(files)
     with output.scoring([Source(path) for path in paths]) as progress:
         results = comparisons.score_runs(paths, benchmark, progress=progress, threads=threads)
     if metric is None:
@@ -91,4 +91,4 @@ def compare(
     if output_format is options.JsonFormat.JSON:
         output.emit_json(compare_view.document(found, questions))
     else:
-        output.show(*compare_view.report(found, questions))
+        output.show(*compare_view.report(found, questions, output.width()))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import polars as pl
 from rich.console import RenderableType
 from rich.table import Table
 
-from pfgen_rs.cli import output
+from pfgen_rs.cli import narrow, output
+from pfgen_rs.cli.bars import richest
+from pfgen_rs.cli.verdicts import p_cell, verdict
 from pfgen_rs.comparisons import RunComparison
 from pfgen_rs.stats import Comparison, Estimate, Pair
 
-__all__ = ["document", "report", "verdict"]
+__all__ = ["document", "report"]
 
 _SURE = "bold"
+_MEAN_WIDTH = 5  # characters of a mean
 _ALL_PAIRS = 6  # runs of which all pairs are shown
 _NEIGHBOURS = "Shown are runs that follow each other by their means; --format json has all pairs."
+_DETECTABLE = "detectable: the difference that the test of a pair alone finds four times in five"
+_CATEGORIES = "means by category, of runs by number"
 
 
 def document(found: RunComparison, count: int) -> dict[str, Any]:
@@ -40,77 +45,113 @@ def document(found: RunComparison, count: int) -> dict[str, Any]:
     }
 
 
-def report(found: RunComparison, count: int) -> list[RenderableType]:
-    """Tables of runs, pairs and categories, a verdict for each pair, and answers side by side."""
-    statistics = found.statistics
-    metric = statistics.metrics[0]
-    shown = _shown_pairs(statistics)
-    parts: list[RenderableType] = [
-        _runs(statistics, metric),
-        _pairs(statistics, shown),
-        *(output.cell(verdict(pair, statistics)) for pair in shown if pair.metric == metric),
-    ]
-    if len(shown) < len(statistics.pairs):
-        parts.append(output.cell(_NEIGHBOURS))
-    if not statistics.categories.is_empty():
-        parts.append(_categories(statistics, metric))
-    parts += _side_by_side(found, metric, count)
-    return [*parts, output.cell(""), output.cell(statistics.signature or "")]
+@dataclass(frozen=True)
+class _Ordered:
+    """A comparison with its runs numbered from 1 by falling mean in its first metric."""
 
+    statistics: Comparison
+    numbers: Mapping[str, int]
 
-def _shown_pairs(statistics: Comparison) -> list[Pair]:
-    """All pairs or, of many runs, those that follow each other by their means."""
-    pairs = statistics.pairs
-    if len(statistics.runs) <= _ALL_PAIRS:
-        return pairs
-    shown = []
-    for metric, estimates in statistics.estimates.items():
-        means = dict(zip(statistics.runs, (each.mean for each in estimates), strict=True))
+    @classmethod
+    def of(cls, statistics: Comparison) -> _Ordered:
+        means = {
+            name: found.mean
+            for name, found in zip(
+                statistics.runs, statistics.estimates[statistics.metrics[0]], strict=True
+            )
+        }
         order = sorted(statistics.runs, key=lambda name: -means[name])
-        place = {name: at for at, name in enumerate(order)}
-        mine = [p for p in pairs if p.metric == metric and abs(place[p.a] - place[p.b]) == 1]
-        shown += sorted(mine, key=lambda p: min(place[p.a], place[p.b]))
-    return shown
+        return cls(statistics, {name: number for number, name in enumerate(order, 1)})
 
+    @property
+    def metric(self) -> str:
+        return self.statistics.metrics[0]
 
-def verdict(pair: Pair, statistics: Comparison) -> str:
-    """What the test of a pair says, in a sentence."""
-    what = "" if pair.metric == "average" else f" in {pair.metric}"
-    interval = f"{statistics.level * 100:g} % interval"
-    alone = len(statistics.runs) == 2
-    p = _p(pair.p) if alone else f"{_p(pair.p_holm)} after correction"
-    if pair.p_holm <= 1 - statistics.level:
-        more, less = (pair.a, pair.b) if pair.difference > 0 else (pair.b, pair.a)
-        sign = 1 if pair.difference > 0 else -1
-        low, high = sorted((sign * pair.low, sign * pair.high))
-        return (
-            f"{more} scores {abs(pair.difference):.4f} more than {less}{what} "
-            f"({interval} {low:.4f} to {high:.4f}, {p})"
+    @property
+    def several(self) -> bool:
+        return len(self.numbers) > 2
+
+    @property
+    def interval(self) -> str:
+        return f"{self.statistics.level * 100:g} % interval"
+
+    def pair(self, pair: Pair) -> Pair:
+        """The pair with the run of the smaller number first."""
+        return pair if self.numbers[pair.a] < self.numbers[pair.b] else pair.turned()
+
+    def pairs(self) -> list[Pair]:
+        """All pairs or, of many runs, those that follow each other; by metric and number."""
+        pairs = [self.pair(pair) for pair in self.statistics.pairs]
+        if len(self.numbers) > _ALL_PAIRS:
+            pairs = [p for p in pairs if self.numbers[p.b] - self.numbers[p.a] == 1]
+        metrics = self.statistics.metrics
+        return sorted(
+            pairs, key=lambda p: (metrics.index(p.metric), self.numbers[p.a], self.numbers[p.b])
         )
-    return (
-        f"{pair.a} and {pair.b} cannot be told apart{what} (difference {pair.difference:+.4f}, {interval} "
-        f"{pair.low:+.4f} to {pair.high:+.4f}, {p}; four times in five one of "
-        f"{pair.minimum_detectable:.4f} would be found)"
-    )
 
 
-def _p(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+def report(found: RunComparison, count: int, room: int) -> list[RenderableType]:
+    """Tables of runs, pairs and categories for a window of `room` columns, and answers side by side.
+
+    Runs have numbers from the best on, by which all tables call them; of two runs the better one is also
+    compared in a sentence.
+    """
+    ordered = _Ordered.of(found.statistics)
+    shown = ordered.pairs()
+    pairs = _pairs(ordered, shown)
+    parts: list[RenderableType] = [_runs(ordered, room), pairs]
+    parts += map(output.cell, _captions(ordered, shown, pairs))
+    if not ordered.several:
+        parts += [output.cell(""), output.cell(verdict(shown[0], found.statistics))]
+    for table in _categories(ordered, room):
+        parts += [output.cell(""), table]
+    parts += _side_by_side(found, ordered, count)
+    return [*parts, output.cell(""), output.cell(found.statistics.signature or "")]
 
 
-def _runs(statistics: Comparison, metric: str) -> Table:
+def _captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> Iterator[str]:
+    if ordered.several:
+        sizes = " or ".join(str(size) for size in sorted({pair.family for pair in shown}))
+        yield "runs: by number, the one with the higher mean first; bold where they surely differ"
+        yield f"intervals and p: of each pair alone, uncorrected; p (Holm): corrected for {sizes} pairs"
+    if "detectable" in {str(column.header) for column in table.columns}:
+        yield _DETECTABLE
+    if len(shown) < len(ordered.statistics.pairs):
+        yield _NEIGHBOURS
+
+
+def _runs(ordered: _Ordered, room: int) -> Table:
+    """With errors where names need not be folded for them."""
+
+    def table(figures: int, _: int) -> Table:
+        return _run_table(ordered, figures)
+
+    return richest((4, 3, 2), table, room) or table(2, 0)
+
+
+def _run_table(ordered: _Ordered, figures: int) -> Table:
+    statistics, metric = ordered.statistics, ordered.metric
     title = f"{metric}, {len(statistics.compared)} questions"
-    table = output.new_table("rank", "run", numbers=("rank",), title=title)
-    for heading in ("mean", f"{statistics.level * 100:g} % interval", "± questions", "± trials"):
+    table = output.new_table("no.", "ranks", "run", numbers=("no.", "ranks"), title=title)
+    headings = ("mean", ordered.interval, "SE\n(questions)", "SE\n(trials)")
+    for heading in headings[:figures]:
         table.add_column(heading, justify="right", no_wrap=True)
     rows = zip(statistics.runs, statistics.ranks[metric], statistics.estimates[metric], strict=True)
-    for name, (best, worst), estimate in sorted(rows, key=lambda row: -row[2].mean):
+    for name, ranks, estimate in sorted(rows, key=lambda row: ordered.numbers[row[0]]):
         table.add_row(
-            output.cell(best if best == worst else f"{best}–{worst}"),
+            output.cell(ordered.numbers[name]),
+            output.cell(_ranks(ranks)),
             output.cell(name),
-            *map(output.cell, _estimate(estimate)),
+            *map(output.cell, _estimate(estimate)[:figures]),
         )
     return table
+
+
+def _ranks(ranks: tuple[int, int] | None) -> str:
+    if ranks is None:
+        return "–"
+    best, worst = ranks
+    return str(best) if best == worst else f"{best}–{worst}"
 
 
 def _estimate(estimate: Estimate) -> tuple[str, ...]:
@@ -122,68 +163,115 @@ def _estimate(estimate: Estimate) -> tuple[str, ...]:
     )
 
 
-def _pairs(statistics: Comparison, pairs: Sequence[Pair]) -> Table:
-    several = len(statistics.metrics) > 1
-    numbers = ["difference", f"{statistics.level * 100:g} % interval", "p", "detectable"]
-    if len(statistics.runs) > 2:
-        numbers.insert(3, "p (Holm)")
-    table = output.new_table(
-        *(["metric"] if several else []), "run", "against", *numbers, numbers=numbers
+def _pairs(ordered: _Ordered, pairs: Sequence[Pair]) -> Table:
+    """With everything there is room for: what is detectable is left out first, then the uncorrected p."""
+    everything = ["difference", ordered.interval, "p", "p (Holm)", "detectable"]
+    if not ordered.several:
+        everything.remove("p (Holm)")
+    without = [*everything[:-1]], [*everything[:2], everything[-2]]
+    return output.first_that_fits(
+        *(_pair_table(ordered, pairs, headings) for headings in (everything, *without))
     )
+
+
+def _pair_table(ordered: _Ordered, pairs: Sequence[Pair], headings: Sequence[str]) -> Table:
+    metrics = len(ordered.statistics.metrics) > 1
+    about = [*(["metric"] if metrics else []), *(["runs"] if ordered.several else [])]
+    title = None if ordered.several else "1 minus 2"
+    table = output.new_table(*about, *headings, numbers=["runs", *headings], title=title)
     for pair in pairs:
-        sure = _SURE if pair.p_holm <= 1 - statistics.level else ""
-        p = [pair.p, pair.p_holm][: len(numbers) - 3]
+        sure = _SURE if pair.p_holm <= 1 - ordered.statistics.level else ""
+        runs = f"{ordered.numbers[pair.a]} – {ordered.numbers[pair.b]}"
+        cells = {"metric": pair.metric, "runs": runs, **_figures(ordered, pair)}
         table.add_row(
-            *([output.cell(pair.metric)] if several else []),
-            output.cell(pair.a),
-            output.cell(pair.b),
-            output.cell(f"{pair.difference:+.4f}", sure),
-            output.cell(_interval(pair.low, pair.high, "+.4f")),
-            *(output.cell(f"{value:.4f}") for value in p),
-            output.cell(f"{pair.minimum_detectable:.4f}"),
+            *(
+                output.cell(cells[heading], sure if heading == "difference" else "")
+                for heading in (*about, *headings)
+            )
         )
     return table
 
 
-def _categories(statistics: Comparison, metric: str) -> Table:
-    """Of two runs with the difference and its interval, of more runs their means."""
-    frame = statistics.categories.filter(pl.col("metric") == metric)
-    if len(statistics.runs) > 2:
-        return _category_means(statistics, frame)
-    interval = f"{statistics.level * 100:g} % interval"
-    numbers = ["questions", *statistics.runs, "difference", interval]
-    table = output.new_table("category", *numbers, numbers=numbers)
-    for row in frame.iter_rows(named=True):
-        table.add_row(
-            output.cell(row["category"]),
-            output.cell(row["questions"]),
-            *(output.cell(f"{row[key]:.4f}") for key in ("mean_a", "mean_b")),
-            output.cell(f"{row['difference']:+.4f}"),
-            output.cell(_interval(row["low"], row["high"], "+.4f")),
-        )
-    return table
+def _figures(ordered: _Ordered, pair: Pair) -> dict[str, str]:
+    """The cells of a pair by their headings."""
+    smallest = ordered.statistics.smallest_p
+    return {
+        "difference": f"{pair.difference:+.4f}",
+        ordered.interval: _interval(pair.low, pair.high, "+.4f"),
+        "p": p_cell(pair.p, smallest),
+        "p (Holm)": p_cell(pair.p_holm, smallest * pair.family),
+        "detectable": f"{pair.minimum_detectable:.4f}",
+    }
 
 
-def _category_means(statistics: Comparison, frame: pl.DataFrame) -> Table:
-    names = frame.get_column("category").unique().sort().to_list()
-    table = output.new_table("run", *names, numbers=names)
+def _categories(ordered: _Ordered, room: int) -> Iterator[Table]:
+    """Of two runs with the difference and its interval, of more their means, as many as fit at a time."""
+    frame = ordered.statistics.categories.filter(pl.col("metric") == ordered.metric)
+    if frame.is_empty():
+        return
+    if not ordered.several:
+        yield _category_differences(ordered, frame)
+        return
     means = {(row["a"], row["category"]): row["mean_a"] for row in frame.iter_rows(named=True)}
     means |= {(row["b"], row["category"]): row["mean_b"] for row in frame.iter_rows(named=True)}
-    for run in statistics.runs:
-        table.add_row(output.cell(run), *(output.cell(f"{means[run, name]:.4f}") for name in names))
+    sizes = frame.unique("category").sort("category").select("category", "questions").rows()
+    names = sorted(ordered.numbers, key=lambda name: ordered.numbers[name])
+    left = room - narrow.width(_category_means(ordered, sizes, means, []))
+    fitting = max(1, left // (_MEAN_WIDTH + narrow.GAP))
+    for start in range(0, len(names), fitting):
+        yield _category_means(ordered, sizes, means, names[start : start + fitting])
+
+
+def _category_differences(ordered: _Ordered, frame: pl.DataFrame) -> Table:
+    numbers = ["questions", "1", "2", "difference", ordered.interval]
+    everything = output.new_table("category", *numbers, numbers=numbers, title=_CATEGORIES)
+    less = output.new_table("category", *numbers[3:], numbers=numbers[3:], title=_CATEGORIES)
+    for row in frame.iter_rows(named=True):
+        turned = ordered.numbers[row["a"]] == 2
+        sides = ("mean_b", "mean_a") if turned else ("mean_a", "mean_b")
+        difference, low, high = row["difference"], row["low"], row["high"]
+        if turned:
+            difference = -difference
+            low, high = (None, None) if low is None else (-high, -low)
+        cells = [
+            str(row["questions"]),
+            *(f"{row[side]:.4f}" for side in sides),
+            f"{difference:+.4f}",
+            _interval(low, high, "+.4f"),
+        ]
+        everything.add_row(output.cell(row["category"]), *map(output.cell, cells))
+        less.add_row(output.cell(row["category"]), *map(output.cell, cells[3:]))
+    return output.first_that_fits(everything, less)
+
+
+def _category_means(
+    ordered: _Ordered,
+    sizes: Sequence[tuple[str, int]],
+    means: Mapping[tuple[str, str], float],
+    names: Sequence[str],
+) -> Table:
+    numbers = ["questions", *(str(ordered.numbers[name]) for name in names)]
+    table = output.new_table("category", *numbers, numbers=numbers, title=_CATEGORIES)
+    for category, questions in sizes:
+        table.add_row(
+            output.cell(category),
+            output.cell(questions),
+            *(output.cell(f"{means[name, category]:.3f}") for name in names),
+        )
     return table
 
 
-def _side_by_side(found: RunComparison, metric: str, count: int) -> Iterator[RenderableType]:
-    chosen = found.most_different(metric, count)
-    answers = found.side_by_side(chosen, metric)
+def _side_by_side(found: RunComparison, ordered: _Ordered, count: int) -> Iterator[RenderableType]:
+    chosen = found.most_different(ordered.metric, count)
+    answers = found.side_by_side(chosen, ordered.metric)
     benchmark = found.results[0].benchmark
     for question in chosen:
         yield output.cell("")
         yield output.cell(f"{question} {benchmark[question].text}", "bold")
-        for each in answers[question]:
+        for each in sorted(answers[question], key=lambda each: ordered.numbers[each.run]):
+            number = ordered.numbers[each.run]
             yield output.cell(
-                f"{each.run}, mean {each.mean:.4f}, line {each.line} ({each.score:.4f}):"
+                f"{number}: {each.run}, mean {each.mean:.4f}, line {each.line} ({each.score:.4f}):"
             )
             yield output.cell(f"  {each.answer}")
 

@@ -59,11 +59,15 @@ def leaderboard(
 
     - `pfgen-rs leaderboard leaderboard.json --format csv`
     """
-    from pfgen_rs.report.standings import read_standings, selected
+    from pfgen_rs.report.standings import choices, read_standings, selected
 
     rows, problems = read_standings(place)
-    chosen = selected(rows, model=model, mode=mode, engine=engine, organisation=organisation)
-    _print(chosen, output_format, plain)
+    wanted = {"mode": mode, "engine": engine, "organisation": organisation}
+    _print(selected(rows, model=model, **wanted), output_format, plain)
+    for name, values in choices(rows, **wanted).items():
+        output.warn(
+            f"no run has the {name} {wanted[name]!r}: there are {', '.join(values) or 'none'}"
+        )
     for problem in problems:
         output.report_error(problem)
     if problems:
@@ -80,4 +84,4 @@ def _print(rows: list[dict[str, Any]], output_format: LeaderboardFormat, plain: 
     elif plain:
         output.emit(leaderboard_view.lines(rows))
     else:
-        output.show(leaderboard_view.table(rows, output.width()))
+        output.show(*leaderboard_view.report(rows, output.width()))

@@ -3,64 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from rich.console import RenderableType
 from rich.table import Table
 
 from pfgen_rs.cli import output
-from pfgen_rs.cli.bars import Bars, with_bars
+from pfgen_rs.cli.bars import LEGEND, Bars, bounds, richest
 from pfgen_rs.cli.plain import aligned, number
 from pfgen_rs.cli.text import visible
 
-__all__ = ["lines", "table"]
+__all__ = ["lines", "report"]
 
 Row = Mapping[str, Any]
 _METRICS = ("fluency", "truthfulness", "helpfulness")
 _BROKEN = ("fluency", "truth-\nfulness", "help-\nfulness")
+_FIGURES = (("length", *_METRICS), ("length", *_BROKEN), ())
+"""Columns besides rank, range, model, score and interval: as many as there is room for."""
+
+_LEGEND = "range: ranks that paired tests leave open"
 
 
-class _Detail(NamedTuple):
-    """What a table shows besides rank, model and score."""
+def report(rows: Sequence[Row], room: int) -> list[RenderableType]:
+    """The table with most columns that fit a window of `room`, what they mean, and the signatures."""
 
-    interval: bool = False
-    figures: Sequence[str] = ()
+    def table(figures: Sequence[str], bar: int) -> Table:
+        return _table(rows, figures, bar)
 
-
-_DETAILS = (
-    _Detail(interval=True, figures=("length", *_METRICS)),
-    _Detail(interval=True, figures=("length", *_BROKEN)),
-    _Detail(figures=("length", *_BROKEN)),
-    _Detail(),
-)
-
-
-def table(rows: Sequence[Row], room: int) -> Table:
-    """The table with most detail that leaves a bar enough of a window of `room` columns."""
-
-    def shown(detail: _Detail, bar: int) -> Table:
-        return _table(rows, detail, bar)
-
-    return with_bars(_DETAILS, shown, room) or shown(_DETAILS[-1], 0)
+    shown = richest(_FIGURES, table, room) or output.first_that_fits(
+        table((), 0), _table(rows, (), 0, interval=False)
+    )
+    signatures = dict.fromkeys(row["signature"] for row in rows if row.get("signature"))
+    captions = (LEGEND, f"{_LEGEND}; {_icons(rows)}", *signatures)
+    return [shown, *map(output.cell, captions)]
 
 
-def _table(rows: Sequence[Row], detail: _Detail, bar: int) -> Table:
-    shown, bars = output.new_table("", "ranks", "model", numbers=("", "ranks")), Bars(rows)
-    shown.add_column("score", justify="right", no_wrap=True)
+def _icons(rows: Sequence[Row]) -> str:
+    """What the icons of these rows stand for."""
+    modes: dict[str, dict[str, None]] = {}
+    for row in rows:
+        modes.setdefault(row["icon"], {})[row["mode"] or "no mode"] = None
+    return ", ".join(f"{icon} {' or '.join(sorted(found))}" for icon, found in modes.items())
+
+
+def _table(rows: Sequence[Row], figures: Sequence[str], bar: int, interval: bool = True) -> Table:
+    numbers = ("rank", "range", "")
+    shown, bars = output.new_table(*numbers, "model", numbers=numbers), Bars(rows)
+    for heading in ("score", *(["[low, high]"] if interval else [])):
+        shown.add_column(heading, justify="right", no_wrap=True)
     if bar:
         shown.add_column(bars.heading(bar), no_wrap=True)
-    for heading in detail.figures:
+    for heading in figures:
         shown.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        score = f"{row['score']:.4f}" + (_interval(row) if detail.interval else "")
+    for row, name in zip(rows, _names(rows), strict=True):
         shown.add_row(
             output.cell(_rank(row)),
             output.cell(_range(row)),
-            output.cell(f"{row['icon']} {row['model']}"),
-            output.cell(score),
+            output.cell(row["icon"]),
+            output.cell(name),
+            output.cell(f"{row['score']:.4f}"),
+            *([output.cell(bounds(row))] if interval else []),
             *([bars.bar(row, bar)] if bar else []),
-            *map(output.cell, _figures(row)[: len(detail.figures)]),
+            *map(output.cell, _figures(row)[: len(figures)]),
         )
     return shown
+
+
+def _names(rows: Sequence[Row]) -> list[str]:
+    """Models, with the mode where one has several runs, and with the folder where that tells no more."""
+    models = [row["model"] for row in rows]
+    with_mode = [_with(row, row["mode"], models) for row in rows]
+    return [
+        _with(row, row["run"], with_mode) if with_mode.count(name) > 1 else name
+        for row, name in zip(rows, with_mode, strict=True)
+    ]
+
+
+def _with(row: Row, addition: str | None, names: Sequence[str]) -> str:
+    model: str = row["model"]
+    return f"{model} ({addition})" if addition and names.count(model) != 1 else model
 
 
 def _figures(row: Row) -> list[str]:
@@ -76,11 +97,6 @@ def _range(row: Row) -> str:
     if low is None or high is None:
         return ""
     return str(low) if low == high else f"{low}–{high}"
-
-
-def _interval(row: Row) -> str:
-    low, high = row["score_low"], row["score_high"]
-    return "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
 
 
 def lines(rows: Sequence[Row]) -> str:

@@ -37,6 +37,7 @@ from pfgen_rs.io import Source
 __all__ = [
     "BAD_INPUT",
     "building",
+    "busy",
     "cell",
     "emit",
     "emit_csv",
@@ -261,6 +262,15 @@ def building() -> Iterator[Callable[[str, str, float, float], None]]:
             bar.update(tasks[what], step=doing, completed=done, total=total or None)
 
         yield update
+
+
+@contextmanager
+def busy(doing: str) -> Iterator[None]:
+    """A line that moves for as long as something is done."""
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    with progress(*columns) as bar:
+        bar.add_task(visible(doing), total=None)
+        yield
 
 
 @contextmanager

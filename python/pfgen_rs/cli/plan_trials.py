@@ -65,7 +65,7 @@ def plan_trials(
 
     if difference is not None and other is None:
         raise typer.BadParameter("a difference needs another run", param_hint="'--difference'")
-    paths = [run] if other is None else [run, other]
+    paths = comparisons.distinct([run] if other is None else [run, other])
     with output.scoring([Source(path) for path in paths]) as progress:
         results = comparisons.score_runs(paths, benchmark, progress=progress, threads=threads)
     samples, _ = comparisons.samples(results)

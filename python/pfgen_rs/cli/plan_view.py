@@ -28,10 +28,10 @@ def report(plan: Plan) -> list[RenderableType]:
 def _sentences(plan: Plan) -> Iterator[str]:
     what = plan.metric if plan.metric != "average" else "score"
     if len(plan.runs) == 1:
-        yield f"{plan.runs[0]}: {what} {plan.mean:.4f}, ±{plan.trial_sd:.4f} a trial"
+        yield f"{plan.runs[0]}: {what} {plan.mean:.4f}, SD of a trial {plan.trial_sd:.4f}"
     else:
         a, b = plan.runs
-        yield f"{a} minus {b}: {what} {plan.mean:+.4f}, ±{plan.trial_sd:.4f} a trial"
+        yield f"{a} minus {b}: {what} {plan.mean:+.4f}, SD of a trial {plan.trial_sd:.4f}"
     level = f"{plan.level * 100:g} %"
     yield (
         f"±{plan.precision:g} ({level}) needs {_trials(plan.trials_needed)} where the questions stay the same"

@@ -48,6 +48,8 @@ class PlottedMetric(StrEnum):
 def _picture(path: Path) -> Path:
     if path.suffix.lower() not in _SUFFIXES:
         raise typer.BadParameter(f"the name must end in one of {', '.join(_SUFFIXES)}")
+    if not path.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {str(path.parent)!r}: make it first")
     return path
 
 
@@ -99,16 +101,23 @@ def plot(
 ) -> None:
     """Draw runs: needs matplotlib (`pip install 'pfgen_rs[plots]'`).
 
-    | KIND | figure |
-    | --- | --- |
-    | `metrics` | each metric against each other one, a point a run |
-    | `length` | score against mean length |
-    | `intervals` | scores with their intervals, by rank |
-    | `sources` | scores with one source of reference answers against another |
-    | `categories` | runs against categories, a heat map |
-    | `convergence` | the score as trials add up (from responses) |
-    | `steps` | score against training step |
-    | `spread` | a run's scores and lengths (from responses) |
+    The figures, by KIND:
+
+    - `metrics`: each metric against each other one, a point a run
+
+    - `length`: score against mean length
+
+    - `intervals`: scores with their intervals, by rank
+
+    - `sources`: scores with one source of reference answers against another
+
+    - `categories`: runs against categories, a heat map
+
+    - `convergence`: the score as trials add up (from responses)
+
+    - `steps`: score against training step
+
+    - `spread`: a run's scores and lengths (from responses)
 
     Runs are drawn by their result.json; those without one are scored first, with the benchmark named or the
     checkout's questions.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import output
+from pfgen_rs.cli.text import visible
 
 if TYPE_CHECKING:
     from pfgen_rs.report.drop_in import Report
@@ -55,7 +56,9 @@ def report(
     """
     from pfgen_rs.report import drop_in
 
-    done = drop_in.report(checkout, force=force, html=html, jobs=jobs, watch=output.scoring)
+    done = drop_in.report(
+        checkout, force=force, html=html, jobs=jobs, watch=output.scoring, busy=output.busy
+    )
     _tell(done)
 
 
@@ -64,8 +67,11 @@ def _tell(done: Report) -> None:
         output.warn(f"{path}: is not finished (or not in JSON lines) and was left out")
     for problem in done.problems:
         output.report_error(problem)
+    failed = f", {len(done.failed)} failed" if done.failed else ""
+    site = "" if done.site is None else f"; site: {visible(str(done.site))}"
     output.emit(
-        f"{len(done.runs)} runs, {len(done.scored)} scored, {len(done.written)} files written\n"
+        f"{len(done.checkout.runs)} runs: {len(done.scored)} scored{failed}; "
+        f"{len(done.written)} files written in the checkout{site}\n"
     )
     if done.problems:
         output.fail(1)

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from pfgen_rs.cli import output
-from pfgen_rs.cli.bars import Bars, with_bars
+from pfgen_rs.cli.bars import LEGEND, Bars, bounds, richest
 from pfgen_rs.cli.plain import aligned, number
 from pfgen_rs.cli.text import visible
 
@@ -18,43 +18,61 @@ __all__ = ["leaderboard", "lines"]
 
 Row = Mapping[str, Any]
 _METRICS = ("fluency", "truthfulness", "helpfulness")
-_WHOLE = ("score", "length", *_METRICS)
-_BROKEN = ("score", "length", "fluency", "truth-\nfulness", "help-\nfulness")
+_PUBLISHED, _LENGTH = "published ±", "length"
+_BROKEN = ("fluency", "truth-\nfulness", "help-\nfulness")
+_FIGURES = (
+    (_PUBLISHED, _LENGTH, *_METRICS),
+    (_PUBLISHED, _LENGTH, *_BROKEN),
+    (_PUBLISHED, _LENGTH),
+    (_PUBLISHED,),
+    (),
+)
+"""Columns besides rank, run, score and interval: as many as there is room for."""
 
 
 def leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
-    """The table, with bars where a window of `room` columns has room for them, and the signatures."""
+    """The table with most columns that fit a window of `room`, what they mean, and the signatures."""
     signatures = dict.fromkeys(row["signature"] for row in rows)
 
-    def table(headings: Sequence[str], bar: int) -> Table:
-        return _table(rows, headings, bar)
+    def table(figures: Sequence[str], bar: int) -> Table:
+        return _table(rows, figures, bar)
 
-    shown = with_bars((_WHOLE, _BROKEN), table, room) or output.first_that_fits(
-        table(_WHOLE, 0), table(_BROKEN, 0)
-    )
+    shown = richest(_FIGURES, table, room) or table((), 0)
+    legend = [output.cell(LEGEND)]
     if len(signatures) == 1:
-        return [shown, *map(output.cell, signatures)]
+        return [shown, *legend, *map(output.cell, signatures)]
     marked = (f"{sign}  (rank {', '.join(_ranks(rows, sign))})" for sign in signatures)
-    return [shown, *map(output.cell, marked)]
+    return [shown, *legend, *map(output.cell, marked)]
 
 
-def _table(rows: Sequence[Row], headings: Sequence[str], bar: int) -> Table:
-    table, bars = output.new_table("", "run", numbers=("",)), Bars(rows)
-    table.add_column(headings[0], justify="right", no_wrap=True)
+def _table(rows: Sequence[Row], figures: Sequence[str], bar: int) -> Table:
+    table, bars = output.new_table("rank", "run", numbers=("rank",)), Bars(rows)
+    for heading in ("score", "[low, high]"):
+        table.add_column(heading, justify="right", no_wrap=True)
     if bar:
         table.add_column(bars.heading(bar), no_wrap=True)
-    for heading in headings[1:]:
+    for heading in figures:
         table.add_column(heading, justify="right", no_wrap=True)
     for rank, (row, name) in enumerate(zip(rows, _names(rows), strict=True), 1):
         table.add_row(
             output.cell(rank),
             output.cell(name),
-            output.cell(f"{row['score']:.4f} ±{row['score_std']:.4f}/√{row['num_trials']}"),
+            output.cell(f"{row['score']:.4f}"),
+            output.cell(bounds(row)),
             *([bars.bar(row, bar)] if bar else []),
-            output.cell(f"{row['length']:.1f} ±{row['length_std']:.1f}"),
-            *(output.cell(f"{row[metric]:.4f}") for metric in _METRICS),
+            *map(output.cell, _figures(row)[: len(figures)]),
         )
     return table
+
+
+def _figures(row: Row) -> list[str]:
+    """The cells of all columns that may be left out."""
+    trials = row["num_trials"]
+    return [
+        f"±{row['score_std']:.4f}/√{trials}" if trials > 1 else "–",
+        f"{row['length']:.1f} ±{row['length_std']:.1f}",
+        *(f"{row[metric]:.4f}" for metric in _METRICS),
+    ]
 
 
 def _names(rows: Sequence[Row]) -> list[str]:

@@ -87,10 +87,7 @@ def _read(stream: io.BufferedIOBase, size: int) -> tuple[bytes, str | None]:
     except compression.DAMAGE as error:
         if isinstance(stream, io.BufferedReader):
             raise
-        reason = (
-            f"the compressed data is damaged or cut short here ({error}): "
-            "copy the file again, or skip bad lines"
-        )
+        reason = f"the compressed data is damaged or cut short here ({error}): copy the file again"
         return b"".join(parts), reason
     return b"".join(parts), None
 

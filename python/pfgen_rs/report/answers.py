@@ -14,6 +14,7 @@ from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.question_set import QuestionSet
 from pfgen_rs.questions import Question
+from pfgen_rs.report.sources import order
 from pfgen_rs.results import Result
 
 __all__ = ["PER_QUESTION", "QUANTILES", "QuestionAnswers", "quantile_ranks", "run_answers"]
@@ -61,9 +62,11 @@ class QuestionAnswers:
 
         `averages` are in units of 0.00001, `shares` (of Fluency by source, of Truthfulness by source, and
         Helpfulness) in units of 0.0001. `quantiles` are the rows of the published samples, of all five even
-        where some are the same.
+        where some are the same. Sources stand in the order of `sources.order`.
         """
-        sources = self.question.sources
+        places = order(self.question.sources)
+        sources = [self.question.sources[i] for i in places]
+        cuts = [*places, *(len(places) + i for i in places), 2 * len(places)]
         names = [
             f"{metric}_{source}" for metric in ("fluency", "truthfulness") for source in sources
         ]
@@ -77,7 +80,7 @@ class QuestionAnswers:
             "texts": self.texts,
             "averages": _whole(self.scores, "average", _AVERAGE),
             "shares": shares,
-            "cuts": self.cuts.T.tolist(),
+            "cuts": self.cuts.T[cuts].tolist(),
             "rules": [
                 {
                     "labels": names,

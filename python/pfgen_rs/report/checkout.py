@@ -21,6 +21,7 @@ from pfgen_rs.report.published import RESULT, Published, read_published
 
 __all__ = [
     "README",
+    "RUNS",
     "SAMPLE_ANSWERS",
     "Checkout",
     "Run",
@@ -32,7 +33,7 @@ __all__ = [
 
 README = "README.md"
 _CONFIG = "config.json"
-_DATA, _RUNS = "data", "result"
+_DATA, RUNS = "data", "result"
 SAMPLE_ANSWERS = "questions.jsonl"
 _RESPONSES = (packing.PACKED, packing.PLAIN, "trials.jsonl.zst", "trials.jsonl.gz")
 
@@ -116,7 +117,7 @@ def find_runs(folder: str | os.PathLike[str]) -> list[Run]:
 
 
 def _runs(checkout: Path) -> Iterator[Run]:
-    for top in (_RUNS, _DATA):
+    for top in (RUNS, _DATA):
         for folder, _, names in os.walk(checkout / top):
             run = Run(Path(folder), Path(folder).relative_to(checkout).as_posix())
             if _is_run(run, names):

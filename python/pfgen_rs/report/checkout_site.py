@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 from pfgen_rs import streaming
@@ -18,10 +18,14 @@ from pfgen_rs.report.checkout import SAMPLE_ANSWERS, Checkout, Run
 from pfgen_rs.report.entries import entries
 from pfgen_rs.report.published import Published
 from pfgen_rs.report.rescoring import Watch
+from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.results import Result
 from pfgen_rs.settings import Settings
 
-__all__ = ["write_site"]
+__all__ = ["Busy", "write_site"]
+
+# Told what is being done, shown as long as it is.
+Busy = Callable[[str], AbstractContextManager[None]]
 
 _KEPT = 1 << 29  # bytes of answers of all runs that are kept in memory, to be shown
 
@@ -33,25 +37,29 @@ def write_site(
     *,
     jobs: int | None = None,
     watch: Watch | None = None,
-) -> list[PfgenError]:
+    busy: Busy | None = None,
+) -> list[tuple[str, PfgenError]]:
     """Write the site of these runs of a checkout into `folder`; gives what is wrong with some of them.
 
-    All answers are scored again: runs without any (or with unusable ones) have no page. Raises `OutputError`.
+    All answers are scored again: runs without any (or with unusable ones) have no page. `busy` stands around
+    the writing of pages. Raises `OutputError`.
     """
+    SiteFolder(folder)  # a folder of something else is refused before anything is scored
     benchmark = load_benchmark(checkout.data, settings=Settings())
     usable = {run.run for run in runs if run.result["metadata_hash"] == checkout.metadata_hash}
     answered = [run for run in checkout.runs if run.name in usable and run.responses is not None]
     results, problems = _scored(benchmark, answered, jobs, watch)
     samples = _samples(checkout.data / SAMPLE_ANSWERS)
-    site.build(folder, benchmark, entries(runs), results, samples=samples, jobs=jobs)
+    with busy("writing the site") if busy else nullcontext():
+        site.build(folder, benchmark, entries(runs), results, samples=samples, jobs=jobs)
     return problems
 
 
 def _scored(
     benchmark: QuestionSet, runs: Sequence[Run], jobs: int | None, watch: Watch | None
-) -> tuple[dict[str, Result], list[PfgenError]]:
+) -> tuple[dict[str, Result], list[tuple[str, PfgenError]]]:
     results: dict[str, Result] = {}
-    problems: list[PfgenError] = []
+    problems: list[tuple[str, PfgenError]] = []
     sources = [Source(str(run.responses)) for run in runs]
     keep = min(streaming.KEPT, _KEPT // max(len(runs), 1))
     with watch(sources) if watch else nullcontext() as progress:
@@ -61,7 +69,7 @@ def _scored(
         with closing(each) as found:
             for run, result in zip(runs, found, strict=True):
                 if isinstance(result, InputError):
-                    problems.append(result)
+                    problems.append((run.name, result))
                 else:
                     results[run.name] = result
     return results, problems

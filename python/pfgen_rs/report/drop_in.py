@@ -19,6 +19,7 @@ from pfgen_rs.report.tables import write_tables
 
 if TYPE_CHECKING:
     from pfgen_rs.question_set import QuestionSet
+    from pfgen_rs.report.checkout_site import Busy
     from pfgen_rs.report.rescoring import Watch
 
 __all__ = ["Report", "report"]
@@ -26,14 +27,20 @@ __all__ = ["Report", "report"]
 
 @dataclass
 class Report:
-    """What was done: runs in all, those scored, files written; what went wrong, and what was left out."""
+    """What was done: runs that can be shown, those scored, those that failed, files written in the checkout.
+
+    `problems`: what went wrong. `unfinished`: files that were left out. `site`: the first page of the site,
+    where one was wished for.
+    """
 
     checkout: Checkout
     runs: list[Published] = field(default_factory=list)
     scored: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
     written: list[Path] = field(default_factory=list)
     problems: list[PfgenError] = field(default_factory=list)
     unfinished: list[Path] = field(default_factory=list)
+    site: Path | None = None
 
 
 def report(
@@ -43,13 +50,15 @@ def report(
     html: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     watch: Watch | None = None,
+    busy: Busy | None = None,
 ) -> Report:
     """Bring everything in a checkout up to date, as `make report` does there.
 
     Finished trials are packed, stale runs scored, and READMEs and leaderboards written, each file
     whole or not at all, and only where it changes. A run that cannot be used is listed in `problems` and
     leaves the others alone; its files stay as they were. `force` takes everything for stale; `html` is a
-    folder for the site of all runs; `jobs` threads work (all cores without it).
+    folder for the site of all runs; `jobs` threads work (all cores without it). `watch` is told of
+    the progress of scoring, and `busy` of work whose end cannot be told.
 
     Raises `BenchmarkNotFoundError` where the folder is no checkout, and `BenchmarkError` for its questions.
     """
@@ -60,13 +69,12 @@ def report(
     for state in states:
         done.problems += state.problems
         done.unfinished += state.unfinished
+    done.failed = [state.run.name for state in states if state.problems]
     done.runs = [state.published for state in states if state.published is not None]
     _write_leaderboard(done)
     _write_tables(done, force)
     if html is not None:
-        from pfgen_rs.report.checkout_site import write_site  # only now, since it is much to load
-
-        done.problems += write_site(found, done.runs, html, jobs=jobs, watch=watch)
+        _write_site(done, html, jobs, watch, busy)
     return done
 
 
@@ -177,6 +185,24 @@ def _write_leaderboard(done: Report) -> None:
         done.problems.append(error)
     except OSError as error:
         done.problems.append(InputError(f"cannot be read: {error.strerror}", path=path))
+
+
+def _write_site(
+    done: Report,
+    folder: str | os.PathLike[str],
+    jobs: int | None,
+    watch: Watch | None,
+    busy: Busy | None,
+) -> None:
+    from pfgen_rs.report.checkout_site import write_site  # only now, since it is much to load
+
+    found = write_site(done.checkout, done.runs, folder, jobs=jobs, watch=watch, busy=busy)
+    new = [
+        (run, problem) for run, problem in found if run not in done.failed
+    ]  # others were told of
+    done.failed += [run for run, _ in new]
+    done.problems += [problem for _, problem in new]
+    done.site = Path(folder, "index.html")
 
 
 def _write_tables(done: Report, force: bool) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.report.checkout import find_runs
+from pfgen_rs.report.checkout import RUNS, find_runs
 from pfgen_rs.report.leaderboard import ranked, ranks
 from pfgen_rs.report.markdown import in_order
 from pfgen_rs.report.published import RESULT, Published, read_published
@@ -39,12 +39,14 @@ _COLUMNS = {
 class Entry:
     """A run on the leaderboard.
 
-    `run`: its folder within the checkout. `organisation`: what stands before the slash of the model's name.
+    `run`: its folder within the checkout. `organisation`: what stands before the slash of the model's name
+    or, where there is no slash, the folder below `result/` that holds the model's.
     `score` … `helpfulness`: as published. `sources`: each source's share of Fluency and Truthfulness, by
     metric and source. `estimate`: mean over the questions with its errors and interval, as by
-    `stats.from_summary`. `rank`: by falling score, from 1; system runs have none. `rank_low`, `rank_high`:
-    best and worst rank that paired tests over the questions cannot exclude (`stats.rank_ranges`), for models
-    that answered the same questions as most. `questions`: mean `average` by id.
+    `stats.from_summary`; without bounds where the score is not that mean (`Estimate.of`).
+    `rank`: by falling score, from 1; system runs have none. `rank_low`, `rank_high`: best and worst rank that
+    paired tests over the questions cannot exclude (`stats.rank_ranges`), for models that answered the same
+    questions as most and whose score is their mean. `questions`: mean `average` by id.
     """
 
     run: str
@@ -93,18 +95,21 @@ def read_entries(checkout: str | os.PathLike[str]) -> tuple[list[Entry], list[In
 def entries(runs: Iterable[Published]) -> list[Entry]:
     """The leaderboard of these runs, best first."""
     ordered = ranked(runs)
-    places = zip(ordered, ranks(ordered), _rank_ranges(ordered), strict=True)
-    return [_entry(run, rank, between) for run, rank, between in places]
+    estimates = [_estimate(run.result) for run in ordered]
+    between = _rank_ranges(ordered, estimates)
+    places = zip(ordered, ranks(ordered), between, estimates, strict=True)
+    return [_entry(*place) for place in places]
 
 
-def _entry(run: Published, rank: int | None, between: tuple[int, int] | None) -> Entry:
+def _entry(
+    run: Published, rank: int | None, between: tuple[int, int] | None, estimate: Estimate
+) -> Entry:
     result, config, scores = run.result, run.config, run.result["scores"]
     low, high = between or (None, None)
-    organisation, slash, _ = run.model.partition("/")
     return Entry(
         run=run.run,
         model=run.model,
-        organisation=organisation if slash else None,
+        organisation=_organisation(run),
         mode=_text(config.get("mode")),
         engine=_text(config.get("engine")),
         score=result["score"],
@@ -116,7 +121,7 @@ def _entry(run: Published, rank: int | None, between: tuple[int, int] | None) ->
         truthfulness=_sum(scores["truthfulness"]),
         helpfulness=scores["helpfulness"],
         sources={metric: in_order(scores[metric]) for metric in _METRICS},
-        estimate=_estimate(result),
+        estimate=estimate,
         rank=rank,
         rank_low=low,
         rank_high=high,
@@ -127,6 +132,14 @@ def _entry(run: Published, rank: int | None, between: tuple[int, int] | None) ->
         config=config,
         questions=_means(run),
     )
+
+
+def _organisation(run: Published) -> str | None:
+    organisation, slash, _ = run.model.partition("/")
+    if slash:
+        return organisation
+    top, *inner = run.run.split("/")  # result/ORGANISATION/MODEL/CONFIGURATION
+    return inner[0] if top == RUNS and len(inner) > 2 else None
 
 
 def _sum(shares: Mapping[str, float]) -> float:
@@ -144,12 +157,23 @@ def _means(run: Published) -> dict[str, float]:
 def _estimate(result: Mapping[str, Any]) -> Estimate:
     questions = result["questions"].values()
     means = [entry["scores"]["average"] for entry in questions]
-    return from_summary(means, [entry["score_std"] for entry in questions], result["num_trials"])
+    found = from_summary(means, [entry["score_std"] for entry in questions], result["num_trials"])
+    return found.of(result["score"])
 
 
-def _rank_ranges(runs: Sequence[Published]) -> list[tuple[int, int] | None]:
-    """Ranges of models that have the same questions as most models have; nothing for all others."""
-    sets = [None if run.is_system else tuple(sorted(run.result["questions"])) for run in runs]
+def _rank_ranges(
+    runs: Sequence[Published], estimates: Sequence[Estimate]
+) -> list[tuple[int, int] | None]:
+    """Ranges of models that have the same questions as most models have; nothing for all others.
+
+    Tests are of the means over the questions, so a run with another score has no range either.
+    """
+    sets = [
+        None
+        if run.is_system or not estimate.is_of(run.result["score"])
+        else tuple(sorted(run.result["questions"]))
+        for run, estimate in zip(runs, estimates, strict=True)
+    ]
     counts = Counter(ids for ids in sets if ids is not None)
     if not counts:
         return [None] * len(runs)
@@ -163,7 +187,8 @@ def frame(found: Sequence[Entry]) -> pl.DataFrame:
     """A row an entry, in their order: everything but `config` and the questions' means.
 
     `score_low` and `score_high` bound the interval of `level` around `mean` (of all responses to all
-    questions); `fluency_P` and the like are the sources' shares, null where no question has the source.
+    questions) and are null where the score is not that mean; `fluency_P` and the like are the sources'
+    shares, null where no question has the source.
     """
     shares = {
         f"{metric}_{source}": pl.Float64

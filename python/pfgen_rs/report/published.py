@@ -11,6 +11,7 @@ from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.question_files import digest
+from pfgen_rs.run_config import is_system
 
 __all__ = ["RESULT", "Published", "published", "read_published"]
 
@@ -51,7 +52,7 @@ class Published:
     @property
     def is_system(self) -> bool:
         """Whether the run is no model's but one to compare with, which takes no rank."""
-        return "system" in (self.config.get("engine"), self.config.get("mode"))
+        return is_system(self.config)
 
     @property
     def icon(self) -> str:

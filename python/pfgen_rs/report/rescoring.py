@@ -18,6 +18,7 @@ __all__ = ["Rescored", "Watch", "rescored"]
 
 # Given the sources, what is told of their progress.
 Watch = Callable[[Sequence[Source]], AbstractContextManager[streaming.Progress | None]]
+_NAMED = 5  # questions
 Rescored = tuple[Published, bytes] | PfgenError
 
 
@@ -36,10 +37,14 @@ def rescored(
 
 
 def _content(run: Run, result: Result) -> Rescored:
+    if result.missing:
+        some = ", ".join(result.missing[:_NAMED]) + ", …" * (len(result.missing) > _NAMED)
+        return IncompleteRunError(
+            f"{run.folder}: {len(result.missing)} of {len(result.benchmark)} questions have no answer "
+            f"({some}), and a published result needs all: have the run answer these, and report again"
+        )
     try:
         content = result.to_bytes()
         return published(content, Path(run.folder, RESULT), run.name), content
-    except IncompleteRunError as error:
-        return IncompleteRunError(f"{run.folder}: {error}")
     except InputError as error:  # the file has changed meanwhile
         return error

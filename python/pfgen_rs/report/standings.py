@@ -10,7 +10,7 @@ from typing import Any
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.report.tables import read_rows
 
-__all__ = ["read_standings", "selected"]
+__all__ = ["choices", "read_standings", "selected"]
 
 Row = dict[str, Any]
 
@@ -41,6 +41,15 @@ def selected(rows: Sequence[Row], *, model: str | None = None, **exactly: str | 
         if any(name not in row for row in rows):
             raise InputError(f"there is no column {name!r} to choose by")
     return [row for row in rows if _contains(row, model) and _matches(row, wanted)]
+
+
+def choices(rows: Sequence[Row], **exactly: str | None) -> dict[str, list[str]]:
+    """For each column in which no row is as wanted, what there is to choose from, in order."""
+    found = {}
+    for name, value in exactly.items():
+        if value is not None and not any(_matches(row, {name: value}) for row in rows):
+            found[name] = sorted({row[name] for row in rows if row[name]}, key=str.casefold)
+    return found
 
 
 def _contains(row: Row, model: str | None) -> bool:

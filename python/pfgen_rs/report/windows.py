@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs.question_set import QuestionSet
 from pfgen_rs.report.shading import WINDOW, Counts, window_counts
+from pfgen_rs.report.sources import order
 
 __all__ = ["SHADED", "WindowTable", "Windows", "distinct_windows", "window_table"]
 
@@ -36,13 +37,17 @@ class WindowTable:
     counts: Counts
 
     def payload(self) -> dict[str, Any]:
-        """What a page's script gets; `answers` is how many reference answers each source has."""
+        """What a page's script gets; `answers` is how many reference answers each source has.
+
+        Sources stand in the order of `sources.order`.
+        """
+        places = order(self.sources)
         return {
-            "sources": self.sources,
-            "answers": self.answers,
+            "sources": [self.sources[i] for i in places],
+            "answers": [self.answers[i] for i in places],
             "shaded": SHADED,
             "text": self.text,
-            "counts": self.counts.T.tolist(),
+            "counts": self.counts.T[places].tolist(),
         }
 
 

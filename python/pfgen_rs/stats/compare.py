@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -17,7 +17,7 @@ from pfgen_rs.stats import tables
 from pfgen_rs.stats.bootstrap import Resampler, interval, normal_quantile
 from pfgen_rs.stats.estimates import RESAMPLES, Estimate, resampled_estimate
 from pfgen_rs.stats.holm import holm
-from pfgen_rs.stats.permutation import sign_flip_pairs
+from pfgen_rs.stats.permutation import resolution, sign_flip_pairs
 from pfgen_rs.stats.ranks import ranges
 from pfgen_rs.stats.sample import METRICS, Sample, check_alike, check_metric, common_questions
 from pfgen_rs.stats.student import check_level, two_sided_quantile
@@ -39,7 +39,8 @@ class Pair:
     `difference`: mean over the questions of a's mean minus b's; `se` its standard error over questions.
     `low`, `high`: interval from the bootstrap over questions and trials. `p`: of the sign-flip permutation
     test;
-    `p_holm`: corrected for all pairs in this metric. `minimum_detectable`: the difference that a test of
+    `p_holm`: corrected for the `family` of pairs in this metric that it belongs to (see `compare`).
+    `minimum_detectable`: the difference that a test of
     this pair alone would find with a power of 80 %: (t + z)·se, with t the quantile of the test's level
     with Q - 1 degrees of freedom and z the normal one of the power (H. S. Bloom, "Minimum detectable
     effects", Evaluation Review 19 (1995); Miller 2024, section 5).
@@ -54,7 +55,18 @@ class Pair:
     high: float
     p: float
     p_holm: float
+    family: int
     minimum_detectable: float
+
+    def turned(self) -> Pair:
+        """The same with b first."""
+        return replace(
+            self, a=self.b, b=self.a, difference=-self.difference, low=-self.high, high=-self.low
+        )
+
+    def better_first(self) -> Pair:
+        """The same with the run first that scores more."""
+        return self.turned() if self.difference < 0 else self
 
 
 @dataclass(frozen=True)
@@ -62,7 +74,9 @@ class Comparison:
     """Two or more runs compared over the questions that all of them answer.
 
     `runs`: names, in the order given. `pairs`: every two runs in each metric. `estimates`, `ranks`: by
-    metric, a value for each run; ranks are the best and the worst that the pairs' tests cannot exclude.
+    metric, a value for each run; ranks are the best and the worst among models that the pairs' tests cannot
+    exclude, `None` for system runs beside models. `smallest_p`: what permutations resolve, which stands for
+    any p-value below it; 0 where they are exact.
     `left_out`: questions that some runs answer and others do not. `questions`, `categories`: see
     `pfgen_rs.stats.tables`. `notes`: what a reader should know, in sentences.
     """
@@ -74,11 +88,12 @@ class Comparison:
     left_out: tuple[str, ...]
     estimates: dict[str, list[Estimate]] = field(repr=False)
     pairs: list[Pair]
-    ranks: dict[str, list[tuple[int, int]]]
+    ranks: dict[str, list[tuple[int, int] | None]]
     questions: pl.DataFrame = field(repr=False)
     categories: pl.DataFrame = field(repr=False)
     notes: tuple[str, ...] = ()
     signature: str | None = None
+    smallest_p: float = 0.0
 
     def pair(self, a: str, b: str, metric: str = "average") -> Pair:
         """The pair of these two runs, in this order. Raises `InputError` where there is none."""
@@ -97,13 +112,17 @@ class Comparison:
             "left_out": list(self.left_out),
             "notes": list(self.notes),
             "signature": self.signature,
+            "smallest_p": self.smallest_p,
             "estimates": {
                 metric: {run: each.to_dict() for run, each in zip(self.runs, found, strict=True)}
                 for metric, found in self.estimates.items()
             },
             "pairs": [asdict(pair) for pair in self.pairs],
             "ranks": {
-                metric: {run: list(found) for run, found in zip(self.runs, ranks, strict=True)}
+                metric: {
+                    run: None if found is None else list(found)
+                    for run, found in zip(self.runs, ranks, strict=True)
+                }
                 for metric, ranks in self.ranks.items()
             },
             "questions": self.questions.to_dicts(),
@@ -122,6 +141,10 @@ def compare(
 ) -> Comparison:
     """Compare every two of 2 to 100 runs in each metric, paired by question.
 
+    Tests are corrected for all pairs of models, so that runs that are there to compare with change nothing;
+    pairs with a system run make a family of their own. System runs among themselves are compared as models
+    are. Intervals and minimum detectable differences are those of each pair alone.
+
     `permutations` are raised to what the correction for all pairs needs: 4·pairs/(1 - level). The same runs
     and seed give the same numbers. 24 runs of 5,000 responses take about 6 s in all metrics.
 
@@ -134,10 +157,13 @@ def compare(
     _check(samples)
     common, left_out = common_questions(samples)
     samples = [sample.only(common) for sample in samples]
+    if all(sample.system for sample in samples):
+        samples = [replace(sample, system=False) for sample in samples]
     pairs = list(combinations(range(len(samples)), 2))
     permutations = max(permutations, math.ceil(_PERMUTATIONS_A_PAIR * len(pairs) / (1 - level)))
     work = _Work(samples, pairs, level, resamples, permutations, seed)
     found = {metric: work.compared(metric) for metric in metrics}
+    models = [not sample.system for sample in samples]
     return Comparison(
         runs=tuple(sample.name for sample in samples),
         metrics=tuple(metrics),
@@ -146,13 +172,12 @@ def compare(
         left_out=left_out,
         estimates={metric: estimates for metric, (estimates, _) in found.items()},
         pairs=[pair for _, each in found.values() for pair in each],
-        ranks={
-            metric: _ranks(each, len(samples), pairs, level) for metric, (_, each) in found.items()
-        },
+        ranks={metric: _ranks(each, models, pairs, level) for metric, (_, each) in found.items()},
         questions=tables.by_question(samples, pairs, metrics, level),
         categories=tables.by_category(samples, pairs, metrics, level),
         notes=_notes(samples, left_out, level),
         signature=samples[0].signature,
+        smallest_p=resolution(len(common), permutations),
     )
 
 
@@ -171,6 +196,7 @@ class _Work:
         self._samples, self._indices, self._level = samples, pairs, level
         self._permutations, self._seed = permutations, seed
         self._number = len(samples[0].questions)
+        self._with_system = np.array([samples[i].system or samples[j].system for i, j in pairs])
         self._resampler = Resampler(self._number, resamples, seed)
 
     def compared(self, metric: str) -> tuple[list[Estimate], list[Pair]]:
@@ -181,15 +207,25 @@ class _Work:
         errors = [draws.within(sample.values[metric], sample.name) for sample in samples]
         p = sign_flip_pairs(means, self._indices, permutations=self._permutations, seed=self._seed)
         pairs = []
-        for (i, j), *tests in zip(self._indices, p.tolist(), holm(p).tolist(), strict=True):
+        corrected, family = self._corrected(p)
+        columns = [each.tolist() for each in (p, corrected, family)]
+        for (i, j), *tests in zip(self._indices, *columns, strict=True):
             names = samples[i].name, samples[j].name, metric
             vectors = means[i] - means[j], noise[i] + noise[j], errors[i] - errors[j]
-            pairs.append(Pair(*names, **self._figures(*vectors), p=tests[0], p_holm=tests[1]))
+            figures = self._figures(*vectors)
+            pairs.append(Pair(*names, **figures, p=tests[0], p_holm=tests[1], family=tests[2]))
         estimates = [
             resampled_estimate(sample, metric, self._level, draws, error)
             for sample, error in zip(samples, errors, strict=True)
         ]
         return estimates, pairs
+
+    def _corrected(self, p: Floats) -> tuple[Floats, NDArray[np.int64]]:
+        """p-values corrected within each family, and the family's size."""
+        corrected, sizes = np.empty(len(p)), np.empty(len(p), dtype=np.int64)
+        for mine in (self._with_system, ~self._with_system):
+            corrected[mine], sizes[mine] = holm(p[mine]), mine.sum()
+        return corrected, sizes
 
     def _figures(self, differences: Floats, noise: Floats, errors: Floats) -> dict[str, Any]:
         """What `Pair` says besides the tests."""
@@ -217,13 +253,14 @@ def _check(samples: Sequence[Sample]) -> None:
 
 
 def _ranks(
-    found: Sequence[Pair], runs: int, pairs: list[tuple[int, int]], level: float
-) -> list[tuple[int, int]]:
-    better = np.zeros((runs, runs), dtype=bool)
+    found: Sequence[Pair], models: Sequence[bool], pairs: list[tuple[int, int]], level: float
+) -> list[tuple[int, int] | None]:
+    better = np.zeros((len(models), len(models)), dtype=bool)
     for pair, (i, j) in zip(found, pairs, strict=True):
         if pair.p_holm <= 1 - level:
             better[(i, j) if pair.difference > 0 else (j, i)] = True
-    return ranges(better)
+    ranked = iter(ranges(better[np.ix_(models, models)]))
+    return [next(ranked) if is_model else None for is_model in models]
 
 
 def _notes(samples: Sequence[Sample], left_out: Sequence[str], level: float) -> tuple[str, ...]:
@@ -237,7 +274,8 @@ def _notes(samples: Sequence[Sample], left_out: Sequence[str], level: float) -> 
         notes.append(f"{some} left out: {', '.join(left_out)}")
     questions = len(samples[0].questions)
     smallest = 2.0 ** (1 - questions)
-    pairs = len(samples) * (len(samples) - 1) // 2
+    models = sum(not sample.system for sample in samples)
+    pairs = max(1, math.comb(models, 2))
     if smallest * pairs > 1 - level:
         notes.append(
             f"with {questions} questions no p-value can be below {smallest:.2g}, so runs cannot be told apart"

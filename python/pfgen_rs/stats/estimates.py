@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ __all__ = ["Estimate", "estimate", "from_summary", "resampled_estimate"]
 
 Floats = NDArray[np.float64]
 RESAMPLES = 10_000
+_ROUNDING = 1e-4  # published scores have four decimals, means of questions five
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,17 @@ class Estimate:
     def to_dict(self) -> dict[str, Any]:
         """Everything by name."""
         return asdict(self)
+
+    def is_of(self, score: float) -> bool:
+        """Whether a published score is `mean`, but for rounding.
+
+        That of a run with more answers to some questions, or of some system runs, is none of all responses.
+        """
+        return abs(score - self.mean) <= _ROUNDING
+
+    def of(self, score: float) -> Estimate:
+        """The same, without bounds where it is not that of this published score."""
+        return self if self.is_of(score) else replace(self, low=None, high=None)
 
 
 def estimate(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["flips", "sign_flip", "sign_flip_pairs"]
+__all__ = ["flips", "resolution", "sign_flip", "sign_flip_pairs"]
 
 Floats = NDArray[np.float64]
 _AT_ONCE = 1 << 20  # numbers of a block of flips
@@ -63,6 +63,11 @@ def sign_flip_pairs(
 def is_exact(questions: int, permutations: int) -> bool:
     """Whether all choices of signs are enumerated."""
     return questions < 63 and 2**questions <= permutations
+
+
+def resolution(questions: int, permutations: int) -> float:
+    """The smallest p-value that random signs can give, which stands for all below it; 0 where p is exact."""
+    return 0.0 if is_exact(questions, permutations) else 1 / (permutations + 1)
 
 
 def flips(questions: int, permutations: int, seed: int) -> Iterator[Floats]:

@@ -44,9 +44,10 @@ class Plan:
       where no number suffices); t·question_sd/√Q of it remains whatever the number (`remaining`).
 
     `trials_to_tell`, `trials_to_tell_with_questions` (for two runs): so that a test of a true difference of
-    `difference` succeeds with probability `power`: (z + z_power)²·(question_sd²/Q + trial_sd²/T) <=
-    difference², without and with the term of the questions (Miller 2024, section 5); `None` where no number
-    suffices.
+    `difference` succeeds with probability `power`: (z + z_power)²·trial_sd²/T <= difference² and
+    (t + z_power)²·(question_sd²/Q + trial_sd²/T) <= difference² (Miller 2024, section 5); `None` where no
+    number suffices. The second is `Pair.minimum_detectable` turned around: what runs of T trials each can
+    detect needs T.
     """
 
     runs: tuple[str, ...]
@@ -94,7 +95,7 @@ def plan_trials(
     noise = _Noise.of(runs, metric)
     z, t = normal_quantile(level), two_sided_quantile(level, noise.questions - 1)
     told = abs(noise.mean) if difference is None else difference
-    finds = told / (z + normal_quantile(2 * power - 1))
+    finds = normal_quantile(2 * power - 1)
     two = len(runs) > 1
     return Plan(
         runs=tuple(run.name for run in runs),
@@ -110,8 +111,8 @@ def plan_trials(
         trials_needed_with_questions=noise.trials(precision / t),
         power=power,
         difference=told if two else None,
-        trials_to_tell=noise.same_questions().trials(finds) if two else None,
-        trials_to_tell_with_questions=noise.trials(finds) if two else None,
+        trials_to_tell=noise.same_questions().trials(told / (z + finds)) if two else None,
+        trials_to_tell_with_questions=noise.trials(told / (t + finds)) if two else None,
         table=tuple(
             Step(number, z * noise.same_questions().error(number), t * noise.error(number))
             for number in _TRIALS

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.run_config import is_system
 
 if TYPE_CHECKING:
     from pfgen_rs.results import Result
@@ -30,7 +31,8 @@ class Sample:
     an array for each question, its responses in the file's order. `order`: for each question the position
     of each of its responses by time, from 0, where the times are known: the responses at position j are
     trial j.
-    `signature`: what runs must share to be compared.
+    `signature`: what runs must share to be compared. `system`: whether the run is no model's but one to
+    compare with, which takes no rank.
 
     Takes 32 bytes a response.
     """
@@ -41,6 +43,7 @@ class Sample:
     values: dict[str, list[Floats]] = field(repr=False)
     order: list[Ints] | None = field(default=None, repr=False)
     signature: str | None = None
+    system: bool = False
 
     @classmethod
     def of(
@@ -64,6 +67,7 @@ class Sample:
             {metric: [column[metric] for column in columns] for metric in METRICS},
             order,
             result.benchmark.signature,
+            is_system(result.config or {}),
         )
 
     @property

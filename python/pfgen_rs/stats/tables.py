@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 _TEXTS = {"a": pl.String, "b": pl.String, "metric": pl.String}
 _MEANS = {"mean_a": pl.Float64, "mean_b": pl.Float64, "difference": pl.Float64}
 _BOUNDS = {"low": pl.Float64, "high": pl.Float64}
+_FEWEST = 4  # questions; with fewer, an interval is wider than anything that scores can be
 _MOST_FREEDOM = 1000  # from where t is normal to all visible digits
 
 
@@ -53,8 +54,8 @@ def by_category(
     """A row for every pair, metric and category that questions have, in this order.
 
     `a`, `b`, `metric`, `category`, `questions` (how many), `mean_a`, `mean_b`, `difference`, and `low` and
-    `high`, the interval of Student's t over the category's questions; null for one question alone. Nothing
-    corrects for how many categories there are.
+    `high`, the interval of Student's t over the category's questions; null for fewer than four, of which it
+    would tell nothing. Nothing corrects for how many categories there are.
     """
     first = samples[0]
     categories = np.array(
@@ -76,7 +77,7 @@ def _category(a: Floats, b: Floats, level: float) -> tuple[float | None, ...]:
     differences = a - b
     mean, number = float(differences.mean()), len(a)
     bounds: tuple[float | None, float | None] = (None, None)
-    if number > 1:
+    if number >= _FEWEST:
         se = float(differences.std(ddof=1)) / np.sqrt(number)
         reach = float(two_sided_quantile(level, number - 1) * se)
         bounds = mean - reach, mean + reach

@@ -22,11 +22,16 @@ __all__ = ["category_map", "category_means"]
 _MOST = 80  # runs that a map shows
 
 
-def category_means(scores: pl.DataFrame, categories: Mapping[str, str | None]) -> pl.DataFrame:
+def category_means(
+    scores: pl.DataFrame,
+    categories: Mapping[str, str | None],
+    overall: Mapping[str, float] | None = None,
+) -> pl.DataFrame:
     """Mean score of each run by category, and over all questions.
 
     `scores`: columns `name`, `question_id`, `score`; `categories`: of each question, by id, in the order
-    wanted; questions without one count as `?`. A row a run, by falling `all`; a column a category.
+    wanted; questions without one count as `?`. `overall`: scores of runs by name, as published; of others
+    the mean over the questions. A row a run, by falling `all`; a column a category.
     """
     found = drawable(scores, ["name", "question_id"], ["score"])
     order = list(dict.fromkeys(category or "?" for category in categories.values()))
@@ -43,12 +48,18 @@ def category_means(scores: pl.DataFrame, categories: Mapping[str, str | None]) -
             for category in order
         ),
     )
-    return table.sort("all", descending=True, maintain_order=True)
+    known = pl.col("name").replace_strict(
+        dict(overall or {}), default=None, return_dtype=pl.Float64
+    )
+    return table.with_columns(known.fill_null(pl.col("all")).alias("all")).sort(
+        "all", descending=True, maintain_order=True
+    )
 
 
 def category_map(
     scores: pl.DataFrame,
     categories: Mapping[str, str | None],
+    overall: Mapping[str, float] | None = None,
     *,
     title: str | None = None,
     language: Language = "en",
@@ -58,7 +69,7 @@ def category_map(
 
     The 80 best runs are shown. Raises `PlotError` where there is nothing to draw.
     """
-    table = category_means(scores, categories)
+    table = category_means(scores, categories, overall)
     shown = table.head(_MOST)
     with drawing(language, font) as look:
         names = [column.removeprefix("in ") for column in shown.columns[1:]]

@@ -33,9 +33,8 @@ def intervals(
     """Scores by rank with their intervals, and the ranks that each run may have.
 
     `runs`: columns `model`, `mode`, `score`, `score_low`, `score_high` and, where there are any,
-    `rank_low`, `rank_high`. The point is the column `mean`, which the interval is about, where there is
-    one: it differs from the score where questions have different numbers of answers. A run without an
-    interval is a point alone. The 100 best runs are shown. Raises `PlotError` where there is nothing to
+    `rank_low`, `rank_high`. A run without an interval, such as one whose score is no mean of its
+    questions, is a point alone. The 100 best runs are shown. Raises `PlotError` where there is nothing to
     draw.
     """
     found = numbered(drawable(runs, ["model", "mode"], ["score"]))
@@ -68,7 +67,7 @@ def _rows(axes: Axes, runs: pl.DataFrame) -> None:
         rows = part["row"].to_numpy()
         axes.hlines(rows, low, high, color=drawn["color"], linewidth=1.6)
         axes.plot(
-            part["mean" if "mean" in part.columns else "score"].to_numpy(),
+            part["score"].to_numpy(),
             rows,
             linestyle="none",
             markersize=6,

@@ -92,7 +92,9 @@ def _categories(wish: Wish) -> Drawn:
         if result["metadata_hash"] != metadata_hash:
             raise PlotError(f"{name}: has other questions than {folder}; name its benchmark")
     categories = {question.id: question.category or None for question in questions}
-    return _noted(category_map(question_scores(inputs.results), categories, **wish.look), inputs)
+    overall = {name: result["score"] for name, result in inputs.results.items()}
+    scores = question_scores(inputs.results)
+    return _noted(category_map(scores, categories, overall, **wish.look), inputs)
 
 
 def _with_results(wish: Wish) -> Inputs:

@@ -45,8 +45,8 @@ def metric_pairs(
     """Each metric against each other one, a point a run (figures 1 to 3 of the Japanese paper).
 
     `runs`: columns `model`, `mode`, `score`, `fluency`, `truthfulness`, `helpfulness`, such as
-    `pfgen_rs.report.entries.frame` gives; a run without a number is left out. Raises `PlotError` where
-    nothing is left.
+    `pfgen_rs.report.entries.frame` gives; a run without a number is left out. Correlations are over the runs
+    of models alone. Raises `PlotError` where nothing is left.
     """
     found = numbered(drawable(runs, ["model", "mode"], ["score", *METRICS]))
     with drawing(language, font) as look:
@@ -57,7 +57,7 @@ def metric_pairs(
             diagonal(axes, found, x, y)
             axes.set(xlabel=look.say(x.title()), ylabel=look.say(y.title()))
         number(figure, [(axes, x, y, found) for axes, (x, y) in zip(panels, pairs, strict=True)])
-        told = ", ".join(f"{x}–{y} r = {correlation(found, x, y)}" for x, y in pairs)
+        told = ", ".join(f"{x}–{y} {correlation(found, x, y)}" for x, y in pairs)
         return finish(figure, f"{counted(look, found)}; {told}")
 
 
@@ -77,23 +77,30 @@ def score_length(
         figure = look.figure(title, "Score and length", *over_list(found))
         [axes] = panels_over_list(figure, 1, found, look)
         scatter(axes, found, "length", "score")
-        axes.axvspan(_FULL, _NOTHING, color="#f3ead6", zorder=0, linewidth=0)
-        axes.text(
-            (_FULL + _NOTHING) / 2,
-            0.02,
-            look.say("discount grows"),
-            transform=axes.get_xaxis_transform(),
-            fontsize=8,
-            color="#7a6130",
-            ha="center",
-        )
+        right = max(1.05 * float(np.max(found["length"].to_numpy())), _NOTHING + 90)
+        _discount(axes, look, right)
         axes.set(xlabel=look.say("Mean length (characters)"), ylabel=look.say("Score"))
-        axes.set_xlim(
-            left=0, right=max(1.05 * float(np.max(found["length"].to_numpy())), _NOTHING + 10)
-        )
+        axes.set_xlim(left=0, right=right)
         axes.set_ylim(bottom=0)
         number(figure, [(axes, "length", "score", found)])
         return finish(figure, counted(look, found))
+
+
+def _discount(axes: Axes, look: Look, right: float) -> None:
+    """Where the length discount grows, and beyond which nothing counts."""
+    for start, stop, ground, said in (
+        (_FULL, _NOTHING, "#f7f1e3", "discount grows"),
+        (_NOTHING, right, "#efe4cb", "counts nothing"),
+    ):
+        axes.axvspan(start, stop, color=ground, zorder=0, linewidth=0)
+        axes.text(
+            start + 2,
+            0.02,
+            look.say(said),
+            transform=axes.get_xaxis_transform(),
+            fontsize=8,
+            color="#6b5425",
+        )
 
 
 def over_list(runs: pl.DataFrame) -> tuple[float, float]:
@@ -110,18 +117,24 @@ def panels_over_list(figure: Figure, panels: int, runs: pl.DataFrame, look: Look
 
 
 def diagonal(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
-    """Points in a square panel with the line of equal values, and their correlation."""
+    """Points in a square panel with the line of equal values, and the correlation of models."""
     scatter(axes, runs, x, y)
     top = 1.06 * max(1.0, float(np.max(runs.select(x, y).to_numpy())))
     axes.plot([0, top], [0, top], ":", color=GREY, linewidth=1, zorder=1)
     axes.set(xlim=(0, top), ylim=(0, top), aspect="equal")
-    axes.set_title(f"r = {correlation(runs, x, y)}", loc="right", fontsize=9)
+    axes.set_title(correlation(runs, x, y), loc="right", fontsize=9)
 
 
 def correlation(runs: pl.DataFrame, x: str, y: str) -> str:
-    """Pearson's correlation with four decimals; a dash where it is not defined."""
-    constant = runs[x].n_unique() == 1 or runs[y].n_unique() == 1
-    return "–" if constant else f"{np.corrcoef(runs[x], runs[y])[0, 1]:.4f}"
+    """Pearson's correlation over the `numbered` runs that are no system's, and how many these are.
+
+    It has four decimals, and is a dash where it is not defined. Reference answers scored against themselves
+    lie far from all models, and would pass for agreement.
+    """
+    models = runs.filter(pl.col("kind") != "system")
+    constant = models[x].n_unique() < 2 or models[y].n_unique() < 2
+    r = "–" if constant else f"{np.corrcoef(models[x], models[y])[0, 1]:.4f}"
+    return f"r = {r} (n = {len(models)})"
 
 
 def counted(look: Look, runs: pl.DataFrame) -> str:

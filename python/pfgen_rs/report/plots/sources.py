@@ -20,6 +20,7 @@ from pfgen_rs.report.plots.metrics import (
     panels_over_list,
 )
 from pfgen_rs.report.plots.points import number, numbered
+from pfgen_rs.report.sources import known, order
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,9 +53,9 @@ def source_pairs(
         raise PlotError(
             f"sources have no {metric!r} of their own: use one of {', '.join(_METRICS)}"
         )
-    known = drawable(scores, ["name", "question_id", "source"], [metric])
-    chosen = _usual(known) if sources is None else sources
-    pairs = {pair: _means(known, metric, *pair) for pair in combinations(chosen, 2)}
+    usable = drawable(scores, ["name", "question_id", "source"], [metric])
+    chosen = _usual(usable) if sources is None else sources
+    pairs = {pair: _means(usable, metric, *pair) for pair in combinations(chosen, 2)}
     pairs = {pair: table for pair, table in pairs.items() if len(table)}
     if not pairs:
         raise PlotError("no question has reference answers of two of these sources")
@@ -73,18 +74,26 @@ def source_pairs(
             both = found.join(table, on="name", how="inner", maintain_order="left")
             diagonal(axes, both, "one", "other")
             said = f"{look.say(_SCORES[metric])} · {look.say('source')}"
-            axes.set(xlabel=f"{said} {look.name(one, 20)}", ylabel=f"{said} {look.name(other, 20)}")
+            x, y = (look.name(_explained(source, usable), 28) for source in (one, other))
+            axes.set(xlabel=f"{said} {x}", ylabel=f"{said} {y}")
             drawn.append((axes, "one", "other", both))
-            told.append(f"{one}–{other} r = {correlation(both, 'one', 'other')}")
+            told.append(f"{one}–{other} {correlation(both, 'one', 'other')}")
         number(figure, drawn)
         description = "; ".join([counted(look, found), *told])
         return finish(figure, description)
 
 
+def _explained(source: str, scores: pl.DataFrame) -> str:
+    """A source with what it stands for where the set's names are the published ones."""
+    name = known(scores["source"].unique()).get(source)
+    return source if name is None else f"{source} ({name})"
+
+
 def _usual(scores: pl.DataFrame) -> tuple[str, ...]:
     counts = scores.group_by("source").agg(pl.col("question_id").n_unique().alias("questions"))
     ordered = counts.sort(["questions", "source"], descending=[True, False])
-    return tuple(sorted(ordered["source"].head(3)))
+    names = sorted(ordered["source"].head(3))
+    return tuple(names[i] for i in order(names))
 
 
 def _means(scores: pl.DataFrame, metric: str, one: str, other: str) -> pl.DataFrame:

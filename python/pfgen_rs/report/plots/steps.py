@@ -71,7 +71,7 @@ def score_steps(
     language: Language = "en",
     font: str | None = None,
 ) -> Figure:
-    """Score by training step with its interval as a band, a line a series.
+    """Score by training step with its interval as a band, a line a series; of one step alone, a bar.
 
     `runs`: columns `model`, `run`, `score` and, where there are any, `score_low`, `score_high`; steps and
     series are found by `series`. Raises `PlotError` where there is none, and for more than 12 series.
@@ -107,6 +107,9 @@ def _line(
             part[name].cast(pl.Float64).fill_null(float("nan"))
             for name in ("score_low", "score_high")
         )
+        if len(part) == 1:
+            axes.vlines(steps, low.to_numpy(), high.to_numpy(), color=colour, linewidth=1.6)
+            return
         axes.fill_between(
             steps, low.to_numpy(), high.to_numpy(), color=colour, alpha=0.15, linewidth=0
         )

@@ -11,6 +11,7 @@ from pfgen_rs.question_set import QuestionSet
 from pfgen_rs.questions import Question
 from pfgen_rs.report.site import names
 from pfgen_rs.report.site.pages import render
+from pfgen_rs.report.sources import explained, order
 
 __all__ = ["benchmark_page", "payload_name", "references"]
 
@@ -45,7 +46,8 @@ def benchmark_page(
         questions=list(benchmark),
         baselines={question.id: benchmark.baselines(question) for question in benchmark},
         samples=samples or {},
-        counts={q.id: {s: len(a) for s, a in q.answers.items()} for q in benchmark},
+        counts={question.id: _counts(question) for question in benchmark},
+        explained=explained(source for question in benchmark for source in question.sources),
         shown=shown,
         payload_name=payload_name,
         payloads=payloads or {},
@@ -65,11 +67,20 @@ def references(question: Question, shown: int | None = None) -> dict[str, Any]:
     written with spaces), `ngrams`: by length, rows of the n-gram and its document frequency in each source.
     Takes time and memory linear in the answers' characters, for the index.
     """
+    sources = list(_counts(question))
     return {
-        "sources": question.sources,
-        "answers": [_texts(answers, shown) for answers in question.answers.values()],
+        "sources": sources,
+        "answers": [_texts(question.answers[source], shown) for source in sources],
         "tokens": question.has_tokens,
-        "ngrams": {str(n): _frequent(question, n) for n in LENGTHS},
+        "ngrams": {str(n): _frequent(question, n, sources) for n in LENGTHS},
+    }
+
+
+def _counts(question: Question) -> dict[str, int]:
+    """How many reference answers each source has, in the order of `sources.order`."""
+    return {
+        question.sources[i]: len(question.answers[question.sources[i]])
+        for i in order(question.sources)
     }
 
 
@@ -81,6 +92,9 @@ def _text(answer: Any) -> str:
     return answer if isinstance(answer, str) else " ".join(map(str, answer))
 
 
-def _frequent(question: Question, n: int) -> list[list[Any]]:
+def _frequent(question: Question, n: int, sources: Sequence[str]) -> list[list[Any]]:
     found = question.index.ngrams(n, top=TOP)
-    return [[_text(g.text), *g.document_frequency.by_source.values()] for g in found]
+    return [
+        [_text(g.text), *(g.document_frequency.by_source[source] for source in sources)]
+        for g in found
+    ]

@@ -6,14 +6,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
-from pfgen_rs.io import write_atomic
 from pfgen_rs.question_set import QuestionSet
 from pfgen_rs.report.answers import PER_QUESTION
 from pfgen_rs.report.entries import Entry
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.benchmark_page import benchmark_page, payload_name, references
+from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 from pfgen_rs.report.site.runs import Nav, Runs, comparisons, most_compared, page_of, write_runs
 from pfgen_rs.results import Result
@@ -44,11 +43,13 @@ def build(
     answers to each question, and the best of them are compared (`most_compared`). `samples`: a sample answer
     by question's text. `references_per_source`: at most so many reference answers are in the site, all by
     default. `jobs`: how many threads work, as many as there are processors by default. Every file is written
-    whole or not at all, and only where its content changes: the same input gives the same bytes. Raises
-    `OutputError`.
+    whole or not at all, and only where its content changes: the same input gives the same bytes. Files of an
+    earlier site that this one does not have are removed. Raises `OutputError`, for a folder with files that
+    are no site's too (`SiteFolder`).
     """
-    place, jobs = Path(folder), jobs or os.cpu_count() or 1
-    runs = Runs(benchmark, results or {}, answers_per_question)
+    place, jobs = SiteFolder(folder), jobs or os.cpu_count() or 1
+    ranks = {e.run: (e.rank_low, e.rank_high) for e in entries if e.rank_low and e.rank_high}
+    runs = Runs(benchmark, results or {}, answers_per_question, ranks)
     compared = most_compared(runs)
     nav = (*NAV, COMPARE) if compared else NAV
     front = partial(
@@ -60,8 +61,9 @@ def build(
         signature=benchmark.signature,
     )
     tasks = _benchmark_tasks(benchmark, samples, references_per_source, nav)
-    write_runs(runs, compared, partial(_write, place), nav=nav, jobs=jobs)
+    write_runs(runs, compared, place.write, nav=nav, jobs=jobs)
     _write_all(place, [*tasks, lambda: ("index.html", front())], jobs)
+    place.finish()
 
 
 def _benchmark_tasks(
@@ -79,18 +81,8 @@ def _benchmark_tasks(
         )
 
 
-def _write_all(folder: Path, tasks: Iterable[Callable[[], File]], jobs: int) -> None:
+def _write_all(folder: SiteFolder, tasks: Iterable[Callable[[], File]], jobs: int) -> None:
     """Run all tasks and write their files, in threads: most of it is native code without the lock."""
     with ThreadPoolExecutor(jobs) as pool:
-        for _ in pool.map(lambda task: _write(folder, *task()), tasks):
+        for _ in pool.map(lambda task: folder.write(*task()), tasks):
             pass
-
-
-def _write(folder: Path, name: str, content: bytes) -> None:
-    path = folder / name
-    try:
-        if path.read_bytes() == content:
-            return
-    except OSError:
-        pass  # it is not there; why else it could not be read, writing will say
-    write_atomic(path, content)

@@ -11,6 +11,7 @@ from pfgen_rs.report.run_view import Histogram
 __all__ = ["Axis", "Bars"]
 
 _TENTH = 0.1
+_SAME = 1e-9
 _LINE, _EDGE = 180.0, 8.0
 WIDTH, HEIGHT = 400.0, 120.0
 _STEPS = (1, 2, 5)
@@ -32,10 +33,30 @@ class Axis:
         high = max(math.ceil(max(finite) / _TENTH - 1e-9), low + 1)
         return cls(low * _TENTH, high * _TENTH)
 
+    @classmethod
+    def of_most(cls, intervals: Sequence[tuple[float, float]]) -> Axis:
+        """An axis for intervals of scores, less the lowest eighth: few would press all others together."""
+        lows, highs = sorted(low for low, _ in intervals), sorted(high for _, high in intervals)
+        return cls.of([*lows[len(lows) // 8 :], *highs[-1:]])
+
     def at(self, value: float) -> float:
         """Where a value stands, to a tenth of a unit; the nearest end where it stands outside."""
         share = min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
         return round(_EDGE + share * (_LINE - 2 * _EDGE), 1)
+
+    def holds(self, value: float) -> bool:
+        """Whether a value stands on the axis."""
+        return self.low - _SAME <= value <= self.high + _SAME
+
+    def whisker(self, low: float, high: float) -> str:
+        """A line from bound to bound as a path; a bound that is outside has no cap."""
+        caps = "".join(f"M{self.at(v)} 4V12" for v in (low, high) if self.holds(v))
+        return f"M{self.at(low)} 8H{self.at(high)}{caps}"
+
+    def arrow(self, value: float) -> str:
+        """A triangle at the end beyond which a value stands, as a path."""
+        place, tip = (self.at(value), -_EDGE) if value < self.low else (self.at(value), _EDGE)
+        return f"M{place} 3.5V12.5L{place + tip:g} 8Z"
 
     @property
     def ticks(self) -> list[tuple[float, str]]:

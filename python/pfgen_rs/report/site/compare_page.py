@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,8 @@ from pfgen_rs.question_set import QuestionSet
 from pfgen_rs.report.site.charts import Axis
 from pfgen_rs.report.site.pages import render
 from pfgen_rs.report.site.run_page import answers_name, reading, windows_name
-from pfgen_rs.stats import Comparison
+from pfgen_rs.report.sources import explained
+from pfgen_rs.stats import Comparison, Estimate
 
 __all__ = ["COMPARISON", "Compared", "comparison_page", "comparison_payload"]
 
@@ -20,16 +22,20 @@ COMPARISON = "compare/data"
 """Name of the payload with what was compared."""
 
 _UNIT = 10**5  # differences go to the page as whole numbers of it
-_PAIR = ("difference", "low", "high", "p", "p_holm", "minimum_detectable")
+_PAIR = ("difference", "low", "high", "p", "minimum_detectable", "p_holm", "family")
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A run of a comparison: its name, the folder of its answers, and its page where there is one."""
+    """A run of a comparison: its name, the folder of its answers, and its page where there is one.
+
+    A system run has no rank, and its pairs are corrected among themselves.
+    """
 
     name: str
     folder: str
     page: str | None = None
+    is_system: bool = False
 
     @property
     def slug(self) -> str:
@@ -42,16 +48,19 @@ def comparison_page(
     comparison: Comparison,
     runs: Sequence[Compared],
     *,
+    ranks: Sequence[tuple[int, int] | None] | None = None,
     root: str = "",
     nav: Sequence[tuple[str, str]] = (),
     payloads: Mapping[str, Any] | None = None,
 ) -> bytes:
     """The page of a comparison of `runs`, in its order; `pairs` of them are chosen in the page.
 
-    `root`, `nav` and `payloads` as for `run_page`.
+    `ranks`: the range of ranks of each run as a leaderboard beside this page has it, by default as the pairs'
+    tests leave it. `root`, `nav` and `payloads` as for `run_page`.
     """
-    estimates = [found for each in comparison.estimates.values() for found in each]
-    order = sorted(range(len(runs)), key=lambda i: -comparison.estimates["average"][i].mean)
+    estimates = comparison.estimates["average"]
+    order = sorted(range(len(runs)), key=lambda i: -estimates[i].mean)
+    competing = [found for found, run in zip(estimates, runs, strict=True) if not run.is_system]
     return render(
         "compare",
         parts=("charts", "windows", "inspector", "answers", "diff", "compare"),
@@ -62,7 +71,10 @@ def comparison_page(
         comparison=comparison,
         runs=runs,
         order=order,
-        axis=Axis.of([v for e in estimates for v in (e.low, e.high, e.mean) if v is not None]),
+        ranks=comparison.ranks["average"] if ranks is None else ranks,
+        explained=explained(source for question in benchmark for source in question.sources),
+        family=_family(comparison),
+        axis=Axis.of_most([_interval(found) for found in competing or estimates]),
         data={"reading": reading(benchmark.settings), "comparison": COMPARISON},
         payloads=payloads or {},
     )
@@ -74,16 +86,21 @@ def comparison_payload(
     """What the page's script gets.
 
     By metric: `means` (of each run, of each question), `pairs` (every two runs in the order of the runs, with
-    difference, bounds, p-values and minimum detectable difference), and of each pair the bounds of the
-    differences by question and by category. Means and bounds are in units of 0.00001, `null` where unknown.
+    difference, bounds, p-value, minimum detectable difference, corrected p-value and the number of pairs that
+    this is corrected for), and of each pair the bounds of the differences by question and by category. Means
+    and bounds are in units of 0.00001, `null` where unknown.
     """
     numbers = {question.id: number for number, question in enumerate(benchmark)}
     places = [(numbers[name], benchmark[name]) for name in comparison.compared]
     categories = comparison.categories.get_column("category").unique(maintain_order=True)
     return {
-        "runs": [{"name": run.name, "slug": run.slug, "page": run.page} for run in runs],
+        "runs": [
+            {"name": run.name, "slug": run.slug, "page": run.page, "system": run.is_system}
+            for run in runs
+        ],
         "metrics": list(comparison.metrics),
         "level": comparison.level,
+        "smallest_p": comparison.smallest_p,
         "questions": [
             {
                 "name": question.id,
@@ -103,6 +120,16 @@ def comparison_payload(
         "by_question": _bounds(comparison, comparison.questions),
         "by_category": _bounds(comparison, comparison.categories),
     }
+
+
+def _interval(found: Estimate) -> tuple[float, float]:
+    low, high = found.low, found.high
+    return (found.mean, found.mean) if low is None or high is None else (low, high)
+
+
+def _family(comparison: Comparison) -> int:
+    """How many pairs of models there are; none of one model beside system runs."""
+    return math.comb(sum(rank is not None for rank in comparison.ranks["average"]), 2)
 
 
 def _pairs(comparison: Comparison) -> dict[str, list[list[float]]]:

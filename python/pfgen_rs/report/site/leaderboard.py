@@ -22,13 +22,12 @@ def leaderboard_page(
 ) -> bytes:
     """The leaderboard of `entries`, in their order.
 
-    `run_pages`: path of each run's page in the site, by run; runs without one are not links. `comparisons`:
-    path of each comparison page, by its runs. `nav`: name (a string's key) and path of the site's pages.
+    `run_pages`: path of each run's page in the site, by run; runs without one have no answers at hand, so
+    they are neither links nor to be compared. `comparisons`: path of each comparison page, by its runs.
+    `nav`: name (a string's key) and path of the site's pages.
     """
     pages = run_pages or {}
-    bounds = [bound for e in entries for bound in (e.estimate.low, e.estimate.high)]
-    means = [entry.estimate.mean for entry in entries]
-    axis = Axis.of([*means, *(bound for bound in bounds if bound is not None)])
+    ranked = [entry for entry in entries if entry.rank is not None] or entries
     return render(
         "leaderboard",
         nav=nav,
@@ -37,11 +36,16 @@ def leaderboard_page(
         entries=entries,
         pages=pages,
         slugs={entry.run: names.slug(entry.run) for entry in entries},
-        axis=axis,
+        axis=Axis.of_most([_interval(entry) for entry in ranked]),
         ranked=max((entry.rank or 0 for entry in entries), default=0),
         choices={key: _choices(entries, key) for key in ("mode", "engine", "organisation")},
         comparisons={_key(runs): path for runs, path in (comparisons or {}).items()},
     )
+
+
+def _interval(entry: Entry) -> tuple[float, float]:
+    low, high = entry.estimate.low, entry.estimate.high
+    return (entry.score, entry.score) if low is None or high is None else (low, high)
 
 
 def _choices(entries: Sequence[Entry], name: str) -> list[str]:

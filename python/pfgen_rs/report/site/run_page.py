@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pfgen_rs.report.run_view import RunView
 from pfgen_rs.report.site.charts import Axis, Bars
 from pfgen_rs.report.site.pages import render
+from pfgen_rs.report.sources import explained
 from pfgen_rs.settings import Settings
 
 __all__ = ["answers_name", "reading", "run_page", "windows_name"]
@@ -36,6 +37,7 @@ def run_page(
     view: RunView,
     settings: Settings,
     *,
+    sources: Iterable[str] = (),
     folder: str,
     root: str = "",
     nav: Sequence[tuple[str, str]] = (),
@@ -43,7 +45,8 @@ def run_page(
 ) -> bytes:
     """The page of a run whose answers are payloads in `folder` of the site, or among `payloads`.
 
-    `root` leads from the page to the site's folder; `nav` has name (a string's key) and path of its pages.
+    `sources` are those of the reference answers, which the page explains if it can. `root` leads from the
+    page to the site's folder; `nav` has name (a string's key) and path of its pages.
     """
     estimates = view.metrics.values()
     return render(
@@ -57,9 +60,11 @@ def run_page(
         metric_axis=Axis.of(
             [v for e in estimates for v in (e.low, e.high, e.mean) if v is not None]
         ),
+        is_mean=view.metrics["average"].is_of(view.score),
         axis=Axis.of([0.0, *(v for row in view.questions for v in (row.low, row.high))]),
         scores=Bars(view.scores),
         lengths=Bars(view.lengths),
+        explained=explained(sources),
         config=_flat(view.config),
         data={
             "reading": reading(settings),

@@ -25,6 +25,7 @@ from pfgen_rs.report.site.compare_page import (
 from pfgen_rs.report.site.run_page import answers_name, run_page, windows_name
 from pfgen_rs.report.windows import Windows, distinct_windows, window_table
 from pfgen_rs.results import Result
+from pfgen_rs.run_config import is_system
 from pfgen_rs.runs import display_name
 
 __all__ = [
@@ -80,11 +81,15 @@ class Tables:
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs of a site by what it calls them, in its order, all scored against one benchmark."""
+    """Runs of a site by what it calls them, in its order, all scored against one benchmark.
+
+    `ranks`: the range of ranks of each as the leaderboard has it.
+    """
 
     benchmark: QuestionSet
     results: Mapping[str, Result]
     limit: int = PER_QUESTION
+    ranks: Mapping[str, tuple[int, int] | None] = field(default_factory=dict)
 
     def answers(self, run: str, tables: Tables) -> Iterator[Payload]:
         """The payloads of a run's answers; their windows go to `tables`."""
@@ -92,6 +97,11 @@ class Runs:
         for found in run_answers(self.results[run], limit=self.limit):
             tables.add(found.question.id, found.texts)
             yield answers_name(folder_of(run), numbers[found.question.id]), found.payload()
+
+    @property
+    def sources(self) -> set[str]:
+        """The sources of all reference answers."""
+        return {source for question in self.benchmark for source in question.sources}
 
     def compare(self, chosen: Sequence[str]) -> stats.Comparison:
         """Some of the runs, compared."""
@@ -105,6 +115,7 @@ class Runs:
                 name=name if shown.count(name) == 1 else f"{name} ({run})",
                 folder=folder_of(run),
                 page=page_of(run) if linked else None,
+                is_system=is_system(self.results[run].config or {}),
             )
             for run, name in zip(chosen, shown, strict=True)
         ]
@@ -163,7 +174,8 @@ def _write_page(runs: Runs, run: str, metrics: Metrics | None, write: Write, nav
     result = runs.results[run]
     view = run_view(result, metrics or estimates(stats.Sample.of(result)), run=run)
     settings, folder = runs.benchmark.settings, folder_of(run)
-    write(page_of(run), run_page(view, settings, folder=folder, root="../../", nav=nav))
+    page = run_page(view, settings, folder=folder, sources=runs.sources, root="../../", nav=nav)
+    write(page_of(run), page)
 
 
 def _write_comparison(
@@ -173,7 +185,8 @@ def _write_comparison(
     if not compared:
         return {}
     comparison, labels = runs.compare(compared), runs.labels(compared, linked=True)
-    page = comparison_page(runs.benchmark, comparison, labels, root="../", nav=nav)
+    ranks = [runs.ranks.get(run) for run in compared]
+    page = comparison_page(runs.benchmark, comparison, labels, ranks=ranks, root="../", nav=nav)
     write("compare/index.html", page)
     _write_payload(write, COMPARISON, comparison_payload(runs.benchmark, comparison, labels))
     return {

@@ -15,6 +15,7 @@ from pfgen_rs.report.answers import PER_QUESTION
 from pfgen_rs.report.run_view import estimates, run_view
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.compare_page import COMPARISON, comparison_page, comparison_payload
+from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.run_page import run_page
 from pfgen_rs.report.site.runs import Runs, Tables, folder_of
 from pfgen_rs.results import Result
@@ -41,7 +42,7 @@ def write_run(
     _write(
         Path(path),
         _payloads(runs),
-        lambda data: run_page(view, settings, folder=folder, payloads=data),
+        lambda data: run_page(view, settings, folder=folder, sources=runs.sources, payloads=data),
     )
 
 
@@ -92,6 +93,8 @@ def _write(path: Path, payloads: Mapping[str, Any], page: Page) -> None:
     if path.suffix == ".html":
         write_atomic(path, page(payloads))
         return
+    folder = SiteFolder(path)
     for name, value in payloads.items():
-        write_atomic(path / f"{name}.js", payload.payload_file(name, value))
-    write_atomic(path / "index.html", page({}))
+        folder.write(f"{name}.js", payload.payload_file(name, value))
+    folder.write("index.html", page({}))
+    folder.finish()

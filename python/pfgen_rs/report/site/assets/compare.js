@@ -6,11 +6,15 @@
   const sideForm = document.getElementById("side-choice");
   const result = document.getElementById("pair-result");
   const answers = document.getElementById("answers");
+  const note = document.getElementById("pair-note");
   const unit = 100000;
   let data = null;
 
   const signed = (value, digits = 4) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
   const small = (p) => (p < 0.0001 ? "< 0.0001" : p.toFixed(4));
+
+  /** A p-value after its sign, for sentences. */
+  const equal = (text) => (/^[<≤]/.test(text) ? text : `= ${text}`);
   const number = (text, value = null) => element("td", { class: "number", "data-v": value }, text);
   const heading = (key, sort = "number", more = {}, ...children) =>
     element("th", { scope: "col", "data-sort": sort, class: sort === "number" ? "number" : "", ...more }, tr(key), ...children);
@@ -30,8 +34,14 @@
 
   const pair = (metric) => {
     const row = data.pairs[metric][place(Math.min(a(), b()), Math.max(a(), b()))];
-    return { bounds: turned(row), p: row[3], holm: row[4], detectable: row[5] };
+    return { bounds: turned(row), p: row[3], detectable: row[4], holm: row[5], family: row[6] };
   };
+
+  /** A corrected p-value; one that rests on the smallest p that permutations resolve is a bound. */
+  const corrected = ({ p, holm }) =>
+    (p <= data.smallest_p && holm >= 0.0001 && holm < 1 ? `≤ ${holm.toFixed(4)}` : small(holm));
+
+  const isSure = (p) => p <= 1 - data.level + 1e-9;
 
   /** Rows of a table by question or category: [difference, low, high]. */
   const rows = (table, metric) => {
@@ -46,16 +56,25 @@
     element("small", {}, low === null ? "–" : `${signed(low, 3)} … ${signed(high, 3)}`));
 
   const verdict = () => {
-    const { bounds: [difference, low, high], holm } = pair("average");
-    const key = holm > 1 - data.level ? "alike" : difference > 0 ? "more" : "less";
+    const found = pair("average");
+    const [difference, low, high] = found.bounds;
+    const key = !isSure(found.p) ? "alike" : difference > 0 ? "more" : "less";
     const size = key === "alike" ? signed(difference) : Math.abs(difference).toFixed(4);
     const names = { a: pfgen.plain(data.runs[a()].name), b: pfgen.plain(data.runs[b()].name) };
-    return element("p", { class: "verdict", role: "status" },
-      tr(key, { ...names, difference: size, low: signed(low), high: signed(high), p: small(holm) }));
+    const values = { level: 100 * data.level, difference: size, low: signed(low), high: signed(high), p: equal(small(found.p)) };
+    return element("p", { class: "verdict", role: "status" }, tr(key, { ...names, ...values }), ...afterCorrection(found));
   };
 
-  const tableOf = (label, headings, body, sortable) => {
-    const table = element("table", { class: sortable ? "rows sortable" : "rows" }, element("caption", {}, tr(label)),
+  /** What is left of a verdict once all pairs are thought of. */
+  const afterCorrection = (found) => {
+    if (found.family < 2) return [];
+    const key = isSure(found.holm) ? "stands" : isSure(found.p) ? "falls" : "falls_too";
+    return [" ", tr(key, { n: found.family, p: equal(corrected(found)) })];
+  };
+
+  const tableOf = (label, headings, body, { sortable = false, about = null } = {}) => {
+    const caption = element("caption", {}, tr(label), ...(about === null ? [] : [element("br"), tr(about)]));
+    const table = element("table", { class: sortable ? "rows sortable" : "rows" }, caption,
       element("thead", {}, element("tr", {}, ...headings)), element("tbody", {}, ...body));
     if (sortable) pfgen.sortable(table);
     return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": pfgen.t(label), "data-t-aria-label": label }, table);
@@ -68,10 +87,10 @@
       element("th", { scope: "row" }, tr(metricName(metric))),
       ...[a(), b()].map((run) => number(data.estimates[metric][run].toFixed(4))),
       number(signed(bounds[0])), interval(axis, bounds),
-      number(small(p)), element("td", { class: holm <= 1 - data.level ? "number better" : "number" }, small(holm)), number(detectable.toFixed(4))));
+      number(small(p)), element("td", { class: isSure(holm) ? "number better" : "number" }, corrected({ p, holm })), number(detectable.toFixed(4))));
     const plain = (key) => element("th", { scope: "col", class: "number" }, tr(key));
     return tableOf("pair", [element("th", { scope: "col" }, tr("metric")), letter("A"), letter("B"), plain("difference"),
-      element("th", { scope: "col", class: "spread" }, tr("size"), pfgen.scale(axis)), ...["p", "p_holm", "detectable"].map(plain)], body, false);
+      element("th", { scope: "col", class: "spread" }, tr("size"), pfgen.scale(axis)), ...["p", "p_holm", "detectable"].map(plain)], body);
   };
 
   const lead = (i) => {
@@ -94,7 +113,8 @@
       number(signed(found[i][0]), found[i][0]), interval(axis, found[i])));
     return tableOf("by_question", [heading("id", "text"), heading("question", "text"), heading("category", "text"),
       letter("A", { "data-sort": "number" }), letter("B", { "data-sort": "number" }),
-      heading("difference"), heading("size", "number", { class: "spread", "aria-sort": "descending" }, pfgen.scale(axis))], body, true);
+      heading("difference"), heading("size", "number", { class: "spread", "aria-sort": "descending" }, pfgen.scale(axis))], body,
+    { sortable: true, about: "about_by_question" });
   };
 
   const categoriesTable = () => {
@@ -103,13 +123,12 @@
     const body = found.map((bounds, i) => element("tr", {}, element("th", { scope: "row" }, pfgen.shown(data.categories[i])),
       number(signed(bounds[0]), bounds[0]), interval(axis, bounds)));
     return tableOf("by_category", [heading("category", "text"), heading("difference"),
-      heading("size", "number", { class: "spread" }, pfgen.scale(axis))], body, true);
+      heading("size", "number", { class: "spread" }, pfgen.scale(axis))], body, { sortable: true });
   };
 
   const show = () => {
     history.replaceState(null, "", `#${data.runs[a()].slug}+${data.runs[b()].slug}`);
-    result.replaceChildren(verdict(), metricsTable(),
-      element("p", {}, tr("about_by_question")), questionsTable(),
+    result.replaceChildren(verdict(), metricsTable(), questionsTable(),
       ...(data.categories.length ? [categoriesTable()] : []));
     side();
   };
@@ -152,31 +171,54 @@
 
   const options = (values, text) => values.map((value, i) => element("option", { value: i }, pfgen.plain(text(value))));
 
-  const best = () => [...data.runs.keys()].sort((i, j) => data.estimates.average[j] - data.estimates.average[i]).slice(0, 2);
+  /** The two best runs, systems only where there are no others. */
+  const best = () => [...data.runs.keys()].sort((i, j) =>
+    data.runs[i].system - data.runs[j].system || data.estimates.average[j] - data.estimates.average[i]).slice(0, 2);
 
-  /** The two runs of the address, or the two best. */
-  const chosen = () => {
-    const slugs = decodeURIComponent(location.hash.slice(1)).split("+");
-    const found = slugs.map((slug) => data.runs.findIndex((run) => run.slug === slug));
-    return found.length === 2 && found[0] >= 0 && found[1] >= 0 && found[0] !== found[1] ? found : best();
+  /** The two runs of the address, if it names two. */
+  const addressed = (address) => {
+    const found = address.split("+").map((slug) => data.runs.findIndex((run) => run.slug === slug));
+    return found.length === 2 && !found.includes(-1) && found[0] !== found[1] ? found : null;
+  };
+
+  const decoded = (text) => {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text; // a stray per cent sign
+    }
+  };
+
+  /** Say what was done to a choice that cannot be, or nothing. */
+  const remark = (key = null, values = {}) => {
+    note.hidden = key === null;
+    note.replaceChildren(...(key === null ? [] : [tr(key, values)]));
   };
 
   const choose = () => {
-    [pairForm.elements.a.value, pairForm.elements.b.value] = chosen();
+    const address = decoded(location.hash.slice(1));
+    const found = addressed(address);
+    if (address && !found && !document.getElementById(address)) remark("bad_address", { names: address.slice(0, 200) });
+    else remark();
+    [pairForm.elements.a.value, pairForm.elements.b.value] = found ?? best();
     show();
   };
 
   /** A run is not compared with itself: the other choice makes way. */
   const changed = (event) => {
+    remark();
     if (a() === b()) {
       const other = event.target.name === "a" ? "b" : "a";
-      pairForm.elements[other].value = a() === 0 ? 1 : 0;
+      const free = best().find((run) => run !== a());
+      pairForm.elements[other].value = free;
+      remark("not_itself", { letter: other.toUpperCase(), name: data.runs[free].name });
     }
     show();
   };
 
   const swap = () => {
     const { a: first, b: second } = pairForm.elements;
+    remark();
     [first.value, second.value] = [second.value, first.value];
     show();
   };

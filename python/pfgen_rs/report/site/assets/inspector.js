@@ -17,11 +17,11 @@
       element("th", { class: "number" }, tr("all_sources")), element("th", { class: "number" }, tr("share")))),
     element("tbody", {}, ...windows.map(windowRow(table, best))));
 
-  /** Put the box below the character, or above where there is no room, and inside the window. */
+  /** Put the box above the character, where it hides nothing to come, or below where there is no room. */
   const place = (character) => {
     const at = character.getBoundingClientRect();
     const own = tip.getBoundingClientRect();
-    const below = at.bottom + 6 + own.height < innerHeight;
+    const below = at.top - own.height - 6 < 0;
     const left = Math.min(at.left, document.documentElement.clientWidth - own.width - 8);
     tip.style.left = `${Math.max(left, 8) + scrollX}px`;
     tip.style.top = `${(below ? at.bottom + 6 : at.top - own.height - 6) + scrollY}px`;
@@ -62,7 +62,7 @@
 
     const go = (i) => {
       at = Math.min(Math.max(i, 0), cover.length - 1);
-      slider.setAttribute("aria-valuenow", at + 1);
+      slider.value = at + 1;
       slider.setAttribute("aria-valuetext", spoken(answer, at, cover[at], table));
     };
 
@@ -79,11 +79,12 @@
       characters[at].scrollIntoView({ block: "nearest" });
     };
 
-    const slider = element("div", {
-      class: "inspect", role: "slider", tabindex: "0", "aria-valuemin": "1", "aria-valuemax": cover.length,
-      "aria-label": t("inspect"), "data-t-aria-label": "inspect",
+    const slider = element("input", {
+      type: "range", min: 1, max: cover.length, step: 1, value: 1,
       onfocus: () => slider.matches(":focus-visible") && open(at), onblur: hide, onkeydown: pressed,
-    }, tr("inspect"), " ", element("small", {}, tr("inspect_hint")));
+      oninput: () => open(Number(slider.value) - 1),
+    });
+    const field = element("label", { class: "inspect" }, tr("inspect"), " ", slider, " ", element("small", {}, tr("inspect_hint")));
     go(0);
 
     const pointed = (event) => {
@@ -92,7 +93,7 @@
     };
     text.addEventListener("pointerover", pointed);
     text.addEventListener("pointerleave", () => document.activeElement !== slider && hide());
-    return slider;
+    return field;
   };
 
   document.addEventListener("keydown", (event) => event.key === "Escape" && hide());

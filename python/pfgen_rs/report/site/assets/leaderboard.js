@@ -47,7 +47,7 @@
     if (chosen.length < 2) return [pfgen.element("p", {}, pfgen.tr("compare_more"))];
     const page = pages[chosen.map((row) => row.id).sort().join(" ")];
     if (page) return [pfgen.element("p", {}, pfgen.element("a", { href: pfgen.root + page }, pfgen.tr("compare_open")))];
-    const command = ["pfgen-rs", "compare", ...chosen.map((row) => quoted(row.dataset.run))].join(" ");
+    const command = ["pfgen-rs", "compare", "-b", "data", ...chosen.map((row) => quoted(row.dataset.run))].join(" ");
     return [
       pfgen.element("p", {}, pfgen.tr("compare_none")),
       pfgen.element("code", {}, ...pfgen.shownNodes(command)),

@@ -1,0 +1,63 @@
+"""What the tests of a comparison say, in words."""
+
+from __future__ import annotations
+
+from pfgen_rs.stats import Comparison, Pair
+
+__all__ = ["p_cell", "verdict"]
+
+_SAME = 1 + 1e-9
+
+
+def verdict(pair: Pair, statistics: Comparison) -> str:
+    """What the tests of a pair say, in a sentence: of these two alone and, where there are more, of all."""
+    pair = pair.better_first()
+    what = "" if pair.metric == "average" else f" in {pair.metric}"
+    more = f"{pair.a} scores {pair.difference:.4f} more than {pair.b}{what}"
+    least = 1 - statistics.level
+    if pair.family == 1:
+        figures = f"{_interval(pair, statistics, '')}, {_p(pair, statistics)}"
+        return f"{more} ({figures})" if pair.p <= least else _alike(pair, what, figures)
+    corrected = f"{_p_holm(pair, statistics)} corrected for {pair.family} pairs"
+    figures = f"{_interval(pair, statistics, ' of this pair alone')}, {_p(pair, statistics)}"
+    if pair.p_holm <= least:
+        return f"{more} ({figures}; {corrected})"
+    if pair.p <= least:
+        return f"{more} if these two alone are compared ({figures}), but not surely among all ({corrected})"
+    return _alike(pair, what, f"{figures}; {corrected}")
+
+
+def _alike(pair: Pair, what: str, figures: str) -> str:
+    return (
+        f"{pair.a} and {pair.b} cannot be told apart{what} (difference {pair.difference:+.4f}, {figures}; "
+        f"four times in five one of {pair.minimum_detectable:.4f} would be found)"
+    )
+
+
+def _interval(pair: Pair, statistics: Comparison, which: str) -> str:
+    return f"{statistics.level * 100:g} % interval{which} {pair.low:+.4f} to {pair.high:+.4f}"
+
+
+def _p(pair: Pair, statistics: Comparison) -> str:
+    return _in_words(pair.p, statistics.smallest_p)
+
+
+def _p_holm(pair: Pair, statistics: Comparison) -> str:
+    return _in_words(pair.p_holm, statistics.smallest_p * pair.family)
+
+
+def _in_words(p: float, smallest: float) -> str:
+    if p < 0.001:
+        return "p < 0.001"
+    return f"p {'≤' if _is_bound(p, smallest) else '='} {p:.3f}"
+
+
+def p_cell(p: float, smallest: float) -> str:
+    """A p-value for a table; `smallest` is what the permutations resolve, for which there may be less."""
+    if p < 0.0001:
+        return "<0.0001"
+    return f"{'≤' if _is_bound(p, smallest) else ''}{p:.4f}"
+
+
+def _is_bound(p: float, smallest: float) -> bool:
+    return p <= min(smallest * _SAME, 0.5)
