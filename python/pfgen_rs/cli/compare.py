@@ -40,9 +40,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    level: Annotated[
-        float, typer.Option(metavar="SHARE", help="Confidence of intervals and tests.")
-    ] = 0.95,
+    level: options.Level = 0.95,
     questions: Annotated[
         int,
         typer.Option(min=0, metavar="N", help="Questions to show with the runs' answers to them."),

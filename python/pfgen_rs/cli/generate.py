@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import generate_values, generate_view, options, output
-from pfgen_rs.cli.generate_values import EngineName, ModeName, ThinkName
+from pfgen_rs.cli import asking, generate_values, generate_view, options, output
+from pfgen_rs.cli.generate_values import EngineName
 
 if TYPE_CHECKING:
     from pfgen_rs.generate.engines import Engine
@@ -43,14 +43,7 @@ def generate_answers(
     engine: Annotated[
         EngineName, typer.Option("--engine", "-e", help="What generates.", show_default=False)
     ],
-    mode: Annotated[
-        ModeName,
-        typer.Option(
-            "--mode",
-            "-m",
-            help="How questions are put: completed text, an instruction in the prompt, or a chat.",
-        ),
-    ] = ModeName.COMPLETION,
+    mode: asking.Mode = asking.ModeName.COMPLETION,
     name: Annotated[
         str | None,
         typer.Option(
@@ -58,12 +51,8 @@ def generate_answers(
             help="What the run is called, instead of MODEL: its folder is RESULTS/ORG/MODEL/HASH.",
         ),
     ] = None,
-    trials: Annotated[
-        int, typer.Option("--trials", "-n", min=1, metavar="N", help="Answers to each question.")
-    ] = 100,
-    examples: Annotated[
-        int, typer.Option(min=0, metavar="K", help="Sample answers that each prompt shows.")
-    ] = 20,
+    trials: asking.Trials = 100,
+    examples: asking.Examples = 20,
     seed_text: Annotated[
         str,
         typer.Option(metavar="TEXT", help="Chooses other samples, and other seeds of sampling."),
@@ -79,9 +68,7 @@ def generate_answers(
         str | None,
         typer.Option(metavar="P|none", help="0.98 unless given; 'none' leaves it to the engine."),
     ] = None,
-    max_tokens: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Length of an answer at the most.")
-    ] = 300,
+    max_tokens: asking.MaxTokens = 300,
     stop: Annotated[
         list[str] | None,
         typer.Option(
@@ -90,9 +77,7 @@ def generate_answers(
             "line.",
         ),
     ] = None,
-    think: Annotated[
-        ThinkName, typer.Option(help="Whether answers keep what stands in <think>…</think>.")
-    ] = ThinkName.KEEP,
+    think: asking.Think = asking.ThinkName.KEEP,
     more: Annotated[
         list[str] | None,
         typer.Option(

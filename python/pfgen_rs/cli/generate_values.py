@@ -13,8 +13,6 @@ import typer
 
 __all__ = [
     "EngineName",
-    "ModeName",
-    "ThinkName",
     "number_or_none",
     "passed",
     "recorded",
@@ -39,21 +37,6 @@ class EngineName(StrEnum):
     TRANSFORMERS = "transformers"
     COMMAND = "command"
     MANUAL = "manual"
-
-
-class ModeName(StrEnum):
-    """How questions are put."""
-
-    COMPLETION = "completion"
-    QA = "qa"
-    CHAT = "chat"
-
-
-class ThinkName(StrEnum):
-    """What becomes of what a model thinks aloud."""
-
-    KEEP = "keep"
-    STRIP = "strip"
 
 
 def number_or_none(option: str, text: str) -> float | None:

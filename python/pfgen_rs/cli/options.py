@@ -16,6 +16,7 @@ __all__ = [
     "BenchmarkName",
     "Format",
     "JsonFormat",
+    "Level",
     "MetricName",
     "Plain",
     "QuestionName",
@@ -71,6 +72,7 @@ BenchmarkName = Annotated[
 Format = Annotated[
     JsonFormat, typer.Option("--format", "-f", help="A table to read, or JSON for programs.")
 ]
+Level = Annotated[float, typer.Option(metavar="SHARE", help="Confidence of intervals and tests.")]
 Threads = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Threads to use; all cores without it."),

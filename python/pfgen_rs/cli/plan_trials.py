@@ -27,9 +27,7 @@ def plan_trials(
     precision: Annotated[
         float, typer.Option(metavar="X", help="Half of the width that the interval may have.")
     ] = 0.005,
-    level: Annotated[
-        float, typer.Option(metavar="SHARE", help="Confidence of the interval.")
-    ] = 0.95,
+    level: options.Level = 0.95,
     difference: Annotated[
         float | None,
         typer.Option(

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import options, output
-from pfgen_rs.cli.generate_values import ModeName, ThinkName
+from pfgen_rs.cli import asking, options, output
 
 if TYPE_CHECKING:
     from pfgen_rs.training.watch import Evaluated
@@ -72,9 +71,7 @@ def watch(
             metavar="FILE", help="Draw the curve there, too: .svg or .png.", show_default=False
         ),
     ] = None,
-    trials: Annotated[
-        int, typer.Option("--trials", "-n", min=1, metavar="N", help="Answers to each question.")
-    ] = 1,
+    trials: asking.Trials = 1,
     sample: Annotated[
         int | None,
         typer.Option(
@@ -87,20 +84,12 @@ def watch(
     seed_text: Annotated[
         str, typer.Option(metavar="TEXT", help="Chooses other questions, samples, and seeds.")
     ] = "",
-    mode: Annotated[
-        ModeName, typer.Option("--mode", "-m", help="How questions are put.")
-    ] = ModeName.COMPLETION,
-    examples: Annotated[
-        int, typer.Option(min=0, metavar="K", help="Sample answers that each prompt shows.")
-    ] = 20,
-    max_tokens: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Length of an answer at the most.")
-    ] = 300,
+    mode: asking.Mode = asking.ModeName.COMPLETION,
+    examples: asking.Examples = 20,
+    max_tokens: asking.MaxTokens = 300,
     temperature: Annotated[float, typer.Option(min=0, metavar="T", help="For sampling.")] = 1.0,
     top_p: Annotated[float, typer.Option(min=0, max=1, metavar="P", help="For sampling.")] = 0.98,
-    think: Annotated[
-        ThinkName, typer.Option(help="Whether answers keep what stands in <think>…</think>.")
-    ] = ThinkName.KEEP,
+    think: asking.Think = asking.ThinkName.KEEP,
     timeout: Annotated[
         float | None,
         typer.Option(
