@@ -178,9 +178,9 @@ def generate_answers(
     """
     from pfgen_rs.generate.config import RunConfig
     from pfgen_rs.generate.engines import factory
-    from pfgen_rs.generate.examples import read_examples
     from pfgen_rs.generate.runner import generate, open_tasks
     from pfgen_rs.generate.task_lines import task_lines
+    from pfgen_rs.samples import read_examples
 
     given = generate_values.settings(more or [])
     shown = read_examples(benchmark if questions is None else questions)

@@ -1,9 +1,9 @@
 """Generating answers: prompts, engines, and run folders that pfgen-bench accepts."""
 
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.examples import Example, read_examples
 from pfgen_rs.generate.prompts import Mode, Prompter, Task
 from pfgen_rs.generate.runner import Run, generate, open_tasks
+from pfgen_rs.samples import Example, read_examples
 
 __all__ = [
     "Example",

@@ -11,12 +11,12 @@ from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.engines.protocol import Engine
-from pfgen_rs.generate.examples import Example, read_examples
 from pfgen_rs.generate.prompts import Prompter, Task
 from pfgen_rs.generate.run_folder import RunFolder
 from pfgen_rs.generate.unscored import Failure, read_failures
 from pfgen_rs.generate.work import Progress, Work
 from pfgen_rs.results import Result
+from pfgen_rs.samples import Example, read_examples
 
 __all__ = ["Run", "generate", "open_tasks"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from pfgen_rs import streaming
 from pfgen_rs.benchmark import load_benchmark
-from pfgen_rs.errors import InputError, PfgenError
+from pfgen_rs.errors import BenchmarkError, InputError, PfgenError
 from pfgen_rs.io import Options, Source
 from pfgen_rs.question_set import QuestionSet
 from pfgen_rs.report import site
@@ -20,6 +19,7 @@ from pfgen_rs.report.published import Published
 from pfgen_rs.report.rescoring import Watch
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.results import Result
+from pfgen_rs.samples import read_examples
 from pfgen_rs.settings import Settings
 
 __all__ = ["Busy", "write_site"]
@@ -78,8 +78,6 @@ def _scored(
 def _samples(path: Path) -> dict[str, str]:
     """Sample answers by question, where the checkout has them."""
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-        records = [json.loads(line) for line in lines if line.strip()]
-        return {str(record["question"]): str(record["answer"]) for record in records}
-    except (OSError, ValueError, KeyError, TypeError):
+        return dict(read_examples(path))
+    except BenchmarkError:
         return {}  # only shown where they are there

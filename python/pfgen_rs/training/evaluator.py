@@ -15,8 +15,8 @@ import polars as pl
 from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.generate.answers import Think, cleaned, default_stop
-from pfgen_rs.generate.examples import Example
 from pfgen_rs.generate.prompts import Mode, Task
+from pfgen_rs.samples import Example
 from pfgen_rs.training.background import Background
 from pfgen_rs.training.forks import check_polars
 from pfgen_rs.training.loggers import Logger

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.generate.examples import Example, read_examples
 from pfgen_rs.generate.prompts import Mode, Prompter, Task
 from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.samples import Example, read_examples
 
 __all__ = ["FixedSample", "choose_questions", "examples_of"]
 
