@@ -11,7 +11,7 @@ help: ## Show what can be made
 .venv/installed: requirements-dev.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pfgen_rs needs Python 3.11 or newer: make PYTHON=...")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements-dev.lock
 	touch $@
 
 .PHONY: build
@@ -43,7 +43,7 @@ test-torch: build .venv-torch/installed ## Run the tests that need torch, transf
 
 .venv-torch/installed: requirements-dev.lock
 	$(PYTHON) -m venv .venv-torch
-	.venv-torch/bin/python -m pip install --quiet --require-hashes --requirement requirements-dev.lock
+	.venv-torch/bin/python -m pip install --quiet --no-deps --require-hashes --requirement requirements-dev.lock
 	MATURIN_PEP517_ARGS=--locked PATH="$(CURDIR)/.venv-torch/bin:$$PATH" .venv-torch/bin/python -m pip install --quiet \
 		--no-build-isolation --editable '.[lightning,transformers]' accelerate trl
 	touch $@
