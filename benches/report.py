@@ -34,6 +34,7 @@ def main() -> None:
         "reporting": ("reporting.json", asked),
         "training": ("training.json", asked),
         "pretraining": ("pretraining.json", asked),
+        "generation": ("generation.json", asked),
     }
 
     def block(match: re.Match[str]) -> str:
