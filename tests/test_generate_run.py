@@ -412,7 +412,7 @@ def test_claims(tmp_path: Path) -> None:
 
 def test_rates_begin_with_the_first_answer(place: Place) -> None:
     rates: list[float] = []
-    place.run(FakeEngine(), progress=lambda _done, _total, rate: rates.append(rate))
+    place.run(FakeEngine(), progress=lambda _done, _total, rate, _failed: rates.append(rate))
     assert rates[:2] == [0.0, 0.0]
     assert all(rate > 0 for rate in rates[2:])
 

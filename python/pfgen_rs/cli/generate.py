@@ -271,7 +271,7 @@ def _engine(
 
 def _watched(
     engine: EngineName, answers: Path | None
-) -> AbstractContextManager[Callable[[int, int, float], None] | None]:
+) -> AbstractContextManager[Callable[[int, int, float, int], None] | None]:
     """A progress bar, unless a person is asked there."""
     asks = engine is EngineName.MANUAL and answers is None
     return nullcontext() if asks else generate_view.generating()

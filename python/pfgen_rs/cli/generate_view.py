@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.progress import (
     BarColumn,
@@ -22,27 +23,70 @@ if TYPE_CHECKING:
     from pfgen_rs.generate.prompts import Task
     from pfgen_rs.generate.runner import Run
 
-__all__ = ["ask", "generating", "tell"]
+__all__ = ["EVERY", "ask", "generating", "tell"]
 
 _SHOWN = 5
+EVERY = 30.0
+"""Seconds between lines where standard error is no terminal."""
 _END = b"."
 
 
 @contextmanager
-def generating() -> Iterator[Callable[[int, int, float], None]]:
-    """A bar of the answers, with new ones a second and the time left; call it with those figures."""
+def generating() -> Iterator[Callable[[int, int, float, int], None]]:
+    """A bar of the answers, with new ones a second, failures and the time left; call it with those figures.
+
+    Where standard error is no terminal, a line now and then says the same.
+    """
     signals.interrupt_reads()
     name = TextColumn("{task.description}", markup=False)
     rate = TextColumn("{task.fields[rate]}", markup=False)
     columns = (SpinnerColumn(), name, BarColumn(), MofNCompleteColumn(), rate)
-    with output.progress(*columns, TimeRemainingColumn()) as bar:
+    figures: list[Figures] = []
+    with (
+        output.progress(*columns, TimeRemainingColumn()) as bar,
+        output.told_at_times(lambda: _line(figures[-1]) if figures else "", EVERY),
+    ):
         task = bar.add_task("generating", total=None, rate="")
 
-        def update(done: int, total: int, rate: float) -> None:
-            shown = f"{rate:,.1f} answers/s" if rate else ""
+        def update(done: int, total: int, rate: float, failed: int) -> None:
+            figures[:] = [Figures(done, total, rate, failed)]
+            shown = ", ".join([*_rate(rate, " answers"), *_failed(failed)])
             bar.update(task, completed=done, total=total, rate=shown)
 
         yield update
+
+
+class Figures(NamedTuple):
+    """How far a run is."""
+
+    done: int
+    total: int
+    rate: float
+    failed: int
+
+
+def _line(now: Figures) -> str:
+    parts = [f"{now.done:,} of {now.total:,} answers", *_rate(now.rate)]
+    if now.rate:
+        left = (now.total - now.done - now.failed) / now.rate
+        parts.append(f"{_duration(left)} left")
+    return ", ".join([*parts, *_failed(now.failed)])
+
+
+def _rate(rate: float, of: str = "") -> list[str]:
+    return [f"{rate:,.1f}{of}/s"] if rate else []
+
+
+def _failed(failed: int) -> list[str]:
+    return [f"{failed:,} failed"] if failed else []
+
+
+def _duration(seconds: float) -> str:
+    """A time as people say it, rounded up."""
+    if seconds <= 90:
+        return f"{math.ceil(seconds)} s"
+    minutes = math.ceil(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def ask(task: Task) -> str | None:

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,9 +48,11 @@ __all__ = [
     "first_that_fits",
     "new_table",
     "progress",
+    "remark",
     "report_error",
     "scoring",
     "show",
+    "told_at_times",
     "track",
     "warn",
     "width",
@@ -86,15 +89,16 @@ def _open_missing_streams() -> None:
 
 def report_error(error: PfgenError) -> None:
     """Print `error: …` in one line."""
-    _remark(f"error: {error}")
+    remark(f"error: {error}")
 
 
 def warn(message: str) -> None:
     """Print `warning: …` in one line."""
-    _remark(f"warning: {message}")
+    remark(f"warning: {message}")
 
 
-def _remark(line: str) -> None:
+def remark(line: str) -> None:
+    """Print one line to standard error."""
     print(visible(line), file=sys.stderr, flush=True)
 
 
@@ -271,6 +275,28 @@ def busy(doing: str) -> Iterator[None]:
     with progress(*columns) as bar:
         bar.add_task(visible(doing), total=None)
         yield
+
+
+@contextmanager
+def told_at_times(line: Callable[[], str], every: float) -> Iterator[None]:
+    """Print what `line` gives (unless that is nothing) every so many seconds, where there is no terminal."""
+    if sys.stderr.isatty():
+        yield
+        return
+    over = threading.Event()
+
+    def tell() -> None:
+        while not over.wait(every):
+            if shown := line():
+                remark(shown)
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 @contextmanager

@@ -67,7 +67,8 @@ def generate(
     sample answers, where they are not its `questions.jsonl`. Other questions than the published ones become
     part of the configuration. The engine gets up to about `batch` tasks at a time. Empty answers are asked
     for again, with another seed, in up to `rounds` rounds. What fails is listed in `unscored.jsonl`
-    and asked again only with `retry_failed`. `progress(done, total, rate)`: answers, and new ones a second.
+    and asked again only with `retry_failed`. `progress(done, total, rate, failed)`: answers,
+    new ones a second, and tasks that were given up.
 
     Whatever ends this, the same call goes on: finished trials, and answers of unfinished ones, stay.
     Processes that share the folder share the trials. An engine that ends early leaves the rest open.

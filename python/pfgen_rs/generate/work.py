@@ -19,8 +19,8 @@ from pfgen_rs.generate.unscored import read_failures, record_failures
 
 __all__ = ["Progress", "Work"]
 
-# Told the answers that are there, those that are wanted, and new ones a second.
-Progress = Callable[[int, int, float], None]
+# Told the answers that are there, those that are wanted, new ones a second, and tasks that were given up.
+Progress = Callable[[int, int, float, int], None]
 Key = tuple[int, str]
 
 _CLAIMS = 128  # at a time; each is an open file
@@ -29,8 +29,8 @@ _CLAIMS = 128  # at a time; each is an open file
 class Work:
     """The work of one process on a run.
 
-    Trials are claimed, in order, while fewer than `batch` tasks are open. `new`: answers so far; `elsewhere`:
-    trials that other processes had claimed.
+    Trials are claimed, in order, while fewer than `batch` tasks are open. `new`: answers so far; `given_up`:
+    tasks that failed now, by trial and question; `elsewhere`: trials that other processes had claimed.
     """
 
     def __init__(
@@ -57,7 +57,9 @@ class Work:
         self._total = trials * len(prompter.questions)
         self._done = self._total - len(self._waiting) * len(prompter.questions)
         self._begun = 0.0
+        self._skipped = 0
         self.new = 0
+        self.given_up: set[Key] = set()
         self.elsewhere: list[int] = []
 
     def run(self, engine: Engine) -> None:
@@ -102,6 +104,7 @@ class Work:
         wanted = [question for question in trial.missing if question not in given_up]
         for task in self._prompter.tasks(number, wanted):
             self._open[number, task.question] = task
+        self._skipped += len(trial.missing) - len(wanted)
         self._left[number] = len(wanted)
         if not wanted:
             self._settle(number)
@@ -161,6 +164,8 @@ class Work:
 
     def _give_up(self, key: Key, reason: str) -> None:
         self._failed[key[0]][key[1]] = reason
+        self.given_up.add(key)
+        self._tell()
         self._end(key)
 
     def _end(self, key: Key) -> None:
@@ -178,7 +183,7 @@ class Work:
             self._begun = now
         else:
             rate = (self.new - 1) / max(now - self._begun, 1e-9)
-        self._report(self._done, self._total, rate)
+        self._report(self._done, self._total, rate, self._skipped + len(self.given_up))
 
 
 @contextmanager
