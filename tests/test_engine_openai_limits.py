@@ -21,6 +21,7 @@ from engine_tasks import SHORT, engine, tasks, until
 from fault_server import FaultServer
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate.engines import Answered, Outcome, Parameters
+from pfgen_rs.generate.engines.backoff import Backoff
 
 pytest.importorskip("openai", reason="the package openai is not installed")
 
@@ -52,6 +53,22 @@ def test_a_slow_reader_is_waited_for() -> None:
         for taken, _ in enumerate(outcomes, 2):
             assert len(server.asked) <= taken + 8
     assert len(server.asked) == 60
+
+
+def test_long_waits_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    far = faults.status(429, f"{KEY} is slow", {"retry-after": "3600"})
+    near = faults.status(429, "soon", {"retry-after": "0.02"})
+    script = {"p0": [near, far, far], "p1": [far], "p2": [far]}
+    with FaultServer(script) as server:
+        list(
+            engine(server, api_key=KEY, backoff=Backoff(0.01, 0.01, 0.02)).generate(
+                tasks(3), Parameters()
+            )
+        )
+    assert caplog.messages == [
+        "waiting 0 s: the server answered 429: *** is slow (it asks for 3,600 s)"
+    ]
+    assert caplog.record_tuples[0][:2] == ("pfgen_rs.generate", logging.WARNING)
 
 
 def test_waits_double_and_are_seeded() -> None:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from engine_tasks import until
 from generating import FakeEngine, answer_to, write_samples
 from pfgen_rs.cli import generate_view
 from pfgen_rs.generate import Task
 from pfgen_rs.generate.config import RunConfig
+from pfgen_rs.generate.engines.waits import LOG
 from pfgen_rs.generate.runner import generate
-
-DEADLINE = 20.0
-
-
-def until(there: Callable[[], bool]) -> None:
-    end = time.monotonic() + DEADLINE
-    while not there():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +42,18 @@ def test_lines_where_there_is_no_terminal(
         update(*figures)
         until(told)
     assert set(shown) == {said}
+
+
+def test_warnings_are_lines_and_are_handed_to_nobody_else(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with generate_view.generating():
+        LOG.warning("waiting %d s: %s", 3, "\x1b[31m")
+    assert capsys.readouterr().err == "waiting 3 s: \\x1b[31m\n"
+    assert caplog.messages == []
+    LOG.warning("later")
+    assert capsys.readouterr().err == ""
+    assert caplog.messages == ["later"]
 
 
 def test_progress_counts_what_was_given_up(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ def generating() -> Iterator[Callable[[int, int, float, int], None]]:
     figures: list[Figures] = []
     with (
         output.progress(*columns, TimeRemainingColumn()) as bar,
+        output.logged("pfgen_rs.generate"),
         output.told_at_times(lambda: _line(figures[-1]) if figures else "", EVERY),
     ):
         task = bar.add_task("generating", total=None, rate="")

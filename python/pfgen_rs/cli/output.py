@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import os
 import sys
 import threading
@@ -46,6 +47,7 @@ __all__ = [
     "errors_reported",
     "fail",
     "first_that_fits",
+    "logged",
     "new_table",
     "progress",
     "remark",
@@ -275,6 +277,25 @@ def busy(doing: str) -> Iterator[None]:
     with progress(*columns) as bar:
         bar.add_task(visible(doing), total=None)
         yield
+
+
+@contextmanager
+def logged(name: str) -> Iterator[None]:
+    """Print the warnings that this logger gets, each in one line, and hand them to nobody else."""
+    logger = logging.getLogger(name)
+    handler, passed_on = _Remarks(logging.WARNING), logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = passed_on
+
+
+class _Remarks(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        remark(record.getMessage())
 
 
 @contextmanager

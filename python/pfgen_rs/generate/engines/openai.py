@@ -24,9 +24,10 @@ class OpenAIEngine:
 
     `base_url` and `api_key` come from `OPENAI_BASE_URL` and `OPENAI_API_KEY` unless given; a server in the
     local network needs no key. `timeout`: seconds that one attempt may take in all. `retries`: attempts after
-    the first, spaced as `backoff` says. `omit`: options that are not sent (of `seed`, `stop`, `max_tokens`,
-    `temperature`, `top_p`), for servers that refuse them. `max_tokens_name`: what the server calls that
-    limit. `extra`: what else is sent with each request.
+    the first, spaced as `backoff` says (at most two minutes, whatever a server asks for); long waits are
+    logged as warnings of `pfgen_rs.generate`. `omit`: options that are not sent (of `seed`, `stop`,
+    `max_tokens`, `temperature`, `top_p`), for servers that refuse them. `max_tokens_name`: what the server
+    calls that limit. `extra`: what else is sent with each request.
 
     How it fails: what may pass (408, 409, 425, 429, 5xx, an attempt that takes too long, a connection that
     fails, a body that is cut) is tried again. When that is used up, and for other refusals and answers

@@ -15,6 +15,7 @@ from pfgen_rs.generate.engines.openai_failures import Again, Hopeless, Refused, 
 from pfgen_rs.generate.engines.openai_place import Place
 from pfgen_rs.generate.engines.openai_wire import CutError, Form, in_short, read_answer
 from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
+from pfgen_rs.generate.engines.waits import Waits
 from pfgen_rs.generate.prompts import Task
 
 __all__ = ["Session", "connected"]
@@ -68,6 +69,7 @@ class Session:
         self._retries = retries
         self._backoff = backoff
         self._broken = _transport_errors()
+        self._waits = Waits()
         self._heard = False
         self._silent = 0
 
@@ -88,7 +90,9 @@ class Session:
         # A source for each task, so that waits do not depend on which task failed first.
         random = Random(f"{task.seed} {task.question}")  # noqa: S311
         for failure in range(self._retries):
-            await asyncio.sleep(self._backoff.wait(failure, random, verdict.after))
+            seconds = self._backoff.wait(failure, random, verdict.after)
+            self._waits.tell(self._place.hide(verdict.reason), seconds, verdict.after)
+            await asyncio.sleep(seconds)
             verdict = await self._attempt(task)
             if not isinstance(verdict, Again):
                 return verdict
