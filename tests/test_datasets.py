@@ -121,6 +121,10 @@ def test_metrics_are_chosen_and_sources_have_their_own(mini: Benchmark) -> None:
     assert {key: values.tolist() for key, values in found.items()} == {
         key: frame[key].to_list() for key in ("average", f"fluency_{source}")
     }
+    alone = scorer(mini, metrics="average")({"question": ["Q02"], "answer": ["光合成です。"]})
+    assert {key: values.tolist() for key, values in alone.items()} == {
+        "average": frame["average"].to_list()
+    }
     with pytest.raises(InputError, match="no metric 'score': choose from fluency, "):
         scorer(mini, metrics=["score"])
 

@@ -76,7 +76,7 @@ def test_chats_are_asked_for_with_their_messages(mode: Mode) -> None:
 def test_what_is_none_or_omitted_is_not_sent_and_extras_are() -> None:
     nothing = Parameters(max_tokens=None, temperature=None, top_p=None, stop=())
     with FaultServer() as server:
-        list(engine(server, omit=["seed"]).generate(tasks(), nothing))
+        list(engine(server, omit="seed").generate(tasks(), nothing))
         list(engine(server, omit=["stop", "top_p"]).generate(tasks(), Parameters(temperature=0)))
         renamed = engine(server, max_tokens_name="max_completion_tokens", extra={"top_k": 5})
         list(renamed.generate(tasks(), Parameters(temperature=None, top_p=None)))

@@ -150,6 +150,21 @@ def test_keys_that_cannot_be_sent_are_refused_unseen(key: str) -> None:
         ({"timeout": float("nan")}, "must be positive"),
         ({"retries": -1}, "must not be negative"),
         ({"omit": ["stops"]}, "no option 'stops' to omit: choose of seed, stop"),
+        ({"omit": "stops"}, "no option 'stops' to omit"),
+        ({"omit": [["seed"]]}, r"no option \['seed'\] to omit"),
+        ({"omit": 5}, "omit must be a list of names, not 5"),
+        ({"max_tokens_name": 5}, "max_tokens_name must be a name, not 5"),
+        ({"extra": "foo"}, "extra must be an object of names and values, .* not 'foo'"),
+        ({"extra": ["foo"]}, "extra must be an object"),
+        ({"extra": {1: 2}}, "extra must be an object"),
+        *(
+            ({"extra": {key: 1}}, f"extra must not set '{key}'")
+            for key in (
+                *("model", "messages", "prompt", "seed", "stop", "max_tokens", "temperature"),
+                *("top_p", "stream", "n"),
+            )
+        ),
+        ({"extra": {"limit": 1}, "max_tokens_name": "limit"}, "extra must not set 'limit'"),
     ],
 )
 def test_settings_are_checked(settings: dict[str, object], said: str) -> None:

@@ -26,21 +26,20 @@ def scorer(
     *,
     question_field: str = "question",
     answer_field: str = "answer",
-    metrics: Sequence[str] = METRICS,
+    metrics: str | Sequence[str] = METRICS,
     threads: int | None = 1,
 ) -> DatasetScorer:
     """A function for `datasets.Dataset.map` with `batched=True`, which adds a float64 column for each metric.
 
-    `benchmark`: one, or what `load_benchmark` takes. Questions are texts or ids. `metrics`: some of
+    `benchmark`: one, or what `load_benchmark` takes. Questions are texts or ids. `metrics`: one or some of
     `fluency`, `truthfulness`, `helpfulness`, `average`, and `fluency_S` and `truthfulness_S` for a source S.
     `threads`: of each process (`None`: all cores), for `num_proc` processes share the machine.
 
     Scorers are made ready now. Raises `InputError` for a metric that there is not, and what `load_benchmark`
     raises.
     """
-    return DatasetScorer(
-        resolve(benchmark, None), question_field, answer_field, tuple(metrics), threads
-    )
+    chosen = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    return DatasetScorer(resolve(benchmark, None), question_field, answer_field, chosen, threads)
 
 
 class DatasetScorer:

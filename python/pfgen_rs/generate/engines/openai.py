@@ -12,7 +12,7 @@ from pfgen_rs.extras import missing
 from pfgen_rs.generate.engines.background import gathered
 from pfgen_rs.generate.engines.backoff import Backoff
 from pfgen_rs.generate.engines.openai_place import find_place
-from pfgen_rs.generate.engines.openai_wire import OPTIONS, Form
+from pfgen_rs.generate.engines.openai_wire import Form
 from pfgen_rs.generate.engines.protocol import Outcome, Parameters
 from pfgen_rs.generate.prompts import Task
 
@@ -27,7 +27,8 @@ class OpenAIEngine:
     the first, spaced as `backoff` says (at most two minutes, whatever a server asks for); long waits are
     logged as warnings of `pfgen_rs.generate`. `omit`: options that are not sent (of `seed`, `stop`,
     `max_tokens`, `temperature`, `top_p`), for servers that refuse them. `max_tokens_name`: what the server
-    calls that limit. `extra`: what else is sent with each request.
+    calls that limit. `extra`: what else is sent with each request, but for what this sets
+    itself.
 
     How it fails: what may pass (408, 409, 425, 429, 5xx, an attempt that takes too long, a connection that
     fails, a body that is cut) is tried again. When that is used up, and for other refusals and answers
@@ -51,12 +52,13 @@ class OpenAIEngine:
         timeout: float = 600.0,
         retries: int = 6,
         backoff: Backoff | None = None,
-        omit: Sequence[str] = (),
+        omit: str | Sequence[str] = (),
         max_tokens_name: str = "max_tokens",
         extra: Mapping[str, Any] | None = None,
     ) -> None:
         """Connect to nothing yet; raises `SettingsError`, and `GenerationError` without package or key."""
-        _check(concurrency, timeout, retries, omit)
+        _check(concurrency, timeout, retries)
+        self._form = Form.checked(model, omit, max_tokens_name, extra)
         try:
             import openai  # noqa: F401
         except ImportError as error:
@@ -67,7 +69,6 @@ class OpenAIEngine:
         self.retries = retries
         self.backoff = backoff or Backoff()
         self._place = find_place(base_url, api_key)
-        self._form = Form(model, frozenset(omit), max_tokens_name, dict(extra or {}))
 
     def __repr__(self) -> str:
         return f"OpenAIEngine({self.model!r}, base_url={self._place.url!r})"
@@ -102,15 +103,10 @@ class OpenAIEngine:
             yield session.outcome
 
 
-def _check(concurrency: int, timeout: float, retries: int, omit: Sequence[str]) -> None:
+def _check(concurrency: int, timeout: float, retries: int) -> None:
     if not 1 <= concurrency <= 1000:
         raise SettingsError(f"the concurrency must be from 1 to 1000: {concurrency}")
     if not timeout > 0:
         raise SettingsError(f"the timeout must be positive: {timeout}")
     if retries < 0:
         raise SettingsError(f"the number of retries must not be negative: {retries}")
-    unknown = sorted(set(omit) - set(OPTIONS))
-    if unknown:
-        raise SettingsError(
-            f"there is no option {unknown[0]!r} to omit: choose of {', '.join(OPTIONS)}"
-        )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
+from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
 from pfgen_rs.generate.prompts import Task
 
@@ -14,6 +15,8 @@ __all__ = ["OPTIONS", "CutError", "Form", "in_short", "read_answer"]
 
 OPTIONS = ("seed", "stop", "max_tokens", "temperature", "top_p")
 """What a request may say about sampling, by the names that it is given here."""
+_OWN = ("model", "messages", "prompt", *OPTIONS, "stream", "n")
+"""What nobody else may say in a request, or the run would not be what its configuration says."""
 
 _SHOWN = 300
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -28,13 +31,30 @@ class Form:
     """What all requests of a run have in common.
 
     `omit`: names of `OPTIONS` that are not sent. `max_tokens_name`: the server's name for that limit.
-    `extra` goes into every request as it is, and wins.
+    `extra` goes into every request as it is.
     """
 
     model: str
     omit: frozenset[str] = frozenset()
     max_tokens_name: str = "max_tokens"
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def checked(cls, model: str, omit: object, max_tokens_name: object, extra: object) -> Self:
+        """One of what a person gave; `omit` may be one name. Raises `SettingsError`."""
+        if not isinstance(max_tokens_name, str) or not max_tokens_name:
+            raise SettingsError(f"max_tokens_name must be a name, not {max_tokens_name!r:.60}")
+        further = {} if extra is None else extra
+        if not isinstance(further, Mapping) or not all(isinstance(key, str) for key in further):
+            raise SettingsError(
+                f'extra must be an object of names and values, as {{"top_k": 5}}, not {extra!r:.60}'
+            )
+        own = sorted({*_OWN, max_tokens_name} & further.keys())
+        if own:
+            raise SettingsError(
+                f"extra must not set {own[0]!r}, which has an option of its own or is fixed"
+            )
+        return cls(model, _omitted(omit), max_tokens_name, dict(further))
 
     def request(self, task: Task, parameters: Parameters) -> tuple[str, dict[str, Any]]:
         """Path and body that ask for a task."""
@@ -54,6 +74,18 @@ class Form:
         if task.mode == "completion":
             return "/completions", {"prompt": task.prompt, **common}
         return "/chat/completions", {"messages": task.messages, **common}
+
+
+def _omitted(names: object) -> frozenset[str]:
+    listed = [names] if isinstance(names, str) else names
+    if not isinstance(listed, Sequence):
+        raise SettingsError(f"omit must be a list of names, not {names!r:.60}")
+    for name in listed:
+        if name not in OPTIONS:
+            raise SettingsError(
+                f"there is no option {name!r:.60} to omit: choose of {', '.join(OPTIONS)}"
+            )
+    return frozenset(listed)
 
 
 def read_answer(task: Task, body: bytes) -> Outcome:
