@@ -16,6 +16,7 @@ from helpers import CATS, SEAS, pfgen
 from pfgen_rs import PfgenError, SettingsError, score_file
 from pfgen_rs.cli.app import app
 from pfgen_rs.generate import Prompter, read_examples
+from pfgen_rs.generate.config import config_hash
 from pfgen_rs.generate.engines import factory
 from pfgen_rs.generate.engines.manual import AnswersFile, ManualEngine
 from pfgen_rs.generate.engines.protocol import Parameters
@@ -194,6 +195,19 @@ def test_what_was_chosen_is_recorded(tmp_path: Path, tiny: Path) -> None:
     }
 
 
+def test_none_is_left_to_the_engine_and_out_of_the_file(tmp_path: Path, tiny: Path) -> None:
+    nothing = ["--stop=none", "--max-tokens=None", "--temperature=none", "--top-p=none"]
+    config = config_of(tmp_path, program(tmp_path), *nothing)
+    assert config.keys() == {"engine", "mode", "model", "num_examples", "questions"}
+    [folder] = (tmp_path / "result/org/model").iterdir()
+    assert folder.name == config_hash(config)
+    asked = RUNNER.invoke(app, command(tmp_path, "--trials=3", "--dry-run", *nothing))
+    sampling = {"stop", "max_tokens", "temperature", "top_p"}
+    keys = [json.loads(line).keys() for line in asked.output.splitlines()]
+    assert len(keys) == 6
+    assert not any(sampling & found for found in keys)
+
+
 def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
     config = config_of(tmp_path, "--stop=", engine="manual")
     assert config.keys() == {"engine", "max_tokens", "mode", "model", "num_examples", "questions"}
@@ -206,6 +220,9 @@ def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
         (["--engine=psychic"], "'psychic' is not one of"),
         (["--mode=sing"], "'sing' is not one of"),
         (["--temperature=warm"], "'warm' is no number, nor 'none'"),
+        (["--max-tokens=0"], "'0' is no whole number from 1, nor 'none'"),
+        (["--max-tokens=1.5"], "'1.5' is no whole number"),
+        (["--stop=x", "--stop=none"], "'none' stands alone"),
         (["--set=x"], "'x' is not KEY=VALUE"),
         (["--set=X!=1"], "'X!=1' is not KEY=VALUE"),
         (["--set=seed=1"], "use --seed-text for seed"),

@@ -68,13 +68,19 @@ def generate_answers(
         str | None,
         typer.Option(metavar="P|none", help="0.98 unless given; 'none' leaves it to the engine."),
     ] = None,
-    max_tokens: asking.MaxTokens = 300,
+    max_tokens: Annotated[
+        str,
+        typer.Option(
+            metavar="N|none",
+            help="Length of an answer at the most; 'none' leaves it to the engine.",
+        ),
+    ] = "300",
     stop: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="TEXT",
+            metavar="TEXT|none",
             help="Ends an answer; repeatable, \\n is a new line. Without it 'Q:', and in completions a blank "
-            "line.",
+            "line; 'none' sends nothing and cuts nowhere.",
         ),
     ] = None,
     think: asking.Think = asking.ThinkName.KEEP,
@@ -190,7 +196,7 @@ def generate_answers(
         mode=mode.value,
         num_examples=examples,
         stop=generate_values.stop(stop),
-        max_tokens=max_tokens,
+        max_tokens=generate_values.tokens_or_none("--max-tokens", max_tokens),
         temperature=_sampling("--temperature", temperature, 1.0, engine),
         top_p=_sampling("--top-p", top_p, 0.98, engine),
         more=generate_values.recorded(given, seed=seed_text, prefix=prefix, think=think.value),

@@ -18,6 +18,7 @@ __all__ = [
     "recorded",
     "settings",
     "stop",
+    "tokens_or_none",
 ]
 
 _KEY = re.compile(r"_?[a-z][a-z0-9_]*")
@@ -41,7 +42,7 @@ class EngineName(StrEnum):
 
 def number_or_none(option: str, text: str) -> float | None:
     """A number, or `None` for 'none'."""
-    if text.strip().lower() == "none":
+    if _is_none(text):
         return None
     try:
         return float(text)
@@ -49,10 +50,33 @@ def number_or_none(option: str, text: str) -> float | None:
         raise typer.BadParameter(f"{text!r} is no number, nor 'none'", param_hint=option) from None
 
 
+def tokens_or_none(option: str, text: str) -> int | None:
+    """A whole number from 1, or `None` for 'none'."""
+    if _is_none(text):
+        return None
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise typer.BadParameter(
+            f"{text!r} is no whole number from 1, nor 'none'", param_hint=option
+        )
+    return number
+
+
+def _is_none(text: str) -> bool:
+    return text.strip().lower() == "none"
+
+
 def stop(texts: Sequence[str] | None) -> tuple[str, ...] | None:
-    r"""Stop strings, in which `\n` is a new line; none at all where the only one is empty."""
+    r"""Stop strings, in which `\n` is a new line; none at all where the only one is 'none' or empty."""
     if texts is None:
         return None
+    if any(map(_is_none, texts)):
+        if len(texts) > 1:
+            raise typer.BadParameter("'none' stands alone", param_hint="--stop")
+        return ()
     return tuple(text.replace("\\n", "\n") for text in texts if text)
 
 
