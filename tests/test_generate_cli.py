@@ -258,6 +258,12 @@ def test_bad_input(tmp_path: Path, tiny: Path, more: list[str], kind: type, said
     assert not (tmp_path / "result").exists()
 
 
+def test_help_shows_tags_and_defaults() -> None:
+    done = RUNNER.invoke(app, ["generate", "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    shown = " ".join(done.output.replace("│", "").split())
+    assert "keep what stands in <think>…</think>." in shown
+
+
 def test_bad_input_is_one_line(tmp_path: Path, tiny: Path) -> None:
     done = pfgen(*command(tmp_path, "--command=/no/such", engine="command"))
     assert (done.returncode, done.stdout) == (2, "")

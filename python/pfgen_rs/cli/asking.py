@@ -43,5 +43,6 @@ MaxTokens = Annotated[
     int, typer.Option(min=1, metavar="N", help="Length of an answer at the most.")
 ]
 Think = Annotated[
-    ThinkName, typer.Option(help="Whether answers keep what stands in <think>…</think>.")
+    # In backticks, for help is Markdown, where a tag would vanish.
+    ThinkName, typer.Option(help="Whether answers keep what stands in `<think>…</think>`.")
 ]
