@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import shlex
 import sys
@@ -19,6 +20,7 @@ from pfgen_rs.generate import Prompter, read_examples
 from pfgen_rs.generate.config import config_hash
 from pfgen_rs.generate.engines import factory
 from pfgen_rs.generate.engines.manual import AnswersFile, ManualEngine
+from pfgen_rs.generate.engines.openai import OpenAIEngine
 from pfgen_rs.generate.engines.protocol import Parameters
 from pfgen_rs.generate.task_lines import task_lines
 
@@ -226,6 +228,9 @@ def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
         (["--set=x"], "'x' is not KEY=VALUE"),
         (["--set=X!=1"], "'X!=1' is not KEY=VALUE"),
         (["--set=seed=1"], "use --seed-text for seed"),
+        (["--set=_timeout=1"], "use --timeout for timeout"),
+        (["--set=_model=x"], "use MODEL for model"),
+        (["--engine=command"], "the engine command needs a program: --command 'PROGRAM …'"),
         (["--set=chat_template=@none"], "none: cannot be read: No such file"),
         (["--base-url=http://127.0.0.1"], "--base-url is for the engine openai"),
         (["--timeout=1"], "--timeout is for the engine openai and command"),
@@ -245,7 +250,6 @@ def test_bad_usage(tmp_path: Path, tiny: Path, more: list[str], said: str) -> No
         (["--name=../x"], SettingsError, "cannot name a run"),
         (["--temperature=-1"], SettingsError, "must not be negative"),
         (["--top-p=nan"], SettingsError, "top_p must be a number"),
-        (["--engine=command"], SettingsError, "missing a required argument: 'command'"),
         (["--engine=command", "--command="], SettingsError, "the command is empty"),
         (["--questions=none.jsonl"], PfgenError, "none.jsonl"),
         (["--benchmark=none"], PfgenError, "there is no benchmark 'none'"),
@@ -262,6 +266,9 @@ def test_help_shows_tags_and_defaults() -> None:
     done = RUNNER.invoke(app, ["generate", "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
     shown = " ".join(done.output.replace("│", "").split())
     assert "keep what stands in <think>…</think>." in shown
+    made = inspect.signature(OpenAIEngine).parameters
+    for name in ("concurrency", "timeout", "retries"):
+        assert f"(openai: {made[name].default:g})" in shown
 
 
 def test_bad_input_is_one_line(tmp_path: Path, tiny: Path) -> None:
@@ -284,8 +291,10 @@ def test_making_engines() -> None:
     assert factory.recorded_name("command") == "command"
     with pytest.raises(SettingsError, match="no engine 'psychic'"):
         factory.make("psychic", "m")
-    with pytest.raises(SettingsError, match="'colour'"):
+    with pytest.raises(SettingsError, match=r"'colour' \(its options: command, timeout\)"):
         factory.make("command", "m", command="true", colour="red")
+    with pytest.raises(SettingsError, match="retries, omit, max_tokens_name, extra"):
+        factory.make("openai", "m", colour="red")
 
 
 def test_tasks_as_lines() -> None:

@@ -106,7 +106,7 @@ def generate_answers(
         ),
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Requests at a time (openai).")
+        int | None, typer.Option(min=1, metavar="N", help="Requests at a time (openai: 64).")
     ] = None,
     base_url: Annotated[
         str | None,
@@ -119,11 +119,13 @@ def generate_answers(
         typer.Option(
             min=0.001,
             metavar="SECONDS",
-            help="How long a request, or a command without a result, may take (openai, command).",
+            help="How long a request (openai: 600), or a command without a result (command: for ever), "
+            "may take.",
         ),
     ] = None,
     retries: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Further attempts at a request (openai).")
+        int | None,
+        typer.Option(min=0, metavar="N", help="Further attempts at a request (openai: 6)."),
     ] = None,
     command: Annotated[
         str | None,
@@ -271,6 +273,10 @@ def _engine(
         if path is not None:
             return AnswersFile(model, path)
         return factory.make("manual", model, ask=generate_view.ask)
+    if engine is EngineName.COMMAND and "command" not in chosen:
+        raise typer.BadParameter(
+            "the engine command needs a program: --command 'PROGRAM …'", param_hint="--command"
+        )
     passed = {} if engine is EngineName.COMMAND else generate_values.passed(given)
     return factory.make(engine.value, model, **chosen, **passed)
 

@@ -27,6 +27,12 @@ _RESERVED = {
     "prefix": "--prefix",
     "think": "--think",
     "questions": "--questions",
+    "concurrency": "--concurrency",
+    "base_url": "--base-url",
+    "timeout": "--timeout",
+    "retries": "--retries",
+    "name": "--name",
+    "model": "MODEL",
 }
 
 
@@ -87,8 +93,8 @@ def settings(pairs: Sequence[str]) -> dict[str, Any]:
         key, given, value = pair.partition("=")
         if not given or not _KEY.fullmatch(key):
             raise typer.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint="--set")
-        if key in _RESERVED:
-            raise typer.BadParameter(f"use {_RESERVED[key]} for {key}", param_hint="--set")
+        if (plain := key.removeprefix("_")) in _RESERVED:
+            raise typer.BadParameter(f"use {_RESERVED[plain]} for {plain}", param_hint="--set")
         found[key] = _value(value)
     return found
 

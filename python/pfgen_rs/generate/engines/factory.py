@@ -21,16 +21,22 @@ ENGINES = {
 """Names, and classes of the modules of these names."""
 
 
+_UNTOLD = ("api_key", "backoff")
+"""Options that are no text, or should be written nowhere."""
+
+
 def make(name: str, model: str, **options: Any) -> Engine:
     """The engine of this name, for a model, with its own options.
 
     Raises `SettingsError` for unknown names and options, and what the engine itself raises.
     """
     kind = _kind(name)
+    signature = inspect.signature(kind)
     try:
-        inspect.signature(kind).bind(model, **options)
+        signature.bind(model, **options)
     except TypeError as error:
-        raise SettingsError(f"engine {name}: {error}") from None
+        known = ", ".join(n for n in list(signature.parameters)[1:] if n not in _UNTOLD)
+        raise SettingsError(f"engine {name}: {error} (its options: {known})") from None
     return cast("Engine", kind(model, **options))
 
 
