@@ -214,11 +214,11 @@ def test_a_refusal_fails_its_task_and_names_the_option(
         (faults.status(429, "pay first", code="insufficient_quota"), "429: pay first"),
         (
             faults.status(400, "not max_tokens", code="unsupported_parameter", param="max_tokens"),
-            "It refuses the option max_tokens: name it max_completion_tokens or leave it out",
+            "refuses the option max_tokens: --set max_tokens_name=max_completion_tokens names it otherwise",
         ),
         (
             faults.status(400, "only 1", code="unsupported_value", param="temperature"),
-            "It refuses the option temperature: leave it out",
+            """It refuses the option temperature: --set 'omit=["temperature"]' leaves it out""",
         ),
     ],
 )
@@ -229,6 +229,33 @@ def test_what_concerns_all_tasks_ends_everything(refusal: faults.Behaviour, said
         # Whoever was under way has been asked; nobody else.
         assert len(server.asked) <= 4
     assert said in str(caught.value)
+
+
+def test_an_option_that_the_first_tasks_are_all_refused_for_ends_everything() -> None:
+    with FaultServer(default=faults.status(400, "unknown argument: seed")) as server:
+        outcomes = engine(server, concurrency=1).generate(tasks(50), Parameters())
+        assert [type(next(outcomes)) for _ in range(7)] == [Failed] * 7
+        with pytest.raises(GenerationError) as caught:
+            next(outcomes)
+        assert len(server.asked) == 8
+    assert str(caught.value) == (
+        "the server answered 400: unknown argument: seed. It refuses the option seed: "
+        """--set 'omit=["seed"]' leaves it out"""
+    )
+
+
+def test_refusals_that_differ_or_follow_an_answer_end_nothing() -> None:
+    seed, stop = (faults.status(400, f"bad {option}") for option in ("seed", "stop"))
+    long = {f"p{n}": [faults.status(400, f"only {n} left of max_tokens")] for n in range(20)}
+    scripts = [
+        {f"p{n}": [seed] for n in range(1, 20)},  # after an answer
+        {f"p{n}": [stop if n == 3 else seed] for n in range(20)},
+        long,
+    ]
+    for script in scripts:
+        with FaultServer(script) as server:
+            outcomes = list(engine(server, concurrency=1).generate(tasks(20), Parameters()))
+        assert sum(isinstance(outcome, Failed) for outcome in outcomes) == len(script)
 
 
 def test_answers_before_such_an_error_are_kept() -> None:

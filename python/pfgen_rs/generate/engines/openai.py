@@ -33,7 +33,8 @@ class OpenAIEngine:
     How it fails: what may pass (408, 409, 425, 429, 5xx, an attempt that takes too long, a connection that
     fails, a body that is cut) is tried again. When that is used up, and for other refusals and answers
     without text, the task is `Failed`. `GenerationError` says what all tasks would meet: no key or a wrong
-    one, no such model or address, an option that the server does not support, an account without means, and
+    one, no such model or address, an option that the server says it does not support or refuses
+    the first eight tasks for, an account without means, and
     no server: the first task to be given up, or eight in a row, had no response at all. The key is shown
     nowhere: not in errors, reasons, answers, logs, or the engine's `repr`.
 

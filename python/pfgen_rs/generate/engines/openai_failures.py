@@ -11,7 +11,7 @@ from pfgen_rs.generate.engines.openai_wire import OPTIONS, in_short
 if TYPE_CHECKING:
     from openai import APIStatusError
 
-__all__ = ["Again", "Hopeless", "Refused", "refusal"]
+__all__ = ["Again", "Hopeless", "Refused", "cure", "refusal"]
 
 _UNSUPPORTED = ("unsupported_parameter", "unsupported_value")
 _USED_UP = "insufficient_quota"
@@ -30,9 +30,10 @@ class Again(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A failure of one task."""
+    """A failure of one task. `option`: the option that the server refuses, as far as it says so."""
 
     reason: str
+    option: str | None = None
 
 
 class Hopeless(NamedTuple):
@@ -62,9 +63,15 @@ def _about_option(error: APIStatusError, words: str) -> Refused | Hopeless:
     named = f"{words}. It refuses the option {option}"
     # Others, such as too long a prompt, may hold for this task alone.
     if error.code not in _UNSUPPORTED:
-        return Refused(named)
-    other = "name it max_completion_tokens or " if option == "max_tokens" else ""
-    return Hopeless(f"{named}: {other}leave it out")
+        return Refused(named, option)
+    return Hopeless(f"{named}: {cure(option)}")
+
+
+def cure(option: str) -> str:
+    """What helps where a server refuses an option."""
+    named = "--set max_tokens_name=max_completion_tokens names it otherwise, "
+    other = named if option == "max_tokens" else ""
+    return f"{other}--set 'omit=[\"{option}\"]' leaves it out"
 
 
 def _option(error: APIStatusError) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from random import Random
@@ -11,7 +12,7 @@ import openai
 
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate.engines.backoff import Backoff
-from pfgen_rs.generate.engines.openai_failures import Again, Hopeless, Refused, refusal
+from pfgen_rs.generate.engines.openai_failures import Again, Hopeless, Refused, cure, refusal
 from pfgen_rs.generate.engines.openai_place import Place
 from pfgen_rs.generate.engines.openai_wire import CutError, Form, in_short, read_answer
 from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
@@ -24,6 +25,8 @@ _CONNECTING = 10.0
 """Seconds in which a connection must come about."""
 _SILENT = 8
 """After so many tasks in a row without any response, the server is taken to be gone."""
+_REFUSED = 8
+"""After so many tasks refused for one option, and none answered, it is taken to be refused always."""
 
 _Verdict = Outcome | Again | Refused | Hopeless
 
@@ -72,16 +75,30 @@ class Session:
         self._waits = Waits()
         self._heard = False
         self._silent = 0
+        self._answered = False
+        self._refused: Counter[str] = Counter()
 
     async def outcome(self, task: Task) -> Outcome:
         """The answer to a task, or why there is none; raises `GenerationError` for what concerns all."""
-        verdict = await self._persistently(task)
+        verdict = self._judged(await self._persistently(task))
         if isinstance(verdict, Answered):
+            self._answered = True
             return Answered(task, self._place.hide(verdict.text))
         reason = self._place.hide(verdict.reason)
         if isinstance(verdict, Hopeless):
             raise GenerationError(reason)
         return Failed(task, reason)
+
+    def _judged(self, verdict: Outcome | Refused | Hopeless) -> Outcome | Refused | Hopeless:
+        """The verdict, or that it holds for all: one option was refused so far, and nothing answered."""
+        if self._answered or not isinstance(verdict, Refused) or verdict.option is None:
+            return verdict
+        # Prompts that are too long are said to leave too few tokens, each in its own words.
+        what = verdict.reason if verdict.option == "max_tokens" else verdict.option
+        self._refused[what] += 1
+        if self._refused[what] < _REFUSED or len(self._refused) > 1:
+            return verdict
+        return Hopeless(f"{verdict.reason}: {cure(verdict.option)}")
 
     async def _persistently(self, task: Task) -> Outcome | Refused | Hopeless:
         verdict = await self._attempt(task)
