@@ -6,12 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from engine_tasks import until
 from generating import FakeEngine, answer_to, write_samples
+from helpers import SEAS
 from pfgen_rs.cli import generate_view
+from pfgen_rs.cli.app import app
 from pfgen_rs.generate import Task
 from pfgen_rs.generate.config import RunConfig
+from pfgen_rs.generate.engines import factory
 from pfgen_rs.generate.engines.waits import LOG
 from pfgen_rs.generate.runner import generate
 
@@ -80,3 +84,49 @@ def test_progress_counts_what_was_given_up(tmp_path: Path) -> None:
         (1, 2),
         (2, 2),
     ]
+
+
+def run_cli(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine, *more: str
+) -> tuple[int, str, str]:
+    """Exit code, output and remarks, but the first, of two trials with this engine."""
+    monkeypatch.setattr(factory, "make", lambda *_, **__: engine)
+    place = write_samples(tmp_path / "tiny")
+    given = ["-b", str(place), "--trials=2", f"--results={tmp_path / 'result'}"]
+    args = ["generate", "m", "--engine=command", "--command=x", *given, *more]
+    done = CliRunner().invoke(app, args)
+    first, _, rest = done.stderr.partition("\n")
+    assert first.startswith(f"benchmark {place}: 2 questions, 2 trials, into ")
+    return done.exit_code, done.stdout, rest
+
+
+def test_a_question_that_always_fails_leaves_nothing_to_score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reply(task: Task) -> str | Exception:
+        return ValueError("no") if task.question == SEAS else answer_to(task)
+
+    code, _, err = run_cli(tmp_path, monkeypatch, FakeEngine(reply), "--score")
+    *listed, _, last = err.splitlines()
+    assert code == 1
+    assert listed == [f"warning: trial {n}, {SEAS}: no" for n in (1, 2)]
+    assert last == (f"warning: nothing to score: no trial is complete; {SEAS!r} failed in all 2")
+
+    code, _, err = run_cli(tmp_path, monkeypatch, FakeEngine())
+    assert code == 1
+    assert err.splitlines()[:-1] == [
+        f"warning: given up earlier: trial {n}, {SEAS}: no" for n in (1, 2)
+    ]
+    assert run_cli(tmp_path, monkeypatch, FakeEngine(), "--retry-failed", "--score")[0::2] == (
+        0,
+        "",
+    )
+
+
+def test_an_engine_that_ends_early_leaves_a_run_that_is_not_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = FakeEngine(lambda task: answer_to(task) if task.trial == 1 else None)
+    code, out, err = run_cli(tmp_path, monkeypatch, engine)
+    assert (code, err) == (1, "")
+    assert out.endswith("1 of 2 trials, 2 new answers\n")

@@ -170,7 +170,8 @@ def generate_answers(
 
     Prompts, parameters and the folder's name are the published ones unless options say otherwise. Whatever
     ends this, the same command goes on where it ended: nothing that was answered is asked again. Several
-    processes may run it at once and share the work. What fails is listed in unscored.jsonl (exit code 1).
+    processes may run it at once and share the work. What fails is listed in unscored.jsonl. The exit code is
+    1 where trials are not finished in the end, but for those that other processes are still working on.
 
     For example:
 
@@ -184,8 +185,10 @@ def generate_answers(
 
     Servers are found by OPENAI_BASE_URL and OPENAI_API_KEY, which are kept nowhere.
     """
+    from pfgen_rs.benchmark import BUNDLED
     from pfgen_rs.generate.config import RunConfig
     from pfgen_rs.generate.engines import factory
+    from pfgen_rs.generate.engines.manual import AnswersFile
     from pfgen_rs.generate.runner import generate, open_tasks
     from pfgen_rs.generate.task_lines import task_lines
     from pfgen_rs.samples import read_examples
@@ -203,7 +206,9 @@ def generate_answers(
         top_p=_sampling("--top-p", top_p, 0.98, engine),
         more=generate_values.recorded(given, seed=seed_text, prefix=prefix, think=think.value),
     ).with_questions(shown)
+    named = str(questions or benchmark or BUNDLED)
     if dry_run or export is not None:
+        generate_view.begin(named, len(shown), trials, None)
         tasks = open_tasks(config, examples=shown, trials=trials, results=results)
         _export(task_lines(tasks, config.parameters), len(tasks), export)
         return
@@ -220,6 +225,7 @@ def generate_answers(
         _told_how_to_go_on(config.folder(results)),
         _watched(engine, answers) as progress,
     ):
+        generate_view.begin(named, len(shown), trials, config.folder(results))
         run = generate(
             config,
             asked,
@@ -234,8 +240,10 @@ def generate_answers(
             score=score,
             progress=progress,
         )
-    generate_view.tell(run, getattr(asked, "unused", 0))
-    if run.failures:
+    if isinstance(asked, AnswersFile):
+        generate_view.tell_import(asked.unused, asked.blank)
+    generate_view.tell(run, score=score)
+    if run.unfinished:
         output.fail(1)
 
 

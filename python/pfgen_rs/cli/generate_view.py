@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.progress import (
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from pfgen_rs.generate.prompts import Task
     from pfgen_rs.generate.runner import Run
 
-__all__ = ["EVERY", "ask", "generating", "tell"]
+__all__ = ["EVERY", "ask", "begin", "generating", "tell", "tell_import"]
 
 _SHOWN = 5
 EVERY = 30.0
@@ -110,19 +112,17 @@ def _lines(text: str | None) -> list[str]:
     return [] if text is None else [visible(line) for line in text.split("\n")]
 
 
-def tell(run: Run, unused: int) -> None:
-    """Say what is there, what was given up and why, and show the scores where there are any."""
-    for failure in run.failures[:_SHOWN]:
-        output.warn(f"trial {failure.trial}, {failure.question}: {failure.reason}")
-    if run.failures:
-        output.warn(
-            f"{len(run.failures)} tasks have no answer and are listed in {run.folder / 'unscored.jsonl'}: "
-            "run the same command with --retry-failed to ask again"
-        )
+def begin(benchmark: str, questions: int, trials: int, folder: Path | None) -> None:
+    """Say what is asked, for a benchmark that nobody chose is a small one; `folder`: where answers go."""
+    into = "" if folder is None else f", into {folder}"
+    output.remark(f"benchmark {benchmark}: {questions} questions, {trials:,} trials{into}")
+
+
+def tell(run: Run, *, score: bool) -> None:
+    """Say what is there, what was given up and why, and show the scores where they are wanted."""
+    _tell_failures(run)
     if run.elsewhere:
         output.warn(f"{len(run.elsewhere)} trials are being worked on by other processes")
-    if unused:
-        output.warn(f"{unused} of the imported answers answer nothing that was open")
     output.emit(
         f"{run.folder}: {run.finished} of {run.trials} trials, {run.answers:,} new answers\n"
     )
@@ -131,3 +131,39 @@ def tell(run: Run, unused: int) -> None:
 
         report_gaps(run.result)
         show_results([run.result], ScoreFormat.TABLE, plain=False)
+    elif score:
+        output.warn(f"nothing to score: no trial is complete{_worst(run)}")
+
+
+def tell_import(unused: Sequence[tuple[int, str]], blank: int) -> None:
+    """Say which imported answers were of no use."""
+    if unused:
+        trial, question = unused[0]
+        output.warn(
+            f"{len(unused)} of the imported answers answer nothing that was open, the first: trial {trial}, "
+            f"{question!r}"
+        )
+    if blank:
+        output.warn(f"{blank} of the imported answers are empty: their tasks stay open")
+
+
+def _tell_failures(run: Run) -> None:
+    earlier = set(run.earlier)
+    for failure in [*(f for f in run.failures if f not in earlier), *run.earlier][:_SHOWN]:
+        when = "given up earlier: " if failure in earlier else ""
+        output.warn(f"{when}trial {failure.trial}, {failure.question}: {failure.reason}")
+    if run.failures:
+        output.warn(
+            f"{len(run.failures)} tasks have no answer and are listed in {run.folder / 'unscored.jsonl'}: "
+            "run the same command with --retry-failed to ask again"
+        )
+
+
+def _worst(run: Run) -> str:
+    """The question that failed most often."""
+    failed = Counter(failure.question for failure in run.failures)
+    if not failed:
+        return ""
+    [(question, times)] = failed.most_common(1)
+    often = f"all {times}" if times == run.trials else f"{times} of {run.trials}"
+    return f"; {question!r} failed in {often}"

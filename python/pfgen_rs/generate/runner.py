@@ -28,8 +28,9 @@ class Run:
     """What a call of `generate` has come to.
 
     `trials`: how many were asked for; `finished`: how many of them are there; `answers`: new ones of this
-    call; `failures`: tasks of them that were given up; `elsewhere`: trials that other processes work on;
-    `result`: the scores of all finished trials, where they were asked for.
+    call; `failures`: tasks of them that were given up, of which `earlier` were so before this call;
+    `elsewhere`: trials that other processes work on; `result`: the scores of all finished trials, where they
+    were asked for.
     """
 
     folder: Path
@@ -38,6 +39,7 @@ class Run:
     finished: int
     answers: int
     failures: list[Failure] = field(default_factory=list)
+    earlier: list[Failure] = field(default_factory=list)
     elsewhere: list[int] = field(default_factory=list)
     result: Result | None = None
 
@@ -45,6 +47,11 @@ class Run:
     def complete(self) -> bool:
         """Whether every trial is there."""
         return self.finished == self.trials
+
+    @property
+    def unfinished(self) -> int:
+        """How many trials are not there, and nobody works on."""
+        return self.trials - self.finished - len(self.elsewhere)
 
 
 def generate(
@@ -90,6 +97,7 @@ def generate(
     )
     work.run(engine)
     folder.pack()
+    failures = [failure for failure in read_failures(folder.path) if failure.trial <= trials]
     finished = sum(map(folder.is_finished, range(1, trials + 1)))
     return Run(
         folder.path,
@@ -97,7 +105,8 @@ def generate(
         trials=trials,
         finished=finished,
         answers=work.new,
-        failures=[failure for failure in read_failures(folder.path) if failure.trial <= trials],
+        failures=failures,
+        earlier=[f for f in failures if (f.trial, f.question) not in work.given_up],
         elsewhere=[n for n in work.elsewhere if not folder.is_finished(n)],
         result=score_file(folder.path, benchmark) if score and finished else None,
     )

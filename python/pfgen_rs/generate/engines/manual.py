@@ -40,19 +40,20 @@ class ManualEngine:
 class AnswersFile:
     """Has its answers from a file of JSON lines with `question`, `trial` and `answer`; ignores other keys.
 
-    Tasks without an answer there, or with a blank one, stay open. Raises `InputError` with file and line.
+    `blank`: how many of them hold nothing but white space. Tasks without an answer there, or with a blank
+    one, stay open. Raises `InputError` with file and line.
     """
 
     name = ManualEngine.name
 
     def __init__(self, model: str, path: str | os.PathLike[str]) -> None:
         self.model = model
-        self._answers = _read(Path(path))
+        self._answers, self.blank = _read(Path(path))
 
     @property
-    def unused(self) -> int:
-        """How many answers nobody has asked for."""
-        return len(self._answers)
+    def unused(self) -> list[Key]:
+        """Trial and question of the answers that nobody has asked for, in the order of the file."""
+        return list(self._answers)
 
     def generate(self, tasks: Sequence[Task], _parameters: Parameters) -> Iterator[Outcome]:
         """The answers that are there."""
@@ -65,12 +66,14 @@ class AnswersFile:
         """Hold nothing."""
 
 
-def _read(path: Path) -> dict[Key, str]:
+def _read(path: Path) -> tuple[dict[Key, str], int]:
+    """The answers, and how many more are blank."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
     answers: dict[Key, str] = {}
+    blank = 0
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -82,7 +85,9 @@ def _read(path: Path) -> dict[Key, str]:
             raise InputError(error.problem, path=path, line=number) from None
         if answer.strip():
             answers[key] = answer
-    return answers
+        else:
+            blank += 1
+    return answers, blank
 
 
 def _parsed(line: bytes) -> tuple[Key, str]:
