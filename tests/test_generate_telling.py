@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from engine_tasks import until
 from generating import FakeEngine, answer_to, write_samples
 from helpers import SEAS
+from pfgen_rs import InputError
 from pfgen_rs.cli import generate_view
 from pfgen_rs.cli.app import app
 from pfgen_rs.generate import Task
@@ -18,6 +19,7 @@ from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.engines import factory
 from pfgen_rs.generate.engines.waits import LOG
 from pfgen_rs.generate.runner import generate
+from pfgen_rs.verify import verify
 
 
 @pytest.mark.parametrize(
@@ -130,3 +132,22 @@ def test_an_engine_that_ends_early_leaves_a_run_that_is_not_done(
     code, out, err = run_cli(tmp_path, monkeypatch, engine)
     assert (code, err) == (1, "")
     assert out.endswith("1 of 2 trials, 2 new answers\n")
+
+
+def test_scores_of_a_run_can_be_kept_and_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_cli(tmp_path, monkeypatch, FakeEngine())
+    [packed] = tmp_path.glob("result/m/*/trials.jsonl.xz")
+    folder, tiny = str(packed.parent), f"--benchmark={tmp_path / 'tiny'}"
+    with pytest.raises(InputError, match=r"no published result .* pfgen-rs score RUN --out DIR"):
+        verify(folder, tmp_path / "tiny")
+    for args in (["score", folder, "--out", folder, tiny], ["verify", folder, tiny]):
+        assert CliRunner().invoke(app, args).exit_code == 0
+
+    packed.unlink()
+    done = CliRunner().invoke(app, ["score", folder, tiny])
+    assert "but 2 finished trials" in str(done.exception)
+    lines = b"".join(path.read_bytes() for path in sorted(packed.parent.glob("trial_*.jsonl")))
+    done = CliRunner().invoke(app, ["score", "-", tiny], input=lines)
+    assert done.exit_code == 0, done.output

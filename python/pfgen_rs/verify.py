@@ -91,7 +91,7 @@ def verify(
     Raises `InputError` where answers or result cannot be read.
     """
     folder = Path(run)
-    content = _read(folder / RESULT)
+    content = _result(folder / RESULT)
     theirs = _parse(content, folder / RESULT)
     result = score_file(folder, benchmark, threads=threads)
     ours = result.to_bytes(allow_partial=True)
@@ -126,9 +126,14 @@ _Path = tuple[str | int, ...]
 _Leaf = tuple[_Path, Any, Any, str]
 
 
-def _read(path: Path) -> bytes:
+def _result(path: Path) -> bytes:
     try:
         return path.read_bytes()
+    except FileNotFoundError:
+        problem = (
+            "there is no published result to compare with; pfgen-rs score RUN --out DIR writes one"
+        )
+        raise InputError(problem, path=path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
 

@@ -162,7 +162,19 @@ def _run_file(folder: Path) -> Path:
     for name in _RUN_FILES:
         if (folder / name).is_file():
             return folder / name
-    raise InputError(f"the folder has none of {', '.join(_RUN_FILES)}", path=folder)
+    raise InputError(
+        f"the folder has none of {', '.join(_RUN_FILES)}{_unpacked(folder)}", path=folder
+    )
+
+
+def _unpacked(folder: Path) -> str:
+    trials = sum(1 for _ in folder.glob("trial_*.jsonl"))
+    if not trials:
+        return ""
+    return (
+        f", but {trials} finished trials (trial_001.jsonl …), as an interrupted run leaves them: generate "
+        "on, which packs them in the end, or score their lines: cat trial_*.jsonl | pfgen-rs score -"
+    )
 
 
 def read_config(place: str) -> dict[str, Any] | None:
