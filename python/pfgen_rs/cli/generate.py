@@ -177,11 +177,11 @@ def generate_answers(
 
     - `pfgen-rs generate org/model --engine vllm -b pfgen-bench --score`
 
-    - `pfgen-rs generate gpt-4o --engine openai --mode chat --name openai/gpt-4o --trials 10`
+    - `pfgen-rs generate gpt-4o --engine openai --mode chat --name openai/gpt-4o -b pfgen-bench --trials 10`
 
-    - `pfgen-rs generate my/model --engine command --command './answer.py --fast' --trials 10`
+    - `pfgen-rs generate my/model --engine command --command './answer.py --fast' -b pfgen-bench --trials 10`
 
-    - `pfgen-rs generate my/model --engine manual --mode qa --trials 1 --export prompts.jsonl`
+    - `pfgen-rs generate my/model --engine manual --mode qa -b pfgen-bench --trials 1 --export prompts.jsonl`
 
     Servers are found by OPENAI_BASE_URL and OPENAI_API_KEY, which are kept nowhere.
     """
