@@ -242,6 +242,9 @@ def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
         (["--set=chat_template=@none"], "none: cannot be read: No such file"),
         (["--base-url=http://127.0.0.1"], "--base-url is for the engine openai"),
         (["--timeout=1"], "--timeout is for the engine openai and command"),
+        (["--import=x", "--export=y"], "--import takes answers, --export asks for none"),
+        (["--import=x", "--dry-run"], "--import takes answers, --dry-run asks for none"),
+        (["--export=/no/such/t.jsonl"], "/no/such: there is no such folder"),
         (["--engine=command", "--import=x"], "--import is for the engine manual"),
     ],
 )
@@ -256,6 +259,7 @@ def test_bad_usage(tmp_path: Path, tiny: Path, more: list[str], said: str) -> No
     ("more", "kind", "said"),
     [
         (["--name=../x"], SettingsError, "cannot name a run"),
+        (["--name=./llama"], SettingsError, "(--name, where the model is a path)"),
         (["--temperature=-1"], SettingsError, "must not be negative"),
         (["--top-p=nan"], SettingsError, "top_p must be a number"),
         (["--engine=command", "--command="], SettingsError, "the command is empty"),
@@ -292,6 +296,14 @@ def test_other_questions(tmp_path: Path, tiny: Path) -> None:
     done = RUNNER.invoke(app, command(tmp_path, f"--questions={path}", "--dry-run"))
     assert [json.loads(line)["question"] for line in done.stdout.splitlines()] == ["何？"] * 2
     assert done.stderr == f"benchmark {path}: 1 questions, 2 trials\n"
+
+
+def test_more_examples_than_there_are(tmp_path: Path, tiny: Path) -> None:
+    done = RUNNER.invoke(app, command(tmp_path, "--examples=3", "--dry-run"))
+    first = "warning: prompts show 1 sample answers, not 3: there are no more"
+    assert done.stderr.splitlines()[0] == first
+    fewer = RUNNER.invoke(app, command(tmp_path, "--examples=1", "--dry-run"))
+    assert "warning" not in fewer.stderr
 
 
 def test_making_engines() -> None:

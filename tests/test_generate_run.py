@@ -317,6 +317,15 @@ def test_strange_trials_are_refused(place: Place, content: bytes) -> None:
         place.run(FakeEngine())
 
 
+def test_a_damaged_trial_is_named_with_its_line(place: Place) -> None:
+    place.run(FakeEngine(), trials=2)
+    path = place.folder / "trial_002.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"question"', b"question", 2)[:-3])
+    with pytest.raises(InputError, match=r"trial_002\.jsonl, line 1: .*remove the file") as caught:
+        place.run(FakeEngine())
+    assert (caught.value.path, caught.value.line) == (path, 1)
+
+
 def test_packed_answers_without_trials_are_refused(place: Place) -> None:
     place.run(FakeEngine(), trials=2)
     (place.folder / "trial_001.jsonl").unlink()

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from pfgen_rs.generate.prompts import Task
     from pfgen_rs.generate.runner import Run
 
-__all__ = ["EVERY", "ask", "begin", "generating", "tell", "tell_import"]
+__all__ = ["EVERY", "ask", "begin", "check_examples", "generating", "tell", "tell_import"]
 
 _SHOWN = 5
 EVERY = 30.0
 """Seconds between lines where standard error is no terminal."""
+PUBLISHED_EXAMPLES = 20
 _END = b"."
 
 
@@ -116,6 +117,14 @@ def begin(benchmark: str, questions: int, trials: int, folder: Path | None) -> N
     """Say what is asked, for a benchmark that nobody chose is a small one; `folder`: where answers go."""
     into = "" if folder is None else f", into {folder}"
     output.remark(f"benchmark {benchmark}: {questions} questions, {trials:,} trials{into}")
+
+
+def check_examples(wanted: int, questions: int) -> None:
+    """Warn where prompts cannot show so many: each shows the samples of other questions than its own."""
+    there = max(questions - 1, 0)
+    # The published number is no choice.
+    if wanted > there and wanted != PUBLISHED_EXAMPLES:
+        output.warn(f"prompts show {there} sample answers, not {wanted}: there are no more")
 
 
 def tell(run: Run, *, score: bool) -> None:

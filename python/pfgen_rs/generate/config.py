@@ -159,7 +159,7 @@ def _check_model(model: str) -> None:
     if climbs or PureWindowsPath(model).drive or not model.isprintable():
         raise SettingsError(
             f"{model!r} cannot name a run, whose folder is called like the model: use a name such as "
-            "org/model, without '..', empty parts, backslashes or a drive"
+            "org/model (--name, where the model is a path), without '..', empty parts, backslashes or a drive"
         )
 
 

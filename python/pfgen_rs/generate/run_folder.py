@@ -44,9 +44,10 @@ class RunFolder:
             for name in (CONFIG, UNSCORED, packing.PACKED):
                 remove_unfinished(folder.path / name)
             folder._write_config(f"{config.to_json()}\n".encode())
+            for trial in folder._trials():
+                folder._check(trial)
             packing.packed(folder.path, len(questions))
         for trial in folder._trials():
-            folder._check(trial)
             journal_path(trial).unlink(
                 missing_ok=True
             )  # of a process killed when it had just finished it
@@ -73,11 +74,9 @@ class RunFolder:
     def _check(self, trial: Path) -> None:
         try:
             lines = trial.read_bytes().splitlines()
-            found = Counter(text_field(parse_line(line), "question") for line in lines)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", path=trial) from error
-        except InputError as error:
-            raise InputError(error.problem, path=trial) from None
+        found = Counter(_question(line, trial, n) for n, line in enumerate(lines, 1))
         if found != Counter(self.questions):
             raise GenerationError(
                 f"{trial}: does not answer each of the {len(self.questions)} questions once: remove it to "
@@ -109,3 +108,11 @@ class RunFolder:
             content, _ = packing.packed(self.path, len(self.questions))
             if content is not None:
                 write_atomic(self.path / packing.PACKED, content)
+
+
+def _question(line: bytes, trial: Path, number: int) -> str:
+    try:
+        return text_field(parse_line(line), "question")
+    except InputError as error:
+        problem = f"{error.problem}: remove the file to have the trial generated again"
+        raise InputError(problem, path=trial, line=number) from None

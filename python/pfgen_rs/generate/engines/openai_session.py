@@ -144,7 +144,9 @@ class Session:
         causes = list(_chain(error))
         if any(isinstance(cause, TimeoutError) for cause in causes):
             return f"no answer in time, of {self._timeout:g} seconds at most"
-        return f"the connection failed: {in_short(causes[-1]) or type(causes[-1]).__name__}"
+        # aiohttp's words for a body that was cut begin with 400, which no server said.
+        words = getattr(causes[-1], "message", "") or causes[-1]
+        return f"the connection failed: {in_short(words) or type(causes[-1]).__name__}"
 
 
 def _read(task: Task, content: bytes) -> Outcome | Again:
