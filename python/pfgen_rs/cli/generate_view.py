@@ -18,7 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from pfgen_rs.cli import output, signals
+from pfgen_rs.cli import output, signals, telling
 from pfgen_rs.cli.text import visible
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def generating() -> Iterator[Callable[[int, int, float, int], None]]:
     figures: list[Figures] = []
     with (
         output.progress(*columns, TimeRemainingColumn()) as bar,
-        output.logged("pfgen_rs.generate"),
-        output.told_at_times(lambda: _line(figures[-1]) if figures else "", EVERY),
+        telling.logged("pfgen_rs.generate"),
+        telling.told_at_times(lambda: _line(figures[-1]) if figures else "", EVERY),
     ):
         task = bar.add_task("generating", total=None, rate="")
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import logging
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,14 +45,12 @@ __all__ = [
     "errors_reported",
     "fail",
     "first_that_fits",
-    "logged",
     "new_table",
     "progress",
     "remark",
     "report_error",
     "scoring",
     "show",
-    "told_at_times",
     "track",
     "warn",
     "width",
@@ -277,47 +273,6 @@ def busy(doing: str) -> Iterator[None]:
     with progress(*columns) as bar:
         bar.add_task(visible(doing), total=None)
         yield
-
-
-@contextmanager
-def logged(name: str) -> Iterator[None]:
-    """Print the warnings that this logger gets, each in one line, and hand them to nobody else."""
-    logger = logging.getLogger(name)
-    handler, passed_on = _Remarks(logging.WARNING), logger.propagate
-    logger.addHandler(handler)
-    logger.propagate = False
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.propagate = passed_on
-
-
-class _Remarks(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        remark(record.getMessage())
-
-
-@contextmanager
-def told_at_times(line: Callable[[], str], every: float) -> Iterator[None]:
-    """Print what `line` gives (unless that is nothing) every so many seconds, where there is no terminal."""
-    if sys.stderr.isatty():
-        yield
-        return
-    over = threading.Event()
-
-    def tell() -> None:
-        while not over.wait(every):
-            if shown := line():
-                remark(shown)
-
-    thread = threading.Thread(target=tell, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 @contextmanager

@@ -1,0 +1,54 @@
+"""Lines on standard error while something long is done."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from pfgen_rs.cli import output
+
+__all__ = ["logged", "told_at_times"]
+
+
+@contextmanager
+def logged(name: str) -> Iterator[None]:
+    """Print the warnings that this logger gets, each in one line, and hand them to nobody else."""
+    logger = logging.getLogger(name)
+    handler, passed_on = _Remarks(logging.WARNING), logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = passed_on
+
+
+class _Remarks(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        output.remark(record.getMessage())
+
+
+@contextmanager
+def told_at_times(line: Callable[[], str], every: float) -> Iterator[None]:
+    """Print what `line` gives (unless that is nothing) every so many seconds, where there is no terminal."""
+    if sys.stderr.isatty():
+        yield
+        return
+    over = threading.Event()
+
+    def tell() -> None:
+        while not over.wait(every):
+            if shown := line():
+                output.remark(shown)
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
