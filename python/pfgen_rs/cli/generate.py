@@ -193,7 +193,7 @@ def generate_answers(
     from pfgen_rs.generate.task_lines import task_lines
     from pfgen_rs.samples import read_examples
 
-    _check_export(answers, export, dry_run)
+    generate_values.check_export(answers, export, dry_run)
     given = generate_values.settings(more or [])
     shown = read_examples(benchmark if questions is None else questions)
     config = RunConfig(
@@ -254,14 +254,6 @@ def _sampling(option: str, text: str | None, published: float, engine: EngineNam
     if text is None:
         return None if engine is EngineName.MANUAL else published
     return generate_values.number_or_none(option, text)
-
-
-def _check_export(answers: Path | None, export: Path | None, dry_run: bool) -> None:
-    if answers is not None and (dry_run or export is not None):
-        other = "--dry-run" if dry_run else "--export"
-        raise typer.BadParameter(f"--import takes answers, {other} asks for none: give one of them")
-    if export is not None and not export.absolute().parent.is_dir():
-        raise typer.BadParameter(f"{export.parent}: there is no such folder", param_hint="--export")
 
 
 def _export(lines: str, count: int, path: Path | None) -> None:

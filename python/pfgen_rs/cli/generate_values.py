@@ -13,6 +13,7 @@ import typer
 
 __all__ = [
     "EngineName",
+    "check_export",
     "number_or_none",
     "passed",
     "recorded",
@@ -54,6 +55,15 @@ def number_or_none(option: str, text: str) -> float | None:
         return float(text)
     except ValueError:
         raise typer.BadParameter(f"{text!r} is no number, nor 'none'", param_hint=option) from None
+
+
+def check_export(answers: Path | None, export: Path | None, dry_run: bool) -> None:
+    """Refuse to take answers and ask for them at once, and to write into a folder that is not there."""
+    if answers is not None and (dry_run or export is not None):
+        other = "--dry-run" if dry_run else "--export"
+        raise typer.BadParameter(f"--import takes answers, {other} asks for none: give one of them")
+    if export is not None and not export.absolute().parent.is_dir():
+        raise typer.BadParameter(f"{export.parent}: there is no such folder", param_hint="--export")
 
 
 def tokens_or_none(option: str, text: str) -> int | None:
