@@ -43,5 +43,5 @@ MaxTokens = Annotated[
     int, typer.Option(min=1, metavar="N", help="Length of an answer at the most.")
 ]
 Think = Annotated[
-    ThinkName, typer.Option(help="Whether answers keep what stands in <think>…</think>.")
+    ThinkName, typer.Option(help="Whether answers keep what stands in `<think>…</think>`.")
 ]

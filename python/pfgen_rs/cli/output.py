@@ -47,6 +47,7 @@ __all__ = [
     "first_that_fits",
     "new_table",
     "progress",
+    "remark",
     "report_error",
     "scoring",
     "show",
@@ -86,15 +87,16 @@ def _open_missing_streams() -> None:
 
 def report_error(error: PfgenError) -> None:
     """Print `error: …` in one line."""
-    _remark(f"error: {error}")
+    remark(f"error: {error}")
 
 
 def warn(message: str) -> None:
     """Print `warning: …` in one line."""
-    _remark(f"warning: {message}")
+    remark(f"warning: {message}")
 
 
-def _remark(line: str) -> None:
+def remark(line: str) -> None:
+    """Print a line to standard error."""
     print(visible(line), file=sys.stderr, flush=True)
 
 
