@@ -22,7 +22,15 @@ from scipy import stats  # type: ignore[import-untyped]
 
 import helpers
 import small
-from pfgen_rs import Benchmark, InputError, PfgenError, SettingsError, load_benchmark, score_file
+from pfgen_rs import (
+    Benchmark,
+    InputError,
+    OutputError,
+    PfgenError,
+    SettingsError,
+    load_benchmark,
+    score_file,
+)
 from pfgen_rs.benchmark import bundled_path
 from pfgen_rs.generate import Example, Task
 from pfgen_rs.training import StepEvaluator, read_curve
@@ -160,7 +168,16 @@ def test_questions_are_chosen_by_the_seed() -> None:
 def test_what_cannot_be_is_told() -> None:
     for wrong, error, match in (
         ({"every": 0}, SettingsError, "at least 1"),
-        ({"every": 1, "trials": 0}, SettingsError, "at least one trial"),
+        ({"every": 2.5}, SettingsError, "`every` must be a whole number and at least 1, not 2.5"),
+        ({"every": 1, "trials": 1.5}, SettingsError, "`trials` must be a whole number"),
+        (
+            {"every": 1, "loggers": ["x"]},
+            SettingsError,
+            r"`loggers` must be functions .*, not \['x'\]",
+        ),
+        ({"every": 1, "loggers": 3}, SettingsError, "`loggers` must be functions"),
+        ({"every": 1, "folder": __file__}, OutputError, "is no folder"),
+        ({"every": 1, "trials": 0}, SettingsError, "`trials` must be .* at least 1"),
         ({"every": 1, "questions": 99}, SettingsError, "14 questions"),
         ({"every": 1, "questions": []}, SettingsError, "no question"),
         ({"every": 1, "questions": ["Q99"]}, LookupError, "no question with exactly"),
@@ -168,6 +185,8 @@ def test_what_cannot_be_is_told() -> None:
     ):
         with pytest.raises(error, match=match):
             StepEvaluator("mini", said(), **wrong)
+    with pytest.raises(SettingsError, match="`generate` must be a function, not str"):
+        StepEvaluator("mini", "x", every=1)  # type: ignore[arg-type]
     bench = small.benchmark({"answers": {"P": ["猫"]}})
     with pytest.raises(SettingsError, match="`examples`"):
         StepEvaluator(bench, said(), every=1)
@@ -179,7 +198,15 @@ def test_what_cannot_be_is_told() -> None:
 
 @pytest.mark.parametrize(
     ("texts", "match"),
-    [(["a"], "1 texts for 14 tasks"), ("a" * 14, "one text"), ([None] * 14, "gave NoneType")],
+    [
+        (["a"], "1 texts for 14 tasks"),
+        ("a" * 14, "one text"),
+        ([None] * 14, "gave NoneType"),
+        (None, r"a list of 14 texts, not NoneType: is a `return` missing\?$"),
+        (iter(["a"] * 14), "a list of 14 texts, not list_iterator$"),
+        ({str(i) for i in range(14)}, "not set$"),
+        (14, "not int$"),
+    ],
 )
 def test_what_generate_gives_is_checked(texts: Any, match: str) -> None:
     with (
@@ -187,6 +214,24 @@ def test_what_generate_gives_is_checked(texts: Any, match: str) -> None:
         pytest.raises(InputError, match=match),
     ):
         evaluator(0)
+
+
+def test_steps_are_whole_numbers_of_any_library() -> None:
+    with StepEvaluator("mini", said(), every=2, questions=2) as evaluator:
+        assert evaluator(np.array(2), np.array(8e3))  # type: ignore[arg-type]  # as JAX has them: no hash
+        assert not evaluator(np.int64(2))  # type: ignore[arg-type]
+        assert not evaluator(np.float32(3))  # type: ignore[arg-type]
+        for wrong in ("100", None, 2.5, -2, float("nan"), np.arange(3), "9" * 9000):
+            with pytest.raises(InputError, match="a step is a whole number from 0, not ") as caught:
+                evaluator(wrong)  # type: ignore[arg-type]
+            assert len(str(caught.value)) < 120
+        evaluator.rewind(np.array(3))  # type: ignore[arg-type]
+    assert evaluator.curve.select("step", "tokens").rows() == [(2, 8000)]
+    with pytest.raises(PfgenError, match="is closed: make a new one"):
+        evaluator(4)
+    with pytest.raises(PfgenError, match="is closed"):
+        evaluator.rewind(2)
+    assert evaluator.state_dict()["step"] == 3
 
 
 # Training that goes back.

@@ -131,7 +131,12 @@ def test_any_function_and_prefix() -> None:
         loggers=[lambda *row: told.append(row)],
     ) as evaluator:
         evaluator(0)
-    [(metrics, step)] = told
+    with StepEvaluator(
+        "mini", lambda tasks: ["猫"] * len(tasks), every=1, loggers=lambda *row: told.append(row)
+    ) as evaluator:
+        evaluator(2)
+    (metrics, step), (_, later) = told
+    assert later == 2
     assert step == 0
     assert all(name.startswith("eval/") for name in metrics)
     assert all(isinstance(value, float | int) for value in metrics.values())

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from pfgen_rs.errors import OutputError
 from pfgen_rs.training.curve import CURVE, Curve
 from pfgen_rs.training.loggers import Logger
 from pfgen_rs.training.measure import answer_table, measure, row_of
@@ -26,7 +27,7 @@ class Record:
     """The curve of one sample, its files in `folder` (`None`: kept in memory alone), and its loggers.
 
     `clean` makes an answer of a generated text. Answers are written before the curve names their step. Safe
-    to share between threads.
+    to share between threads. Raises `OutputError` where `folder` is a file, and what `Curve` raises.
     """
 
     def __init__(
@@ -37,6 +38,8 @@ class Record:
         loggers: Sequence[Logger] = (),
         prefix: str = "",
     ) -> None:
+        if folder is not None and folder.exists() and not folder.is_dir():
+            raise OutputError(f"{folder}: is no folder: choose another one for the curve")
         self.sample, self.folder = sample, folder
         self._clean = clean
         self._loggers, self._prefix = tuple(loggers), prefix
