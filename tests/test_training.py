@@ -321,6 +321,47 @@ def test_the_baseline_outlives_a_resume(mini: Benchmark, tmp_path: Path) -> None
     assert again.curve["difference"][1:].null_count() == 0
 
 
+def test_a_run_that_begins_again_moves_the_one_before(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def run(text: str, *steps: int, state: Any = None) -> Any:
+        with StepEvaluator("mini", said(text), every=1, questions=2, folder=tmp_path) as evaluator:
+            if state is not None:
+                evaluator.load_state_dict(state)
+            for step in steps:
+                evaluator(step)
+        return evaluator.state_dict()
+
+    def files(place: Path) -> list[str]:
+        return sorted(path.name for path in (place / "answers").iterdir())
+
+    names = [f"step_{step:08d}.parquet" for step in range(9)]
+    state = run("猫", 0, 1, 2)
+    before = (tmp_path / "curve.parquet").read_bytes()
+    answers = [(tmp_path / "answers" / name).read_bytes() for name in names[:3]]
+    run("猫", 3, 1, state=state)  # going back is told by steps, or by a state
+    run("猫", 2, state=state)
+    run("猫", 3)
+    assert not caplog.records
+    run("猫", 3, state=state)
+    run("犬", 3)
+    [warned] = caplog.messages
+    assert "begins at step 3: 1 step from there on (3 to 3) moved to" in warned
+    assert files(tmp_path / "old-1") == names[3:4]
+    run("犬", 0, state=state)
+    (tmp_path / "curve.parquet").write_bytes(before)
+    for name, content in zip(names, answers, strict=False):
+        (tmp_path / "answers" / name).write_bytes(content)
+    run("犬", 0, 1)
+    assert f"3 steps from there on (0 to 2) moved to {tmp_path / 'old-2'};" in caplog.messages[1]
+    assert len(caplog.messages) == 2
+    old = tmp_path / "old-2"
+    assert (old / "curve.parquet").read_bytes() == before
+    assert [(old / "answers" / name).read_bytes() for name in files(old)] == answers
+    assert files(tmp_path) == names[:2]
+    assert read_curve(tmp_path / "curve.parquet")[0]["length"].to_list() == [1, 1]
+
+
 def test_going_back_can_be_said(tmp_path: Path) -> None:
     with StepEvaluator("mini", said(), every=1, questions=2, folder=tmp_path) as evaluator:
         for step in range(5):

@@ -50,8 +50,9 @@ class StepEvaluator:
 
     `folder`: `curve.parquet` and `answers/step_00000500.parquet` are written there, and a curve that is there
     is continued. Where a step is smaller than the one before, training went back, and what had been measured
-    from there on is dropped. So it is when a run is started again: its first step decides; one that starts
-    from step 0 begins a new curve.
+    from there on is dropped. A run that is started again, without `load_state_dict`, goes on at its first
+    step: what an earlier one had measured from there on, and its whole curve, is moved to `old-1` (`old-2`,
+    …) in the folder, with a warning in the log `pfgen_rs`.
 
     `loggers` (one or several) are called in the background, as `logger({"pfgen/score": …}, step)`, with
     `metric_prefix` in front of each name; one that fails is warned about and does not stop training.
@@ -209,7 +210,9 @@ class StepEvaluator:
 
     def _notice(self, step: int) -> None:
         self._ready()
-        if self._seen is None or step < self._seen:
+        if self._seen is None:
+            self._begin(step)
+        elif step < self._seen:
             self._drop_from(step)
         self._seen = step
 
@@ -220,6 +223,14 @@ class StepEvaluator:
         if self._background.closed:
             raise PfgenError("this StepEvaluator is closed: make a new one to go on")
         self._background.check()
+
+    def _begin(self, step: int) -> None:
+        self._done = {done for done in self._done if done < step}
+        if self.is_main:
+            self._background.submit(
+                f"moving an earlier run's steps from {step} on",
+                partial(self._record.set_aside, step),
+            )
 
     def _drop_from(self, step: int) -> None:
         self._done = {done for done in self._done if done < step}
