@@ -156,8 +156,8 @@ def _new_folder(place: Path) -> Path:
 def _moved(folder: Path, step: int, steps: Sequence[int], old: Path) -> str:
     many = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
     return (
-        f"{folder} holds the curve of an earlier run, and training begins at step {step}: {many} from there on "
-        f"({steps[0]} to {steps[-1]}) moved to {old}; load_state_dict goes on with a curve"
+        f"{folder} holds the curve of an earlier run, and training begins at step {step}: {many} from there "
+        f"on ({steps[0]} to {steps[-1]}) moved to {old}; load_state_dict goes on with a curve"
     )
 
 
