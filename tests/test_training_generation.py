@@ -92,6 +92,11 @@ def test_tokenizers_that_cannot_look_for_stop_strings(monkeypatch: pytest.Monkey
     assert len([one for one in told if "substring" in str(one.message)]) == 1  # not once a batch
 
 
+def test_what_is_no_tokenizer() -> None:
+    with pytest.raises(SettingsError, match="must be one of transformers', not str"):
+        ModelGenerate(tiny_torch.model(), "gpt2")
+
+
 def test_chat_templates_that_fail() -> None:
     ours = generate()
     ours.tokenizer = tiny_torch.tokenizer("{{ raise_exception('no system role') }}")

@@ -211,6 +211,10 @@ def test_the_command_says_what_it_looks_for(place: Path) -> None:
     none = helpers.pfgen("watch", folder, *once, "--pattern", "epoch*")
     assert (none.returncode, none.stdout) == (1, "")
     assert none.stderr.endswith(" for epoch*: 0 found\n")
+    (folder / "step_5").mkdir()
+    empty = helpers.pfgen("watch", folder, *once)
+    assert (empty.returncode, empty.stdout) == (0, "")
+    assert empty.stderr.endswith("warning: 1 left out, for they are empty or still being written\n")
     missing = helpers.pfgen("watch", place / "no", *once)
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "no: cannot be read: No such file" in missing.stderr

@@ -144,6 +144,9 @@ def watch(
     nothing = not watcher.found()
     output.remark(_beginning(watcher) + ("" if once else f", looking every {every_seconds:g} s"))
     failed = _report(watcher.once() if once else watcher.forever(every_seconds))
+    incomplete = len(watcher.open()) - failed
+    if incomplete:
+        output.warn(f"{incomplete} left out, for they are empty or still being written")
     if failed or nothing:
         output.fail(1)
 

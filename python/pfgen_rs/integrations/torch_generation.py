@@ -46,6 +46,9 @@ class ModelGenerate:
 
     def __post_init__(self) -> None:
         """Check what does not depend on the tasks."""
+        if not callable(self.tokenizer):
+            kind = type(self.tokenizer).__name__
+            raise SettingsError(f"the tokenizer must be one of transformers', not {kind}")
         check_sampling(self.batch_size, self.max_new_tokens, self.temperature, self.top_p)
 
     def __call__(self, tasks: Sequence[Task]) -> list[str]:
