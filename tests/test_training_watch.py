@@ -12,9 +12,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import helpers
 from pfgen_rs import InputError, OutputError, SettingsError
+from pfgen_rs.cli.app import app
 from pfgen_rs.training import read_curve
 from pfgen_rs.training.checkpoints import Settling, find_checkpoints
 from pfgen_rs.training.watch import Watcher
@@ -219,4 +221,9 @@ def test_the_command_says_what_it_looks_for(place: Path) -> None:
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "no: cannot be read: No such file" in missing.stderr
     assert not (place / "no").exists()
-    assert "<think>…</think>" in helpers.pfgen("watch", "--help", env={"COLUMNS": "200"}).stdout
+
+
+def test_the_help_shows_marks_of_thoughts() -> None:
+    """Which Markdown would swallow."""
+    shown = CliRunner().invoke(app, ["watch", "--help"], env={"COLUMNS": "200"}).output
+    assert "<think>…</think>" in shown
