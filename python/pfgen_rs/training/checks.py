@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.prompts import Task
 
-__all__ = ["check_texts", "count", "function", "functions", "whole"]
+__all__ = ["check_texts", "count", "function", "functions", "texts_of", "whole"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -57,6 +57,14 @@ def functions(value: Function | Sequence[Function], what: str) -> tuple[Function
         return (value,)
     if not isinstance(value, Sequence) or not all(map(callable, value)):
         raise SettingsError(f"`{what}` must be functions of metrics and a step, not {value!r:.60}")
+    return tuple(value)
+
+
+def texts_of(value: Sequence[str], what: str) -> tuple[str, ...]:
+    """Several texts; raises `SettingsError`, also for one alone, which is a list of letters."""
+    several = isinstance(value, Sequence) and not isinstance(value, str)
+    if not several or not all(isinstance(text, str) for text in value):
+        raise SettingsError(f"`{what}` must be a list of texts, not {value!r:.60}")
     return tuple(value)
 
 

@@ -13,12 +13,12 @@ from typing import Any, Self
 import polars as pl
 
 from pfgen_rs.benchmark import Benchmark, load_benchmark
-from pfgen_rs.errors import InputError, PfgenError
-from pfgen_rs.generate.answers import Think, cleaned, default_stop
+from pfgen_rs.errors import InputError, PfgenError, SettingsError
+from pfgen_rs.generate.answers import THINK, Think, cleaned, default_stop
 from pfgen_rs.generate.prompts import Mode, Task
 from pfgen_rs.samples import Example
 from pfgen_rs.training.background import Background
-from pfgen_rs.training.checks import check_texts, count, function, functions, whole
+from pfgen_rs.training.checks import check_texts, count, function, functions, texts_of, whole
 from pfgen_rs.training.forks import check_polars
 from pfgen_rs.training.loggers import Logger
 from pfgen_rs.training.plotting import Axis, plot_curve
@@ -86,6 +86,9 @@ class StepEvaluator:
     ) -> None:
         self.every, behind = count(every, "every"), count(behind, "behind")
         self._generate = function(generate, "generate")
+        stop = default_stop(mode) if stop is None else texts_of(stop, "stop")
+        if think not in THINK:
+            raise SettingsError(f"`think` must be one of {', '.join(THINK)}, not {think!r}")
         check_polars()
         if not isinstance(benchmark, Benchmark):
             benchmark = load_benchmark(benchmark)
@@ -100,7 +103,6 @@ class StepEvaluator:
             num_examples=num_examples,
         )
         self._tasks = list(self.sample.tasks)
-        stop = default_stop(mode) if stop is None else tuple(stop)
         self._record = Record(
             self.sample,
             partial(cleaned, mode=mode, stop=stop, think=think),

@@ -16,7 +16,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.prompts import Mode, Prompter, Task
 from pfgen_rs.question_set import QuestionSet
 from pfgen_rs.samples import Example, read_examples
-from pfgen_rs.training.checks import count
+from pfgen_rs.training.checks import count, texts_of
 
 __all__ = ["FixedSample", "choose_questions", "examples_of"]
 
@@ -99,7 +99,7 @@ def choose_questions(
             raise SettingsError(f"there are {len(known)} questions to choose from, not {wanted}")
         chosen = set(sorted(known, key=lambda text: _digest(seed, text))[:wanted])
     else:
-        chosen = {benchmark.find(question).text for question in wanted}
+        chosen = {benchmark.find(question).text for question in texts_of(wanted, "questions")}
     for text in chosen - set(known):
         raise InputError("there is no sample answer to this question", question=text)
     if not chosen:
