@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import helpers
 from helpers import environment
 from pfgen_rs import Benchmark, score_file
 from pfgen_rs.benchmark import bundled_path
@@ -207,3 +208,33 @@ def test_a_mode_that_chats_do_not_have(harness: Harness) -> None:
     done = harness.command("pfgen_rs/pfgen", "--model", "mockllm/model", "-T", "mode=completion")
     assert done.returncode != 0
     assert done.stdout.strip() == "inspect_ai has no mode 'completion', only chat and qa"
+
+
+WRONG = """
+import json, sys
+from inspect_ai._util.error import PrerequisiteError
+from pfgen_rs import PfgenError
+from pfgen_rs.integrations import inspect_ai as ours
+def told(make, **wrong):
+    try:
+        make("mini", **wrong)
+    except (PfgenError, PrerequisiteError) as error:
+        return str(error)
+wrong = [{"trials": "x"}, {"trials": 0}, {"num_examples": "x"}, {"think": "foo"}, {"mode": "poem"}]
+found = [told(ours.pfgen, **one) for one in wrong]
+found += [told(ours.pfgen_scorer, **one) for one in wrong[3:]]
+print(json.dumps(found))
+"""
+
+
+def test_settings_are_checked_before_anybody_is_asked() -> None:
+    done = helpers.python(WRONG)
+    assert done.returncode == 0, done.stderr
+    trials, none, examples, think, mode, *scorer = json.loads(done.stdout)
+    assert trials.endswith("`trials` must be a whole number and at least 1, not 'x'")
+    assert none.endswith("at least 1, not 0")
+    assert examples.endswith("the number of examples is a whole number from 0, not 'x'")
+    assert think.endswith("think must be one of keep, strip, not 'foo'")
+    assert mode.endswith("no mode 'poem', only chat and qa")
+    assert scorer[0] == "think must be one of keep, strip, not 'foo'"
+    assert scorer[1].startswith("there is no mode 'poem': choose one of")

@@ -313,6 +313,15 @@ def test_wrong_choices_are_refused(chosen: Any) -> None:
         choices({KEY: chosen})
 
 
+def test_choices_in_the_wrong_place_are_refused() -> None:
+    """What would be left out otherwise; a model's own arguments stand beside them."""
+    for name, value in (("trials", 2), ("benchmark", "mini"), ("think", "strip"), ("seed", "a")):
+        told = re.escape(json.dumps({KEY: {name: value}}))
+        with pytest.raises(SettingsError, match=f"'{name}' belongs under 'pfgen': .*'{told}'"):
+            choices({"pretrained": "x", name: value, KEY: {"num_examples": 3}})
+    assert choices({"seed": 1234, "version": 1, "signature": "x"}) == Choices("mini", 10)
+
+
 @pytest.mark.parametrize("trials", ["many", "-1", "1.5", "0"])
 def test_wrong_trials_of_the_environment_are_refused(
     trials: str, monkeypatch: pytest.MonkeyPatch

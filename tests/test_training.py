@@ -22,7 +22,15 @@ from scipy import stats  # type: ignore[import-untyped]
 
 import helpers
 import small
-from pfgen_rs import Benchmark, InputError, PfgenError, SettingsError, load_benchmark, score_file
+from pfgen_rs import (
+    Benchmark,
+    InputError,
+    OutputError,
+    PfgenError,
+    SettingsError,
+    load_benchmark,
+    score_file,
+)
 from pfgen_rs.benchmark import bundled_path
 from pfgen_rs.generate import Example, Task
 from pfgen_rs.training import StepEvaluator, read_curve
@@ -160,7 +168,24 @@ def test_questions_are_chosen_by_the_seed() -> None:
 def test_what_cannot_be_is_told() -> None:
     for wrong, error, match in (
         ({"every": 0}, SettingsError, "at least 1"),
-        ({"every": 1, "trials": 0}, SettingsError, "at least one trial"),
+        ({"every": 2.5}, SettingsError, "`every` must be a whole number and at least 1, not 2.5"),
+        ({"every": 1, "trials": 1.5}, SettingsError, "`trials` must be a whole number"),
+        (
+            {"every": 1, "loggers": ["x"]},
+            SettingsError,
+            r"`loggers` must be functions .*, not \['x'\]",
+        ),
+        ({"every": 1, "loggers": 3}, SettingsError, "`loggers` must be functions"),
+        (
+            {"every": 1, "think": "foo"},
+            SettingsError,
+            "`think` must be one of keep, strip, not 'foo'",
+        ),
+        ({"every": 1, "stop": "Q:"}, SettingsError, "`stop` must be a list of texts, not 'Q:'"),
+        ({"every": 1, "questions": 2.5}, SettingsError, "`questions` must be a list of texts"),
+        ({"every": 1, "questions": "Q02"}, SettingsError, "`questions` must be a list of texts"),
+        ({"every": 1, "folder": __file__}, OutputError, "is no folder"),
+        ({"every": 1, "trials": 0}, SettingsError, "`trials` must be .* at least 1"),
         ({"every": 1, "questions": 99}, SettingsError, "14 questions"),
         ({"every": 1, "questions": []}, SettingsError, "no question"),
         ({"every": 1, "questions": ["Q99"]}, LookupError, "no question with exactly"),
@@ -168,6 +193,8 @@ def test_what_cannot_be_is_told() -> None:
     ):
         with pytest.raises(error, match=match):
             StepEvaluator("mini", said(), **wrong)
+    with pytest.raises(SettingsError, match="`generate` must be a function, not str"):
+        StepEvaluator("mini", "x", every=1)  # type: ignore[arg-type]
     bench = small.benchmark({"answers": {"P": ["猫"]}})
     with pytest.raises(SettingsError, match="`examples`"):
         StepEvaluator(bench, said(), every=1)
@@ -179,7 +206,15 @@ def test_what_cannot_be_is_told() -> None:
 
 @pytest.mark.parametrize(
     ("texts", "match"),
-    [(["a"], "1 texts for 14 tasks"), ("a" * 14, "one text"), ([None] * 14, "gave NoneType")],
+    [
+        (["a"], "1 texts for 14 tasks"),
+        ("a" * 14, "one text"),
+        ([None] * 14, "gave NoneType"),
+        (None, r"a list of 14 texts, not NoneType: is a `return` missing\?$"),
+        (iter(["a"] * 14), "a list of 14 texts, not list_iterator$"),
+        ({str(i) for i in range(14)}, "not set$"),
+        (14, "not int$"),
+    ],
 )
 def test_what_generate_gives_is_checked(texts: Any, match: str) -> None:
     with (
@@ -187,6 +222,24 @@ def test_what_generate_gives_is_checked(texts: Any, match: str) -> None:
         pytest.raises(InputError, match=match),
     ):
         evaluator(0)
+
+
+def test_steps_are_whole_numbers_of_any_library() -> None:
+    with StepEvaluator("mini", said(), every=2, questions=2) as evaluator:
+        assert evaluator(np.array(2), np.array(8e3))  # type: ignore[arg-type]  # as JAX has them: no hash
+        assert not evaluator(np.int64(2))  # type: ignore[arg-type]
+        assert not evaluator(np.float32(3))  # type: ignore[arg-type]
+        for wrong in ("100", None, 2.5, -2, float("nan"), np.arange(3), "9" * 9000):
+            with pytest.raises(InputError, match="a step is a whole number from 0, not ") as caught:
+                evaluator(wrong)  # type: ignore[arg-type]
+            assert len(str(caught.value)) < 120
+        evaluator.rewind(np.array(3))  # type: ignore[arg-type]
+    assert evaluator.curve.select("step", "tokens").rows() == [(2, 8000)]
+    with pytest.raises(PfgenError, match="is closed: make a new one"):
+        evaluator(4)
+    with pytest.raises(PfgenError, match="is closed"):
+        evaluator.rewind(2)
+    assert evaluator.state_dict()["step"] == 3
 
 
 # Training that goes back.
@@ -274,6 +327,47 @@ def test_the_baseline_outlives_a_resume(mini: Benchmark, tmp_path: Path) -> None
             assert again(step)
     assert again.curve.select(FIGURES).equals(whole.curve.select(FIGURES))
     assert again.curve["difference"][1:].null_count() == 0
+
+
+def test_a_run_that_begins_again_moves_the_one_before(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def run(text: str, *steps: int, state: Any = None) -> Any:
+        with StepEvaluator("mini", said(text), every=1, questions=2, folder=tmp_path) as evaluator:
+            if state is not None:
+                evaluator.load_state_dict(state)
+            for step in steps:
+                evaluator(step)
+        return evaluator.state_dict()
+
+    def files(place: Path) -> list[str]:
+        return sorted(path.name for path in (place / "answers").iterdir())
+
+    names = [f"step_{step:08d}.parquet" for step in range(9)]
+    state = run("猫", 0, 1, 2)
+    before = (tmp_path / "curve.parquet").read_bytes()
+    answers = [(tmp_path / "answers" / name).read_bytes() for name in names[:3]]
+    run("猫", 3, 1, state=state)  # going back is told by steps, or by a state
+    run("猫", 2, state=state)
+    run("猫", 3)
+    assert not caplog.records
+    run("猫", 3, state=state)
+    run("犬", 3)
+    [warned] = caplog.messages
+    assert "begins at step 3: 1 step from there on (3 to 3) moved to" in warned
+    assert files(tmp_path / "old-1") == names[3:4]
+    run("犬", 0, state=state)
+    (tmp_path / "curve.parquet").write_bytes(before)
+    for name, content in zip(names, answers, strict=False):
+        (tmp_path / "answers" / name).write_bytes(content)
+    run("犬", 0, 1)
+    assert f"3 steps from there on (0 to 2) moved to {tmp_path / 'old-2'};" in caplog.messages[1]
+    assert len(caplog.messages) == 2
+    old = tmp_path / "old-2"
+    assert (old / "curve.parquet").read_bytes() == before
+    assert [(old / "answers" / name).read_bytes() for name in files(old)] == answers
+    assert files(tmp_path) == names[:2]
+    assert read_curve(tmp_path / "curve.parquet")[0]["length"].to_list() == [1, 1]
 
 
 def test_going_back_can_be_said(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ pytest.importorskip("transformers")
 
 import helpers  # noqa: E402
 import tiny_torch  # noqa: E402
+from pfgen_rs import SettingsError  # noqa: E402
 from pfgen_rs.generate import Prompter, Task, read_examples  # noqa: E402
 from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
 
@@ -73,6 +74,37 @@ def test_stop_strings_and_chats() -> None:
         assert text.startswith(cut)
         assert mark not in cut[:-1]
     assert ended != whole
+
+
+def test_tokenizers_that_cannot_look_for_stop_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts are longer, and the same up to the stop string."""
+    whole = generate(temperature=0.0, max_new_tokens=24)(tasks())
+    ours = generate(temperature=0.0, max_new_tokens=24, stop=["Q:"])
+
+    def fail(*_: Any) -> None:
+        raise ValueError("substring not found")
+
+    monkeypatch.setattr("pfgen_rs.integrations.torch_generation.StopStringCriteria", fail)
+    with pytest.warns(
+        RuntimeWarning, match=r"this .* \(substring not found\): 24 tokens are gen"
+    ) as told:
+        assert ours(tasks()) == whole
+    assert len([one for one in told if "substring" in str(one.message)]) == 1  # not once a batch
+
+
+def test_what_is_no_tokenizer() -> None:
+    with pytest.raises(SettingsError, match="must be one of transformers', not str"):
+        ModelGenerate(tiny_torch.model(), "gpt2")
+
+
+def test_chat_templates_that_fail() -> None:
+    ours = generate()
+    ours.tokenizer = tiny_torch.tokenizer("{{ raise_exception('no system role') }}")
+    with pytest.raises(SettingsError, match="chat template fails: no system role"):
+        ours(tasks("chat"))
+    ours.tokenizer = tiny_torch.tokenizer()
+    with pytest.raises(SettingsError, match="has no chat template, which mode chat needs"):
+        ours(tasks("chat"))
 
 
 RANK = """

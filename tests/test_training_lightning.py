@@ -109,3 +109,16 @@ def test_resume(tmp_path: Path) -> None:
 def test_somebody_has_to_answer() -> None:
     with pytest.raises(SettingsError, match="who answers"):
         PfgenCallback("mini")
+
+
+def test_settings_that_cannot_be() -> None:
+    for wrong, match in (
+        ({"evry": 2}, "no setting `evry`: `every` is meant"),
+        ({"every": 2.5}, "`every` must be a whole number"),
+        ({"temperature": 0.5}, "`temperature` is for .*: here `generate` decides"),
+        ({"generate": 3}, "`generate` must be a function, not int"),
+        ({"generate": None}, "who answers"),
+    ):
+        settings: Any = {"generate": answers, **wrong}
+        with pytest.raises(SettingsError, match=match):
+            PfgenCallback("mini", **settings)

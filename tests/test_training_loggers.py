@@ -41,7 +41,14 @@ def test_json_lines(tmp_path: Path) -> None:
     assert "pfgen/difference" not in lines[0]  # nothing to compare with
     assert lines[2]["pfgen/difference"] == curve["difference"][2]
     with pytest.raises(OutputError, match="cannot be written"):
-        JsonLines(path / "x.jsonl")(METRICS, 1)
+        JsonLines(path / "x.jsonl")
+    before = path.read_text()
+    again = JsonLines(path)
+    assert path.read_text() == before
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(OutputError, match="cannot be written"):
+        again(METRICS, 1)
 
 
 def events(folder: Path) -> list[tuple[str, int, float]]:
@@ -68,6 +75,9 @@ def test_tensorboard(tmp_path: Path) -> None:
     assert events(tmp_path / "own") == [("pfgen/score", 7, 0.5), ("pfgen/fluency", 7, 0.25)]
     with pytest.raises(InputError, match="a writer or a folder, not int"):
         TensorBoard(3)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match=r"file/tb: cannot be written"):
+        TensorBoard(tmp_path / "file" / "tb")
 
 
 def test_tensorboard_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -118,7 +128,9 @@ def test_wandb_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     assert module.run.history == [{**METRICS, "evaluated": 3}]
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(PfgenError, match=r"pip install 'pfgen_rs\[wandb\]'"):
-        WandB()(METRICS, 0)
+        WandB()
+    with pytest.raises(InputError, match=r"a run of wandb\.init, not str"):
+        WandB("project")
 
 
 def test_any_function_and_prefix() -> None:
@@ -131,7 +143,12 @@ def test_any_function_and_prefix() -> None:
         loggers=[lambda *row: told.append(row)],
     ) as evaluator:
         evaluator(0)
-    [(metrics, step)] = told
+    with StepEvaluator(
+        "mini", lambda tasks: ["猫"] * len(tasks), every=1, loggers=lambda *row: told.append(row)
+    ) as evaluator:
+        evaluator(2)
+    (metrics, step), (_, later) = told
+    assert later == 2
     assert step == 0
     assert all(name.startswith("eval/") for name in metrics)
     assert all(isinstance(value, float | int) for value in metrics.values())

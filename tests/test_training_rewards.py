@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import small
-from pfgen_rs import Benchmark, InputError, UnknownQuestionError, load_benchmark
+from pfgen_rs import Benchmark, InputError, SettingsError, UnknownQuestionError, load_benchmark
 from pfgen_rs.generate import Prompter, Task, read_examples
 from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.generate.prompts import MODES
@@ -213,3 +213,10 @@ def test_calls_have_no_set_up(scores: Reward) -> None:
         scores(prompts[:64], texts[:64])
         spent.append(time.perf_counter() - begun)
     assert sorted(spent)[10] < 0.02
+
+
+def test_settings_that_cannot_be(mini: Benchmark) -> None:
+    with pytest.raises(SettingsError, match="`unknown` must be a number, not 'x'"):
+        Reward(mini, unknown="x")  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match="`clean` must be a function, not str"):
+        Reward(mini, clean="x")  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ pytest.importorskip("transformers")
 import torch
 
 import tiny_torch
+from pfgen_rs import SettingsError
 from pfgen_rs.integrations.transformers import PfgenCallback
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -76,6 +77,13 @@ def test_chat_templates(tmp_path: Path) -> None:
     trainer.train()
     assert ours.evaluator is not None
     assert len(ours.evaluator.curve) == 2
+
+
+def test_a_tokenizer_is_needed(tmp_path: Path) -> None:
+    trainer = tiny_torch.trainer(tmp_path, [callback(tmp_path / "c")], steps=2)
+    trainer.callback_handler.processing_class = None
+    with pytest.raises(SettingsError, match=r"PfgenCallback\(tokenizer=…\) or Trainer\(processing"):
+        trainer.train()
 
 
 def test_prompts_that_do_not_fit_are_told(tmp_path: Path) -> None:

@@ -12,9 +12,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import helpers
 from pfgen_rs import InputError, OutputError, SettingsError
+from pfgen_rs.cli.app import app
 from pfgen_rs.training import read_curve
 from pfgen_rs.training.checkpoints import Settling, find_checkpoints
 from pfgen_rs.training.watch import Watcher
@@ -184,10 +186,44 @@ def test_the_command(place: Path) -> None:
     assert "\x1b" not in done.stdout + done.stderr
     row = read_curve(folder / "pfgen" / "curve.parquet")[0].row(0, named=True)
     assert done.stdout.startswith(f"step_3: score {row['score']:.4f} (")
-    assert done.stderr.startswith("warning: step_4\\x1b[31m: 3 of 3 answers failed: out of memory")
+    begun, warned = done.stderr.splitlines()
+    assert begun == f"watching {folder} for step_*, checkpoint-*: 2 found"
+    assert warned.startswith("warning: step_4\\x1b[31m: 3 of 3 answers failed: out of memory")
     assert plot.read_text().startswith("<?xml")
     answers = pl.read_parquet(folder / "pfgen" / "answers" / "step_00000003.parquet")
     assert answers["answer"].to_list() == [question[:20] for question in answers["question"]]
     bad = helpers.pfgen("watch", folder, "--command", "run")
     assert bad.returncode == 2
     assert "put {checkpoint} there" in bad.stderr
+
+
+def test_the_command_says_what_it_looks_for(place: Path) -> None:
+    checkpoint(place, "checkpoint-3")  # as transformers' Trainer calls them
+    checkpoint(place, "other-7")
+    folder, log = place / "checkpoints", shlex.quote(str(place / "log"))
+    text = shlex.join(command(place)[:3]) + " {checkpoint} " + log
+    once = ["--command", text, "--once", "--settle-seconds", "0", "--sample", "2", "-b", "mini"]
+    done = helpers.pfgen("watch", folder, *once)
+    assert (done.returncode, done.stdout[:19]) == (0, "checkpoint-3: score")
+    again = helpers.pfgen("watch", folder, *once)
+    assert (again.returncode, again.stdout) == (0, "")
+    assert again.stderr.endswith("checkpoint-*: 1 found (1 evaluated before)\n")
+    both = helpers.pfgen("watch", folder, *once, "--pattern", "a*", "--pattern", "other*")
+    assert (both.returncode, both.stdout[:14]) == (0, "other-7: score")
+    none = helpers.pfgen("watch", folder, *once, "--pattern", "epoch*")
+    assert (none.returncode, none.stdout) == (1, "")
+    assert none.stderr.endswith(" for epoch*: 0 found\n")
+    (folder / "step_5").mkdir()
+    empty = helpers.pfgen("watch", folder, *once)
+    assert (empty.returncode, empty.stdout) == (0, "")
+    assert empty.stderr.endswith("warning: 1 left out, for they are empty or still being written\n")
+    missing = helpers.pfgen("watch", place / "no", *once)
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "no: cannot be read: No such file" in missing.stderr
+    assert not (place / "no").exists()
+
+
+def test_the_help_shows_marks_of_thoughts() -> None:
+    """Which Markdown would swallow."""
+    shown = CliRunner().invoke(app, ["watch", "--help"], env={"COLUMNS": "200"}).output
+    assert "<think>…</think>" in shown

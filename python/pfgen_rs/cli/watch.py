@@ -11,7 +11,7 @@ import typer
 from pfgen_rs.cli import asking, options, output
 
 if TYPE_CHECKING:
-    from pfgen_rs.training.watch import Evaluated
+    from pfgen_rs.training.watch import Evaluated, Watcher
 
 __all__ = ["watch"]
 
@@ -33,9 +33,14 @@ def watch(
         float, typer.Option(min=0.1, metavar="N", help="How often to look for new ones.")
     ] = 30.0,
     pattern: Annotated[
-        str,
-        typer.Option(metavar="GLOB", help="Their names; the last number in a name is the step."),
-    ] = "step_*",
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB",
+            help="Their names, of which the last number is the step; may be given several times; "
+            "`step_*` and `checkpoint-*` without it.",
+            show_default=False,
+        ),
+    ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="Evaluate those that are there, and end.")
     ] = False,
@@ -106,6 +111,8 @@ def watch(
     runs. Checkpoints that are on the curve are not evaluated again; one that fails is reported, and the
     others go on.
 
+    Exit codes: 0 fine, 1 a checkpoint failed or `--once` found none, 2 bad usage or input.
+
     For example:
 
     - `pfgen-rs watch checkpoints --command 'python answer.py {checkpoint}'`
@@ -114,13 +121,13 @@ def watch(
     """
     from pfgen_rs.generate.answers import default_stop
     from pfgen_rs.generate.engines import Parameters
-    from pfgen_rs.training.watch import Watcher
+    from pfgen_rs.training.watch import PATTERNS, Watcher
 
     watcher = Watcher(
         folder,
         command,
         benchmark=benchmark,
-        pattern=pattern,
+        patterns=pattern or PATTERNS,
         marker=marker,
         settle_seconds=settle_seconds,
         out=out,
@@ -134,9 +141,20 @@ def watch(
         timeout=timeout,
         plot=plot,
     )
+    nothing = not watcher.found()
+    output.remark(_beginning(watcher) + ("" if once else f", looking every {every_seconds:g} s"))
     failed = _report(watcher.once() if once else watcher.forever(every_seconds))
-    if failed:
+    incomplete = len(watcher.open()) - failed
+    if incomplete:
+        output.warn(f"{incomplete} left out, for they are empty or still being written")
+    if failed or nothing:
         output.fail(1)
+
+
+def _beginning(watcher: Watcher) -> str:
+    found, left = len(watcher.found()), len(watcher.open())
+    before = f" ({found - left} evaluated before)" if left < found else ""
+    return f"watching {watcher.folder} for {', '.join(watcher.patterns)}: {found} found{before}"
 
 
 def _report(outcomes: Iterable[Evaluated]) -> int:

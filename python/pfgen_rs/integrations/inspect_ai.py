@@ -13,9 +13,11 @@ from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import PfgenError, SettingsError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
-from pfgen_rs.generate.answers import Think, cleaned, default_stop
+from pfgen_rs.generate.answers import THINK, Think, cleaned, default_stop
+from pfgen_rs.generate.prompts import MODES
 from pfgen_rs.integrations.common import prepared
 from pfgen_rs.sums import left_sum
+from pfgen_rs.training.checks import count, whole
 
 try:
     import inspect_ai as ai
@@ -52,6 +54,7 @@ def pfgen(
     temperature 1.0, top-p 0.98, stop at `Q:`), unless the command line says otherwise.
     """
     with _problems_in_a_line():
+        count(trials, "trials")
         bench = prepared(benchmark)
         return ai.Task(
             dataset=MemoryDataset(_samples(bench, benchmark), name="pfgen"),
@@ -98,6 +101,9 @@ def pfgen_solver(
 
     An empty answer is asked for again, `rounds` times in all. Raises `SettingsError`.
     """
+    _check_think(think)
+    whole(num_examples, "the number of examples")
+    count(rounds, "rounds")
     if mode not in _CHATS:
         raise SettingsError(f"inspect_ai has no mode {mode!r}, only {' and '.join(_CHATS)}")
     # The command line makes numbers of what looks like one.
@@ -119,6 +125,12 @@ def pfgen_solver(
         return state
 
     return solve
+
+
+def _check_think(think: str) -> None:
+    """Refuse at once what `cleaned` would refuse once answers were paid for."""
+    if think not in THINK:
+        raise SettingsError(f"think must be one of {', '.join(THINK)}, not {think!r}")
 
 
 def _messages(task: Task) -> list[ChatMessage]:
@@ -148,8 +160,12 @@ def pfgen_scorer(
     without one it is scored as it is.
 
     An output without an answer is unscored, and so left out of all means; the reason is `refusal` where the
-    provider filtered it, else `no_response`. An unknown question is an error of its sample.
+    provider filtered it, else `no_response`. An unknown question is an error of its sample. Raises
+    `SettingsError`.
     """
+    _check_think(think)
+    if mode is not None and mode not in MODES:
+        raise SettingsError(f"there is no mode {mode!r}: choose one of {', '.join(MODES)}")
     bench = prepared(benchmark)
 
     async def scored(state: TaskState, target: scoring.Target) -> scoring.Score:  # noqa: ARG001

@@ -10,6 +10,8 @@ from pfgen_rs.errors import SettingsError
 from pfgen_rs.extras import needed
 from pfgen_rs.generate.answers import default_stop
 from pfgen_rs.generate.prompts import Task
+from pfgen_rs.integrations.callback_settings import split_settings
+from pfgen_rs.training.checks import count, function
 from pfgen_rs.training.evaluator import StepEvaluator
 from pfgen_rs.training.finished import Finished
 
@@ -20,8 +22,6 @@ from lightning.pytorch import Callback  # noqa: E402
 from pfgen_rs.integrations.torch_generation import ModelGenerate, undisturbed  # noqa: E402
 
 __all__ = ["PfgenCallback"]
-
-_SAMPLING = ("batch_size", "max_new_tokens", "temperature", "top_p")
 
 
 class PfgenCallback(Callback):  # type: ignore[misc]
@@ -36,7 +36,8 @@ class PfgenCallback(Callback):  # type: ignore[misc]
 
     Every rank generates; rank zero scores, writes, and logs to the trainer's loggers. The curve is part of
     checkpoints. Training is not changed: random numbers and modes of modules are as they were. Raises
-    `SettingsError` where there is neither `generate` nor a tokenizer.
+    `SettingsError` where there is neither `generate` nor a tokenizer, and for settings that there are not or
+    cannot be.
     """
 
     def __init__(
@@ -50,10 +51,13 @@ class PfgenCallback(Callback):  # type: ignore[misc]
     ) -> None:
         if generate is None and tokenizer is None:
             raise SettingsError("who answers? Give a function `generate`, or a tokenizer")
-        self.benchmark, self.every = benchmark, every
+        self.benchmark = benchmark
+        self.every = None if every is None else count(every, "every")
         self.generate, self.tokenizer = generate, tokenizer
-        self.sampling = {name: settings.pop(name) for name in _SAMPLING if name in settings}
-        self.settings = settings
+        self.sampling, self.settings = split_settings(settings)
+        if generate is not None:
+            function(generate, "generate")
+            _check_unused(self.sampling)
         self.evaluator: StepEvaluator | None = None
         self._finished = Finished()
         self._restored: dict[str, Any] | None = None
@@ -99,7 +103,7 @@ class PfgenCallback(Callback):  # type: ignore[misc]
 
     def _evaluator(self, trainer: Any, module: Any) -> StepEvaluator:
         settings = dict(self.settings)
-        settings["loggers"] = (*settings.get("loggers", ()), self._finished)
+        settings["loggers"] = (*settings["loggers"], self._finished)
         return StepEvaluator(
             self.benchmark,
             partial(_undisturbed, self.generate, module) if self.generate else self._of(module),
@@ -119,6 +123,13 @@ class PfgenCallback(Callback):  # type: ignore[misc]
         for step, metrics in self._finished.take():
             for logger in trainer.loggers:
                 logger.log_metrics(metrics, step)
+
+
+def _check_unused(sampling: dict[str, Any]) -> None:
+    for name in sampling:
+        raise SettingsError(
+            f"`{name}` is for answers by a tokenizer's model: here `generate` decides"
+        )
 
 
 def _undisturbed(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
+from transformers.generation import StopStringCriteria
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.prompts import Task
+from pfgen_rs.integrations.callback_settings import check_sampling
 
 __all__ = ["ModelGenerate", "undisturbed"]
 
@@ -22,12 +26,14 @@ class ModelGenerate:
     """`generate(tasks) -> texts` by `model.generate`, for `StepEvaluator`.
 
     `model`: of transformers; `tokenizer`: its tokenizer, with a chat template in mode `chat`. `stop`: strings
-    at which a text ends. `temperature` 0 takes the likeliest token. Prompts are sorted by length and batched;
-    each batch is sampled with a seed of its own.
+    after which nothing more need be generated; a tokenizer that cannot look for them is warned about.
+    `temperature` 0 takes the likeliest token. Prompts are sorted by length and batched; each batch is sampled
+    with a seed of its own.
 
     In a distributed run all ranks have to call it: they share the batches, and each gets all texts. Texts
     depend neither on the number of ranks nor on what training drew at random before. Raises `SettingsError`
-    where a prompt does not fit the model.
+    for values out of range, where a prompt does not fit the model, and for chat templates that are missing or
+    fail.
     """
 
     model: Any
@@ -37,6 +43,13 @@ class ModelGenerate:
     max_new_tokens: int = 300
     temperature: float = 1.0
     top_p: float = 0.98
+
+    def __post_init__(self) -> None:
+        """Check what does not depend on the tasks."""
+        if not callable(self.tokenizer):
+            kind = type(self.tokenizer).__name__
+            raise SettingsError(f"the tokenizer must be one of transformers', not {kind}")
+        check_sampling(self.batch_size, self.max_new_tokens, self.temperature, self.top_p)
 
     def __call__(self, tasks: Sequence[Task]) -> list[str]:
         """A text for each task; the model, and torch's random numbers, are left as they were."""
@@ -80,17 +93,45 @@ class ModelGenerate:
                 "top_p": self.top_p,
                 "top_k": 0,
             }
-        if self.stop:
-            chosen |= {"stop_strings": list(self.stop), "tokenizer": self.tokenizer}
-        return chosen
+        return chosen | self._stopping
+
+    @cached_property
+    def _stopping(self) -> dict[str, Any]:
+        """Stop strings; without them texts are only longer, for what follows them is cut off afterwards."""
+        if not self.stop:
+            return {}
+        try:
+            StopStringCriteria(self.tokenizer, list(self.stop))
+        except ValueError as error:
+            warnings.warn(
+                f"transformers cannot look for stop strings with this {type(self.tokenizer).__name__} "
+                f"({error}): {self.max_new_tokens} tokens are generated each time, and cut afterwards",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return {}
+        return {"stop_strings": list(self.stop), "tokenizer": self.tokenizer}
 
     def _ids(self, task: Task) -> list[int]:
         if task.mode != "chat":
             return list(self.tokenizer(task.prompt)["input_ids"])
-        text = self.tokenizer.apply_chat_template(
-            task.messages, tokenize=False, add_generation_prompt=True
-        )
+        text = self._chat(task)
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _chat(self, task: Task) -> str:
+        if not getattr(self.tokenizer, "chat_template", None):
+            raise SettingsError(
+                "the tokenizer has no chat template, which mode chat needs: set `tokenizer.chat_template`, "
+                "or choose mode completion or qa"
+            )
+        try:
+            return str(
+                self.tokenizer.apply_chat_template(
+                    task.messages, tokenize=False, add_generation_prompt=True
+                )
+            )
+        except Exception as error:  # templates are programs, and raise what they like
+            raise SettingsError(f"the tokenizer's chat template fails: {error}") from error
 
     @property
     def _pad(self) -> int:

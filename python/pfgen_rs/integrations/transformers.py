@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from pfgen_rs.errors import SettingsError
 from pfgen_rs.extras import needed
 from pfgen_rs.generate.answers import default_stop
+from pfgen_rs.integrations.callback_settings import split_settings
 from pfgen_rs.training.evaluator import StepEvaluator
 from pfgen_rs.training.finished import Finished
 
@@ -18,8 +20,6 @@ from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
 
 __all__ = ["PfgenCallback"]
 
-_SAMPLING = ("batch_size", "max_new_tokens", "temperature", "top_p")
-
 
 class PfgenCallback(TrainerCallback):  # type: ignore[misc]
     """Evaluates every so many steps: `Trainer(model, …, callbacks=[PfgenCallback("mini", every=500)])`.
@@ -31,14 +31,14 @@ class PfgenCallback(TrainerCallback):  # type: ignore[misc]
     Every rank generates, so that sharded models work; the main process scores, logs and writes. Scores are
     added to the trainer's `log_history` as they become known. The curve is part of checkpoints
     (`trainer_state.json`), and a run that is resumed goes on with it. Training is not changed: random numbers
-    and modes of modules are as they were.
+    and modes of modules are as they were. Raises `SettingsError` for settings that there are not or cannot
+    be, and when training begins where there is no tokenizer.
     """
 
     def __init__(self, benchmark: Any = None, *, tokenizer: Any = None, **settings: Any) -> None:
         self.benchmark = benchmark
         self.tokenizer = tokenizer
-        self.sampling = {name: settings.pop(name) for name in _SAMPLING if name in settings}
-        self.settings = settings
+        self.sampling, self.settings = split_settings(settings)
         self.evaluator: StepEvaluator | None = None
         self._finished = Finished()
 
@@ -73,18 +73,25 @@ class PfgenCallback(TrainerCallback):  # type: ignore[misc]
         return f"pfgen_rs:{self.settings.get('metric_prefix', 'pfgen/')}"
 
     def _evaluator(self, state: Any, kwargs: dict[str, Any]) -> StepEvaluator:
-        tokenizer = self.tokenizer or kwargs.get("processing_class") or kwargs.get("tokenizer")
         settings = {"every": 500, **self.settings}
         stop = settings.get("stop")
         generate = ModelGenerate(
             kwargs["model"],
-            tokenizer,
+            self._tokenizer(kwargs),
             default_stop(settings.get("mode", "completion")) if stop is None else stop,
             **self.sampling,
         )
-        settings["loggers"] = (*settings.get("loggers", ()), self._finished)
+        settings["loggers"] = (*settings["loggers"], self._finished)
         return StepEvaluator(
             self.benchmark, generate, is_main=state.is_world_process_zero, **settings
+        )
+
+    def _tokenizer(self, kwargs: dict[str, Any]) -> Any:
+        for tokenizer in (self.tokenizer, kwargs.get("processing_class"), kwargs.get("tokenizer")):
+            if tokenizer is not None:
+                return tokenizer
+        raise SettingsError(
+            "there is no tokenizer: give PfgenCallback(tokenizer=…) or Trainer(processing_class=…)"
         )
 
     def _step(self, state: Any) -> None:

@@ -18,14 +18,15 @@ _TICK = 0.05
 
 
 class Background:
-    """Work that is done in order by one thread, at most `behind` pieces of it waiting.
+    """Work that is done in order by one thread, at most `behind` (from 1) pieces of it waiting.
 
     What a piece raises is logged at once, and raised as some `PfgenError` by the next `check`, `wait` or
     `close`; the pieces after it are done all the same.
     """
 
     def __init__(self, behind: int) -> None:
-        self._behind = max(behind, 1)
+        self._behind = behind
+        self.closed = False
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=THREADS)
         self._pending: deque[Future[None]] = deque()
         self._errors: deque[BaseException] = deque()
@@ -48,6 +49,7 @@ class Background:
 
     def close(self) -> None:
         """Do what is left and end the thread; raises what went wrong. May be called twice."""
+        self.closed = True
         self._settle(0)
         self._pool.shutdown(wait=False)
         self.check()

@@ -25,8 +25,8 @@ class Checkpoint(NamedTuple):
     path: Path
 
 
-def find_checkpoints(folder: str | os.PathLike[str], pattern: str) -> list[Checkpoint]:
-    """Folders in `folder` whose names match a glob, by step, which is the last number in the name.
+def find_checkpoints(folder: str | os.PathLike[str], *patterns: str) -> list[Checkpoint]:
+    """Folders in `folder` whose names match one of these globs, by step, the last number in the name.
 
     Names without a number are left out; of two with the same step the first by name counts. Raises
     `InputError` where the folder cannot be read.
@@ -37,7 +37,7 @@ def find_checkpoints(folder: str | os.PathLike[str], pattern: str) -> list[Check
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=Path(folder)) from error
     found: dict[int, Path] = {}
-    for path in sorted(path for path in paths if path.match(pattern)):
+    for path in sorted(path for path in paths if any(map(path.match, patterns))):
         numbers = _NUMBERS.findall(path.name)
         if numbers:
             found.setdefault(int(numbers[-1]), path)

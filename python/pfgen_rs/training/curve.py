@@ -100,8 +100,12 @@ class Curve:
     def save(self) -> None:
         """Write the file, whole or not at all; `OutputError` where that fails."""
         if self.path is not None:
-            about = {_SAMPLE: json.dumps(self.sample, sort_keys=True)}
-            write_parquet(self.path, self.frame, about)
+            self.save_as(self.path)
+
+    def save_as(self, path: Path) -> None:
+        """Write what there is now to some file; `OutputError` where that fails."""
+        about = {_SAMPLE: json.dumps(self.sample, sort_keys=True)}
+        write_parquet(path, self.frame, about)
 
     def check(self, sample: Mapping[str, Any], origin: str) -> None:
         """Raise `SettingsError` where `origin` holds the curve of another sample."""

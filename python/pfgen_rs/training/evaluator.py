@@ -14,10 +14,11 @@ import polars as pl
 
 from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
-from pfgen_rs.generate.answers import Think, cleaned, default_stop
+from pfgen_rs.generate.answers import THINK, Think, cleaned, default_stop
 from pfgen_rs.generate.prompts import Mode, Task
 from pfgen_rs.samples import Example
 from pfgen_rs.training.background import Background
+from pfgen_rs.training.checks import check_texts, count, function, functions, texts_of, whole
 from pfgen_rs.training.forks import check_polars
 from pfgen_rs.training.loggers import Logger
 from pfgen_rs.training.plotting import Axis, plot_curve
@@ -49,12 +50,14 @@ class StepEvaluator:
 
     `folder`: `curve.parquet` and `answers/step_00000500.parquet` are written there, and a curve that is there
     is continued. Where a step is smaller than the one before, training went back, and what had been measured
-    from there on is dropped. So it is when a run is started again: its first step decides; one that starts
-    from step 0 begins a new curve.
+    from there on is dropped. A run that is started again, without `load_state_dict`, goes on at its first
+    step: what an earlier one had measured from there on, and its whole curve, is moved to `old-1` (`old-2`,
+    …) in the folder, with a warning in the log `pfgen_rs`.
 
-    `loggers` are called in the background, as `logger({"pfgen/score": …}, step)`, `metric_prefix` in front of
-    each name; one that fails is warned about and does not stop training. `is_main=False` is for other ranks,
-    which generate (where that takes all of them) but neither score nor write.
+    `loggers` (one or several) are called in the background, as `logger({"pfgen/score": …}, step)`, with
+    `metric_prefix` in front of each name; one that fails is warned about and does not stop training.
+    `is_main=False` is for other ranks, which generate (where that takes all of them) but neither score nor
+    write.
 
     What goes wrong in the background is logged, and raised as some `PfgenError` by the next call or `close`.
     Without `close` the process waits for what is to be scored when it ends. Not to be used in processes
@@ -76,17 +79,20 @@ class StepEvaluator:
         stop: Sequence[str] | None = None,
         think: Think = "keep",
         folder: str | os.PathLike[str] | None = None,
-        loggers: Sequence[Logger] = (),
+        loggers: Logger | Sequence[Logger] = (),
         metric_prefix: str = "pfgen/",
         is_main: bool = True,
         behind: int = 4,
     ) -> None:
-        if every < 1:
-            raise SettingsError(f"`every` must be at least 1, not {every}")
+        self.every, behind = count(every, "every"), count(behind, "behind")
+        self._generate = function(generate, "generate")
+        stop = default_stop(mode) if stop is None else texts_of(stop, "stop")
+        if think not in THINK:
+            raise SettingsError(f"`think` must be one of {', '.join(THINK)}, not {think!r}")
         check_polars()
         if not isinstance(benchmark, Benchmark):
             benchmark = load_benchmark(benchmark)
-        self.every, self.is_main = every, is_main
+        self.is_main = is_main
         self.sample = FixedSample.of(
             benchmark,
             examples_of(benchmark) if examples is None else examples,
@@ -96,14 +102,12 @@ class StepEvaluator:
             mode=mode,
             num_examples=num_examples,
         )
-        self._generate = generate
         self._tasks = list(self.sample.tasks)
-        stop = default_stop(mode) if stop is None else tuple(stop)
         self._record = Record(
             self.sample,
             partial(cleaned, mode=mode, stop=stop, think=think),
             Path(folder) if folder and is_main else None,
-            loggers,
+            functions(loggers, "loggers"),
             metric_prefix,
         )
         self._background = Background(behind)
@@ -117,6 +121,7 @@ class StepEvaluator:
 
         Whether it was evaluated: `every` divides it, and it had not been evaluated yet.
         """
+        step = whole(step, "a step")
         if step % self.every:
             self._notice(step)
             return False
@@ -124,24 +129,26 @@ class StepEvaluator:
 
     def evaluate(self, step: int, tokens: int | None = None) -> bool:
         """Evaluate this step, whether or not it is one of `every`; not again where it has been."""
+        step = whole(step, "a step")
+        tokens = None if tokens is None else whole(tokens, "the number of tokens")
         self._notice(step)
         if step in self._done:
             return False
         begun = time.perf_counter()
         texts = self._generate(self._tasks)
         seconds = time.perf_counter() - begun
-        self._check_texts(texts)
+        texts = check_texts(texts, self._tasks)
         self._done.add(step)
         if self.is_main:
-            work = partial(self._record.add, step, tokens, tuple(texts), seconds)
+            work = partial(self._record.add, step, tokens, texts, seconds)
             self._background.submit(f"the answers of step {step}", work)
         return True
 
     def rewind(self, step: int) -> None:
         """Training goes on from this step, whatever it was at before: later steps are dropped."""
-        self._background.check()
-        self._seen = step
-        self._drop_from(step + 1)
+        self._ready()
+        self._seen = whole(step, "a step")
+        self._drop_from(self._seen + 1)
 
     @property
     def curve(self) -> pl.DataFrame:
@@ -204,14 +211,28 @@ class StepEvaluator:
             error.add_note(f"and in the background: {ours}")
 
     def _notice(self, step: int) -> None:
-        if os.getpid() != self._process:
-            raise PfgenError("this StepEvaluator belongs to the process that it was forked from")
-        if step < 0:
-            raise InputError(f"steps count from 0, not {step}")
-        self._background.check()
-        if self._seen is None or step < self._seen:
+        self._ready()
+        if self._seen is None:
+            self._begin(step)
+        elif step < self._seen:
             self._drop_from(step)
         self._seen = step
+
+    def _ready(self) -> None:
+        """Raise what stands against going on, such as what went wrong in the background."""
+        if os.getpid() != self._process:
+            raise PfgenError("this StepEvaluator belongs to the process that it was forked from")
+        if self._background.closed:
+            raise PfgenError("this StepEvaluator is closed: make a new one to go on")
+        self._background.check()
+
+    def _begin(self, step: int) -> None:
+        self._done = {done for done in self._done if done < step}
+        if self.is_main:
+            self._background.submit(
+                f"moving an earlier run's steps from {step} on",
+                partial(self._record.set_aside, step),
+            )
 
     def _drop_from(self, step: int) -> None:
         self._done = {done for done in self._done if done < step}
@@ -219,13 +240,3 @@ class StepEvaluator:
             self._background.submit(
                 f"dropping steps from {step} on", partial(self._record.drop_from, step)
             )
-
-    def _check_texts(self, texts: Sequence[str]) -> None:
-        if isinstance(texts, str) or len(texts) != len(self._tasks):
-            given = "one text" if isinstance(texts, str) else f"{len(texts)} texts"
-            raise InputError(f"`generate` gave {given} for {len(self._tasks)} tasks")
-        for task, text in zip(self._tasks, texts, strict=True):
-            if not isinstance(text, str):
-                raise InputError(
-                    f"`generate` gave {type(text).__name__}, not a text", question=task.question
-                )

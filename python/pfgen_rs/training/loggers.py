@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError, PfgenError
-from pfgen_rs.extras import missing
+from pfgen_rs.extras import missing, needed
 from pfgen_rs.io.writing import writing_failed
 
 __all__ = ["JsonLines", "Logger", "TensorBoard", "WandB"]
@@ -23,19 +23,24 @@ Logger = Callable[[dict[str, float], int], None]
 class JsonLines:
     """A line of JSON for each step that was evaluated, appended to a file: `{"step": 500, "pfgen/score": …}`.
 
-    The file is opened for each line, so it can be moved and read at any time. Raises `OutputError`.
+    The file is opened for each line, so it can be moved and read at any time, and made at once, so that a
+    place that cannot be written shows early. Raises `OutputError`.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self._append(b"")
 
     def __call__(self, metrics: dict[str, float], step: int) -> None:
         """Append a line."""
         line = json.dumps({"step": step, **metrics}, ensure_ascii=False) + "\n"
+        self._append(line.encode())
+
+    def _append(self, content: bytes) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
-                file.write(line.encode())
+                file.write(content)
         except OSError as error:
             raise writing_failed(self.path, error) from error
 
@@ -44,7 +49,8 @@ class TensorBoard:
     """Scalars for TensorBoard.
 
     `place`: a writer (of `tensorboardX` or `torch.utils.tensorboard`), or the folder for one of our own,
-    which the first of the two that is installed makes. Raises `PfgenError` where none is.
+    which the first of the two that is installed makes. Raises `PfgenError` where none is, and
+    `OutputError`.
     """
 
     def __init__(self, place: Any) -> None:
@@ -65,10 +71,15 @@ class WandB:
     W&B drops what is logged for a step before its present one, and a score is known some steps later. Hence
     the step is logged as a metric, `pfgen/step` (`axis`), and the others are declared to be drawn over it.
 
-    `run`: as `wandb.init` gave it; without it the one that is active when the first score is logged.
+    `run`: as `wandb.init` gave it; without it the one that is active when the first score is logged. Raises
+    `PfgenError` where wandb is not installed, and `InputError` for what is no run.
     """
 
     def __init__(self, run: Any = None, *, axis: str = "pfgen/step") -> None:
+        if run is None:
+            needed("wandb", "wandb")
+        elif not all(callable(getattr(run, name, None)) for name in ("log", "define_metric")):
+            raise InputError(f"WandB needs a run of wandb.init, not {type(run).__name__}")
         self.run = run
         self.axis = axis
         self._declared: set[str] = set()
@@ -84,10 +95,8 @@ class WandB:
 
 
 def _active_run() -> Any:
-    try:
-        import wandb
-    except ImportError as error:
-        raise missing("wandb", "wandb", error, PfgenError) from error
+    import wandb
+
     if wandb.run is None:
         raise InputError("W&B has no active run: call wandb.init first, or hand over a run")
     return wandb.run
@@ -101,4 +110,7 @@ def _writer(folder: str | os.PathLike[str]) -> Any:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
             raise missing("tensorboardX", "tensorboard", error, PfgenError) from error
-    return SummaryWriter(os.fspath(folder))
+    try:
+        return SummaryWriter(os.fspath(folder))
+    except OSError as error:
+        raise writing_failed(Path(folder), error) from error

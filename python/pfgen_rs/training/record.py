@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from pfgen_rs.errors import OutputError
+from pfgen_rs.io.writing import writing_failed
 from pfgen_rs.training.curve import CURVE, Curve
 from pfgen_rs.training.loggers import Logger
 from pfgen_rs.training.measure import answer_table, measure, row_of
@@ -19,6 +23,7 @@ from pfgen_rs.training.sample import FixedSample
 __all__ = ["ANSWERS", "Record", "metrics_of"]
 
 ANSWERS = "answers"
+_LOG = logging.getLogger("pfgen_rs")
 _UNLOGGED = {"step", "questions", "answers", "question_scores"}
 
 
@@ -26,7 +31,7 @@ class Record:
     """The curve of one sample, its files in `folder` (`None`: kept in memory alone), and its loggers.
 
     `clean` makes an answer of a generated text. Answers are written before the curve names their step. Safe
-    to share between threads.
+    to share between threads. Raises `OutputError` where `folder` is a file, and what `Curve` raises.
     """
 
     def __init__(
@@ -37,6 +42,8 @@ class Record:
         loggers: Sequence[Logger] = (),
         prefix: str = "",
     ) -> None:
+        if folder is not None and folder.exists() and not folder.is_dir():
+            raise OutputError(f"{folder}: is no folder: choose another one for the curve")
         self.sample, self.folder = sample, folder
         self._clean = clean
         self._loggers, self._prefix = tuple(loggers), prefix
@@ -78,6 +85,22 @@ class Record:
                 self._curve.save()
                 self._remove(dropped)
 
+    def set_aside(self, step: int) -> None:
+        """Forget this step and later ones of an earlier run; its curve, and their answers, move to `old-N`.
+
+        N is the first number that is free. Logged as a warning, since it may not have been meant.
+        """
+        with self._lock:
+            dropped = [row["step"] for row in self._curve.rows if row["step"] >= step]
+            if self.folder is None or not dropped:
+                return
+            old = _new_folder(self.folder)
+            self._curve.save_as(old / CURVE)
+            self._curve.drop_from(step)
+            self._curve.save()
+            self._move(dropped, old / ANSWERS)
+        _LOG.warning(_moved(self.folder, step, dropped, old))
+
     def replace(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Take these rows instead of those that there are; answers of steps that go are removed."""
         with self._lock:
@@ -100,6 +123,14 @@ class Record:
         for path in self._answers(steps):
             path.unlink(missing_ok=True)
 
+    def _move(self, steps: Iterable[int], place: Path) -> None:
+        try:
+            place.mkdir()
+            for path in filter(Path.exists, self._answers(steps)):
+                path.rename(place / path.name)
+        except OSError as error:
+            raise writing_failed(place, error) from error
+
     def _log(self, row: Mapping[str, Any]) -> None:
         metrics = metrics_of(row, self._prefix)
         for logger in self._loggers:
@@ -109,6 +140,25 @@ class Record:
                 name = getattr(logger, "__name__", type(logger).__name__)
                 text = f"the logger {name} failed at step {row['step']}: {type(error).__name__}: {error}"
                 warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def _new_folder(place: Path) -> Path:
+    """A folder `old-1`, `old-2`, … that was not there."""
+    names = (place / f"old-{number}" for number in count(1))
+    folder = next(path for path in names if not path.exists())
+    try:
+        folder.mkdir()
+    except OSError as error:
+        raise writing_failed(folder, error) from error
+    return folder
+
+
+def _moved(folder: Path, step: int, steps: Sequence[int], old: Path) -> str:
+    many = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
+    return (
+        f"{folder} holds the curve of an earlier run, and training begins at step {step}: {many} from there "
+        f"on ({steps[0]} to {steps[-1]}) moved to {old}; load_state_dict goes on with a curve"
+    )
 
 
 def metrics_of(row: Mapping[str, Any], prefix: str) -> dict[str, float]:

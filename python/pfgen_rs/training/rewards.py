@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any
 
 from pfgen_rs.benchmark import Benchmark, load_benchmark
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.generate.prompts import Mode
 from pfgen_rs.training.asked import Asked, said, unknown_question
+from pfgen_rs.training.checks import function
 
 __all__ = ["Reward", "reward"]
 
@@ -48,6 +50,10 @@ class Reward:
         self.benchmark = (
             benchmark if isinstance(benchmark, Benchmark) else load_benchmark(benchmark)
         )
+        if not isinstance(unknown, Real | None):
+            raise SettingsError(f"`unknown` must be a number, not {unknown!r:.60}")
+        if clean is not None:
+            function(clean, "clean")
         self.metric, self.clean, self.unknown, self.threads = metric, clean, unknown, threads
         self.__name__ = "pfgen" if metric == "average" else f"pfgen_{metric}"
         self._score = self.benchmark.scorer(metric, threads=threads)

@@ -16,6 +16,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.prompts import Mode, Prompter, Task
 from pfgen_rs.question_set import QuestionSet
 from pfgen_rs.samples import Example, read_examples
+from pfgen_rs.training.checks import count, texts_of
 
 __all__ = ["FixedSample", "choose_questions", "examples_of"]
 
@@ -46,8 +47,7 @@ class FixedSample:
         num_examples: int,
     ) -> FixedSample:
         """The sample that these settings name; raises `SettingsError`, or `InputError` for a question."""
-        if trials < 1:
-            raise SettingsError(f"at least one trial is needed, not {trials}")
+        trials = count(trials, "trials")
         if benchmark.settings.unit == "token":
             raise SettingsError(
                 "texts are evaluated, and the benchmark's answers are lists of tokens"
@@ -99,7 +99,7 @@ def choose_questions(
             raise SettingsError(f"there are {len(known)} questions to choose from, not {wanted}")
         chosen = set(sorted(known, key=lambda text: _digest(seed, text))[:wanted])
     else:
-        chosen = {benchmark.find(question).text for question in wanted}
+        chosen = {benchmark.find(question).text for question in texts_of(wanted, "questions")}
     for text in chosen - set(known):
         raise InputError("there is no sample answer to this question", question=text)
     if not chosen:

@@ -26,8 +26,9 @@ from pfgen_rs.training.plotting import plot_curve
 from pfgen_rs.training.record import Record
 from pfgen_rs.training.sample import FixedSample, examples_of
 
-__all__ = ["PLACE", "Evaluated", "Watcher"]
+__all__ = ["PATTERNS", "PLACE", "Evaluated", "Watcher"]
 
+PATTERNS = ("step_*", "checkpoint-*")  # the second are those of transformers' `Trainer`
 PLACE = "{checkpoint}"
 _OUT = "pfgen"
 _LOCK = ".watching"
@@ -48,12 +49,14 @@ class Watcher:
     `command`: its name and arguments, in which `{checkpoint}` becomes the checkpoint's path; a text is split
     as a shell would, and no shell runs. It is started for each checkpoint.
 
-    `folder`: checkpoints are the folders in it that match `pattern`; the last number in the name is the step.
+    `folder`: checkpoints are the folders in it that match one of `patterns`; the last number in a name is
+    the step; of two with the same step the first by name counts.
     They are evaluated once they have settled: see `Settling`. `out` (the folder `pfgen` in `folder` without
     it) gets `curve.parquet` and `answers/`; steps on that curve are done. One that fails is tried again when
     its files have changed, and by the next watcher. `plot`: the curve is drawn there (`.svg`, `.png`), too.
 
-    The sample is that of `StepEvaluator`. Raises `SettingsError` and what `load_benchmark` raises.
+    The sample is that of `StepEvaluator`. Raises `SettingsError`, `InputError` where `folder` cannot be read,
+    and what `load_benchmark` raises.
     """
 
     def __init__(
@@ -62,7 +65,7 @@ class Watcher:
         command: str | Sequence[str],
         *,
         benchmark: Benchmark | str | os.PathLike[str] | None = None,
-        pattern: str = "step_*",
+        patterns: Sequence[str] = PATTERNS,
         marker: str | None = None,
         settle_seconds: float = 5.0,
         out: str | os.PathLike[str] | None = None,
@@ -77,7 +80,8 @@ class Watcher:
         loggers: Sequence[Logger] = (),
         plot: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.folder, self.pattern = Path(folder), pattern
+        self.folder, self.patterns = Path(folder), tuple(patterns)
+        find_checkpoints(self.folder, *self.patterns)
         self.out = self.folder / _OUT if out is None else Path(out)
         self._command, self._timeout = _split(command), timeout
         if not isinstance(benchmark, Benchmark):
@@ -102,7 +106,7 @@ class Watcher:
     def once(self) -> Iterator[Evaluated]:
         """Evaluate what is there and complete; waits as long as that takes to tell."""
         with _alone(self.out):
-            if self._pause and any(self._open()):
+            if self._pause and any(self.open()):
                 list(self._settled())
                 time.sleep(self._pause)
             yield from self._round()
@@ -126,15 +130,18 @@ class Watcher:
                 self._failed[checkpoint.path] = files
                 yield Evaluated(checkpoint, error=error)
 
-    def _open(self) -> list[Checkpoint]:
-        """Checkpoints that are not on the curve."""
+    def found(self) -> list[Checkpoint]:
+        """Checkpoints that are there, complete or not."""
+        return find_checkpoints(self.folder, *self.patterns)
+
+    def open(self) -> list[Checkpoint]:
+        """Those of them that are not on the curve."""
         done = {row["step"] for row in self.record.rows}
-        found = find_checkpoints(self.folder, self.pattern)
-        return [checkpoint for checkpoint in found if checkpoint.step not in done]
+        return [checkpoint for checkpoint in self.found() if checkpoint.step not in done]
 
     def _settled(self) -> Iterator[tuple[Checkpoint, object]]:
         """Those of them that are complete, with their files, but for those that failed as they are."""
-        for checkpoint in self._open():
+        for checkpoint in self.open():
             files = self._settling.settled(checkpoint.path)
             if files is not None and self._failed.get(checkpoint.path) != files:
                 yield checkpoint, files

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -50,8 +51,9 @@ def choices(metadata: Mapping[str, Any]) -> Choices:
     """The choices of a task with this metadata; without them the environment decides, then defaults.
 
     The harness adds the model's arguments to metadata, so ours have a key of their own. Raises
-    `SettingsError`.
+    `SettingsError`, for choices beside that key, too.
     """
+    _check_beside(metadata)
     chosen = metadata.get(KEY) or {}
     known = [field.name for field in fields(Choices)]
     if not isinstance(chosen, Mapping) or not set(chosen) <= set(known):
@@ -60,6 +62,17 @@ def choices(metadata: Mapping[str, Any]) -> Choices:
         )
     defaults = {"benchmark": os.environ.get(ENVIRONMENT) or BUNDLED, "trials": _trials()}
     return Choices(**{**defaults, **chosen})
+
+
+def _check_beside(metadata: Mapping[str, Any]) -> None:
+    """Refuse what would be left out silently. A number as seed is an argument of the model."""
+    for field in fields(Choices):
+        value = metadata.get(field.name)
+        if value is not None and (field.name != "seed" or isinstance(value, str)):
+            raise SettingsError(
+                f"the metadata {field.name!r} belongs under {KEY!r}: --metadata "
+                f"'{json.dumps({KEY: {field.name: value}}, default=str)}'"
+            )
 
 
 def _trials() -> int:

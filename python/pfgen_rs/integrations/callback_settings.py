@@ -1,0 +1,59 @@
+"""Settings of trainers' callbacks, checked where they are written down rather than hours later."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.generate.prompts import MODES
+from pfgen_rs.training.checks import count, functions
+from pfgen_rs.training.evaluator import StepEvaluator
+
+__all__ = ["SAMPLING", "check_sampling", "split_settings"]
+
+SAMPLING = ("batch_size", "max_new_tokens", "temperature", "top_p")
+_OURS = frozenset({"benchmark", "generate", "is_main"})  # what callbacks say themselves
+
+
+def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """How to sample, and what else a `StepEvaluator` takes, of a callback's keyword arguments.
+
+    `loggers` become a tuple. Raises `SettingsError` for a name that neither knows, and for values that
+    cannot be.
+    """
+    known = [*SAMPLING, *(inspect.signature(StepEvaluator).parameters.keys() - _OURS)]
+    for name in settings.keys() - known:
+        raise SettingsError(f"there is no setting `{name}`{_meant(name, known)}")
+    sampling = {name: value for name, value in settings.items() if name in SAMPLING}
+    check_sampling(**sampling)
+    others = {name: value for name, value in settings.items() if name not in SAMPLING}
+    for name in others.keys() & {"every", "trials", "behind"}:
+        count(others[name], name)
+    mode = others.get("mode", "completion")
+    if mode not in MODES:
+        raise SettingsError(f"there is no mode {mode!r}: choose one of {', '.join(MODES)}")
+    return sampling, others | {"loggers": functions(others.get("loggers", ()), "loggers")}
+
+
+def check_sampling(
+    batch_size: Any = 1, max_new_tokens: Any = 1, temperature: Any = 1.0, top_p: Any = 1.0
+) -> None:
+    """Raise `SettingsError` for sampling that cannot be."""
+    count(batch_size, "batch_size")
+    count(max_new_tokens, "max_new_tokens")
+    if not _number(temperature) or not 0 <= temperature < float("inf"):
+        raise SettingsError(f"`temperature` must be a number from 0, not {temperature!r:.60}")
+    if not _number(top_p) or not 0 < top_p <= 1:
+        raise SettingsError(f"`top_p` must be above 0 and at most 1, not {top_p!r:.60}")
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float)
+
+
+def _meant(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, 1)
+    return f": `{close[0]}` is meant?" if close else f": known are {', '.join(sorted(known))}"

@@ -1,0 +1,44 @@
+"""Keyword arguments of trainers' callbacks; no trainer is needed for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pfgen_rs import SettingsError
+from pfgen_rs.integrations.callback_settings import split_settings
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"evry": 2}, "no setting `evry`: `every` is meant"),
+        (
+            {"is_main": True},
+            "no setting `is_main`: known are batch_size, behind, every, examples, ",
+        ),
+        ({"every": 2.5}, "`every` must be a whole number and at least 1, not 2.5"),
+        ({"trials": 0}, "`trials` must be"),
+        ({"mode": "poem"}, "no mode 'poem': choose one of completion"),
+        ({"loggers": "x"}, "`loggers` must be functions"),
+        ({"temperature": -1}, "`temperature` must be a number from 0, not -1"),
+        ({"temperature": "1"}, "not '1'"),
+        ({"temperature": float("nan")}, "not nan"),
+        ({"top_p": 0}, "`top_p` must be above 0"),
+        ({"top_p": 1.01}, "at most 1, not 1.01"),
+        ({"batch_size": 0}, "`batch_size` must be"),
+        ({"max_new_tokens": 1.5}, "`max_new_tokens` must be"),
+    ],
+)
+def test_settings_that_cannot_be(wrong: dict[str, Any], match: str) -> None:
+    with pytest.raises(SettingsError, match=match):
+        split_settings(wrong)
+
+
+def test_settings_are_split() -> None:
+    given = {"every": 2, "temperature": 0, "top_p": 1, "loggers": print, "folder": "x"}
+    sampling, others = split_settings(given)
+    assert sampling == {"temperature": 0, "top_p": 1}
+    assert others == {"every": 2, "loggers": (print,), "folder": "x"}
+    assert split_settings({}) == ({}, {"loggers": ()})
