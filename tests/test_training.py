@@ -563,12 +563,14 @@ def test_callbacks_name_what_they_need(
 
 
 CURVE = """
-import os, signal, sys
+import os, signal, sys, time
 from pfgen_rs.training import StepEvaluator
 folder, begin, end, die = sys.argv[1], *map(int, sys.argv[2:5])
 step = begin
 def generate(tasks):
     if step == die:
+        while not os.path.exists(folder + "/curve.parquet"):
+            time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGKILL)
     return [task.question[:step] for task in tasks]
 evaluator = StepEvaluator("mini", generate, every=2, folder=folder, questions=3)
@@ -587,6 +589,8 @@ def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
     assert killed.returncode < 0
     left, _ = read_curve(tmp_path / "b" / "curve.parquet")
     assert left.select(FIGURES).equals(whole.head(len(left)).select(FIGURES))
+    for name in ("answers/.step_00000002.parquet.0a.tmp", ".curve.parquet.0a.tmp"):
+        (tmp_path / "b" / name).touch()  # or something like it, where that was just being written
     again = helpers.python(CURVE, tmp_path / "b", 5, 15, -1)
     assert again.returncode == 0, again.stderr
     found, _ = read_curve(tmp_path / "b" / "curve.parquet")

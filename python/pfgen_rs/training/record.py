@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.errors import OutputError
-from pfgen_rs.io.writing import writing_failed
+from pfgen_rs.io.writing import remove_unfinished, writing_failed
 from pfgen_rs.training.curve import CURVE, Curve
 from pfgen_rs.training.loggers import Logger
 from pfgen_rs.training.measure import answer_table, measure, row_of
@@ -44,6 +44,8 @@ class Record:
     ) -> None:
         if folder is not None and folder.exists() and not folder.is_dir():
             raise OutputError(f"{folder}: is no folder: choose another one for the curve")
+        if folder is not None:
+            _remove_unfinished(folder)
         self.sample, self.folder = sample, folder
         self._clean = clean
         self._loggers, self._prefix = tuple(loggers), prefix
@@ -140,6 +142,13 @@ class Record:
                 name = getattr(logger, "__name__", type(logger).__name__)
                 text = f"the logger {name} failed at step {row['step']}: {type(error).__name__}: {error}"
                 warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove what a process that was killed was just writing."""
+    remove_unfinished(folder / CURVE)
+    for path in (folder / ANSWERS).glob(".step_*.parquet.*.tmp"):
+        path.unlink(missing_ok=True)
 
 
 def _new_folder(place: Path) -> Path:
