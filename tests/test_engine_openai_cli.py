@@ -15,10 +15,10 @@ from helpers import pfgen
 pytest.importorskip("openai", reason="the package openai is not installed")
 
 KEY = "sk-0123456789-very-secret"
-LOGGING = {"OPENAI_LOG": "debug", "OPENAI_API_KEY": KEY}
+LOGGING = {"OPENAI_LOG": "debug"}
 
 
-def generate(server: FaultServer, results: Path, *more: str) -> tuple[int, str]:
+def generate(server: FaultServer, results: Path, *more: str, key: str = KEY) -> tuple[int, str]:
     """Exit code and all output of one trial of the bundled benchmark."""
     args = (
         "generate",
@@ -32,7 +32,7 @@ def generate(server: FaultServer, results: Path, *more: str) -> tuple[int, str]:
         "--retries",
         "0",
     )
-    env = {**LOGGING, "OPENAI_BASE_URL": server.url}
+    env = {**LOGGING, "OPENAI_API_KEY": key, "OPENAI_BASE_URL": server.url}
     done = pfgen(*args, "--results", results, *more, env=env)
     return done.returncode, done.stdout + done.stderr
 
@@ -51,17 +51,27 @@ def _answers(folder: Path) -> list[str]:
     return [json.loads(line)["answer"] for line in lines]
 
 
-def test_a_run_is_generated_and_the_key_is_left_nowhere(tmp_path: Path) -> None:
-    echoing = faults.echo_key(200)
-    with FaultServer(default=echoing) as server:
+def test_answers_with_the_key_fail_and_the_key_is_left_nowhere(tmp_path: Path) -> None:
+    with FaultServer(default=faults.echo_key(200)) as server:
         code, shown = generate(server, tmp_path, "--mode", "chat")
-    assert code == 0, shown
+    assert code == 1, shown
     assert len(server.asked) == 14
     assert {asked.headers["authorization"] for asked in server.asked} == {f"Bearer {KEY}"}
-    assert set(_answers(tmp_path)) == {"your key is Bearer ***"}
+    assert b"the answer contains the API key (OPENAI_API_KEY); it was not kept" in _written(
+        tmp_path
+    )
     assert "openai._base_client" in shown  # it did log
     assert "very-secret" not in shown
     assert b"very-secret" not in _written(tmp_path)
+
+
+def test_placeholders_for_keys_change_no_answer(tmp_path: Path) -> None:
+    said = "1月1日に1時間当たり1回、none と EMPTY は x です。"
+    for key in ("1", "x", "none", "EMPTY"):
+        with FaultServer(default=faults.answer(said)) as server:
+            code, shown = generate(server, tmp_path / key, key=key)
+        assert code == 0, shown
+        assert set(_answers(tmp_path / key)) == {said}
 
 
 def test_failures_are_told_without_the_key_and_asked_again_when_wanted(tmp_path: Path) -> None:

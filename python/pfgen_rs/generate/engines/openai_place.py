@@ -16,6 +16,10 @@ KEY = "OPENAI_API_KEY"
 
 _DEFAULT = "https://api.openai.com/v1"
 _NO_KEY = "none"
+_REDACTED = 8
+"""Keys of at least so many characters are removed from messages."""
+_SECRET = 16
+"""Keys of at least so many characters are secrets that no answer holds by chance."""
 _LOCAL = (".local", ".localhost", ".internal", ".lan")
 
 
@@ -31,9 +35,16 @@ class Place:
         """What is sent as the key: the protocol has no way of sending none."""
         return self.key or _NO_KEY
 
-    def hide(self, text: str) -> str:
-        """The text with the key blotted out."""
-        return text.replace(self.key, "***") if self.key else text
+    def redact(self, text: str) -> str:
+        """An error message or a line of the log, without the key.
+
+        Placeholders such as `none` or `1`, which local servers take, occur in ordinary words and stay.
+        """
+        return text.replace(self.key, "***") if self.key and len(self.key) >= _REDACTED else text
+
+    def is_exposed_by(self, answer: str) -> bool:
+        """Whether an answer holds the key, and so must not be kept; it is never edited."""
+        return self.key is not None and len(self.key) >= _SECRET and self.key in answer
 
 
 def find_place(base_url: str | None = None, key: str | None = None) -> Place:

@@ -13,7 +13,7 @@ import openai
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate.engines.backoff import Backoff
 from pfgen_rs.generate.engines.openai_failures import Again, Hopeless, Refused, cure, refusal
-from pfgen_rs.generate.engines.openai_place import Place
+from pfgen_rs.generate.engines.openai_place import KEY, Place
 from pfgen_rs.generate.engines.openai_wire import CutError, Form, in_short, read_answer
 from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
 from pfgen_rs.generate.engines.waits import Waits
@@ -83,11 +83,17 @@ class Session:
         verdict = self._judged(await self._persistently(task))
         if isinstance(verdict, Answered):
             self._answered = True
-            return Answered(task, self._place.hide(verdict.text))
-        reason = self._place.hide(verdict.reason)
+            return self._without_key(verdict)
+        reason = self._place.redact(verdict.reason)
         if isinstance(verdict, Hopeless):
             raise GenerationError(reason)
         return Failed(task, reason)
+
+    def _without_key(self, outcome: Answered) -> Outcome:
+        """The answer as the server sent it or, if it holds the key, a failure: answers are never edited."""
+        if self._place.is_exposed_by(outcome.text):
+            return Failed(outcome.task, f"the answer contains the API key ({KEY}); it was not kept")
+        return outcome
 
     def _judged(self, verdict: Outcome | Refused | Hopeless) -> Outcome | Refused | Hopeless:
         """The verdict, or that it holds for all: one option was refused so far, and nothing answered."""
@@ -108,7 +114,7 @@ class Session:
         random = Random(f"{task.seed} {task.question}")  # noqa: S311
         for failure in range(self._retries):
             seconds = self._backoff.wait(failure, random, verdict.after)
-            self._waits.tell(self._place.hide(verdict.reason), seconds, verdict.after)
+            self._waits.tell(self._place.redact(verdict.reason), seconds, verdict.after)
             await asyncio.sleep(seconds)
             verdict = await self._attempt(task)
             if not isinstance(verdict, Again):
