@@ -24,8 +24,8 @@ import sorting
 import timing
 from figures import Figure
 from pfgen_rs import Benchmark, load_benchmark, score_file
-from pfgen_rs.report.entries import read_entries
-from pfgen_rs.report.shading import window_counts
+from pfgen_rs.checkout.entries import read_entries
+from pfgen_rs.scoring.shading import window_counts
 
 REPEATS = 5
 SEARCHED = 2  # answers a question that are searched for plainly

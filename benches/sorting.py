@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from pfgen_rs.report.entries import Entry
+from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 
 __all__ = ["CLICK", "milliseconds"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 
-from pfgen_rs.report.entries import Entry
+from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.stats import from_summary
 
 HOSTILE = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pfgen_rs import Benchmark, Question, Settings
-from pfgen_rs.helpfulness import parse_rules
+from pfgen_rs.metrics.helpfulness import parse_rules
 
 
 def question(data: dict[str, Any]) -> Question:

@@ -33,13 +33,13 @@ from pfgen_rs import (
 )
 from pfgen_rs.cli import build_check
 from pfgen_rs.drawing import style
-from pfgen_rs.references import check_plots
 from pfgen_rs.references.check import check
 from pfgen_rs.references.check.contamination import contamination
 from pfgen_rs.references.check.correlation import pearson, spearman
 from pfgen_rs.references.check.coverage import coverage
 from pfgen_rs.references.check.lengths import length_histogram, lengths
 from pfgen_rs.references.check.near_duplicates import near_duplicates, similar_pairs
+from pfgen_rs.references.check.plots import TITLES
 from pfgen_rs.references.check.report import to_markdown
 from pfgen_rs.references.check.rules import rules
 from pfgen_rs.references.check.scored_runs import run_means, scored_runs
@@ -570,8 +570,8 @@ def test_files_of_a_check(part: Benchmark, tmp_path: Path) -> None:
     written = found.to_dir(tmp_path / "out")
     assert written[-1] == tmp_path / "out" / "check.md"
     assert {path.name for path in (tmp_path / "out").iterdir()} == {path.name for path in written}
-    plots = {path.stem for path in written if path.suffix == ".svg"}
-    assert plots == set(check_plots.TITLES)
+    drawn = {path.stem for path in written if path.suffix == ".svg"}
+    assert drawn == set(TITLES)
     table = pl.read_csv(tmp_path / "out" / "self_scores.csv")
     assert_frame_equal(table, found.tables["self_scores"], check_exact=True)
     again = found.to_dir(tmp_path / "again")

@@ -17,7 +17,7 @@ from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark, write_run
 from pfgen_rs import load_benchmark, score_file, stats
 from pfgen_rs.cli.verdicts import p_cell, verdict
 from pfgen_rs.comparisons import compare_runs, distinct, score_runs
-from pfgen_rs.timestamps import timestamps
+from pfgen_rs.runs.timestamps import timestamps
 
 QUESTIONS = 8
 

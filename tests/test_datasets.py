@@ -19,7 +19,7 @@ from helpers import environment, write_benchmark
 from pfgen_rs import Benchmark, InputError, UnknownQuestionError
 from pfgen_rs.benchmark import bundled_path
 from pfgen_rs.integrations.datasets import scorer
-from pfgen_rs.scoring import METRICS
+from pfgen_rs.scoring.batch import METRICS
 
 RUN = bundled_path() / "runs" / "careless"
 ELSEWHERE = Path(__file__).with_name("datasets_elsewhere.py")

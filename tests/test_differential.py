@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import oracle
 import small
 from pfgen_rs import Benchmark, BenchmarkError, PfgenError, Settings, SettingsError
-from pfgen_rs.settings import Variant
+from pfgen_rs.metrics.settings import Variant
 
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 VARIANTS: list[Variant] = ["pfgen-bench", "paper"]

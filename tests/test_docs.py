@@ -10,7 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from pfgen_rs import benchmark, index, units
+from pfgen_rs import benchmark
+from pfgen_rs.metrics import ngram_index, units
 from pfgen_rs.training import rewards
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,7 +56,7 @@ def test_commands_run(command: str) -> None:
     assert done.stdout
 
 
-@pytest.mark.parametrize("module", [benchmark, index, rewards, units])
+@pytest.mark.parametrize("module", [benchmark, ngram_index, rewards, units])
 def test_docstring_examples_run(module: ModuleType) -> None:
     done = doctest.testmod(module)
     assert done.attempted

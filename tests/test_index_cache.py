@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 import helpers
-from pfgen_rs import Benchmark, Settings, index_cache, load_benchmark
+from pfgen_rs import Benchmark, Settings, load_benchmark
+from pfgen_rs.questions import index_cache
 
-LOGGER = "pfgen_rs.index_cache"
+LOGGER = "pfgen_rs.questions.index_cache"
 
 
 @pytest.fixture

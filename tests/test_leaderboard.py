@@ -19,13 +19,13 @@ from rich.cells import cell_len
 from checkouts import BETTER, CONFIG, FIRST, SECOND, add_run, make_checkout
 from helpers import GOOD, pfgen
 from pfgen_rs import load_benchmark
+from pfgen_rs.checkout.entries import Entry, entries, frame, read_entries
+from pfgen_rs.checkout.published import Published, published
+from pfgen_rs.checkout.standings import read_standings, selected
 from pfgen_rs.cli.bars import interval_bar
 from pfgen_rs.errors import InputError
-from pfgen_rs.report.drop_in import report
-from pfgen_rs.report.entries import Entry, entries, frame, read_entries
-from pfgen_rs.report.published import Published, published
-from pfgen_rs.report.standings import read_standings, selected
 from pfgen_rs.report.tables import read_rows
+from pfgen_rs.report.update import report
 from pfgen_rs.stats import from_summary
 
 WORSE = [(question, answer[::-1]) for question, answer in GOOD]

@@ -24,10 +24,10 @@ from checkouts import (
 )
 from helpers import CATS, GOOD, SEAS, pfgen, write_benchmark
 from pfgen_rs import score_file
+from pfgen_rs.checkout.published import read_published
 from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, OutputError
 from pfgen_rs.report import leaderboard
-from pfgen_rs.report.drop_in import report
-from pfgen_rs.report.published import read_published
+from pfgen_rs.report.update import report
 
 # What a report makes of the small checkout.
 MADE = {

@@ -13,7 +13,7 @@ import pytest
 from checkouts import contents, make_checkout, text
 from disks import FULL_DISK, SLOW_DISK
 from helpers import GOOD, TIMEOUT, environment, pfgen
-from pfgen_rs.report.drop_in import report
+from pfgen_rs.report.update import report
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and limits")
 

@@ -17,12 +17,12 @@ from checkouts import FIRST, make_checkout
 from helpers import CATS, QUESTIONS
 from pfgen_rs import load_benchmark
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.questions import Question
+from pfgen_rs.checkout.marks import marks_of
+from pfgen_rs.checkout.published import read_published
+from pfgen_rs.questions.question import Question
 from pfgen_rs.report import markup
-from pfgen_rs.report.drop_in import report
 from pfgen_rs.report.markdown import readme
-from pfgen_rs.report.marks import marks_of
-from pfgen_rs.report.published import read_published
+from pfgen_rs.report.update import report
 
 TEXT = st.text(st.characters(codec="utf-8"))
 PRINTABLE = st.text(st.characters(codec="utf-8", min_codepoint=0x20))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from checkouts import FIRST, add_run, contents, line, make_checkout, text
 from helpers import CATS, GOOD, SEAS, pfgen
 from pfgen_rs.errors import InputError
-from pfgen_rs.packing import is_trial, packed
-from pfgen_rs.report.drop_in import report
+from pfgen_rs.io.run_files import is_trial, packed
+from pfgen_rs.report.update import report
 
 TRIALS = [text(GOOD[:2]), text(GOOD[2:])]
 SORTED = b"".join(sorted(b"".join(TRIALS).splitlines(keepends=True)))

@@ -12,10 +12,10 @@ import pytest
 from checkouts import contents, times
 from helpers import pfgen, published_runs
 from pfgen_rs import Benchmark
+from pfgen_rs.checkout.entries import read_entries
+from pfgen_rs.checkout.marks import marks_of
+from pfgen_rs.checkout.published import read_published
 from pfgen_rs.report import leaderboard
-from pfgen_rs.report.entries import read_entries
-from pfgen_rs.report.marks import marks_of
-from pfgen_rs.report.published import read_published
 
 pytestmark = pytest.mark.published
 

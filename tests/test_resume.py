@@ -15,9 +15,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from helpers import CATS, SEAS, TIMEOUT, environment, lines, write_benchmark, write_run
-from pfgen_rs import Result, load_benchmark, score_file, scoring, streaming
-from pfgen_rs.figures import Figures, Store, chunk_figures, figure_names
+from pfgen_rs import Result, load_benchmark, score_file
 from pfgen_rs.io import Options, Source
+from pfgen_rs.runs import streaming
+from pfgen_rs.runs.score_store import Figures, Store, chunk_figures, figure_names
+from pfgen_rs.scoring import batch
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 
@@ -27,11 +29,14 @@ CHUNK = 50
 # tells how many responses it scored.
 COMMAND = """
 import atexit, functools, os, signal, sys
-from pfgen_rs import cli, io, jobs, journal, scoring
+from pfgen_rs import (cli, io)
+from pfgen_rs.runs import resumable
+from pfgen_rs.runs import journal
+from pfgen_rs.scoring import batch
 from pfgen_rs.cli import score
-jobs._JOURNALED_FROM = 100
+resumable._JOURNALED_FROM = 100
 score.Options = functools.partial(io.Options, rows=CHUNK, text_size=4000)
-real, scored = scoring.score_codes, 0
+real, scored = batch.score_codes, 0
 ended = False
 
 def end():
@@ -58,7 +63,7 @@ def replaced(self, target, replace=io.writing.Path.replace):
         end()
     return replace(self, target)
 
-scoring.score_codes = counting
+batch.score_codes = counting
 journal.Journal._write = torn
 io.writing.Path.replace = replaced
 if "FULL" in os.environ:
@@ -218,7 +223,7 @@ def test_a_damaged_journal_ends_where_it_is_damaged(tmp_path: Path, damage: int)
     path = tmp_path / "journal"
     frame = benchmark.score_batch([CATS, SEAS, CATS], ["猫", "海", "狩り"])
     rows = pl.Series([1, 2, 3]).to_numpy()
-    codes = scoring.question_codes(benchmark, [CATS, SEAS, CATS])
+    codes = batch.question_codes(benchmark, [CATS, SEAS, CATS])
 
     def store() -> Store:
         path.touch()
@@ -270,7 +275,7 @@ def test_chunks_of_every_format_are_known_again(
         return result
 
     first = scored()
-    monkeypatch.setattr(scoring, "score_codes", lambda *_, **__: pytest.fail("scored again"))
+    monkeypatch.setattr(batch, "score_codes", lambda *_, **__: pytest.fail("scored again"))
     again = scored()
     assert again.to_bytes() == first.to_bytes()
     assert_frame_equal(again.frame, first.frame, check_exact=True)

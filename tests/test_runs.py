@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from helpers import GOOD, write_benchmark, write_run
-from pfgen_rs import IncompleteRunError, InputError, OutputError, load_benchmark, runs, score_file
+from pfgen_rs import IncompleteRunError, InputError, OutputError, load_benchmark, score_file
+from pfgen_rs.runs import naming
 
 
 def test_patterns_expand_in_order_without_repeats(
@@ -18,12 +19,12 @@ def test_patterns_expand_in_order_without_repeats(
     for name in ("b.jsonl", "a.jsonl", "deep/er/c.jsonl", "x[1].jsonl", "x1.jsonl"):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).touch()
-    assert runs.expand(["b.jsonl", "[ab].jsonl"]) == ["b.jsonl", "a.jsonl"]
-    assert runs.expand(["deep/**/*.jsonl"]) == [os.path.join("deep", "er", "c.jsonl")]  # noqa: PTH118
-    assert runs.expand(["x[1].jsonl", "-"]) == ["x[1].jsonl", "-"]
-    assert runs.expand(["none.jsonl"]) == ["none.jsonl"]
+    assert naming.expand(["b.jsonl", "[ab].jsonl"]) == ["b.jsonl", "a.jsonl"]
+    assert naming.expand(["deep/**/*.jsonl"]) == [os.path.join("deep", "er", "c.jsonl")]  # noqa: PTH118
+    assert naming.expand(["x[1].jsonl", "-"]) == ["x[1].jsonl", "-"]
+    assert naming.expand(["none.jsonl"]) == ["none.jsonl"]
     with pytest.raises(InputError, match="z\\*"):
-        runs.expand(["a.jsonl", "z*"])
+        naming.expand(["a.jsonl", "z*"])
 
 
 @pytest.mark.parametrize(
@@ -42,19 +43,19 @@ def test_patterns_expand_in_order_without_repeats(
     ],
 )
 def test_output_names(paths: list[str], names: list[str]) -> None:
-    assert runs.output_names(paths) == names
+    assert naming.output_names(paths) == names
 
 
 def test_output_names_never_leave_the_folder() -> None:
     paths = ["../a/x/trials.jsonl", "../../a/x/trials.jsonl", "x/trials.jsonl", "./y/../x.jsonl"]
-    for name in runs.output_names(paths):
+    for name in naming.output_names(paths):
         assert ".." not in Path(name).parts
         assert not Path(name).is_absolute()
 
 
 def test_the_same_file_twice_has_no_two_names() -> None:
     with pytest.raises(InputError, match="same path"):
-        runs.output_names(["a/x.jsonl", "b/../a/x.jsonl"])
+        naming.output_names(["a/x.jsonl", "b/../a/x.jsonl"])
 
 
 def test_ranking_naming_and_writing(tmp_path: Path) -> None:
@@ -62,19 +63,19 @@ def test_ranking_naming_and_writing(tmp_path: Path) -> None:
     worse = score_file(write_run(tmp_path / "worse", GOOD[2:], model="model"), benchmark)
     better = score_file(write_run(tmp_path / "better"), benchmark)
     same = score_file(write_run(tmp_path / "same"), benchmark)
-    assert runs.ranked([worse, better, same]) == [better, same, worse]
-    assert [runs.display_name(r) for r in (worse, better)] == ["model", "better"]
-    frame = runs.per_response([worse, better])
+    assert naming.ranked([worse, better, same]) == [better, same, worse]
+    assert [naming.display_name(r) for r in (worse, better)] == ["model", "better"]
+    frame = naming.per_response([worse, better])
     assert frame.height == 6
     assert frame.columns == ["file", *better.frame.columns, "signature"]
     assert frame.get_column("signature").unique().to_list() == [better.signature]
     partial = score_file(write_run(tmp_path / "partial", GOOD[:1]), benchmark)
     with pytest.raises(IncompleteRunError, match="partial"):
-        runs.write_results([better, partial], tmp_path / "out")
+        naming.write_results([better, partial], tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    written = runs.write_results([better, partial], tmp_path / "out", allow_partial=True)
+    written = naming.write_results([better, partial], tmp_path / "out", allow_partial=True)
     assert written == [tmp_path / "out" / n / "result.json" for n in ("better", "partial")]
     with pytest.raises(OutputError, match="one of the inputs"):
-        runs.refuse_overwriting(
+        naming.refuse_overwriting(
             tmp_path / "same" / "trials.jsonl", [better.path or "", "-", same.path or ""]
         )

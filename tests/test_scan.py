@@ -11,16 +11,9 @@ from polars._typing import EngineType
 from polars.testing import assert_frame_equal
 
 from helpers import CATS, GOOD, SEAS, lines, write_benchmark
-from pfgen_rs import (
-    Benchmark,
-    InputError,
-    UnknownQuestionError,
-    load_benchmark,
-    runs,
-    scan,
-    score_file,
-    scoring,
-)
+from pfgen_rs import Benchmark, InputError, UnknownQuestionError, load_benchmark, scan, score_file
+from pfgen_rs.runs import naming
+from pfgen_rs.scoring import batch
 
 
 @pytest.fixture
@@ -38,7 +31,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 @pytest.fixture
 def expected(benchmark: Benchmark, files: list[Path]) -> pl.DataFrame:
-    return runs.per_response([score_file(path, benchmark) for path in files])
+    return naming.per_response([score_file(path, benchmark) for path in files])
 
 
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
@@ -81,7 +74,7 @@ def test_scores_that_nobody_asks_for_are_not_computed(
     benchmark: Benchmark, files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
-    real = scoring.score_columns
+    real = batch.score_columns
 
     def counted(
         benchmark: Benchmark, questions: pl.Series, *rest: object, **more: object
@@ -89,7 +82,7 @@ def test_scores_that_nobody_asks_for_are_not_computed(
         seen.append(len(questions))
         return real(benchmark, questions, *rest, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(scoring, "score_columns", counted)
+    monkeypatch.setattr(batch, "score_columns", counted)
     lazy = scan(files, benchmark)
     lazy.select("answer").filter(pl.col("answer") != "").collect()
     assert sum(seen) == 0

@@ -28,7 +28,6 @@ from pfgen_rs import (
     load_benchmark,
     score_file,
     stats,
-    streaming,
 )
 from pfgen_rs.benchmark import bundled_path
 from pfgen_rs.io import Options, Source
@@ -41,6 +40,7 @@ from pfgen_rs.report.site.compare_page import Compared, comparison_payload
 from pfgen_rs.report.site.folder import MARKER
 from pfgen_rs.report.site.run_page import run_page
 from pfgen_rs.report.site.runs import Tables
+from pfgen_rs.runs import streaming
 from site_samples import HOSTILE, Elements
 
 RUNS = ("babbling", "careless", "faithful")

@@ -15,9 +15,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from helpers import CATS, GOOD, SEAS, lines, write_benchmark
-from pfgen_rs import Benchmark, InputError, Result, load_benchmark, score_file, streaming
+from pfgen_rs import Benchmark, InputError, Result, load_benchmark, score_file
 from pfgen_rs.io import Options, Reading, Source, csv_records
 from pfgen_rs.io import lines as line_reader
+from pfgen_rs.runs import streaming
 
 zstd = importlib.import_module(
     "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"

@@ -58,7 +58,8 @@ def test_signatures_of_incomplete_runs_reach_the_table(tmp_path: Path) -> None:
 # The command line, slow to decode or to write, in chunks that end soon.
 SLOW = """
 import functools, os, signal, sys, threading, time
-from pfgen_rs import cli, io, jobs
+from pfgen_rs import (cli, io)
+from pfgen_rs.runs import resumable
 from pfgen_rs.cli import score
 from pfgen_rs.io import lines, writing
 score.Options = functools.partial(io.Options, rows=10)
@@ -71,7 +72,7 @@ cli.main()
 PLACES = {
     "decoding": "(lines, '_read')",
     "writing": "(writing, 'register_io_source')",
-    "summing up": "(jobs.Job, 'write')",
+    "summing up": "(resumable.Job, 'write')",
 }
 
 

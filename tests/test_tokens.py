@@ -27,9 +27,9 @@ from pfgen_rs import (
     load_benchmark,
     scan,
     score_file,
-    units,
 )
-from pfgen_rs.settings import Variant
+from pfgen_rs.metrics import units
+from pfgen_rs.metrics.settings import Variant
 
 VARIANTS = ("pfgen-bench", "paper")
 TOKEN_TEXTS = st.text("abあ猫。、\ue000\U0010ffff", max_size=20)

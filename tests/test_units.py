@@ -29,7 +29,7 @@ from pfgen_rs import (
     scan,
     score_file,
 )
-from pfgen_rs.settings import Variant
+from pfgen_rs.metrics.settings import Variant
 from words import Words, spans
 
 PIECES = [

@@ -1,7 +1,6 @@
 """pfgen-bench scores, number for number, at native speed."""
 
 from pfgen_rs._native import __version__
-from pfgen_rs.answer_scorer import AnswerScorer
 from pfgen_rs.benchmark import Benchmark, Question, load_benchmark, score_file
 from pfgen_rs.errors import (
     BenchmarkError,
@@ -19,12 +18,13 @@ from pfgen_rs.errors import (
     StoreError,
     UnknownQuestionError,
 )
-from pfgen_rs.explain import Explanation
-from pfgen_rs.index import NgramIndex
-from pfgen_rs.lazy import scan
-from pfgen_rs.results import Result
-from pfgen_rs.scoring import Score
-from pfgen_rs.settings import Settings
+from pfgen_rs.metrics.ngram_index import NgramIndex
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.runs.result import Result
+from pfgen_rs.scanning import scan
+from pfgen_rs.scoring.answer_scorer import AnswerScorer
+from pfgen_rs.scoring.batch import Score
+from pfgen_rs.scoring.explain import Explanation
 
 __all__ = [
     "AnswerScorer",

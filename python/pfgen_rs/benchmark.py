@@ -9,17 +9,19 @@ from typing import Any
 
 import polars as pl
 
-from pfgen_rs import explain, install, scoring, streaming
-from pfgen_rs.answer_scorer import AnswerScorer
+from pfgen_rs import install
 from pfgen_rs.errors import BenchmarkNotFoundError
-from pfgen_rs.explain import Explanation
 from pfgen_rs.io import Options, Source
-from pfgen_rs.question_set import QuestionSet
-from pfgen_rs.questions import Question, read_folder, stated_unit
-from pfgen_rs.results import Result
-from pfgen_rs.scoring import Score
-from pfgen_rs.settings import Settings
-from pfgen_rs.units import Answer
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.units import Answer
+from pfgen_rs.questions.question import Question, read_folder, stated_unit
+from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.runs import streaming
+from pfgen_rs.runs.result import Result
+from pfgen_rs.scoring import batch, explain
+from pfgen_rs.scoring.answer_scorer import AnswerScorer
+from pfgen_rs.scoring.batch import Score
+from pfgen_rs.scoring.explain import Explanation
 
 __all__ = [
     "BUNDLED",
@@ -53,7 +55,7 @@ class Benchmark(QuestionSet):
         Raises `UnknownQuestionError`, `InputError` where the answer is no text (or no list of ids), and
         `BenchmarkError` where the question's reference answers cannot be scored against.
         """
-        return scoring.score(self, question, answer)
+        return batch.score(self, question, answer)
 
     def score_batch(
         self,
@@ -61,10 +63,10 @@ class Benchmark(QuestionSet):
         answers: Any = None,
         *,
         threads: int | None = None,
-        chunk_size: int = scoring.CHUNK,
+        chunk_size: int = batch.CHUNK,
     ) -> pl.DataFrame:
-        """Score many answers; see `pfgen_rs.scoring.score_batch`."""
-        return scoring.score_batch(self, data, answers, threads=threads, chunk_size=chunk_size)
+        """Score many answers; see `pfgen_rs.scoring.batch.score_batch`."""
+        return batch.score_batch(self, data, answers, threads=threads, chunk_size=chunk_size)
 
     def evaluate(self, data: Any, answers: Any = None, *, threads: int | None = None) -> Result:
         """Score many answers, as `score_batch`, and summarise them as a run."""
@@ -73,7 +75,7 @@ class Benchmark(QuestionSet):
     def scorer(self, metric: str = "average", *, threads: int | None = 1) -> AnswerScorer:
         """A function of questions and answers for calls by the thousand, as in reinforcement learning.
 
-        See `pfgen_rs.answer_scorer.AnswerScorer`. All questions are made ready now.
+        See `pfgen_rs.scoring.answer_scorer.AnswerScorer`. All questions are made ready now.
         """
         return AnswerScorer(self, metric, threads=threads)
 

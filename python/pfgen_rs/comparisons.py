@@ -15,12 +15,12 @@ from pfgen_rs import stats
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Options, Source
-from pfgen_rs.results import Result
-from pfgen_rs.runs import display_name, expand
-from pfgen_rs.settings import Settings
-from pfgen_rs.streaming import Progress, new_store, score_sources
-from pfgen_rs.timestamps import timestamps
-from pfgen_rs.units import Answer
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.units import Answer
+from pfgen_rs.runs.naming import display_name, expand
+from pfgen_rs.runs.result import Result
+from pfgen_rs.runs.streaming import Progress, new_store, score_sources
+from pfgen_rs.runs.timestamps import timestamps
 
 __all__ = [
     "RunComparison",

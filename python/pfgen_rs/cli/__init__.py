@@ -14,9 +14,9 @@ def main() -> None:
     unfinished files vanish on the way out.
     """
     try:
-        from pfgen_rs.cli import app, output, signals
+        from pfgen_rs.cli import app, output, process
 
-        signals.end_tidily()
+        process.end_tidily()
         with output.errors_reported():
             app.app(prog_name="pfgen-rs")
     except KeyboardInterrupt:

@@ -24,7 +24,7 @@ from pfgen_rs.cli import (
     verify,
     watch,
 )
-from pfgen_rs.signature import fixed_part
+from pfgen_rs.metrics.signature import fixed_part
 
 __all__ = ["app"]
 

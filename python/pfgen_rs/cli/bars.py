@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from rich.table import Table
 from rich.text import Text
 
-from pfgen_rs.cli import narrow
+from pfgen_rs.cli import table_fit
 
 __all__ = ["LEGEND", "Bars", "bounds", "interval_bar", "richest"]
 
@@ -53,9 +53,9 @@ def richest(
     It has bars (of a width that is not 0) where there is room for them, too.
     """
     for layout in layouts:
-        left = room - narrow.width(table(layout, 0))
+        left = room - table_fit.width(table(layout, 0))
         if left >= 0:
-            bar = min(left - narrow.GAP, _WIDEST)
+            bar = min(left - table_fit.GAP, _WIDEST)
             return table(layout, bar if bar >= _NARROWEST else 0)
     return None
 

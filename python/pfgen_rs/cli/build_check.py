@@ -12,8 +12,8 @@ from rich.console import RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
 
 from pfgen_rs.benchmark import load_benchmark
-from pfgen_rs.cli import options, output, signals
-from pfgen_rs.settings import Settings
+from pfgen_rs.cli import options, output, process
+from pfgen_rs.metrics.settings import Settings
 
 if TYPE_CHECKING:
     from pfgen_rs.references.check import Check
@@ -100,7 +100,7 @@ def check(
 @contextmanager
 def _progress() -> Iterator[Progress]:
     name = TextColumn("{task.description}", markup=False)
-    signals.interrupt_reads()
+    process.interrupt_reads()
     with output.progress(SpinnerColumn(), name, BarColumn(), MofNCompleteColumn()) as bar:
         task = bar.add_task("preparing", total=None)
 

@@ -10,7 +10,7 @@ import polars as pl
 from rich.console import RenderableType
 from rich.table import Table
 
-from pfgen_rs.cli import narrow, output
+from pfgen_rs.cli import output, table_fit
 from pfgen_rs.cli.bars import richest
 from pfgen_rs.cli.verdicts import p_cell, verdict
 from pfgen_rs.comparisons import RunComparison
@@ -216,8 +216,8 @@ def _categories(ordered: _Ordered, room: int) -> Iterator[Table]:
     means |= {(row["b"], row["category"]): row["mean_b"] for row in frame.iter_rows(named=True)}
     sizes = frame.unique("category").sort("category").select("category", "questions").rows()
     names = sorted(ordered.numbers, key=lambda name: ordered.numbers[name])
-    left = room - narrow.width(_category_means(ordered, sizes, means, []))
-    fitting = max(1, left // (_MEAN_WIDTH + narrow.GAP))
+    left = room - table_fit.width(_category_means(ordered, sizes, means, []))
+    fitting = max(1, left // (_MEAN_WIDTH + table_fit.GAP))
     for start in range(0, len(names), fitting):
         yield _category_means(ordered, sizes, means, names[start : start + fitting])
 

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedCo
 from pfgen_rs import install as installer
 from pfgen_rs.benchmark import benchmark_path
 from pfgen_rs.cli import options, output
-from pfgen_rs.inventory import inventory
+from pfgen_rs.questions.inventory import inventory
 
 __all__ = ["app"]
 

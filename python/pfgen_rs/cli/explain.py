@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from pfgen_rs.benchmark import load_benchmark
-from pfgen_rs.cli import explain_view, options, output, signals
+from pfgen_rs.cli import explain_view, options, output, process
 from pfgen_rs.errors import InputError
-from pfgen_rs.settings import Settings
+from pfgen_rs.metrics.settings import Settings
 
 __all__ = ["explain"]
 
@@ -51,7 +51,7 @@ def explain(
 
 
 def _standard_input() -> str:
-    signals.interrupt_reads()
+    process.interrupt_reads()
     try:
         text = sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:

@@ -191,7 +191,7 @@ def generate_answers(
     from pfgen_rs.generate.engines.manual import AnswersFile
     from pfgen_rs.generate.runner import generate, open_tasks
     from pfgen_rs.generate.task_lines import task_lines
-    from pfgen_rs.samples import read_examples
+    from pfgen_rs.questions.examples import read_examples
 
     generate_values.check_export(answers, export, dry_run)
     given = generate_values.settings(more or [])
@@ -257,8 +257,8 @@ def _sampling(option: str, text: str | None, published: float, engine: EngineNam
 
 
 def _export(lines: str, count: int, path: Path | None) -> None:
-    from pfgen_rs.cli.text import escaped_json
     from pfgen_rs.io import write_atomic
+    from pfgen_rs.io.safe_text import escaped_json
 
     if path is None:
         output.emit(escaped_json(lines))

@@ -18,8 +18,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from pfgen_rs.cli import output, signals, telling
-from pfgen_rs.cli.text import visible
+from pfgen_rs.cli import output, process, progress_log
+from pfgen_rs.io.safe_text import visible
 
 if TYPE_CHECKING:
     from pfgen_rs.generate.prompts import Task
@@ -40,15 +40,15 @@ def generating() -> Iterator[Callable[[int, int, float, int], None]]:
 
     Where standard error is no terminal, a line now and then says the same.
     """
-    signals.interrupt_reads()
+    process.interrupt_reads()
     name = TextColumn("{task.description}", markup=False)
     rate = TextColumn("{task.fields[rate]}", markup=False)
     columns = (SpinnerColumn(), name, BarColumn(), MofNCompleteColumn(), rate)
     figures: list[Figures] = []
     with (
         output.progress(*columns, TimeRemainingColumn()) as bar,
-        telling.logged("pfgen_rs.generate"),
-        telling.told_at_times(lambda: _line(figures[-1]) if figures else "", EVERY),
+        progress_log.logged("pfgen_rs.generate"),
+        progress_log.told_at_times(lambda: _line(figures[-1]) if figures else "", EVERY),
     ):
         task = bar.add_task("generating", total=None, rate="")
 
@@ -100,7 +100,7 @@ def ask(task: Task) -> str | None:
     output.emit(
         "--- paste the answer, then a line that holds a dot alone; Ctrl-D ends it all ---\n"
     )
-    signals.interrupt_reads()
+    process.interrupt_reads()
     answer = b""
     while (line := sys.stdin.buffer.readline()).strip() != _END:
         if not line:

@@ -10,9 +10,9 @@ from rich.text import Text
 
 from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.cli import options, output
-from pfgen_rs.index import ConcordanceLine, DocumentFrequency, NgramIndex
-from pfgen_rs.settings import Settings
-from pfgen_rs.units import Answer, Decoded
+from pfgen_rs.metrics.ngram_index import ConcordanceLine, DocumentFrequency, NgramIndex
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.units import Answer, Decoded
 
 __all__ = ["app"]
 

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import typer
 
-from pfgen_rs import index_cache
 from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.cli import options, output
 from pfgen_rs.errors import OutputError
-from pfgen_rs.settings import Settings
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.questions import index_cache
 
 __all__ = ["add_to"]
 

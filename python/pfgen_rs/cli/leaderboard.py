@@ -59,7 +59,7 @@ def leaderboard(
 
     - `pfgen-rs leaderboard leaderboard.json --format csv`
     """
-    from pfgen_rs.report.standings import choices, read_standings, selected
+    from pfgen_rs.checkout.standings import choices, read_standings, selected
 
     rows, problems = read_standings(place)
     wanted = {"mode": mode, "engine": engine, "organisation": organisation}

@@ -11,7 +11,7 @@ from rich.table import Table
 from pfgen_rs.cli import output
 from pfgen_rs.cli.bars import LEGEND, Bars, bounds, richest
 from pfgen_rs.cli.plain import aligned, number
-from pfgen_rs.cli.text import visible
+from pfgen_rs.io.safe_text import visible
 
 __all__ = ["lines", "report"]
 

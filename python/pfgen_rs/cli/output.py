@@ -29,10 +29,10 @@ from rich.progress import (
 from rich.table import Column, Table
 from rich.text import Text
 
-from pfgen_rs.cli import narrow, signals
-from pfgen_rs.cli.text import escaped_json, visible
+from pfgen_rs.cli import process, table_fit
 from pfgen_rs.errors import OutputError, PfgenError
 from pfgen_rs.io import Source
+from pfgen_rs.io.safe_text import escaped_json, visible
 
 __all__ = [
     "BAD_INPUT",
@@ -149,8 +149,8 @@ def show(*parts: RenderableType) -> None:
     console = _console()
     with _writing(), console.capture() as captured:  # the end of a capture touches the stream, too
         for part in parts:
-            if isinstance(part, Table) and not narrow.fits(part, console.width):
-                console.print(narrow.stacked(part))
+            if isinstance(part, Table) and not table_fit.fits(part, console.width):
+                console.print(table_fit.stacked(part))
             else:
                 console.print(part, soft_wrap=isinstance(part, Text))
     emit(captured.get())
@@ -170,7 +170,7 @@ def width() -> int:
 def first_that_fits(*tables: Table) -> Table:
     """The first table for which there is room; the first of all where there is none for any."""
     room = width()
-    return next((table for table in tables if narrow.fits(table, room)), tables[0])
+    return next((table for table in tables if table_fit.fits(table, room)), tables[0])
 
 
 def new_table(*columns: str, numbers: Iterable[str] = (), title: str | None = None) -> Table:
@@ -207,7 +207,7 @@ def track(items: Sequence[str], doing: str) -> Iterator[str]:
         task = bar.add_task(doing, total=len(items))
         for item in items:
             bar.update(task, description=visible(f"{doing} {item}"))
-            signals.interrupt_reads()
+            process.interrupt_reads()
             yield item
             bar.advance(task)
 
@@ -215,7 +215,7 @@ def track(items: Sequence[str], doing: str) -> Iterator[str]:
 @contextmanager
 def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
     """A bar of the bytes that were read, with the rate and the time left; call it as files are scored."""
-    signals.interrupt_reads()
+    process.interrupt_reads()
     name = TextColumn(
         "{task.description}",
         markup=False,
@@ -250,7 +250,7 @@ def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
 @contextmanager
 def building() -> Iterator[Callable[[str, str, float, float], None]]:
     """A bar for each question or file at work, with its step; call it with what is done and the whole."""
-    signals.interrupt_reads()
+    process.interrupt_reads()
     name = TextColumn("{task.description}", markup=False)
     step = TextColumn("{task.fields[step]}", markup=False)
     with progress(SpinnerColumn(), name, step, BarColumn(), TimeElapsedColumn()) as bar:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import output
-from pfgen_rs.cli.text import visible
+from pfgen_rs.io.safe_text import visible
 
 if TYPE_CHECKING:
-    from pfgen_rs.report.drop_in import Report
+    from pfgen_rs.report.update import Report
 
 __all__ = ["report"]
 
@@ -54,9 +54,9 @@ def report(
 
     - `pfgen-rs report . --html site`
     """
-    from pfgen_rs.report import drop_in
+    from pfgen_rs.report import update
 
-    done = drop_in.report(
+    done = update.report(
         checkout, force=force, html=html, jobs=jobs, watch=output.scoring, busy=output.busy
     )
     _tell(done)

@@ -12,13 +12,13 @@ from typing import Annotated
 
 import typer
 
-from pfgen_rs import runs
 from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.cli import options, output, score_view
 from pfgen_rs.io import TABLES, Options
-from pfgen_rs.jobs import Job
-from pfgen_rs.results import Result
-from pfgen_rs.settings import Settings
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.runs import naming
+from pfgen_rs.runs.result import Result
+from pfgen_rs.runs.resumable import Job
 
 __all__ = ["ScoreFormat", "report_gaps", "score", "show_results"]
 
@@ -142,7 +142,7 @@ def score(
     )
     loaded = load_benchmark(benchmark, settings=settings)
     gc.freeze()  # what is loaded stays to the end: nothing to look through again and again
-    paths = runs.expand(files)
+    paths = naming.expand(files)
     job = Job(
         loaded,
         paths,
@@ -203,7 +203,7 @@ def report_gaps(result: Result) -> None:
 
 def show_results(results: Sequence[Result], output_format: ScoreFormat, plain: bool) -> None:
     """Print runs as a leaderboard, in the order of their scores."""
-    rows = [runs.figures(result) for result in runs.ranked(results)]
+    rows = [naming.figures(result) for result in naming.ranked(results)]
     if output_format is ScoreFormat.JSON:
         output.emit_json(rows)
     elif output_format is ScoreFormat.CSV:

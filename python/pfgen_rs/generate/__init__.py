@@ -3,7 +3,7 @@
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.prompts import Mode, Prompter, Task
 from pfgen_rs.generate.runner import Run, generate, open_tasks
-from pfgen_rs.samples import Example, read_examples
+from pfgen_rs.questions.examples import Example, read_examples
 
 __all__ = [
     "Example",

@@ -15,7 +15,7 @@ from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.answers import THINK, Think, default_stop
 from pfgen_rs.generate.engines.protocol import Parameters
 from pfgen_rs.generate.prompts import MODES, Mode
-from pfgen_rs.samples import Example
+from pfgen_rs.questions.examples import Example
 
 __all__ = ["RunConfig", "config_hash"]
 

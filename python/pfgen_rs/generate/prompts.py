@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.samples import Example
+from pfgen_rs.questions.examples import Example
 
 __all__ = ["MODES", "SEEDS", "Mode", "Prompter", "Task"]
 

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from pfgen_rs import packing
 from pfgen_rs.errors import GenerationError, InputError
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.locks import locked
 from pfgen_rs.generate.open_trial import OpenTrial, journal_path, journaled
 from pfgen_rs.generate.unscored import UNSCORED
-from pfgen_rs.io import remove_unfinished, write_atomic, writing_failed
+from pfgen_rs.io import remove_unfinished, run_files, write_atomic, writing_failed
 from pfgen_rs.io.records import parse_line, text_field
 
 __all__ = ["CONFIG", "RunFolder"]
@@ -41,12 +40,12 @@ class RunFolder:
         except OSError as error:
             raise writing_failed(folder.path, error) from error
         with locked(folder.path):
-            for name in (CONFIG, UNSCORED, packing.PACKED):
+            for name in (CONFIG, UNSCORED, run_files.PACKED):
                 remove_unfinished(folder.path / name)
             folder._write_config(f"{config.to_json()}\n".encode())
             for trial in folder._trials():
                 folder._check(trial)
-            packing.packed(folder.path, len(questions))
+            run_files.packed(folder.path, len(questions))
         for trial in folder._trials():
             journal_path(trial).unlink(
                 missing_ok=True
@@ -69,7 +68,7 @@ class RunFolder:
             )
 
     def _trials(self) -> list[Path]:
-        return sorted(path for path in self.path.iterdir() if packing.is_trial(path.name))
+        return sorted(path for path in self.path.iterdir() if run_files.is_trial(path.name))
 
     def _check(self, trial: Path) -> None:
         try:
@@ -105,9 +104,9 @@ class RunFolder:
     def pack(self) -> None:
         """Write `trials.jsonl.xz` of all finished trials, unless it is right."""
         with locked(self.path):
-            content, _ = packing.packed(self.path, len(self.questions))
+            content, _ = run_files.packed(self.path, len(self.questions))
             if content is not None:
-                write_atomic(self.path / packing.PACKED, content)
+                write_atomic(self.path / run_files.PACKED, content)
 
 
 def _question(line: bytes, trial: Path, number: int) -> str:

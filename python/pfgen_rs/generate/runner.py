@@ -15,8 +15,8 @@ from pfgen_rs.generate.prompts import Prompter, Task
 from pfgen_rs.generate.run_folder import RunFolder
 from pfgen_rs.generate.unscored import Failure, read_failures
 from pfgen_rs.generate.work import Progress, Work
-from pfgen_rs.results import Result
-from pfgen_rs.samples import Example, read_examples
+from pfgen_rs.questions.examples import Example, read_examples
+from pfgen_rs.runs.result import Result
 
 __all__ = ["Run", "generate", "open_tasks"]
 

@@ -21,9 +21,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pfgen_rs.cache_folder import CACHE_VARIABLE, cache_folder
 from pfgen_rs.errors import InstallError
 from pfgen_rs.install.catalog import CatalogEntry, count_questions, is_name
+from pfgen_rs.io.cache_folder import CACHE_VARIABLE, cache_folder
 
 __all__ = [
     "CACHE_VARIABLE",

@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs import _native, scoring
+from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError
-from pfgen_rs.scoring import METRICS
+from pfgen_rs.scoring import batch
+from pfgen_rs.scoring.batch import METRICS
 
 __all__ = ["DatasetScorer", "scorer"]
 
@@ -61,7 +62,7 @@ class DatasetScorer:
         metrics: tuple[str, ...],
         threads: int | None,
     ) -> None:
-        known = scoring.score_names(benchmark.sources)
+        known = batch.score_names(benchmark.sources)
         for metric in metrics:
             if metric not in known:
                 raise InputError(f"there is no metric {metric!r}: choose from {', '.join(known)}")
@@ -93,10 +94,10 @@ class DatasetScorer:
     def _scores(self, questions: Any, answers: Any) -> Columns:
         # Without polars, whose threads do not survive a fork.
         with _named(self.question_field):
-            codes = scoring.codes_of(self.benchmark, _native.Texts(questions, self.threads))
+            codes = batch.codes_of(self.benchmark, _native.Texts(questions, self.threads))
         with _named(self.answer_field):
             column = self.benchmark.coder.column(answers, self.threads)
-        found = scoring.figures(self.benchmark, codes, column, threads=self.threads)
+        found = batch.figures(self.benchmark, codes, column, threads=self.threads)
         return {metric: found.columns[place] for metric, place in self._places.items()}
 
 

@@ -15,7 +15,7 @@ from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
 from pfgen_rs.generate.answers import Think, cleaned, default_stop
 from pfgen_rs.integrations.common import prepared
-from pfgen_rs.results import Result
+from pfgen_rs.runs.result import Result
 
 try:
     from flexeval import (

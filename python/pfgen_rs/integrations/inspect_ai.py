@@ -16,7 +16,7 @@ from pfgen_rs.generate import Mode, Prompter, Task, read_examples
 from pfgen_rs.generate.answers import THINK, Think, cleaned, default_stop
 from pfgen_rs.generate.prompts import MODES
 from pfgen_rs.integrations.common import prepared
-from pfgen_rs.sums import left_sum
+from pfgen_rs.stats.sums import left_sum
 from pfgen_rs.training.checks import count, whole
 
 try:

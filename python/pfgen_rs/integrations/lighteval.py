@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pfgen_rs.cache_folder import cache_folder
 from pfgen_rs.errors import PfgenError, SettingsError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode, Prompter, read_examples
 from pfgen_rs.generate.answers import Think, cleaned, default_stop
 from pfgen_rs.integrations.common import prepared
 from pfgen_rs.io import write_atomic
+from pfgen_rs.io.cache_folder import cache_folder
 
 try:
     from lighteval.metrics.metrics_sample import SampleLevelComputation

@@ -14,8 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs import _native, compression
+from pfgen_rs import _native
 from pfgen_rs.errors import InputError
+from pfgen_rs.io import compression
 from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.records import optional_text_field, parse_line, text_field, token_field
 from pfgen_rs.io.source import Raw, Source

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, get_args, get_type_hints
 
 from pfgen_rs.errors import ConfigError
-from pfgen_rs.units import UNITS, Unit
+from pfgen_rs.metrics.units import UNITS, Unit
 
 __all__ = [
     "STEPS",

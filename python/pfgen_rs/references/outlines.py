@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs import questions
 from pfgen_rs.errors import BenchmarkError, ConfigError
-from pfgen_rs.helpfulness import parse_rules
+from pfgen_rs.metrics.helpfulness import parse_rules
+from pfgen_rs.questions import question
 
 __all__ = ["Outline", "numbered", "read_outlines"]
 
@@ -50,7 +50,7 @@ def read_outlines(path: Path) -> list[Outline]:
     rules, and an id or text that stands there twice.
     """
     if path.is_dir():
-        found, _ = questions.read_folder(path)
+        found, _ = question.read_folder(path)
         return [Outline(q.id, q.text, q.category, q.note, q.keywords) for q in found]
     try:
         text = path.read_text(encoding="utf-8")

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs import units
 from pfgen_rs.errors import BuildError
+from pfgen_rs.metrics import units
 from pfgen_rs.references.batches import Batches
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.duplicates import duplicates

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.question_set import QuestionSet
-from pfgen_rs.questions import Question
-from pfgen_rs.report.sources import order
-from pfgen_rs.results import Result
+from pfgen_rs.questions.question import Question
+from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.questions.sources import order
+from pfgen_rs.runs.result import Result
 
 __all__ = ["PER_QUESTION", "QUANTILES", "QuestionAnswers", "quantile_ranks", "run_answers"]
 

@@ -6,10 +6,10 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from pfgen_rs.checkout.published import Published
 from pfgen_rs.errors import InputError
 from pfgen_rs.report.markup import cell_text, link_target, padding
-from pfgen_rs.report.published import Published
-from pfgen_rs.sums import left_sum
+from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["BEGIN", "END", "ranked", "ranks", "spliced", "table"]
 

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from pfgen_rs.report.markup import cell_text, escape
-from pfgen_rs.sums import left_sum
+from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["Marks", "digest_line", "in_order", "readme"]
 

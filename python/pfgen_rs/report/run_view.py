@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import stats
-from pfgen_rs.results import Result
-from pfgen_rs.runs import display_name
-from pfgen_rs.sums import left_mean
+from pfgen_rs.runs.naming import display_name
+from pfgen_rs.runs.result import Result
+from pfgen_rs.stats.sums import left_mean
 
 __all__ = ["Histogram", "Row", "RunView", "estimates", "run_view"]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs import _native
+from pfgen_rs.checkout.files import write_changed
+from pfgen_rs.checkout.published import Published
 from pfgen_rs.errors import InputError
-from pfgen_rs.question_files import digest
-from pfgen_rs.report.files import write_changed
-from pfgen_rs.report.published import Published
+from pfgen_rs.questions.files import digest
 
 __all__ = ["JSON", "read_rows", "write_tables"]
 
@@ -41,9 +41,9 @@ def write_tables(
     head = {"metadata_hash": metadata_hash, "results": digest(about.encode())}
     if not force and _is_current(folder, head):
         return []
-    from pfgen_rs.report.entries import entries, frame  # only now, since it is much to load
-    from pfgen_rs.settings import Settings
-    from pfgen_rs.signature import signature
+    from pfgen_rs.checkout.entries import entries, frame  # only now, since it is much to load
+    from pfgen_rs.metrics.settings import Settings
+    from pfgen_rs.metrics.signature import signature
 
     head = {"signature": signature(metadata_hash, Settings()), **head}
     table = frame(entries(runs))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pfgen_rs.question_set import QuestionSet
-from pfgen_rs.report.shading import WINDOW, Counts, window_counts
-from pfgen_rs.report.sources import order
+from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.questions.sources import order
+from pfgen_rs.scoring.shading import WINDOW, Counts, window_counts
 
 __all__ = ["SHADED", "WindowTable", "Windows", "distinct_windows", "window_table"]
 

@@ -14,7 +14,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.run_config import is_system
 
 if TYPE_CHECKING:
-    from pfgen_rs.results import Result
+    from pfgen_rs.runs.result import Result
 
 __all__ = ["METRICS", "Sample", "check_alike", "check_metric", "common_questions"]
 
@@ -52,9 +52,9 @@ class Sample:
         """The values of a scored run, called `name` or as the run is.
 
         `timestamps`: when each response was made, anything that sorts, without nulls, in the file's order
-        (see `pfgen_rs.timestamps.timestamps`).
+        (see `pfgen_rs.runs.timestamps.timestamps`).
         """
-        from pfgen_rs.runs import display_name
+        from pfgen_rs.runs.naming import display_name
 
         figures = result.figures
         questions = tuple(figures.counts())

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.training.parquet import write_parquet
+from pfgen_rs.io.parquet import write_parquet
 
 __all__ = ["CURVE", "SCHEMA", "Curve", "read_curve"]
 

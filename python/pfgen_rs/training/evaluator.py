@@ -16,7 +16,7 @@ from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.generate.answers import THINK, Think, cleaned, default_stop
 from pfgen_rs.generate.prompts import Mode, Task
-from pfgen_rs.samples import Example
+from pfgen_rs.questions.examples import Example
 from pfgen_rs.training.background import Background
 from pfgen_rs.training.checks import check_texts, count, function, functions, texts_of, whole
 from pfgen_rs.training.forks import check_polars

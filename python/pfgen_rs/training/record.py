@@ -13,11 +13,11 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.errors import OutputError
+from pfgen_rs.io.parquet import write_parquet
 from pfgen_rs.io.writing import remove_unfinished, writing_failed
 from pfgen_rs.training.curve import CURVE, Curve
 from pfgen_rs.training.loggers import Logger
 from pfgen_rs.training.measure import answer_table, measure, row_of
-from pfgen_rs.training.parquet import write_parquet
 from pfgen_rs.training.sample import FixedSample
 
 __all__ = ["ANSWERS", "Record", "metrics_of"]

@@ -12,8 +12,8 @@ from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.generate.prompts import Mode
-from pfgen_rs.training.asked import Asked, said, unknown_question
 from pfgen_rs.training.checks import function
+from pfgen_rs.training.prompt_matching import Asked, said, unknown_question
 
 __all__ = ["Reward", "reward"]
 

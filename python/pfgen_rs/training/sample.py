@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.prompts import Mode, Prompter, Task
-from pfgen_rs.question_set import QuestionSet
-from pfgen_rs.samples import Example, read_examples
+from pfgen_rs.questions.examples import Example, read_examples
+from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.training.checks import count, texts_of
 
 __all__ = ["FixedSample", "choose_questions", "examples_of"]

@@ -13,7 +13,7 @@ from pfgen_rs import stats
 from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError
 from pfgen_rs.generate.answers import cleaned, default_stop
-from pfgen_rs.results import Result
+from pfgen_rs.runs.result import Result
 
 __all__ = ["METRICS", "Answered", "Figure", "PfgenFilter", "figures", "metric_list"]
 

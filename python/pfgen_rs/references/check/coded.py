@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.questions import Question
+from pfgen_rs.questions.question import Question
 
 __all__ = ["coded_answers"]
 

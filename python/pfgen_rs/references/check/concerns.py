@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from pfgen_rs.settings import Settings
+from pfgen_rs.metrics.settings import Settings
 
 __all__ = ["LIMITS", "warnings_of"]
 

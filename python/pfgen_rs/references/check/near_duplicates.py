@@ -12,7 +12,7 @@ import polars as pl
 
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.questions import Question
+from pfgen_rs.questions.question import Question
 from pfgen_rs.references.check.steps import Progress, tracked
 
 __all__ = ["SimilarPair", "near_duplicates", "similar_pairs"]

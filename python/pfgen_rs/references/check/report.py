@@ -12,7 +12,7 @@ import polars as pl
 
 from pfgen_rs.drawing.style import available
 from pfgen_rs.io import write_atomic
-from pfgen_rs.references import check_plots
+from pfgen_rs.references.check.plots import TITLES, draw
 
 if TYPE_CHECKING:
     from pfgen_rs.references.check.diagnosis import Check
@@ -39,7 +39,7 @@ def write_report(check: Check, folder: Path, *, plots: bool | None) -> list[Path
     """Write a check into a folder, the page last, as it leads to the rest; gives the paths."""
     drawings = {}
     if plots or (plots is None and available()):
-        drawings = check_plots.draw(check.tables)
+        drawings = draw(check.tables)
     contents = {
         **{f"{name}.csv": table.write_csv().encode() for name, table in check.tables.items()},
         "summary.csv": check.summary.write_csv().encode(),
@@ -62,9 +62,9 @@ def _lines(check: Check, drawings: Sequence[str]) -> Iterator[str]:
     yield from ("", "## Questions", "", *_table(check.summary), "")
     for name in drawings:
         yield from (
-            f"## {check_plots.TITLES[name]}",
+            f"## {TITLES[name]}",
             "",
-            f"![{check_plots.TITLES[name]}]({name}.svg)",
+            f"![{TITLES[name]}]({name}.svg)",
             "",
         )
     for name, title in _SHOWN.items():

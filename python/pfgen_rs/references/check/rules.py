@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs._native import NOT_FOUND
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.helpfulness import Helpfulness, Rule
+from pfgen_rs.metrics.helpfulness import Helpfulness, Rule
 from pfgen_rs.references.check.steps import Progress, tracked
 
 __all__ = ["RARE", "rules"]

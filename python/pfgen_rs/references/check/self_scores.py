@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.questions import Question
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.questions.question import Question
 from pfgen_rs.references.check.coded import coded_answers
 from pfgen_rs.references.check.shared import Characters, Shared, characters, shared_ngrams
 from pfgen_rs.references.check.steps import Progress, tracked
-from pfgen_rs.scoring import METRICS
-from pfgen_rs.settings import Settings
-from pfgen_rs.sums import left_sum
+from pfgen_rs.scoring.batch import METRICS
+from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["leave_one_out", "self_scores"]
 

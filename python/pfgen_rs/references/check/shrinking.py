@@ -13,7 +13,7 @@ import polars as pl
 from pfgen_rs import io
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.questions import Question
+from pfgen_rs.questions.question import Question
 from pfgen_rs.references.check.correlation import pearson, spearman
 from pfgen_rs.references.check.scored_runs import FIGURES, run_means
 from pfgen_rs.references.check.steps import Progress, tracked

@@ -14,7 +14,7 @@ import polars as pl
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.references.check.correlation import pearson, spearman
 from pfgen_rs.references.check.steps import means
-from pfgen_rs.scoring import METRICS
+from pfgen_rs.scoring.batch import METRICS
 
 __all__ = ["sources_by_runs", "sources_compared", "sources_overall"]
 

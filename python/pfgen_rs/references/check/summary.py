@@ -10,7 +10,7 @@ import polars as pl
 
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.references.check.concerns import warnings_of
-from pfgen_rs.scoring import METRICS
+from pfgen_rs.scoring.batch import METRICS
 
 __all__ = ["Tables", "summarise"]
 

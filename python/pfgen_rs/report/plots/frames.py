@@ -11,7 +11,7 @@ import polars as pl
 from pfgen_rs.errors import PlotError
 
 if TYPE_CHECKING:
-    from pfgen_rs.results import Result
+    from pfgen_rs.runs.result import Result
 
 __all__ = ["drawable", "question_scores", "responses", "source_scores"]
 

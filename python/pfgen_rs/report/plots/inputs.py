@@ -9,14 +9,14 @@ from typing import Any
 
 import polars as pl
 
-from pfgen_rs import runs as run_paths
+from pfgen_rs.checkout.checkout import find_runs
+from pfgen_rs.checkout.entries import entries, frame
+from pfgen_rs.checkout.published import RESULT, Published, published, read_published
 from pfgen_rs.comparisons import score_runs
 from pfgen_rs.errors import InputError, PfgenError, PlotError
-from pfgen_rs.report.checkout import find_runs
-from pfgen_rs.report.entries import entries, frame
-from pfgen_rs.report.published import RESULT, Published, published, read_published
 from pfgen_rs.report.tables import read_rows
-from pfgen_rs.results import Result
+from pfgen_rs.runs import naming as run_paths
+from pfgen_rs.runs.result import Result
 
 __all__ = ["Inputs", "question_folder", "read_inputs", "score_inputs"]
 

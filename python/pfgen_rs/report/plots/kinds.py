@@ -11,7 +11,7 @@ from pfgen_rs.comparisons import samples
 from pfgen_rs.drawing.style import NEEDED, available
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import OutputError, PlotError
-from pfgen_rs.questions import read_folder
+from pfgen_rs.questions.question import read_folder
 from pfgen_rs.report.plots.categories import category_map
 from pfgen_rs.report.plots.convergence import convergence
 from pfgen_rs.report.plots.distributions import distributions

@@ -45,8 +45,8 @@ def metric_pairs(
     """Each metric against each other one, a point a run (figures 1 to 3 of the Japanese paper).
 
     `runs`: columns `model`, `mode`, `score`, `fluency`, `truthfulness`, `helpfulness`, such as
-    `pfgen_rs.report.entries.frame` gives; a run without a number is left out. Correlations are over the runs
-    of models alone. Raises `PlotError` where nothing is left.
+    `pfgen_rs.checkout.entries.frame` gives; a run without a number is left out. Correlations are over
+    the runs of models alone. Raises `PlotError` where nothing is left.
     """
     found = numbered(drawable(runs, ["model", "mode"], ["score", *METRICS]))
     with drawing(language, font) as look:

@@ -11,6 +11,7 @@ from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
+from pfgen_rs.questions.sources import known, order
 from pfgen_rs.report.plots.frames import drawable
 from pfgen_rs.report.plots.metrics import (
     correlation,
@@ -20,7 +21,6 @@ from pfgen_rs.report.plots.metrics import (
     panels_over_list,
 )
 from pfgen_rs.report.plots.points import number, numbered
-from pfgen_rs.report.sources import known, order
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from pfgen_rs.helpfulness import is_literal
-from pfgen_rs.question_set import QuestionSet
-from pfgen_rs.questions import Question
+from pfgen_rs.metrics.helpfulness import is_literal
+from pfgen_rs.questions.question import Question
+from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.questions.sources import explained, order
 from pfgen_rs.report.site import names
 from pfgen_rs.report.site.pages import render
-from pfgen_rs.report.sources import explained, order
 
 __all__ = ["benchmark_page", "payload_name", "references"]
 

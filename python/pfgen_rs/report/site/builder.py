@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.checkout.entries import Entry
+from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.answers import PER_QUESTION
-from pfgen_rs.report.entries import Entry
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.benchmark_page import benchmark_page, payload_name, references
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 from pfgen_rs.report.site.runs import Nav, Runs, comparisons, most_compared, page_of, write_runs
-from pfgen_rs.results import Result
+from pfgen_rs.runs.result import Result
 
 __all__ = ["File", "build"]
 

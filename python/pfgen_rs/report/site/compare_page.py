@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.questions.sources import explained
 from pfgen_rs.report.site.charts import Axis
 from pfgen_rs.report.site.pages import render
 from pfgen_rs.report.site.run_page import answers_name, reading, windows_name
-from pfgen_rs.report.sources import explained
 from pfgen_rs.stats import Comparison, Estimate
 
 __all__ = ["COMPARISON", "Compared", "comparison_page", "comparison_payload"]

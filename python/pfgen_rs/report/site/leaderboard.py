@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pfgen_rs.report.entries import Entry
+from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.report.site import names
 from pfgen_rs.report.site.charts import Axis
 from pfgen_rs.report.site.pages import render

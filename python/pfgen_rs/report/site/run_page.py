@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.questions.sources import explained
 from pfgen_rs.report.run_view import RunView
 from pfgen_rs.report.site.charts import Axis, Bars
 from pfgen_rs.report.site.pages import render
-from pfgen_rs.report.sources import explained
-from pfgen_rs.settings import Settings
 
 __all__ = ["answers_name", "reading", "run_page", "windows_name"]
 

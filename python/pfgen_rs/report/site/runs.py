@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pfgen_rs import stats
-from pfgen_rs.question_set import QuestionSet
+from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.answers import PER_QUESTION, run_answers
 from pfgen_rs.report.run_view import estimates, run_view
 from pfgen_rs.report.site import names, payload
@@ -24,9 +24,9 @@ from pfgen_rs.report.site.compare_page import (
 )
 from pfgen_rs.report.site.run_page import answers_name, run_page, windows_name
 from pfgen_rs.report.windows import Windows, distinct_windows, window_table
-from pfgen_rs.results import Result
 from pfgen_rs.run_config import is_system
-from pfgen_rs.runs import display_name
+from pfgen_rs.runs.naming import display_name
+from pfgen_rs.runs.result import Result
 
 __all__ = [
     "MOST_COMPARED",

@@ -18,8 +18,8 @@ from pfgen_rs.report.site.compare_page import COMPARISON, comparison_page, compa
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.run_page import run_page
 from pfgen_rs.report.site.runs import Runs, Tables, folder_of
-from pfgen_rs.results import Result
-from pfgen_rs.runs import display_name
+from pfgen_rs.runs.naming import display_name
+from pfgen_rs.runs.result import Result
 
 __all__ = ["write_comparison", "write_run"]
 

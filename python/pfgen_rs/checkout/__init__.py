@@ -1,0 +1,1 @@
+"""A checkout of pfgen-bench: its runs and their results, what of them is stale, and scoring that again."""

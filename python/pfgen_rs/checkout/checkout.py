@@ -1,0 +1,235 @@
+"""Checkouts of pfgen-bench: where runs are, and what of them is stale.
+
+Looks at digests alone, so that a checkout without anything stale is done at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs.checkout.files import sweep
+from pfgen_rs.checkout.published import RESULT, Published, read_published
+from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, InputError, PfgenError
+from pfgen_rs.io import run_files
+from pfgen_rs.questions.files import combined, digest, question_paths, read_question_file
+from pfgen_rs.report.markdown import digest_line
+
+__all__ = [
+    "README",
+    "RUNS",
+    "SAMPLE_ANSWERS",
+    "Checkout",
+    "Run",
+    "State",
+    "find_runs",
+    "inspect",
+    "open_checkout",
+]
+
+README = "README.md"
+_CONFIG = "config.json"
+_DATA, RUNS = "data", "result"
+SAMPLE_ANSWERS = "questions.jsonl"
+_RESPONSES = (run_files.PACKED, run_files.PLAIN, "trials.jsonl.zst", "trials.jsonl.gz")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's folder, and its path within the checkout with slashes."""
+
+    folder: Path
+    name: str
+
+    @property
+    def responses(self) -> Path | None:
+        """The file of responses, where there is one."""
+        names = (SAMPLE_ANSWERS,) if self.name == _DATA else _RESPONSES
+        return next((self.folder / name for name in names if (self.folder / name).is_file()), None)
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A checkout: its runs, the hash of its question files, and how many these are."""
+
+    folder: Path
+    runs: list[Run]
+    metadata_hash: str
+    questions: int
+
+    @property
+    def readme(self) -> Path:
+        """The file with the leaderboard."""
+        return self.folder / README
+
+    @property
+    def data(self) -> Path:
+        """The folder of the questions."""
+        return self.folder / _DATA
+
+
+@dataclass
+class State:
+    """What was found of a run; `published` only where it can be used.
+
+    `packed`: what `trials.jsonl.xz` must become, where it is not that already.
+    """
+
+    run: Run
+    published: Published | None = None
+    stale: bool = False
+    stale_readme: bool = False
+    problems: list[PfgenError] = field(default_factory=list)
+    packed: bytes | None = None
+    unfinished: list[Path] = field(default_factory=list)
+
+
+def open_checkout(folder: str | os.PathLike[str]) -> Checkout:
+    """Find runs, digest question files, and remove what a report that was killed has left.
+
+    Raises `BenchmarkNotFoundError` where the folder is no checkout, and `BenchmarkError` for a question
+    file that cannot be read.
+    """
+    place = Path(folder)
+    runs = find_runs(place)
+    paths = question_paths(place / _DATA)
+    digests = [digest(read_question_file(path)) for path in paths]
+    sweep(place)
+    return Checkout(place, runs, combined(digests), len(paths))
+
+
+def find_runs(folder: str | os.PathLike[str]) -> list[Run]:
+    """The runs of a checkout by name; `BenchmarkNotFoundError` where the folder is none."""
+    place = Path(folder)
+    if not place.is_dir():
+        raise BenchmarkNotFoundError("there is no such folder", path=place)
+    try:
+        question_paths(place / _DATA)
+    except BenchmarkNotFoundError:
+        raise BenchmarkNotFoundError(
+            "is no checkout of pfgen-bench: it has no question files data/Q*.json", path=place
+        ) from None
+    return sorted(_runs(place), key=lambda run: run.name)
+
+
+def _runs(checkout: Path) -> Iterator[Run]:
+    for top in (RUNS, _DATA):
+        for folder, _, names in os.walk(checkout / top):
+            run = Run(Path(folder), Path(folder).relative_to(checkout).as_posix())
+            if _is_run(run, names):
+                yield run
+
+
+def _is_run(run: Run, names: list[str]) -> bool:
+    if run.name == _DATA:
+        return _CONFIG in names or RESULT in names
+    return any(name == RESULT or name in _RESPONSES or run_files.is_trial(name) for name in names)
+
+
+def inspect(checkout: Checkout, run: Run, *, force: bool = False) -> State:
+    """Pack finished trials, and tell what is stale; writes nothing.
+
+    What is wrong with a run is listed, not raised.
+    """
+    state = State(run)
+    config = None  # stays so where the run cannot be scored
+    try:
+        sweep(run.folder)
+        found = _config(run)
+        _pack(checkout, state)
+        config = found
+    except (PfgenError, OSError) as error:
+        state.problems.append(_told(error, run.folder))
+    there = state.packed is not None or run.responses is not None
+    _read(checkout, state, lost=not there)
+    if there and config is not None:
+        state.stale = force or _is_stale(checkout, state, config)
+    state.stale_readme = force or not _is_readme_of(state)
+    if state.published is not None and not state.stale_readme:
+        state.published.drop_samples()
+    return state
+
+
+def _read(checkout: Checkout, state: State, *, lost: bool) -> None:
+    """Read the result; what is wrong with one that cannot be made anew, its responses lost, is a problem."""
+    path = state.run.folder / RESULT
+    try:
+        if path.exists():
+            state.published = read_published(state.run.folder, state.run.name)
+    except InputError as error:
+        if lost:
+            state.problems.append(error)
+        return
+    if (
+        lost
+        and state.published
+        and state.published.result["metadata_hash"] != checkout.metadata_hash
+    ):
+        problem = (
+            "was made with other questions than data/ has, and its responses are not there: "
+            "it was left as it is"
+        )
+        state.problems.append(BenchmarkError(problem, path=path))
+
+
+def _told(error: PfgenError | OSError, place: Path) -> PfgenError:
+    if isinstance(error, PfgenError):
+        return error
+    return InputError(f"cannot be read: {error.strerror or error}", path=error.filename or place)
+
+
+def _config(run: Run) -> dict[str, Any] | None:
+    """The run's configuration, or nothing for a result that came without any files."""
+    path = run.folder / _CONFIG
+    if not path.is_file():
+        if run.responses is None and (run.folder / RESULT).exists():
+            return None
+        raise InputError("the run has no config.json, which names its model", path=run.folder)
+    try:
+        config = json.loads(path.read_bytes().decode())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is no JSON: {error}", path=path) from None
+    if not isinstance(config, dict) or not isinstance(config.get("model"), str):
+        raise InputError("must hold an object that names a 'model'", path=path)
+    return config
+
+
+def _pack(checkout: Checkout, state: State) -> None:
+    if state.run.name == _DATA:
+        return
+    state.packed, state.unfinished = run_files.packed(state.run.folder, checkout.questions)
+
+
+def _is_stale(checkout: Checkout, state: State, config: dict[str, Any]) -> bool:
+    if state.published is None:
+        return True
+    result = state.published.result
+    return (
+        result["metadata_hash"] != checkout.metadata_hash
+        or result["config"] != config
+        or "signature" in result  # of other settings
+        or result.get("input_hash") != _input_hash(state)
+    )
+
+
+def _input_hash(state: State) -> str | None:
+    """SHA-1 of the responses; nothing where they cannot be read, which scoring then says better."""
+    if state.packed is not None:
+        return digest(state.packed)
+    try:
+        return digest(state.run.responses.read_bytes()) if state.run.responses else None
+    except OSError:
+        return None
+
+
+def _is_readme_of(state: State) -> bool:
+    try:
+        text = (state.run.folder / README).read_bytes()
+    except OSError:
+        return False
+    published = state.published
+    return published is not None and b"\n%b\n" % digest_line(published.digest).encode() in text

@@ -1,0 +1,211 @@
+"""What leaderboards show of each run, with how sure that is: from results alone, without any response."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs.checkout.checkout import RUNS, find_runs
+from pfgen_rs.checkout.published import RESULT, Published, read_published
+from pfgen_rs.errors import InputError
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.signature import signature
+from pfgen_rs.report.leaderboard import ranked, ranks
+from pfgen_rs.report.markdown import in_order
+from pfgen_rs.stats import Estimate, from_summary, rank_ranges
+from pfgen_rs.stats.sums import left_sum
+
+__all__ = ["Entry", "entries", "frame", "read_entries"]
+
+_METRICS = ("fluency", "truthfulness")
+_HASHES = ("input_hash", "metadata_hash", "signature")
+_COLUMNS = {
+    **dict.fromkeys(("run", "model", "organisation", "mode", "engine", "icon"), pl.String),
+    **dict.fromkeys(("rank", "rank_low", "rank_high"), pl.Int64),
+    **dict.fromkeys(("score", "score_std", "mean", "score_low", "score_high", "level"), pl.Float64),
+    **dict.fromkeys(("trial_sd", "trial_se", "question_se"), pl.Float64),
+    **dict.fromkeys(("num_trials", "questions"), pl.Int64),
+    **dict.fromkeys(("length", "length_std", *_METRICS, "helpfulness"), pl.Float64),
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run on the leaderboard.
+
+    `run`: its folder within the checkout. `organisation`: what stands before the slash of the model's name
+    or, where there is no slash, the folder below `result/` that holds the model's.
+    `score` … `helpfulness`: as published. `sources`: each source's share of Fluency and Truthfulness, by
+    metric and source. `estimate`: mean over the questions with its errors and interval, as by
+    `stats.from_summary`; without bounds where the score is not that mean (`Estimate.of`).
+    `rank`: by falling score, from 1; system runs have none. `rank_low`, `rank_high`: best and worst rank that
+    paired tests over the questions cannot exclude (`stats.rank_ranges`), for models that answered the same
+    questions as most and whose score is their mean. `questions`: mean `average` by id.
+    """
+
+    run: str
+    model: str
+    organisation: str | None
+    mode: str | None
+    engine: str | None
+    score: float
+    score_std: float
+    num_trials: int
+    length: float
+    length_std: float
+    fluency: float
+    truthfulness: float
+    helpfulness: float
+    sources: Mapping[str, Mapping[str, float]]
+    estimate: Estimate
+    rank: int | None
+    rank_low: int | None
+    rank_high: int | None
+    icon: str
+    input_hash: str | None
+    metadata_hash: str
+    signature: str
+    config: Mapping[str, Any] = field(repr=False)
+    questions: Mapping[str, float] = field(repr=False)
+
+
+def read_entries(checkout: str | os.PathLike[str]) -> tuple[list[Entry], list[InputError]]:
+    """The leaderboard of a checkout, best first, from all `result.json` there; and those that cannot be used.
+
+    Raises `BenchmarkNotFoundError` where the folder is no checkout.
+    """
+    found, problems = [], []
+    for run in find_runs(checkout):
+        if not (run.folder / RESULT).exists():
+            continue
+        try:
+            found.append(read_published(run.folder, run.name))
+            found[-1].drop_samples()
+        except InputError as error:
+            problems.append(error)
+    return entries(found), problems
+
+
+def entries(runs: Iterable[Published]) -> list[Entry]:
+    """The leaderboard of these runs, best first."""
+    ordered = ranked(runs)
+    estimates = [_estimate(run.result) for run in ordered]
+    between = _rank_ranges(ordered, estimates)
+    places = zip(ordered, ranks(ordered), between, estimates, strict=True)
+    return [_entry(*place) for place in places]
+
+
+def _entry(
+    run: Published, rank: int | None, between: tuple[int, int] | None, estimate: Estimate
+) -> Entry:
+    result, config, scores = run.result, run.config, run.result["scores"]
+    low, high = between or (None, None)
+    return Entry(
+        run=run.run,
+        model=run.model,
+        organisation=_organisation(run),
+        mode=_text(config.get("mode")),
+        engine=_text(config.get("engine")),
+        score=result["score"],
+        score_std=result["score_std"],
+        num_trials=result["num_trials"],
+        length=result["length"],
+        length_std=result["length_std"],
+        fluency=_sum(scores["fluency"]),
+        truthfulness=_sum(scores["truthfulness"]),
+        helpfulness=scores["helpfulness"],
+        sources={metric: in_order(scores[metric]) for metric in _METRICS},
+        estimate=estimate,
+        rank=rank,
+        rank_low=low,
+        rank_high=high,
+        icon=run.icon,
+        input_hash=result.get("input_hash"),
+        metadata_hash=result["metadata_hash"],
+        signature=result.get("signature") or signature(result["metadata_hash"], Settings()),
+        config=config,
+        questions=_means(run),
+    )
+
+
+def _organisation(run: Published) -> str | None:
+    organisation, slash, _ = run.model.partition("/")
+    if slash:
+        return organisation
+    top, *inner = run.run.split("/")  # result/ORGANISATION/MODEL/CONFIGURATION
+    return inner[0] if top == RUNS and len(inner) > 2 else None
+
+
+def _sum(shares: Mapping[str, float]) -> float:
+    return round(float(left_sum(shares.values())), 5)  # as many decimals as its parts have
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _means(run: Published) -> dict[str, float]:
+    return {key: entry["scores"]["average"] for key, entry in run.result["questions"].items()}
+
+
+def _estimate(result: Mapping[str, Any]) -> Estimate:
+    questions = result["questions"].values()
+    means = [entry["scores"]["average"] for entry in questions]
+    found = from_summary(means, [entry["score_std"] for entry in questions], result["num_trials"])
+    return found.of(result["score"])
+
+
+def _rank_ranges(
+    runs: Sequence[Published], estimates: Sequence[Estimate]
+) -> list[tuple[int, int] | None]:
+    """Ranges of models that have the same questions as most models have; nothing for all others.
+
+    Tests are of the means over the questions, so a run with another score has no range either.
+    """
+    sets = [
+        None
+        if run.is_system or not estimate.is_of(run.result["score"])
+        else tuple(sorted(run.result["questions"]))
+        for run, estimate in zip(runs, estimates, strict=True)
+    ]
+    counts = Counter(ids for ids in sets if ids is not None)
+    if not counts:
+        return [None] * len(runs)
+    [(ids, _)] = counts.most_common(1)
+    alike = [_means(run) for run, own in zip(runs, sets, strict=True) if own == ids]
+    ranges = iter(rank_ranges(np.array([[means[key] for key in ids] for means in alike])))
+    return [next(ranges) if own == ids else None for own in sets]
+
+
+def frame(found: Sequence[Entry]) -> pl.DataFrame:
+    """A row an entry, in their order: everything but `config` and the questions' means.
+
+    `score_low` and `score_high` bound the interval of `level` around `mean` (of all responses to all
+    questions) and are null where the score is not that mean; `fluency_P` and the like are the sources'
+    shares, null where no question has the source.
+    """
+    shares = {
+        f"{metric}_{source}": pl.Float64
+        for metric in _METRICS
+        for source in in_order({source: 0.0 for entry in found for source in entry.sources[metric]})
+    }
+    schema = {**_COLUMNS, **shares, **dict.fromkeys(_HASHES, pl.String)}
+    return pl.DataFrame([_row(entry) for entry in found], schema=schema, orient="row")
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    own = {name: getattr(entry, name) for name in (*_COLUMNS, *_HASHES) if hasattr(entry, name)}
+    shares = {
+        f"{metric}_{source}": share
+        for metric, by_source in entry.sources.items()
+        for source, share in by_source.items()
+    }
+    estimate = entry.estimate
+    bounds = {"score_low": estimate.low, "score_high": estimate.high}
+    return {**estimate.to_dict(), **bounds, **own, **shares, "questions": estimate.questions}

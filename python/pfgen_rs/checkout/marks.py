@@ -1,0 +1,49 @@
+"""Which characters of samples are printed bold or struck, from the counts of their windows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.scoring.shading import covering, window_counts
+
+__all__ = ["marks_of"]
+
+_BOLD_ABOVE, _STRUCK_BELOW = 10, 200  # one in so many of all reference answers
+_NAMES = ("", "b", "s")
+
+
+def marks_of(
+    benchmark: QuestionSet, results: Sequence[Mapping[str, Any]]
+) -> list[dict[tuple[str, int], list[str]]]:
+    """For each result the marks of its samples, by question and number of the sample.
+
+    All answers to a question are looked up together.
+    """
+    places: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    for number, result in enumerate(results):
+        for key, entry in result["questions"].items():
+            places[key] += [(number, i, s["answer"]) for i, s in enumerate(entry["samples"])]
+    found: list[dict[tuple[str, int], list[str]]] = [{} for _ in results]
+    for key, answers in places.items():
+        marks = _marks(benchmark, key, [answer for _, _, answer in answers])
+        for (number, i, _), names in zip(answers, marks, strict=True):
+            found[number][key, i] = names
+    return found
+
+
+def _marks(benchmark: QuestionSet, key: str, answers: Sequence[str]) -> Iterable[list[str]]:
+    counts, starts = window_counts(benchmark, key, answers)
+    total = sum(map(len, benchmark[key].answers.values()))
+    # Windows are counted over all sources before the most common one is chosen.
+    common = covering(counts.sum(axis=1, keepdims=True), starts)[:, 0].astype(np.int64)
+    kinds = np.where(
+        common * _BOLD_ABOVE > total, 1, np.where(common * _STRUCK_BELOW < total, 2, 0)
+    )
+    names = [_NAMES[kind] for kind in kinds.tolist()]
+    return (names[a:b] for a, b in pairwise(starts.tolist()))

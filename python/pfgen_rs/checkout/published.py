@@ -1,0 +1,175 @@
+"""Published results read back: a `result.json`, checked for all that reports are made of."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.questions.files import digest
+from pfgen_rs.run_config import is_system
+
+__all__ = ["RESULT", "Published", "published", "read_published"]
+
+RESULT = "result.json"
+_SPREAD = ("score", "score_std", "length", "length_std")
+_SHARES = ("fluency", "truthfulness")
+_ADVICE = "is it of another version? Score the run again"
+_WIDEST = 40
+
+Check = Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A run's result: its folder relative to the checkout, the object, and the SHA-1 of its bytes."""
+
+    run: str
+    result: dict[str, Any]
+    digest: str
+
+    def drop_samples(self) -> None:
+        """Forget the samples, which are most of a result, where figures are all that is needed."""
+        for entry in self.result["questions"].values():
+            entry["samples"] = []
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The run's configuration."""
+        found: dict[str, Any] = self.result["config"]
+        return found
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        name: str = self.config["model"]
+        return name
+
+    @property
+    def is_system(self) -> bool:
+        """Whether the run is no model's but one to compare with, which takes no rank."""
+        return is_system(self.config)
+
+    @property
+    def icon(self) -> str:
+        """What stands before the model's name."""
+        special = {"system/ground-truth": "👑", "system/criteria": "🎯"}
+        modes = {"qa": "💬", "chat": "💬", "completion": "🟢"}
+        mode = self.config.get("mode")
+        return special.get(self.model) or (modes.get(mode, "❔") if isinstance(mode, str) else "❔")
+
+    @property
+    def label(self) -> str:
+        """Icon and name as the leaderboard shows them; a long name is cut."""
+        name = self.model
+        return f"{self.icon} {name if len(name) <= _WIDEST else name[: _WIDEST - 3] + '...'}"
+
+
+def read_published(folder: Path, run: str) -> Published:
+    """The result in a run's folder; `InputError` where it cannot be read or lacks anything."""
+    path = folder / RESULT
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+    return published(content, path, run)
+
+
+def published(content: bytes, path: Path, run: str) -> Published:
+    """The result that a file's bytes hold; `InputError` where they hold none, or it lacks anything."""
+    try:
+        result = json.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is damaged or no JSON: {error}", path=path) from None
+    try:
+        _check_result(result)
+        json.dumps(result, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InputError("holds a lone surrogate, which is no Unicode text", path=path) from None
+    except InputError as error:
+        raise InputError(f"{error.problem}: {_ADVICE}", path=path) from None
+    return Published(run, result, digest(content))
+
+
+def _check_result(result: Any) -> None:
+    _check_figures(result, "the file")
+    _need(result, "num_trials", _is_count, "the file")
+    _need(result, "metadata_hash", _is_text, "the file")
+    _need(_need(result, "config", _is_object, "the file"), "model", _is_text, "'config'")
+    questions = _need(result, "questions", lambda found: _is_object(found) and found, "the file")
+    for key, entry in questions.items():
+        _check_figures(entry, f"question {key!r}")
+        _need(entry, "question", _is_text, f"question {key!r}")
+        for sample in _need(entry, "samples", _is_list, f"question {key!r}"):
+            _check_sample(sample, f"a sample of question {key!r}")
+
+
+def _check_figures(entry: Any, where: str) -> None:
+    for name in _SPREAD:
+        _need(entry, name, _is_number, where)
+    _check_scores(_need(entry, "scores", _is_object, where), where)
+
+
+def _check_scores(scores: Mapping[str, Any], where: str) -> None:
+    for name in _SHARES:
+        _need(scores, name, _is_shares, where)
+    for name in ("helpfulness", "average"):
+        _need(scores, name, _is_number, where)
+
+
+def _check_sample(sample: Any, where: str) -> None:
+    _need(sample, "answer", _is_text, where)
+    scores = _need(sample, "scores", _is_object, where)
+    _check_scores(scores, where)
+    _need(scores, "helpfulness_results", _is_rules, where)
+
+
+def _need(entry: Any, key: str, check: Check, where: str) -> Any:
+    if not isinstance(entry, dict):
+        raise InputError(f"{where} is no object")
+    if key not in entry:
+        raise InputError(f"{where} has no {key!r}")
+    if not check(entry[key]):
+        raise InputError(f"{where} has a {key!r} of the wrong kind")
+    return entry[key]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _is_shares(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and all(map(_is_number, value.values()))
+
+
+def _is_rules(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_rule, value))
+
+
+def _is_rule(value: Sequence[Any]) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and isinstance(value[0], str)
+        and _is_number(value[1])
+    )

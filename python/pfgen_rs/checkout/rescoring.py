@@ -1,0 +1,50 @@
+"""Stale runs scored again, and the marks of their samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from pathlib import Path
+
+from pfgen_rs.checkout.checkout import Run
+from pfgen_rs.checkout.published import RESULT, Published, published
+from pfgen_rs.errors import IncompleteRunError, InputError, PfgenError
+from pfgen_rs.io import Options, Source
+from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.runs import streaming
+from pfgen_rs.runs.result import Result
+
+__all__ = ["Rescored", "Watch", "rescored"]
+
+# Given the sources, what is told of their progress.
+Watch = Callable[[Sequence[Source]], AbstractContextManager[streaming.Progress | None]]
+_NAMED = 5  # questions
+Rescored = tuple[Published, bytes] | PfgenError
+
+
+def rescored(
+    benchmark: QuestionSet, runs: Sequence[Run], *, jobs: int | None, watch: Watch | None = None
+) -> Iterator[Rescored]:
+    """For each run its result with the bytes of `result.json`, or what is wrong with it."""
+    sources = [Source(str(run.responses or run.folder)) for run in runs]
+    with watch(sources) if watch else nullcontext() as progress:
+        each = streaming.score_each(
+            benchmark, sources, Options(), threads=jobs, keep=streaming.KEPT, progress=progress
+        )
+        with closing(each) as results:
+            for run, result in zip(runs, results, strict=True):
+                yield result if isinstance(result, InputError) else _content(run, result)
+
+
+def _content(run: Run, result: Result) -> Rescored:
+    if result.missing:
+        some = ", ".join(result.missing[:_NAMED]) + ", …" * (len(result.missing) > _NAMED)
+        return IncompleteRunError(
+            f"{run.folder}: {len(result.missing)} of {len(result.benchmark)} questions have no answer "
+            f"({some}), and a published result needs all: have the run answer these, and report again"
+        )
+    try:
+        content = result.to_bytes()
+        return published(content, Path(run.folder, RESULT), run.name), content
+    except InputError as error:  # the file has changed meanwhile
+        return error

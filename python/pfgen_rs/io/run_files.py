@@ -1,0 +1,99 @@
+"""Finished trials of a run packed into `trials.jsonl.xz`: all lines of all of them, sorted bytewise.
+
+Trial files stay: they alone tell which trials need not be generated again.
+"""
+
+from __future__ import annotations
+
+import lzma
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.io import compression
+
+__all__ = ["PACKED", "PLAIN", "Trials", "is_trial", "packed"]
+
+PACKED, PLAIN = "trials.jsonl.xz", "trials.jsonl"
+_TRIAL = re.compile(r"trial_[0-9]+\.jsonl")
+
+
+@dataclass(frozen=True)
+class Trials:
+    """The lines of a run's finished trials (or of its plain `trials.jsonl`), and the unfinished files."""
+
+    lines: list[bytes]
+    unfinished: list[Path] = field(default_factory=list)
+
+
+def is_trial(name: str) -> bool:
+    """Whether a file of this name holds one trial; what is being written has another name."""
+    return _TRIAL.fullmatch(name) is not None
+
+
+def packed(folder: Path, questions: int) -> tuple[bytes | None, list[Path]]:
+    """What `trials.jsonl.xz` must become, or nothing where it is right; and trials that are not finished.
+
+    `questions`: how many lines a finished trial has. Raises `InputError` where the packed file holds lines
+    that are nowhere else: which ones are meant cannot be known.
+    """
+    trials = _trials(folder, questions)
+    target = folder / PACKED
+    if not trials.lines:
+        return None, trials.unfinished
+    if target.exists():
+        old = _lines(_unpacked(target))
+        if Counter(old) == Counter(trials.lines):
+            return None, trials.unfinished
+        _refuse_loss(old, trials.lines, target)
+    return lzma.compress(b"".join(line + b"\n" for line in trials.lines)), trials.unfinished
+
+
+def _trials(folder: Path, questions: int) -> Trials:
+    paths = sorted(path for path in folder.iterdir() if is_trial(path.name))
+    if not paths:
+        plain = folder / PLAIN
+        return Trials(_lines(_read(plain)) if plain.is_file() else [])
+    lines: list[bytes] = []
+    unfinished = []
+    for path in paths:
+        content = _read(path)
+        found = _lines(content)
+        if content.endswith(b"\n") and len(found) == questions:
+            lines += found
+        else:
+            unfinished.append(path)
+    return Trials(sorted(lines), unfinished)
+
+
+def _lines(text: bytes) -> list[bytes]:
+    return [line for line in text.split(b"\n") if line.strip()]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+
+
+def _unpacked(path: Path) -> bytes:
+    try:
+        return compression.decompress(_read(path))
+    except compression.TruncatedError as error:
+        raise InputError(
+            f"is damaged or cut short ({error}): remove it to have the trials beside it packed anew",
+            path=path,
+        ) from None
+
+
+def _refuse_loss(old: list[bytes], new: list[bytes], path: Path) -> None:
+    lost = (Counter(old) - Counter(new)).total()
+    if lost:
+        raise InputError(
+            f"holds {lost} lines that the trial files beside it lack, so it was left as it is: remove it to "
+            "have those packed alone, or remove those to keep it",
+            path=path,
+        )

@@ -1,0 +1,159 @@
+"""N-gram statistics of the reference answers of one question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pfgen_rs import _native
+from pfgen_rs.errors import InputError
+from pfgen_rs.metrics import units
+from pfgen_rs.metrics.units import Answer, Decoded, Unit
+
+__all__ = ["ConcordanceLine", "DocumentFrequency", "Ngram", "NgramIndex", "Occurrence"]
+
+_LARGEST = 2**32 - 1
+
+
+class DocumentFrequency(NamedTuple):
+    """Number of answers that contain an n-gram: of all sources together, and of each."""
+
+    total: int
+    by_source: dict[str, int]
+
+
+class Occurrence(NamedTuple):
+    """One place of an n-gram: source, answer (from 0 within its source), units before it."""
+
+    source: str
+    answer: int
+    offset: int
+
+
+class ConcordanceLine(NamedTuple):
+    """One place of an n-gram with the text around it."""
+
+    occurrence: Occurrence
+    left: Decoded
+    match: Decoded
+    right: Decoded
+
+
+class Ngram(NamedTuple):
+    """An n-gram with its number of occurrences and its document frequency."""
+
+    text: Decoded
+    occurrences: int
+    document_frequency: DocumentFrequency
+
+
+class NgramIndex:
+    """Suffix array with LCP over reference answers; n-grams of any length.
+
+    `answers` maps each source's name to its answers (a list or an Arrow column of text). Building takes
+    time linear in the `N` characters, and 12 bytes of memory for each. With a pattern of `m` characters
+    that occurs `c` times, and `k` answers, `count` takes O(m log N), `document_frequency`
+    O(m log N + c log k + k), `locate` and `concordance` O(m log N + c (log c + log k)),
+    `next_characters` O(m log N + d log N) for `d` continuations, `ngrams` O(N log k) plus sorting.
+
+    `unit` is what n-grams are made of (see `Settings`). With `word`, patterns are texts that are cut into
+    words, and found n-grams are texts with spaces where the script needs them; with `token`, answers and
+    patterns are lists of ids, and found n-grams tuples of them. What is said of characters holds for units.
+
+    All positions are code points (or other units); nothing is normalised. The empty pattern raises
+    `InputError`; a pattern longer than every answer or with unknown characters simply does not occur. Numbers
+    out of range raise `InputError`, too. Thread-safe: never changes.
+
+    >>> index = NgramIndex({"A": ["東京都", "京都"], "B": ["東京"]})
+    >>> index.count("京"), index.next_characters("京")
+    (3, {'都': 2, '': 1})
+    >>> index.document_frequency("京都")
+    DocumentFrequency(total=2, by_source={'A': 2, 'B': 0})
+    """
+
+    def __init__(self, answers: Mapping[str, Any], unit: Unit = "character") -> None:
+        self.unit = unit
+        self._coder = units.coder(unit, *answers.values())
+        columns = [(name, self._coder.column(texts).coded) for name, texts in answers.items()]
+        self._native = _native.Index(columns)
+
+    @property
+    def native(self) -> _native.Index:
+        """The native index, for the scorer that is derived from it."""
+        return self._native
+
+    @property
+    def sources(self) -> list[str]:
+        """Names of the sources, in the order given."""
+        return self._native.sources
+
+    @property
+    def answer_counts(self) -> dict[str, int]:
+        """Number of answers of each source."""
+        return dict(zip(self.sources, self._native.answer_counts, strict=True))
+
+    def __repr__(self) -> str:
+        """Show the size, not the text."""
+        counts = ", ".join(f"{name}: {count}" for name, count in self.answer_counts.items())
+        return f"NgramIndex({counts}; {self._native.character_count} {self.unit}s)"
+
+    def count(self, pattern: Answer) -> int:
+        """Occurrences of `pattern` in all answers, overlapping ones included."""
+        return self._native.count(self._coder.one(pattern))
+
+    def document_frequency(self, pattern: Answer) -> DocumentFrequency:
+        """Answers that contain `pattern`, however often."""
+        return self._frequency(self._native.document_frequency(self._coder.one(pattern)))
+
+    def locate(self, pattern: Answer) -> list[Occurrence]:
+        """All places of `pattern`, ordered by source, answer and offset."""
+        return [Occurrence(*place) for place in self._native.locate(self._coder.one(pattern))]
+
+    def concordance(self, pattern: Answer, width: int = 20) -> list[ConcordanceLine]:
+        """All places of `pattern` with up to `width` characters on both sides."""
+        coded, decode = self._coder.one(pattern), self._coder.decode
+        lines = self._native.concordance(coded, _natural("width", width))
+        match = decode(coded)
+        return [
+            ConcordanceLine(Occurrence(*place), decode(left), match, decode(right))
+            for place, left, right in lines
+        ]
+
+    def next_characters(self, pattern: Answer) -> dict[Decoded, int]:
+        """What follows `pattern`, most frequent first; an answer's end has the key `""` (tokens: `()`).
+
+        The counts sum to `count(pattern)`.
+        """
+        followers = self._native.next_characters(self._coder.one(pattern))
+        return {self._coder.decode(follower or ""): n for follower, n in followers}
+
+    def ngrams(self, n: int, min_df: int = 1, top: int | None = None) -> list[Ngram]:
+        """N-grams of `n` characters found in at least `min_df` answers.
+
+        By falling document frequency, then falling count, then code-point order (longer words: by falling
+        frequency); the first `top`.
+        """
+        limit = None if top is None else _natural("top", top)
+        found = self._native.ngrams(_natural("n", n), _natural("min_df", min_df), limit)
+        decode = self._coder.decode
+        return [Ngram(decode(text), count, self._frequency(row)) for text, count, row in found]
+
+    def count_batch(self, patterns: Any) -> NDArray[np.uint64]:
+        """`count` of many patterns (an Arrow column or a list): uint64, shape (patterns,)."""
+        return self._native.count_batch(self._coder.column(patterns).coded)
+
+    def document_frequency_batch(self, patterns: Any) -> NDArray[np.uint32]:
+        """Document frequencies of many patterns: uint32, shape (patterns, sources)."""
+        return self._native.document_frequency_batch(self._coder.column(patterns).coded)
+
+    def _frequency(self, row: Sequence[int]) -> DocumentFrequency:
+        return DocumentFrequency(sum(row), dict(zip(self.sources, row, strict=True)))
+
+
+def _natural(name: str, value: int) -> int:
+    if not 0 <= value <= _LARGEST:
+        raise InputError(f"{name} must lie in 0…{_LARGEST}, not {value}")
+    return value

@@ -1,0 +1,85 @@
+"""What a score depends on besides the reference answers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from pfgen_rs import _native
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.metrics.units import UNITS, Unit
+
+__all__ = ["SKIPPED", "Settings", "Variant"]
+
+Variant = Literal["pfgen-bench", "paper"]
+SKIPPED = "^$、。・「」『』（）【】［］〈〉《》"
+_MARKS = "^$"  # stand around every answer in Truthfulness; no token is one of them
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Scoring settings; the defaults give the published figures.
+
+    `min_n`, `max_n`: n-gram range of Fluency, in units. `truthfulness_n`, `threshold`: length of
+    Truthfulness's windows and the share of reference answers from which one counts in full.
+    `target_length`, `zero_length`: units up to which nothing is discounted, and at which nothing is
+    left. `max_length`: units that are read at all. `skipped`: characters Truthfulness skips.
+
+    `unit`: `character` (a code point), `word` (Unicode's default word boundaries, UAX #29; white space is no
+    word, and what is `skipped` is a word of that one character), or `token` (answers are lists of ids from
+    0 to 1,056,767; none is `skipped`, and questions must have no keyword rules, which look at text). With
+    words, the position of a keyword is that of the word in which it ends, counted from 1.
+
+    Variant `pfgen-bench` is the published figures; `paper` reads the papers' equations literally
+    (Imajo et al. 2025, eqs. 1-9, with eq. 6's denominator read as 0.005; keyword
+    rules look at the first `max_length` characters in both).
+
+    Raises `SettingsError` for values out of range or contradicting each other.
+    """
+
+    variant: Variant = "pfgen-bench"
+    min_n: int = 1
+    max_n: int = 10
+    truthfulness_n: int = 3
+    threshold: float = 0.005
+    target_length: int = 100
+    zero_length: int = 150
+    max_length: int = 200
+    skipped: str = SKIPPED
+    unit: Unit = "character"
+
+    def __post_init__(self) -> None:
+        """Let the native side, which does the arithmetic, check the values."""
+        if self.variant not in ("pfgen-bench", "paper"):
+            raise SettingsError(f"variant {self.variant!r} is neither 'pfgen-bench' nor 'paper'")
+        if self.unit not in UNITS:
+            raise SettingsError(f"unit {self.unit!r} is none of {', '.join(map(repr, UNITS))}")
+        _ = self.native
+
+    @cached_property
+    def native(self) -> _native.Settings:
+        """The same settings for the native side."""
+        try:
+            return _native.Settings(
+                paper=self.variant == "paper",
+                min_n=self.min_n,
+                max_n=self.max_n,
+                truthfulness_n=self.truthfulness_n,
+                threshold=self.threshold,
+                target_length=self.target_length,
+                zero_length=self.zero_length,
+                max_length=self.max_length,
+                skipped=_MARKS if self.unit == "token" else self.skipped,
+            )
+        except (OverflowError, TypeError, UnicodeEncodeError) as error:
+            raise SettingsError(f"a setting has an impossible value: {error}") from None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copy and pickle the values alone."""
+        return asdict(self)
+
+    def discount(self, length: int) -> float:
+        """What a cut after `length` characters leaves: 1 up to `target_length`, 0 at `zero_length`."""
+        excess = max(length - self.target_length, 0)
+        return 1.0 - excess / (self.zero_length - self.target_length)

@@ -1,0 +1,52 @@
+"""What makes a score reproducible, in one line."""
+
+from __future__ import annotations
+
+import hashlib
+
+from pfgen_rs import _native
+from pfgen_rs.metrics.settings import SKIPPED, Settings
+
+__all__ = ["fixed_part", "signature"]
+
+_DEFAULTS = Settings()
+
+
+def fixed_part() -> str:
+    """The part of every signature that the installed version alone decides."""
+    return f"pfgen|v:{_native.__version__}"
+
+
+def signature(set_hash: str, settings: Settings, *, answered: tuple[int, int] | None = None) -> str:
+    """Signature of scores against the set with the metadata hash `set_hash`.
+
+    Variant, n-gram range and Truthfulness n always stand there; other settings where they differ from the
+    published ones. `answered` is (questions answered, questions of the set) where some are missing.
+    """
+    parts = [
+        "pfgen",
+        f"set:{set_hash[:8]}",
+        f"variant:{settings.variant}",
+        f"n:{settings.min_n}-{settings.max_n}",
+        f"t:{settings.truthfulness_n}",
+        *_unusual(settings),
+    ]
+    if answered is not None and answered[0] != answered[1]:
+        parts.append(f"questions:{answered[0]}/{answered[1]}")
+    return "|".join([*parts, f"v:{_native.__version__}"])
+
+
+def _unusual(settings: Settings) -> list[str]:
+    parts = []
+    if settings.unit != _DEFAULTS.unit:
+        parts.append(f"unit:{settings.unit}")
+    if settings.threshold != _DEFAULTS.threshold:
+        parts.append(f"threshold:{settings.threshold!r}")
+    lengths = (settings.target_length, settings.zero_length, settings.max_length)
+    if lengths != (_DEFAULTS.target_length, _DEFAULTS.zero_length, _DEFAULTS.max_length):
+        parts.append("length:" + "-".join(map(str, lengths)))
+    if set(settings.skipped) != set(SKIPPED):
+        # The characters themselves could break the line; their digest says the same.
+        digest = hashlib.sha256("".join(sorted(set(settings.skipped))).encode()).hexdigest()
+        parts.append(f"skip:{digest[:8]}")
+    return parts

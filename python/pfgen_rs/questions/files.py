@@ -1,0 +1,52 @@
+"""Question files as bytes: finding, unpacking and digesting them, without looking into them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError
+from pfgen_rs.io import compression
+
+__all__ = ["combined", "digest", "question_paths", "read_question_file"]
+
+_PATTERN = "Q*.json*"
+
+
+def question_paths(folder: Path) -> list[Path]:
+    """The `Q*.json` files of a folder (or of its `data` folder), plain or compressed, by name.
+
+    Raises `BenchmarkNotFoundError` where there are none.
+    """
+    for place in (folder, folder / "data"):
+        paths = sorted(path for path in place.glob(_PATTERN) if _is_question_file(path))
+        if paths:
+            return paths
+    raise BenchmarkNotFoundError("the folder has no question files (Q*.json)", path=folder)
+
+
+def read_question_file(path: Path) -> bytes:
+    """The unpacked content of a question file; `BenchmarkError` where it cannot be read."""
+    try:
+        return compression.decompress(path.read_bytes())
+    except OSError as error:
+        raise BenchmarkError(f"cannot be read: {error.strerror}", path=path) from error
+    except compression.TruncatedError as error:
+        raise BenchmarkError(f"is damaged or cut short: {error}", path=path) from None
+
+
+def digest(content: bytes) -> str:
+    """SHA-1 of a file's content, in hexadecimal digits."""
+    return hashlib.sha1(content, usedforsecurity=False).hexdigest()
+
+
+def combined(digests: Iterable[str]) -> str:
+    """The metadata hash of a set whose files, by name, have these digests."""
+    return digest("".join(digests).encode())
+
+
+def _is_question_file(path: Path) -> bool:
+    return path.suffix == ".json" or (
+        path.suffix in compression.SUFFIXES and path.with_suffix("").suffix == ".json"
+    )

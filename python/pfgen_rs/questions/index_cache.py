@@ -1,0 +1,164 @@
+"""Scorers of whole benchmarks in files: built once, then mapped into memory by every process.
+
+    CACHE/indexes/KEY.pfgenidx      one file for a benchmark and settings
+    CACHE/indexes/.*.tmp            work in progress; never read
+
+The key is a digest of the question files' digests, the settings and the package's version; the native side
+checks the format's version, byte order, length and checksums. Whatever is wrong with a file costs time, not
+correctness: it is reported in one line of the log, and what it should have held is built.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import secrets
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
+
+from pfgen_rs import _native
+from pfgen_rs.errors import OutputError, StoreError
+from pfgen_rs.io.cache_folder import cache_folder
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.questions.question import Question
+
+__all__ = ["IndexCache", "IndexFile", "clear", "index_files", "indexes_folder"]
+
+_LOG = logging.getLogger(__name__)
+_SUFFIX = ".pfgenidx"
+
+
+def indexes_folder() -> Path:
+    """The folder of all index files; it need not exist."""
+    return cache_folder() / "indexes"
+
+
+class IndexFile(NamedTuple):
+    """An index file: path, size in bytes, and when it was written (seconds since 1970)."""
+
+    path: Path
+    size: int
+    written: float
+
+
+def index_files() -> list[IndexFile]:
+    """All index files, by name, and what an interrupted process left of one."""
+    found = []
+    for pattern in (f"*{_SUFFIX}", f".*{_SUFFIX}.*.tmp"):
+        for path in sorted(indexes_folder().glob(pattern)):
+            with suppress(OSError):  # another process may have removed it
+                state = path.stat()
+                found.append(IndexFile(path, state.st_size, state.st_mtime))
+    return found
+
+
+def clear() -> list[IndexFile]:
+    """Remove all index files; gives those that there were. Whoever uses one keeps it until the end.
+
+    Raises `OutputError` where one cannot be removed.
+    """
+    files = index_files()
+    for file in files:
+        try:
+            file.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise OutputError(f"{file.path}: cannot be removed: {error.strerror}") from error
+    return files
+
+
+class IndexCache:
+    """The index file of some questions for one choice of settings; none for questions without files."""
+
+    def __init__(self, questions: Sequence[Question], settings: Settings) -> None:
+        self._settings = settings
+        self._count = len(questions)
+        self._key = _key(questions, settings)
+        self._store: _native.Store | None = None
+        self._looked = False
+        self._lock = threading.Lock()
+
+    @property
+    def path(self) -> Path | None:
+        """Where the file is or would be; `None` where questions have no files to be known by."""
+        return None if self._key is None else indexes_folder() / f"{self._key.hex()[:32]}{_SUFFIX}"
+
+    def load(self, number: int) -> _native.Scorer | None:
+        """The scorer of question `number`, or `None` where it has to be built."""
+        store = self._open()
+        if store is None:
+            return None
+        try:
+            return store.scorer(number, self._settings.native)
+        except StoreError as error:
+            self._give_up(error)
+            return None
+
+    def save(self, scorers: Sequence[_native.Scorer]) -> bool:
+        """Write the file, whole or not at all, where there is no usable one; whether it was written."""
+        if self.path is None or self._key is None or self._open() is not None:
+            return False
+        temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.tmp")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with temporary.open("xb") as file:
+                    file.write(_native.Store.header(self._key, list(scorers)))
+                    for scorer in scorers:
+                        file.write(scorer.stored())
+                temporary.replace(self.path)
+            finally:
+                temporary.unlink(missing_ok=True)
+        except OSError as error:
+            _LOG.info("index cache %s: cannot be written (%s)", self.path, error.strerror)
+            return False
+        with self._lock:
+            self._looked = False
+        return True
+
+    def _open(self) -> _native.Store | None:
+        """The file's scorers; looked for once, and no more once it turned out to be damaged."""
+        with self._lock:
+            if not self._looked:
+                self._looked = True
+                self._store = self._opened()
+            return self._store
+
+    def _opened(self) -> _native.Store | None:
+        if self.path is None or self._key is None or not os.path.lexists(self.path):
+            return None
+        try:
+            store = _native.Store(self.path, self._key)
+        except StoreError as error:
+            self._report(error)
+            return None
+        if len(store) == self._count:
+            return store
+        self._report(StoreError("it has another number of questions"))
+        return None
+
+    def _give_up(self, error: StoreError) -> None:
+        with self._lock:
+            given_up, self._store = self._store, None
+        if given_up is not None:
+            self._report(error)
+
+    def _report(self, error: StoreError) -> None:
+        _LOG.warning("index cache %s: %s; it is built again", self.path, error)
+
+
+def _key(questions: Sequence[Question], settings: Settings) -> bytes | None:
+    digests = [(question.id, question.digest) for question in questions]
+    if any(digest is None for _, digest in digests):
+        return None
+    content = {
+        "version": _native.__version__,
+        "questions": digests,
+        "settings": asdict(settings),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()

@@ -1,0 +1,208 @@
+"""Questions: reading and checking question files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from pfgen_rs import _native
+from pfgen_rs.errors import BenchmarkError, InputError
+from pfgen_rs.metrics.helpfulness import Rule, parse_rules
+from pfgen_rs.metrics.ngram_index import NgramIndex
+from pfgen_rs.metrics.units import UNITS, Unit
+from pfgen_rs.questions.files import combined, digest, question_paths, read_question_file
+
+__all__ = ["PROVENANCE", "Question", "read_folder", "stated_unit"]
+
+PROVENANCE = "provenance.json"
+"""Where sets that were built say how, beside their questions."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question: text, keyword rules (as the file has them, and parsed), reference answers by source.
+
+    Reference answers are texts or, where the units are tokens, lists of ids.
+    """
+
+    id: str
+    text: str
+    category: str
+    note: str
+    keywords: Sequence[Mapping[str, Any]]
+    answers: Mapping[str, Sequence[Any]]
+    rules: tuple[Rule, ...] = field(repr=False)
+    digest: str | None = field(default=None, init=False, repr=False, compare=False)
+    """SHA-1 of the question file's content, where the question was read from one."""
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether the reference answers are lists of token ids rather than texts."""
+        first = [answer for answers in self.answers.values() for answer in answers[:1]]
+        return any(hasattr(answer, "__len__") and not isinstance(answer, str) for answer in first)
+
+    @cached_property
+    def index(self) -> NgramIndex:
+        """Suffix-array index over the characters (or token ids) of the reference answers.
+
+        Built when first asked for; `index` of the benchmark is the one for its own unit.
+        """
+        return NgramIndex(self.answers, "token" if self.has_tokens else "character")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copy and pickle without the index: it is built again where it is needed."""
+        return {key: value for key, value in vars(self).items() if key != "index"}
+
+    @property
+    def sources(self) -> list[str]:
+        """Names of the sources, in the file's order (sums over sources run in it)."""
+        return list(self.answers)
+
+
+def read_folder(folder: Path) -> tuple[list[Question], str]:
+    """The questions of a folder's `Q*.json` files (or of its `data` folder's) and their metadata hash.
+
+    The hash is the SHA-1 of the files' SHA-1 digests in file-name order, over their unpacked contents, so
+    that compressing a set does not change it. Raises `BenchmarkNotFoundError` or `BenchmarkError`.
+    """
+    paths = question_paths(folder)
+    questions, digests = [], []
+    for path in paths:
+        content = read_question_file(path)
+        question = _parse(content, path)
+        digests.append(digest(content))
+        # Whoever changes a question makes a new one, which has no file and so no digest.
+        object.__setattr__(question, "digest", digests[-1])
+        questions.append(question)
+    _refuse_duplicates(questions, paths)
+    return questions, combined(digests)
+
+
+def stated_unit(folder: Path) -> Unit:
+    """The unit that a set was built with; characters where it does not say."""
+    for place in (folder, folder / "data"):
+        try:
+            unit = json.loads((place / PROVENANCE).read_bytes())["settings"]["unit"]
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            continue
+        if unit in UNITS:
+            return cast("Unit", unit)
+    return "character"
+
+
+def _parse(content: bytes, path: Path) -> Question:
+    try:
+        data = json.loads(content.decode())
+    except UnicodeDecodeError as error:
+        raise BenchmarkError(f"is not UTF-8: {error}", path=path) from None
+    except (ValueError, RecursionError) as error:
+        raise BenchmarkError(f"is not JSON: {error}", path=path) from None
+    try:
+        return _question(data)
+    except BenchmarkError as error:
+        raise BenchmarkError(str(error), path=path) from None
+
+
+def _question(data: object) -> Question:
+    if not isinstance(data, dict):
+        raise BenchmarkError("a question file holds one object")
+    texts = {
+        key: _text(data.get(key, default), key)
+        for key, default in (
+            ("question_id", None),
+            ("question", None),
+            ("category", ""),
+            ("note", ""),
+        )
+    }
+    return Question(
+        id=texts["question_id"],
+        text=texts["question"],
+        category=texts["category"],
+        note=texts["note"],
+        rules=parse_rules(data.get("keywords")),
+        keywords=data["keywords"],
+        answers=_answers(data.get("answers")),
+    )
+
+
+def _text(value: object, key: str) -> str:
+    if value is None:
+        raise BenchmarkError(f"the key {key!r} is missing")
+    if not isinstance(value, str):
+        raise BenchmarkError(f"{key!r} must be text, not {value!r}")
+    if _has_surrogate(value):
+        raise BenchmarkError(f"{key!r} holds a lone surrogate: {value!r}")
+    return value
+
+
+def _answers(value: object) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, dict) or not value:
+        raise BenchmarkError("'answers' must map at least one source to its reference answers")
+    for source, answers in value.items():
+        _check_source(source, answers)
+    kinds = {isinstance(answer, str) for answers in value.values() for answer in answers}
+    if len(kinds) > 1:
+        raise BenchmarkError("'answers' must be texts or lists of token ids, not some of each")
+    return {source: tuple(answers) for source, answers in value.items()}
+
+
+def _check_source(source: str, answers: object) -> None:
+    if _has_surrogate(source):
+        raise BenchmarkError(f"the name of source {source!r} holds a lone surrogate")
+    if not isinstance(answers, list) or not answers:
+        raise BenchmarkError(f"source {source!r} must have a list of at least one answer")
+    if all(isinstance(answer, list) for answer in answers):
+        _check_tokens(source, answers)
+    elif not _is_clean(answers):
+        _refuse_answers(source, answers)
+    if not any(answers):
+        raise BenchmarkError(
+            f"source {source!r} has only empty answers, so its baseline would be 0"
+        )
+
+
+def _check_tokens(source: str, answers: list[list[Any]]) -> None:
+    try:
+        _native.code_tokens(answers)
+    except InputError as error:
+        raise BenchmarkError(f"answers of source {source!r}: {error}") from None
+
+
+def _is_clean(answers: list[Any]) -> bool:
+    """Whether all of them are text, and whole; looked at together, which is quick."""
+    try:
+        return not _has_surrogate("".join(answers))
+    except TypeError:
+        return False
+
+
+def _refuse_answers(source: str, answers: list[Any]) -> None:
+    for i, answer in enumerate(answers):
+        if not isinstance(answer, str):
+            raise BenchmarkError(f"answer {i} of source {source!r} is not text: {answer!r}")
+        if _has_surrogate(answer):
+            raise BenchmarkError(f"answer {i} of source {source!r} holds a lone surrogate")
+
+
+def _has_surrogate(text: str) -> bool:
+    if text.isascii():
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _refuse_duplicates(questions: Sequence[Question], paths: Sequence[Path]) -> None:
+    seen: dict[tuple[str, str], Path] = {}
+    for question, path in zip(questions, paths, strict=True):
+        for kind, value in (("id", question.id), ("question", question.text)):
+            other = seen.setdefault((kind, value), path)
+            if other is not path:
+                raise BenchmarkError(f"has the same {kind} {value!r} as {other}", path=path)

@@ -1,0 +1,213 @@
+"""What `make report` does in a checkout of pfgen-bench: results, their READMEs, and the leaderboard."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pfgen_rs.checkout.checkout import README, Checkout, State, inspect, open_checkout
+from pfgen_rs.checkout.files import write_changed
+from pfgen_rs.checkout.published import RESULT, Published
+from pfgen_rs.errors import InputError, PfgenError
+from pfgen_rs.io.run_files import PACKED
+from pfgen_rs.report import leaderboard
+from pfgen_rs.report.tables import write_tables
+
+if TYPE_CHECKING:
+    from pfgen_rs.checkout.rescoring import Watch
+    from pfgen_rs.questions.question_set import QuestionSet
+    from pfgen_rs.report.site.checkout import Busy
+
+__all__ = ["Report", "report"]
+
+
+@dataclass
+class Report:
+    """What was done: runs that can be shown, those scored, those that failed, files written in the checkout.
+
+    `problems`: what went wrong. `unfinished`: files that were left out. `site`: the first page of the site,
+    where one was wished for.
+    """
+
+    checkout: Checkout
+    runs: list[Published] = field(default_factory=list)
+    scored: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    written: list[Path] = field(default_factory=list)
+    problems: list[PfgenError] = field(default_factory=list)
+    unfinished: list[Path] = field(default_factory=list)
+    site: Path | None = None
+
+
+def report(
+    checkout: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    html: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+    busy: Busy | None = None,
+) -> Report:
+    """Bring everything in a checkout up to date, as `make report` does there.
+
+    Finished trials are packed, stale runs scored, and READMEs and leaderboards written, each file
+    whole or not at all, and only where it changes. A run that cannot be used is listed in `problems` and
+    leaves the others alone; its files stay as they were. `force` takes everything for stale; `html` is a
+    folder for the site of all runs; `jobs` threads work (all cores without it). `watch` is told of
+    the progress of scoring, and `busy` of work whose end cannot be told.
+
+    Raises `BenchmarkNotFoundError` where the folder is no checkout, and `BenchmarkError` for its questions.
+    """
+    found = open_checkout(checkout)
+    done = Report(found)
+    states = _inspected(done, force, jobs)
+    _update(done, states, jobs, watch)
+    for state in states:
+        done.problems += state.problems
+        done.unfinished += state.unfinished
+    done.failed = [state.run.name for state in states if state.problems]
+    done.runs = [state.published for state in states if state.published is not None]
+    _write_leaderboard(done)
+    _write_tables(done, force)
+    if html is not None:
+        _write_site(done, html, jobs, watch, busy)
+    return done
+
+
+def _inspected(done: Report, force: bool, jobs: int | None) -> list[State]:
+    """All runs looked at, several at once; what was packed is written here, where signals arrive."""
+    pool = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
+    try:
+        found = pool.map(lambda run: inspect(done.checkout, run, force=force), done.checkout.runs)
+        return [_with_packed(done, state) for state in found]
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _with_packed(done: Report, state: State) -> State:
+    if state.packed is not None:
+        written = _write(done, state, state.run.folder / PACKED, state.packed)
+        state.stale, state.packed = state.stale and written, None
+    return state
+
+
+def _update(done: Report, states: Sequence[State], jobs: int | None, watch: Watch | None) -> None:
+    stale = [state for state in states if state.stale]
+    described = [state for state in states if state.stale or state.stale_readme]
+    if not described:
+        return
+    from pfgen_rs.benchmark import load_benchmark  # only now, since it is much to load
+    from pfgen_rs.metrics.settings import Settings
+
+    benchmark = load_benchmark(done.checkout.data, settings=Settings())  # the published ones
+    if stale:
+        _rescore(done, benchmark, stale, jobs, watch)
+    _describe(done, benchmark, [state for state in described if _can_be_described(done, state)])
+
+
+def _rescore(
+    done: Report,
+    benchmark: QuestionSet,
+    stale: Sequence[State],
+    jobs: int | None,
+    watch: Watch | None,
+) -> None:
+    from pfgen_rs.checkout.rescoring import rescored
+
+    results = rescored(benchmark, [state.run for state in stale], jobs=jobs, watch=watch)
+    for state, result in zip(stale, results, strict=True):
+        if isinstance(result, PfgenError):
+            state.problems.append(result)
+            continue
+        published, content = result
+        if _write(done, state, state.run.folder / RESULT, content):
+            state.published = published
+            state.stale_readme = True
+            done.scored.append(state.run.name)
+
+
+def _can_be_described(done: Report, state: State) -> bool:
+    """Whether the run's result is one of these questions, whose answers its README marks."""
+    published = state.published
+    return (
+        published is not None
+        and state.stale_readme
+        and published.result["metadata_hash"] == done.checkout.metadata_hash
+    )
+
+
+def _describe(done: Report, benchmark: QuestionSet, states: Sequence[State]) -> None:
+    from pfgen_rs.checkout.marks import marks_of
+    from pfgen_rs.report.markdown import readme
+
+    usable = [(state, found) for state in states if (found := _usable(benchmark, state))]
+    results = [found.result for _, found in usable]
+    for (state, found), marks in zip(usable, marks_of(benchmark, results), strict=True):
+        content = readme(found.result, found.digest, marks)
+        _write(done, state, state.run.folder / README, content)
+
+
+def _usable(benchmark: QuestionSet, state: State) -> Published | None:
+    """The run's result, unless somebody has put other questions into it."""
+    found = state.published
+    strangers = found.result["questions"].keys() - {q.id for q in benchmark} if found else ()
+    if not strangers:
+        return found
+    problem = (
+        f"has the question {min(strangers)!r}, which data/ lacks: "
+        "remove the file and score the run again"
+    )
+    state.problems.append(InputError(problem, path=state.run.folder / RESULT))
+    return None
+
+
+def _write(done: Report, state: State, path: Path, content: bytes) -> bool:
+    try:
+        if write_changed(path, content):
+            done.written.append(path)
+    except PfgenError as error:
+        state.problems.append(error)
+        return False
+    return True
+
+
+def _write_leaderboard(done: Report) -> None:
+    path = done.checkout.readme
+    try:
+        old = path.read_bytes()
+        if write_changed(path, leaderboard.spliced(old, leaderboard.table(done.runs), path)):
+            done.written.append(path)
+    except PfgenError as error:
+        done.problems.append(error)
+    except OSError as error:
+        done.problems.append(InputError(f"cannot be read: {error.strerror}", path=path))
+
+
+def _write_site(
+    done: Report,
+    folder: str | os.PathLike[str],
+    jobs: int | None,
+    watch: Watch | None,
+    busy: Busy | None,
+) -> None:
+    from pfgen_rs.report.site.checkout import write_site  # only now, since it is much to load
+
+    found = write_site(done.checkout, done.runs, folder, jobs=jobs, watch=watch, busy=busy)
+    new = [
+        (run, problem) for run, problem in found if run not in done.failed
+    ]  # others were told of
+    done.failed += [run for run, _ in new]
+    done.problems += [problem for _, problem in new]
+    done.site = Path(folder, "index.html")
+
+
+def _write_tables(done: Report, force: bool) -> None:
+    folder, metadata_hash = done.checkout.folder, done.checkout.metadata_hash
+    try:
+        done.written += write_tables(folder, done.runs, metadata_hash, force=force)
+    except PfgenError as error:
+        done.problems.append(error)

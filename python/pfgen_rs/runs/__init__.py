@@ -1,0 +1,1 @@
+"""Whole runs: files scored piece by piece and resumed, their scores kept, aggregated and written."""

@@ -1,0 +1,112 @@
+"""The texts of runs that were scored: in memory, or read again from their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs import io
+from pfgen_rs.errors import InputError
+from pfgen_rs.io import Chunk, Options, Source
+from pfgen_rs.metrics.units import Answer
+from pfgen_rs.runs.score_store import Figures, Part
+
+__all__ = ["FileTexts", "MemoryTexts", "with_texts"]
+
+
+def with_texts(frame: pl.DataFrame, questions: pl.Series, answers: pl.Series) -> pl.DataFrame:
+    """A chunk as `Result.frame` has it; `frame` as `Figures.frame` gives it."""
+    texts = [questions.alias("question"), answers.alias("answer")]
+    return frame.select("line", "question_id").hstack(texts).hstack(frame[:, 2:])
+
+
+class MemoryTexts:
+    """Responses that were given in memory."""
+
+    def __init__(self, questions: pl.Series, answers: pl.Series) -> None:
+        self._questions, self._answers = questions, answers
+
+    def frames(self, figures: Figures) -> Iterator[pl.DataFrame]:
+        """Rows with texts and figures, in order."""
+        at = 0
+        for part in figures.parts:
+            end = at + part.rows
+            frame = figures.frame(part)
+            yield with_texts(frame, self._questions[at:end], self._answers[at:end])
+            at = end
+
+    def column(self, figures: Figures, key: str) -> Iterator[pl.Series]:
+        """A further text of each response, of which there are none: nulls."""
+        del key
+        yield pl.Series([None], dtype=pl.String).new_from_index(0, figures.height)
+
+    def records(
+        self, samples: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[Answer, dict[str, Any]]]:
+        """Answer and whole record of some responses."""
+        for line, _ in samples:
+            answer = self._answers[line - 1]
+            answer = answer.to_list() if isinstance(answer, pl.Series) else answer
+            yield answer, {"answer": answer}
+
+
+class FileTexts:
+    """Responses of a file; `kept` holds its chunks where they fit into memory."""
+
+    def __init__(self, source: Source, options: Options, kept: list[Chunk] | None) -> None:
+        self._source, self._options, self._kept = source, options, kept
+
+    def frames(self, figures: Figures) -> Iterator[pl.DataFrame]:
+        """Rows with texts and figures, in order."""
+        if self._kept is not None:
+            yield from self._joined(figures, self._kept)
+            return
+        with io.read_ahead([self._source], self._options) as readings:
+            yield from self._joined(figures, next(readings))
+
+    def _joined(self, figures: Figures, chunks: Iterable[Chunk]) -> Iterator[pl.DataFrame]:
+        for chunk, part in self._scored(figures, chunks):
+            yield with_texts(figures.frame(part), chunk.questions, chunk.answers)
+
+    def _scored(self, figures: Figures, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Part]]:
+        """The chunks, less what was left out of the scores."""
+        for chunk, part in zip_longest(chunks, figures.parts):
+            if chunk is not None and part is not None and len(chunk) != part.rows:
+                lines = figures.frame(part).get_column("line").to_numpy()
+                chunk = chunk.where(np.isin(chunk.lines, lines))
+            if chunk is None or part is None or len(chunk) != part.rows:
+                raise InputError("the file changed while it was in use", path=self._source.path)
+            yield chunk, part
+
+    def column(self, figures: Figures, key: str) -> Iterator[pl.Series]:
+        """A further text of each response, in order; null where it has none."""
+        options = replace(self._options, more_fields=(key,))
+        with io.read_ahead([self._source], options) as readings:
+            for chunk, _ in self._scored(figures, next(readings)):
+                yield chunk.more[0]
+
+    def records(
+        self, samples: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[Answer, dict[str, Any]]]:
+        """Answer and whole record of some responses."""
+        key = self._options.answer_field
+        lines, starts = (list(column) for column in zip(*samples, strict=True))
+        if io.is_table(self._source):
+            records = io.table_records(self._source, lines)
+        elif self._source.suffix == ".csv":
+            records = io.csv_records(self._source, lines)
+        else:
+            records = io.line_records(self._source, np.array(starts), self._texts())
+        for record in records:
+            yield record[key], record
+
+    def _texts(self) -> list[tuple[int, bytes]]:
+        texts = {
+            chunk.text_start: chunk.text for chunk in self._kept or () if chunk.text is not None
+        }
+        return list(texts.items())

@@ -1,0 +1,239 @@
+"""Runs: the scores of many responses, summarised exactly as published (`result.json`)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import polars as pl
+
+from pfgen_rs.errors import IncompleteRunError, InputError
+from pfgen_rs.io import write_atomic
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.signature import signature
+from pfgen_rs.metrics.units import Answer
+from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.runs.aggregate import Summaries, summarise
+from pfgen_rs.runs.score_store import Figures
+from pfgen_rs.scoring import batch
+from pfgen_rs.stats.sums import left_sum
+
+__all__ = ["Responses", "Result"]
+
+
+class Responses(Protocol):
+    """The texts of a run: in memory, or read again when they are needed."""
+
+    def frames(self, figures: Figures) -> Iterator[pl.DataFrame]:
+        """Rows with texts and figures, in order, as `Result.frame` has them."""
+
+    def column(self, figures: Figures, key: str) -> Iterator[pl.Series]:
+        """The text that each response has at a key besides question and answer, in order; null for none."""
+
+    def records(
+        self, samples: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[Answer, dict[str, Any]]]:
+        """Answer and whole record of some responses, given by line and start of the line, which rise."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Scores of a run.
+
+    The figures of the run (`score`, `fluency`, …) are those published: means over questions, rounded as
+    published. A large run is not held in memory: its texts are read again where they are needed, for
+    `frame` and for the samples in `to_dict`, and `InputError` is raised if the file changed since.
+    """
+
+    benchmark: QuestionSet = field(repr=False)
+    figures: Figures = field(repr=False)
+    responses: Responses = field(repr=False)
+    path: str | None = None
+    config: dict[str, Any] | None = None
+    input_hash: str | None = None
+    problems: list[InputError] = field(default_factory=list, repr=False)
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """A row a response.
+
+        `line` (from 1), `question_id`, `question`, `answer`, `length` in code points (or other units), the
+        three metrics, `average`, and each source's share.
+        """
+        return pl.concat(self.responses.frames(self.figures), rechunk=True)
+
+    @property
+    def height(self) -> int:
+        """How many responses were scored."""
+        return self.figures.height
+
+    @cached_property
+    def by_question(self) -> pl.DataFrame:
+        """A row a question: `answers`, `score`, `score_std`, `length`, `length_std` and mean metrics."""
+        rows = []
+        for question_id, summary in self._summaries.questions.items():
+            scores = summary.scores
+            rows.append(
+                {
+                    "question_id": question_id,
+                    "question": self.benchmark[question_id].text,
+                    "category": self.benchmark[question_id].category,
+                    "answers": summary.count,
+                    **summary.spread,
+                    "fluency": left_sum(scores["fluency"].values()),
+                    "truthfulness": left_sum(scores["truthfulness"].values()),
+                    "helpfulness": scores["helpfulness"],
+                    "average": scores["average"],
+                }
+            )
+        return pl.DataFrame(rows)
+
+    @property
+    def score(self) -> float:
+        """The benchmark's figure: mean over trials and questions, rounded to 4."""
+        return self._spread["score"]
+
+    @property
+    def score_std(self) -> float:
+        """Population standard deviation over trials, as published, rounded to 4."""
+        return self._spread["score_std"]
+
+    @property
+    def length(self) -> float:
+        """Mean length of the answers in code points (or other units), rounded to 1."""
+        return self._spread["length"]
+
+    @property
+    def length_std(self) -> float:
+        """Population standard deviation of the lengths, rounded to 1."""
+        return self._spread["length_std"]
+
+    @property
+    def fluency(self) -> float:
+        """Sum of the sources' shares of Fluency."""
+        return float(left_sum(self._scores["fluency"].values()))
+
+    @property
+    def truthfulness(self) -> float:
+        """Sum of the sources' shares of Truthfulness."""
+        return float(left_sum(self._scores["truthfulness"].values()))
+
+    @property
+    def helpfulness(self) -> float:
+        """Mean Helpfulness."""
+        return float(self._scores["helpfulness"])
+
+    @property
+    def num_trials(self) -> int:
+        """The smallest number of answers any answered question has."""
+        return self._summaries.num_trials
+
+    @property
+    def missing(self) -> list[str]:
+        """Ids of the benchmark's questions without any answer; all figures leave them out."""
+        return [q.id for q in self.benchmark if q.id not in self._counts]
+
+    @property
+    def signature(self) -> str:
+        """What makes the figures reproducible; names how many questions were answered if some were not."""
+        counts = (len(self._counts), len(self.benchmark))
+        return signature(self.benchmark.metadata_hash, self.benchmark.settings, answered=counts)
+
+    def to_dict(self, *, allow_partial: bool = False) -> dict[str, Any]:
+        """The published `result.json` as an object, keys in the published order.
+
+        With other settings, or questions left out, it carries a `signature`, too.
+        Raises `IncompleteRunError` where questions lack answers, unless `allow_partial`.
+        """
+        if self.missing and not allow_partial:
+            raise IncompleteRunError(
+                f"{len(self.missing)} of {len(self.benchmark)} questions have no answer "
+                f"({', '.join(self.missing[:5])}{', …' if len(self.missing) > 5 else ''}): a published "
+                "result needs all; allow a partial one explicitly"
+            )
+        samples = self._samples()
+        questions = {key: self._question_entry(key, samples) for key in self._summaries.questions}
+        return {
+            **({} if self.input_hash is None else {"input_hash": self.input_hash}),
+            "metadata_hash": self.benchmark.metadata_hash,
+            **({} if self._is_published_kind else {"signature": self.signature}),
+            **({} if self.config is None else {"config": self.config}),
+            "num_trials": self.num_trials,
+            **self._spread,
+            "scores": self._scores,
+            "questions": questions,
+        }
+
+    def to_bytes(self, *, allow_partial: bool = False) -> bytes:
+        """The content of `result.json`, byte for byte as published."""
+        result = self.to_dict(allow_partial=allow_partial)
+        # Tables may have columns, such as times, that JSON has no form for.
+        return json.dumps(result, ensure_ascii=False, indent=2, default=str).encode()
+
+    def to_json(self, path: str | os.PathLike[str], *, allow_partial: bool = False) -> None:
+        """Write `result.json` byte for byte as published, whole or not at all."""
+        write_atomic(path, self.to_bytes(allow_partial=allow_partial))
+
+    def to_html(self, path: str | os.PathLike[str], *, answers_per_question: int = 1000) -> None:
+        """Write a page about the run: one file where `path` ends in `.html`, else a folder with `index.html`.
+
+        Figures with intervals, tables and distributions, and the answers (up to `answers_per_question` of
+        each, those of the published samples among them), explained character by character. Needs no network.
+        Raises `SettingsError` where the unit is not a character, `InputError` for fewer than 5 answers a
+        question, and `OutputError`.
+        """
+        # Pages need the results, and most who need results want no page.
+        from pfgen_rs.report.site.single import write_run
+
+        write_run(self, path, answers_per_question=answers_per_question)
+
+    def __str__(self) -> str:
+        """The score and the signature it is worthless without."""
+        return f"{self.score:.4f} ±{self.score_std:.4f}/√{self.num_trials} ({self.signature})"
+
+    @property
+    def _is_published_kind(self) -> bool:
+        return self.benchmark.settings == Settings() and not self.missing
+
+    @cached_property
+    def _counts(self) -> dict[str, int]:
+        return self.figures.counts()
+
+    @cached_property
+    def _summaries(self) -> Summaries:
+        return summarise(self.benchmark, self.figures)
+
+    @property
+    def _spread(self) -> dict[str, float]:
+        return self._summaries.spread
+
+    @property
+    def _scores(self) -> dict[str, Any]:
+        return self._summaries.scores
+
+    def _question_entry(
+        self, question_id: str, samples: dict[int, tuple[Answer, dict[str, Any]]]
+    ) -> dict[str, Any]:
+        summary = self._summaries.questions[question_id]
+        return {
+            "question": self.benchmark[question_id].text,
+            **summary.spread,
+            "scores": summary.scores,
+            "samples": [self._sample(question_id, *samples[line]) for line, _ in summary.samples],
+        }
+
+    def _sample(self, question_id: str, answer: Answer, record: dict[str, Any]) -> dict[str, Any]:
+        kept = {key: value for key, value in record.items() if key != "question"}
+        return {**kept, "scores": batch.score(self.benchmark, question_id, answer).to_dict()}
+
+    def _samples(self) -> dict[int, tuple[Answer, dict[str, Any]]]:
+        """All samples by line, looked up in one go."""
+        places = sorted({p for s in self._summaries.questions.values() for p in s.samples})
+        return {
+            line: found
+            for (line, _), found in zip(places, self.responses.records(places), strict=True)
+        }

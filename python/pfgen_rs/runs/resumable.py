@@ -1,0 +1,173 @@
+"""Files scored into files: written as scoring goes, put in place at the end, resumed after interruptions."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self, cast
+
+import polars as pl
+
+from pfgen_rs.errors import OutputError
+from pfgen_rs.io import Options, Source, TableWriter, remove_unfinished, writing_failed
+from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.runs import naming, streaming
+from pfgen_rs.runs.result import Result
+from pfgen_rs.runs.score_store import Store
+
+__all__ = ["Job"]
+
+JOURNAL = "figures.journal"
+_JOURNALED_FROM = 1 << 16  # responses: the scores of fewer are quickly computed again
+
+
+class Job:
+    """Files scored together, with what is to be written of them.
+
+    A context manager: `run`, then `write`. Whatever ends it early leaves old files as they were, and the
+    figures of a large run in a hidden folder beside its target (`left`), from which `resume` goes on.
+    """
+
+    def __init__(
+        self,
+        benchmark: QuestionSet,
+        paths: Sequence[str],
+        options: Options,
+        *,
+        out: str | os.PathLike[str] | None = None,
+        per_response: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        allow_partial: bool = False,
+        threads: int | None = None,
+    ) -> None:
+        if per_response is not None:
+            naming.refuse_overwriting(per_response, paths)
+        if resume and out is None and per_response is None:
+            raise OutputError("there is nothing to resume where no file is written")
+        self.sources = [Source(path) for path in paths]
+        self._benchmark, self._options, self._threads = benchmark, options, threads
+        self._out = None if out is None else Path(out)
+        self._table_path = None if per_response is None else Path(per_response)
+        self._allow_partial = allow_partial
+        self._table: TableWriter | None = None
+        self._results: list[Result] = []
+        self._done = False
+        self._store = self._new_store(resume)
+
+    @property
+    def folder(self) -> Path | None:
+        """Where figures are kept for `resume`."""
+        target = self._table_path or self._out
+        if target is None:
+            return None
+        target = Path(os.path.abspath(target))  # noqa: PTH100 - "." has no name of its own
+        return target.parent / f".{target.name}.pfgen-rs"
+
+    @property
+    def left(self) -> Path | None:
+        """The folder, if an early end has left figures there."""
+        return self.folder if not self._done and self._store.journaled else None
+
+    def _new_store(self, resume: bool) -> Store:
+        folder = self.folder
+        if folder is None:
+            return streaming.new_store(self._benchmark)
+        # Read and scored in the same way, the same bytes have the same figures.
+        options = self._options
+        about = {
+            "signature": self._benchmark.signature,
+            "metadata_hash": self._benchmark.metadata_hash,
+            "settings": repr(self._benchmark.settings),
+            "fields": options.fields,
+            "sizes": [options.text_size, options.rows],
+        }
+        store = streaming.new_store(
+            self._benchmark,
+            about=about,
+            open_file=lambda: _journal_file(folder),
+            in_memory=_JOURNALED_FROM,
+        )
+        if resume and (folder / JOURNAL).exists():
+            store.resume()
+            if self._table_path is not None:
+                remove_unfinished(self._table_path)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+        return store
+
+    def run(self, progress: streaming.Progress | None = None) -> list[Result]:
+        """Score everything, and write the rows of the table as they come."""
+        self._results = streaming.score_sources(
+            self._benchmark,
+            self.sources,
+            self._options,
+            self._store,
+            threads=self._threads,
+            take=None if self._table_path is None else self._take,
+            progress=progress,
+        )
+        return self._results
+
+    def _take(self, source: Source, rows: pl.DataFrame) -> None:
+        # Whether all questions are answered is known at the end alone; mostly they are.
+        self._add(naming.with_place(rows, source.path, self._benchmark.signature))
+
+    def _add(self, frame: pl.DataFrame) -> None:
+        if self._table is None:
+            self._table = TableWriter(cast("Path", self._table_path), frame.schema)
+        self._table.write(frame)
+
+    def write(self) -> None:
+        """Put all files in place. Raises `IncompleteRunError` before that, as `write_results` does."""
+        if self._out is not None:
+            naming.refuse_incomplete(self._results, allow_partial=self._allow_partial)
+        if any(result.signature != self._benchmark.signature for result in self._results):
+            self._rewrite()
+        if self._table is not None:
+            self._table.finish()
+        if self._out is not None:
+            naming.write_results(self._results, self._out, allow_partial=self._allow_partial)
+        if self._table is not None:
+            self._table.commit()
+        self._done = True
+
+    def _rewrite(self) -> None:
+        """Write the table once more, now that the signatures are known."""
+        if self._table is None:
+            return
+        self._table.discard()
+        self._table = None
+        for result in self._results:
+            for frame in result.responses.frames(result.figures):
+                self._add(naming.with_place(frame, result.path, result.signature))
+
+    def __enter__(self) -> Self:
+        """Leave no half-written file behind."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Remove what is not in place and, unless it ended early, what would have been resumed."""
+        if self._table is not None:
+            self._table.discard()
+        if self._done and self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _journal_file(folder: Path) -> tuple[IO[bytes], Path]:
+    path = folder / JOURNAL
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            path.open("xb").close()
+        return cast("IO[bytes]", path.open("r+b", buffering=0)), path
+    except OSError as error:
+        raise writing_failed(path, error) from error

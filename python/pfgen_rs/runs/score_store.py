@@ -1,0 +1,218 @@
+"""The figures of every response of a run: numbers alone, in memory or on disk, a question at a time."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs.runs.journal import Journal, Record
+from pfgen_rs.scoring.batch import score_names
+
+__all__ = ["Figures", "Part", "Store", "chunk_figures", "figure_names", "in_file_order"]
+
+Floats = NDArray[np.float64]
+# Of each response besides its scores: line, where that begins in the text, length. All fit a float exactly.
+_PLACE = ("line", "start", "length")
+_IN_MEMORY = 1 << 17  # responses
+
+
+def figure_names(sources: Sequence[str]) -> list[str]:
+    """The columns of a run's figures, for a benchmark with these sources."""
+    return [*_PLACE, *score_names(sources)]
+
+
+class Part:
+    """The figures of one chunk, sorted by question; its responses to a question keep their order."""
+
+    def __init__(self, rows: int, bounds: dict[str, tuple[int, int]]) -> None:
+        self.rows, self.bounds = rows, bounds
+        self.matrix: Floats | None = None
+        self.record: Record | None = None
+
+
+class Store:
+    """The figures of all runs that are scored together.
+
+    Up to `in_memory` responses are kept in memory; with more of them, all go to a file that `open_file`
+    opens, or to a temporary one. `about` is what figures depend on: those of `known` records, left by an
+    interrupted run, are used again.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        *,
+        about: Mapping[str, Any] | None = None,
+        open_file: Callable[[], tuple[IO[bytes], Path]] | None = None,
+        in_memory: int = _IN_MEMORY,
+    ) -> None:
+        self.names = list(names)
+        self._about = about or {}
+        self._open = open_file or _temporary
+        self._in_memory, self._rows = in_memory, 0
+        self._held: list[tuple[str, Part]] = []
+        self._journal: Journal | None = None
+        self._known: dict[str, Record] = {}
+
+    def resume(self) -> int:
+        """Take over the records of the file as an earlier run left it; gives the responses in them."""
+        file, path = self._open()
+        self._journal = Journal(file, path, len(self.names))
+        self._known = {record.key: record for record in self._journal.records(self._about)}
+        return sum(record.rows for record in self._known.values())
+
+    def known(self, key: str, rows: int) -> Part | None:
+        """The figures of a chunk that was scored before the interruption."""
+        record = self._known.get(key)
+        if record is None or record.rows != rows:
+            return None
+        part = Part(rows, record.bounds)
+        part.record = record
+        return part
+
+    @property
+    def resumes(self) -> bool:
+        """Whether there may be known figures."""
+        return bool(self._known)
+
+    @property
+    def journaled(self) -> bool:
+        """Whether figures are on disk already."""
+        return self._journal is not None
+
+    def add(
+        self, key: Callable[[], str], matrix: Floats, bounds: dict[str, tuple[int, int]]
+    ) -> Part:
+        """Keep a chunk's figures: `matrix` has the columns `names`, and rows as `Part` wants them."""
+        part = Part(len(matrix), bounds)
+        part.matrix = matrix
+        if not part.rows:
+            return part
+        name = key() if self._open is not _temporary else ""
+        self._held.append((name, part))
+        self._rows += part.rows
+        if self._journal is not None or self._rows > self._in_memory:
+            self._write()
+        return part
+
+    def _write(self) -> None:
+        if self._journal is None:
+            file, path = self._open()
+            self._journal = Journal.new(file, path, len(self.names), self._about)
+        for key, part in self._held:
+            part.record = self._journal.append(key, cast("Floats", part.matrix), part.bounds)
+            part.matrix = None
+        self._held.clear()
+
+    def rows(self, part: Part, start: int, stop: int) -> Floats:
+        """Some rows of a chunk's figures."""
+        if part.matrix is not None:
+            return part.matrix[start:stop]
+        return cast("Journal", self._journal).read(cast("Record", part.record).offset, start, stop)
+
+
+def _temporary() -> tuple[IO[bytes], Path]:
+    return cast("IO[bytes]", tempfile.TemporaryFile(buffering=0)), Path(tempfile.gettempdir())
+
+
+class Figures:
+    """The figures of one run, chunk after chunk."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.parts: list[Part] = []
+
+    @property
+    def height(self) -> int:
+        """How many responses there are."""
+        return sum(part.rows for part in self.parts)
+
+    def counts(self) -> dict[str, int]:
+        """How many responses each question has, by id; questions without any are left out."""
+        found: dict[str, int] = {}
+        for part in self.parts:
+            for question, (start, stop) in part.bounds.items():
+                found[question] = found.get(question, 0) + stop - start
+        return dict(sorted(found.items()))
+
+    def of_question(self, question: str, names: Sequence[str]) -> dict[str, Floats]:
+        """Columns of the responses to a question, in the file's order."""
+        at = [self._store.names.index(name) for name in names]
+        pieces = [
+            self._store.rows(part, *part.bounds[question])[:, at]
+            for part in self.parts
+            if question in part.bounds
+        ]
+        return dict(zip(names, np.concatenate(pieces).T, strict=True))
+
+    def column(self, name: str, *, in_order: bool) -> Iterator[Floats]:
+        """A column of all responses a chunk at a time, within it in the file's order or in any."""
+        line, wanted = (self._store.names.index(key) for key in ("line", name))
+        for part in self.parts:
+            matrix = self._store.rows(part, 0, part.rows)
+            yield matrix[_order(matrix[:, line]), wanted] if in_order else matrix[:, wanted]
+
+    def frame(self, part: Part) -> pl.DataFrame:
+        """A chunk as a table in the file's order: `line`, `question_id`, `length` and the scores."""
+        matrix = self._store.rows(part, 0, part.rows)
+        order = _order(matrix[:, 0])
+        matrix = matrix[order]
+        ids, ends = list(part.bounds), [stop for _, stop in part.bounds.values()]
+        codes = np.searchsorted(np.array(ends, dtype=np.int64), order, side="right")
+        names = pl.Series(ids, dtype=pl.String)
+        columns = {name: matrix[:, i] for i, name in enumerate(self._store.names)}
+        return pl.DataFrame(
+            [
+                pl.Series("line", columns["line"].astype(np.int64)),
+                names.gather(codes).alias("question_id"),
+                pl.Series("length", columns["length"].astype(np.int64)),
+                *(
+                    pl.Series(name, values, nan_to_null=True)
+                    for name, values in columns.items()
+                    if name not in _PLACE
+                ),
+            ]
+        )
+
+
+def in_file_order(lines: NDArray[np.int64], scores: pl.DataFrame) -> pl.DataFrame:
+    """A chunk's lines and scores as `Figures.frame` gives them."""
+    return pl.DataFrame([pl.Series("line", lines), *scores.get_columns()])
+
+
+def chunk_figures(
+    names: Sequence[str],
+    codes: NDArray[np.uint32],
+    lines: NDArray[np.int64],
+    starts: NDArray[np.int64] | None,
+    scores: pl.DataFrame,
+) -> tuple[Floats, dict[str, tuple[int, int]]]:
+    """A chunk's figures as `Store.add` wants them: sorted by question, with each question's rows.
+
+    `codes` tell the questions apart.
+    """
+    order = _order(codes)
+    matrix = np.empty((len(lines), len(names)))
+    place = {"line": lines, "start": 0 if starts is None else starts}
+    for i, name in enumerate(names):
+        column = place[name] if name in place else scores.get_column(name).to_numpy()
+        matrix[:, i] = column if np.isscalar(column) else cast("Any", column)[order]
+    counts = np.bincount(codes)
+    stops = np.cumsum(counts[counts > 0])
+    begins = stops - counts[counts > 0]
+    ids = scores.get_column("question_id").gather(order[begins]).to_list()
+    return matrix, dict(zip(ids, zip(begins.tolist(), stops.tolist(), strict=True), strict=True))
+
+
+def _order(numbers: NDArray[Any]) -> NDArray[np.intp]:
+    """The stable order of whole numbers; those that lie close together are sorted in linear time."""
+    if not len(numbers):
+        return np.empty(0, np.intp)
+    above = numbers - numbers.min()
+    return np.argsort(above.astype(np.min_scalar_type(int(above.max()))), kind="stable")

@@ -1,0 +1,160 @@
+"""Scores as part of a polars query: computed in batches when it is collected or sunk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from pfgen_rs import io
+from pfgen_rs.benchmark import Benchmark, resolve
+from pfgen_rs.errors import InputError
+from pfgen_rs.io import Chunk, Options, Source
+from pfgen_rs.runs import naming
+from pfgen_rs.runs.score_store import figure_names
+from pfgen_rs.runs.streaming import Known
+from pfgen_rs.scoring import batch
+
+if TYPE_CHECKING:
+    from pfgen_rs.metrics.settings import Settings
+
+__all__ = ["scan"]
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+_TEXTS = {"file": pl.String(), "line": pl.Int64(), "question": pl.String(), "answer": pl.String()}
+
+
+def scan(
+    source: Paths | pl.LazyFrame | pl.DataFrame,
+    benchmark: Benchmark | str | os.PathLike[str] | None = None,
+    *,
+    settings: Settings | None = None,
+    question_field: str = "question",
+    answer_field: str = "answer",
+    skip_bad_lines: bool = False,
+    threads: int | None = None,
+) -> pl.LazyFrame:
+    """Responses with their scores as a lazy table.
+
+    `source`: a file as `score_file` takes it, a glob, or a list of them; the table has the columns `file`,
+    `line`, `question_id`, `question`, `answer`, `length`, the metrics, each source's share, and `signature`.
+    Or a LazyFrame or DataFrame with question and answer: it keeps its columns, and `question_id`, `length`,
+    the metrics, shares and `signature` are appended (`InputError` where it has one of that name).
+
+    Nothing is read or scored before the query runs. Memory stays bounded where it streams, as with
+    `sink_parquet` or `collect(engine="streaming")`. Filters on file, line and texts are applied before
+    scoring, and nothing is scored for a query that uses no scores. `signature` is the benchmark's: whether
+    all questions have answers is not known before the end.
+
+    What cannot be used raises `InputError` when the query runs; with `skip_bad_lines` it is left out.
+    """
+    scorer = _Scorer(resolve(benchmark, settings), threads)
+    tokens = scorer.benchmark.settings.unit == "token"
+    options = Options(question_field, answer_field, skip_bad_lines, tokens=tokens)
+    if isinstance(source, pl.DataFrame | pl.LazyFrame):
+        return _scan_frame(source.lazy(), scorer, options)
+    patterns = [source] if isinstance(source, str | os.PathLike) else source
+    files = [Source(path) for path in naming.expand([str(path) for path in patterns])]
+    schema: dict[str, pl.DataType] = {**_TEXTS, "answer": options.answer_type, **scorer.schema}
+    order = ["file", "line", "question_id", "question", "answer"]
+    schema = {name: schema[name] for name in dict.fromkeys([*order, *schema])}
+
+    def batches(
+        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _: int | None
+    ) -> Iterator[pl.DataFrame]:
+        query = _Query(list(schema) if columns is None else columns, predicate, scorer)
+        with io.read_ahead(files, options) as readings:
+            for reading in readings:
+                known = Known(scorer.benchmark, reading.source.path, skip_bad_lines)
+                for chunk in reading:
+                    frame = _text_frame(reading.source, known.of(chunk)[0])
+                    frame = frame if rows is None else frame.head(rows)
+                    yield query.answer(frame)
+                    if rows is not None and not (rows := rows - frame.height):
+                        return
+
+    return register_io_source(batches, schema=schema)
+
+
+def _text_frame(source: Source, chunk: Chunk) -> pl.DataFrame:
+    columns = [chunk.questions.alias("question"), chunk.answers.alias("answer")]
+    frame = pl.DataFrame([pl.Series("line", chunk.lines), *columns])
+    return naming.with_place(frame, source.path, "").drop("signature")
+
+
+class _Scorer:
+    """Appends score columns to tables with questions and answers."""
+
+    def __init__(self, benchmark: Benchmark, threads: int | None) -> None:
+        self.benchmark, self._threads = benchmark, threads
+        metrics = dict.fromkeys(figure_names(benchmark.sources)[3:], pl.Float64())
+        self.schema: dict[str, pl.DataType] = {
+            "question_id": pl.String(),
+            "length": pl.Int64(),
+            **metrics,
+            "signature": pl.String(),
+        }
+
+    def append(self, frame: pl.DataFrame, fields: tuple[str, str]) -> pl.DataFrame:
+        """The table with score columns behind its own, scored a bounded number of rows at a time."""
+        rows = Options().rows
+        pieces = [self._append(frame[at : at + rows], fields) for at in range(0, len(frame), rows)]
+        return pl.concat(pieces) if pieces else self._append(frame, fields)
+
+    def _append(self, frame: pl.DataFrame, fields: tuple[str, str]) -> pl.DataFrame:
+        questions, answers = (_text(frame.get_column(field)) for field in fields)
+        scores = batch.score_columns(self.benchmark, questions, answers, threads=self._threads)
+        signature = pl.lit(self.benchmark.signature, dtype=pl.String).alias("signature")
+        return frame.hstack(scores.with_columns(signature).select(list(self.schema)))
+
+
+class _Query:
+    """What is asked of a table of texts: which columns, of which rows."""
+
+    def __init__(self, columns: list[str], predicate: pl.Expr | None, scorer: _Scorer) -> None:
+        self._columns, self._predicate, self._scorer = columns, predicate, scorer
+        roots = set() if predicate is None else set(predicate.meta.root_names())
+        self._filter_first = roots.isdisjoint(scorer.schema)
+        wanted = set(columns) if self._filter_first else roots | set(columns)
+        self._scored = not wanted.isdisjoint(scorer.schema)
+
+    def answer(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The answer for these rows."""
+        if self._predicate is not None and self._filter_first:
+            frame = frame.filter(self._predicate)
+        if self._scored:
+            frame = self._scorer.append(frame, ("question", "answer"))
+        if self._predicate is not None and not self._filter_first:
+            frame = frame.filter(self._predicate)
+        return frame.select(self._columns)
+
+
+def _scan_frame(frame: pl.LazyFrame, scorer: _Scorer, options: Options) -> pl.LazyFrame:
+    schema = frame.collect_schema()
+    io.check_columns(schema, options)
+    taken = [name for name in scorer.schema if name in schema]
+    if taken:
+        raise InputError(f"the table has columns of its own called {', '.join(taken)}: rename them")
+    known = _known_texts(scorer.benchmark)
+
+    def scored(batch: pl.DataFrame) -> pl.DataFrame:
+        if options.skip_bad_lines:
+            question, answer = (pl.col(key) for key in options.fields)
+            usable = question.cast(pl.String).is_in(known) & answer.is_not_null()
+            batch = batch.filter(usable)
+        return scorer.append(batch, options.fields)
+
+    return frame.map_batches(scored, schema={**schema, **scorer.schema}, streamable=True)
+
+
+def _known_texts(benchmark: Benchmark) -> list[str]:
+    return [text for question in benchmark for text in (question.text, question.id)]
+
+
+def _text(column: pl.Series) -> pl.Series:
+    """Categories as text; lists of token ids stay."""
+    is_plain = column.dtype == pl.String or column.dtype.is_nested()
+    return column if is_plain else column.cast(pl.String)

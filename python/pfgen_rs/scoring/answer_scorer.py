@@ -1,0 +1,82 @@
+"""Scores for training loops: a function without set-up, for calls by the thousand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pfgen_rs import _native
+from pfgen_rs.errors import InputError
+from pfgen_rs.metrics.units import Column
+from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.scoring import batch
+
+__all__ = ["AnswerScorer"]
+
+
+class AnswerScorer:
+    """`scorer(questions, answers)`: one metric of each answer, float64 of shape (answers,).
+
+    `questions` are texts or ids, or one of them for all answers; `answers` are texts (lists of ids where the
+    unit is `token`). Both may be lists or Arrow columns.
+
+    `metric`: `average`, `fluency`, `truthfulness` or `helpfulness`, as `score_batch` gives it.
+
+    Thread-safe, without polars, and safe in processes made by `os.fork`: calls run on the calling thread
+    unless `threads` says otherwise (`None`: all cores; it pays from some hundred answers on). Can be pickled,
+    and so sent to worker processes. Raises what `score_batch` raises.
+    """
+
+    def __init__(
+        self, benchmark: QuestionSet, metric: str = "average", *, threads: int | None = 1
+    ) -> None:
+        if metric not in batch.METRICS:
+            known = ", ".join(batch.METRICS)
+            raise InputError(f"there is no metric {metric!r}: choose one of {known}")
+        self.benchmark = benchmark
+        self.metric = metric
+        self.threads = threads
+        self._figure = batch.METRICS.index(metric)
+        self._codes = benchmark.codes
+        self._column = benchmark.coder.column
+        self._batches = benchmark.batches(list(benchmark))
+        self._simple = not any(benchmark.helpfulness(q).has_expressions for q in benchmark)
+        # The first call is to cost no more than others.
+        answer = [0] if benchmark.settings.unit == "token" else "。"
+        self([question.id for question in benchmark], [answer] * len(benchmark))
+
+    def __call__(self, questions: Any, answers: Any) -> NDArray[np.float64]:
+        """Score answers; see the class."""
+        column = self._column(answers, self.threads)
+        if isinstance(questions, str):
+            questions = [questions] * len(column.coded)
+        asked = _native.Texts(questions, self.threads)
+        if self._simple:
+            scores = self._batches.figure(
+                self._codes, asked, column.coded, self._figure, self.threads
+            )
+            if scores is not None:
+                return scores
+        return self._figures(asked, column)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was made of."""
+        return _again, (self.benchmark, self.metric, self.threads)
+
+    def __repr__(self) -> str:
+        """Show what is computed."""
+        return f"AnswerScorer({self.metric!r}, {self.benchmark.signature!r})"
+
+    def _figures(self, questions: _native.Texts, answers: Column) -> NDArray[np.float64]:
+        """The long way: unknown questions get their message, regular expressions are looked for."""
+        if len(questions) != len(answers.coded):
+            raise InputError(f"{len(questions)} questions but {len(answers.coded)} answers")
+        codes = batch.codes_of(self.benchmark, questions)
+        found = batch.figures(self.benchmark, codes, answers, threads=self.threads)
+        return found.columns[self._figure]
+
+
+def _again(benchmark: QuestionSet, metric: str, threads: int | None) -> AnswerScorer:
+    return AnswerScorer(benchmark, metric, threads=threads)

@@ -1,0 +1,300 @@
+"""Scoring responses: columns of text in, columns of scores out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs import _native
+from pfgen_rs.errors import InputError, UnknownQuestionError
+from pfgen_rs.metrics.units import Answer, Column
+from pfgen_rs.questions.question import Question
+from pfgen_rs.questions.question_set import NO_SUCH_QUESTION, QuestionSet
+
+__all__ = [
+    "CHUNK",
+    "METRICS",
+    "Details",
+    "Figures",
+    "Score",
+    "coded",
+    "codes_of",
+    "figures",
+    "question_codes",
+    "score",
+    "score_batch",
+    "score_codes",
+    "score_columns",
+    "score_names",
+    "text_columns",
+]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.uint32]
+
+CHUNK = 1 << 18
+METRICS = ("fluency", "truthfulness", "helpfulness", "average")
+
+
+class Details(NamedTuple):
+    """Unrounded values, and the cuts (in units) at which they are attained.
+
+    By source, before the division by the number of sources.
+    """
+
+    fluency: dict[str, float]
+    fluency_cut: dict[str, int]
+    truthfulness: dict[str, float]
+    truthfulness_cut: dict[str, int]
+    helpfulness: float
+    helpfulness_cut: int
+
+
+@dataclass(frozen=True)
+class Score:
+    """The scores of one answer. `to_dict` is the published per-answer object.
+
+    `fluency` and `truthfulness` hold each source's share (its value divided by the number of sources),
+    `average` the mean of the three metrics. `signature` makes it reproducible.
+    """
+
+    fluency: dict[str, float]
+    truthfulness: dict[str, float]
+    helpfulness: float
+    helpfulness_results: list[list[Any]]
+    average: float
+    details: Details
+    signature: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Keys and values exactly as published for every answer."""
+        return {
+            "fluency": self.fluency,
+            "fluency_discount": 1.0,
+            "truthfulness": self.truthfulness,
+            "helpfulness": self.helpfulness,
+            "helpfulness_results": self.helpfulness_results,
+            "average": self.average,
+        }
+
+    def __str__(self) -> str:
+        """The average and the signature it is worthless without."""
+        return f"{self.average} ({self.signature})"
+
+
+class Figures(NamedTuple):
+    """Figures of responses as native columns: lengths, and float64 columns in the order of `score_names`."""
+
+    lengths: NDArray[np.uint32]
+    columns: list[Floats]
+
+
+def score(benchmark: QuestionSet, question: str, answer: Answer) -> Score:
+    """Score one answer to the question with this text or id."""
+    found = benchmark.find(question)
+    column = benchmark.coder.column([answer], 1)
+    codes = benchmark.codes.find(_native.Texts([found.id]))
+    _, columns = figures(benchmark, codes, column, threads=1)
+    values = dict(
+        zip(score_names(benchmark.sources), (column[0].item() for column in columns), strict=True)
+    )
+    rules = benchmark.helpfulness(found)
+    text, coded = column.texts[0], column.coded[0]
+    value, cut = rules.evaluate(text, coded)
+    return Score(
+        fluency={source: values[f"fluency_{source}"] for source in found.sources},
+        truthfulness={source: values[f"truthfulness_{source}"] for source in found.sources},
+        helpfulness=values["helpfulness"],
+        helpfulness_results=rules.missed(rules.ends(text), value, cut),
+        average=values["average"],
+        details=_details(benchmark, found, coded, value, cut),
+        signature=benchmark.signature,
+    )
+
+
+def _details(
+    benchmark: QuestionSet, question: Question, coded: str, value: float, cut: int
+) -> Details:
+    cuts = benchmark.native_scorer(question).cuts(coded)
+    by_source = [
+        dict(zip(question.sources, column, strict=True)) for column in zip(*cuts, strict=True)
+    ]
+    fluency, fluency_cut, truthfulness, truthfulness_cut = by_source
+    return Details(fluency, fluency_cut, truthfulness, truthfulness_cut, value, cut)
+
+
+def score_batch(
+    benchmark: QuestionSet,
+    data: Any,
+    answers: Any = None,
+    *,
+    threads: int | None = None,
+    chunk_size: int = CHUNK,
+) -> pl.DataFrame:
+    """Score many answers; one row each, in the order given.
+
+    `data`: a table with the columns `question` (text or id) and `answer` (polars DataFrame or LazyFrame,
+    anything with Arrow's PyCapsule interface such as a pyarrow Table, a pandas DataFrame or a DuckDB
+    relation, or a mapping of columns); or the questions, with `answers` beside them (lists or Arrow columns).
+
+    An answer is a text or, where the unit is `token`, a list of ids (in Arrow, a list of whole numbers).
+
+    Gives `question_id`, `length` (code points, or other units), `fluency`, `truthfulness`, `helpfulness`,
+    `average`, and `fluency_S`, `truthfulness_S` for every source S of the benchmark (null where the question
+    lacks it). Values do not depend on `threads` (default: all cores) or `chunk_size` (responses between
+    checks for Ctrl-C). Raises `InputError` naming the row.
+    """
+    questions, texts = text_columns(data, answers)
+    return score_columns(benchmark, questions, texts, threads=threads, chunk_size=chunk_size)
+
+
+def score_columns(
+    benchmark: QuestionSet,
+    questions: pl.Series,
+    answers: Any,
+    *,
+    threads: int | None = None,
+    chunk_size: int = CHUNK,
+) -> pl.DataFrame:
+    """`score_batch` for a column of questions and a column of answers of the same length."""
+    codes, column = coded(benchmark, questions, answers, threads=threads)
+    return score_codes(benchmark, codes, column, threads=threads, chunk_size=chunk_size)
+
+
+def coded(
+    benchmark: QuestionSet, questions: pl.Series, answers: Any, *, threads: int | None = None
+) -> tuple[Codes, Column]:
+    """The codes of a column of questions, and its column of answers, for `score_codes`."""
+    column = benchmark.coder.column(answers, threads)
+    if len(column.coded) != len(questions):
+        raise InputError(f"{len(questions)} questions but {len(column.coded)} answers")
+    return question_codes(benchmark, questions, threads=threads), column
+
+
+def score_codes(
+    benchmark: QuestionSet,
+    codes: Codes,
+    answers: Column,
+    *,
+    threads: int | None = None,
+    chunk_size: int = CHUNK,
+) -> pl.DataFrame:
+    """`score_batch` for the codes of questions, and as many answers."""
+    if chunk_size < 1:
+        raise InputError("chunk_size must be at least 1")
+    parts = [
+        figures(benchmark, codes[start : start + chunk_size], answers, start=start, threads=threads)
+        for start in range(0, max(len(codes), 1), chunk_size)
+    ]
+    ids = pl.Series([question.id for question in benchmark], dtype=pl.String)
+    columns = [
+        ids.gather(codes).alias("question_id"),
+        pl.Series("length", _joined([part.lengths for part in parts])).cast(pl.Int64),
+    ]
+    for i, name in enumerate(score_names(benchmark.sources)):
+        values = _joined([part.columns[i] for part in parts])
+        columns.append(pl.Series(name, values, nan_to_null=True))
+    return pl.DataFrame(columns)
+
+
+def figures(
+    benchmark: QuestionSet,
+    codes: Codes,
+    answers: Column,
+    *,
+    start: int = 0,
+    threads: int | None = None,
+) -> Figures:
+    """Figures of the answers from `start` on to the questions with these codes, one each."""
+    numbers = np.flatnonzero(np.bincount(codes, minlength=1))
+    asked = [
+        question for number, question in enumerate(benchmark) if number in set(numbers.tolist())
+    ]
+    batches = benchmark.batches(asked, threads=threads)
+    others = []
+    for number, question in zip(numbers.tolist(), asked, strict=True):
+        rules = benchmark.helpfulness(question)
+        if rules.has_expressions:
+            rows = np.flatnonzero(codes == number) + start
+            texts = (answers.texts[row] for row in rows.tolist())
+            others.append((number, rules.expression_ends(texts, threads=threads)))
+    return Figures(*batches.score(codes, answers.coded, start, others, threads))
+
+
+def question_codes(benchmark: QuestionSet, questions: Any, *, threads: int | None = None) -> Codes:
+    """The code of each question, given by its text or id; an unknown one is an error naming its row."""
+    if isinstance(questions, pl.Series):
+        if questions.null_count():
+            raise InputError(f"row {questions.is_null().arg_true()[0]}: the question is null")
+        questions = questions.cast(pl.String)
+    return codes_of(benchmark, _native.Texts(questions, threads), threads=threads)
+
+
+def codes_of(benchmark: QuestionSet, texts: _native.Texts, *, threads: int | None = None) -> Codes:
+    """The code of each question of a native column; an unknown one is an error naming its row."""
+    codes = benchmark.codes.find(texts, threads)
+    unknown = np.flatnonzero(codes == _native.UNKNOWN)
+    if len(unknown):
+        row = int(unknown[0])
+        raise UnknownQuestionError(f"row {row}: {NO_SUCH_QUESTION}", question=texts[row])
+    return codes
+
+
+def score_names(sources: Sequence[str]) -> list[str]:
+    """Columns of figures, in the order in which the native side gives them."""
+    by_source = [f"{metric}_{source}" for metric in METRICS[:2] for source in sources]
+    return [*METRICS, *by_source]
+
+
+def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def text_columns(data: Any, answers: Any) -> tuple[pl.Series, Any]:
+    """The questions and the answers of whatever `score_batch` takes."""
+    if answers is not None:
+        return _question_column(data), _as_text(answers)
+    if isinstance(data, pl.LazyFrame):
+        data = data.select(pl.col("^(question|answer)$")).collect()
+    if not isinstance(data, pl.DataFrame):
+        data = _table(data)
+    for key in ("question", "answer"):
+        if key not in data.columns:
+            raise InputError(f"the column {key!r} is missing; there are: {', '.join(data.columns)}")
+    return data.get_column("question"), _as_text(data.get_column("answer"))
+
+
+def _question_column(questions: Any) -> pl.Series:
+    if isinstance(questions, str):
+        raise InputError("a column of questions is wanted, not one text: put it into a list")
+    try:
+        return pl.Series("question", questions, dtype=pl.String)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"the questions are no column of text: {error}") from None
+
+
+def _as_text(column: Any) -> Any:
+    """Categories and columns without any value as text; the native side takes or refuses the rest."""
+    if isinstance(column, pl.Series) and column.dtype in (pl.Categorical, pl.Enum, pl.Null):
+        return column.cast(pl.String)
+    return column
+
+
+def _table(data: Any) -> pl.DataFrame:
+    tabular = isinstance(data, Mapping) or any(
+        hasattr(data, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
+    )
+    if not tabular:
+        raise InputError(
+            f"responses must be a table with the columns 'question' and 'answer', or two columns; "
+            f"not {type(data).__name__}"
+        )
+    try:
+        return pl.DataFrame(data)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"the responses are no table of text: {error}") from None
