@@ -14,8 +14,9 @@ from typing import TypeVar
 import polars as pl
 
 import pfgen_rs
-from pfgen_rs.benchmark import Benchmark, Question, bundled_path
+from pfgen_rs.benchmark import Benchmark, Question
 from pfgen_rs.io import Chunk, Options, Source, read_ahead
+from pfgen_rs.questions.locate import bundled_path
 
 T = TypeVar("T")
 

@@ -17,6 +17,7 @@ from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark, write_run
 from pfgen_rs import load_benchmark, score_file, stats
 from pfgen_rs.cli.verdicts import p_cell, verdict
 from pfgen_rs.comparisons import compare_runs, distinct, score_runs
+from pfgen_rs.runs.sample import sample_of
 from pfgen_rs.runs.timestamps import timestamps
 
 QUESTIONS = 8
@@ -77,7 +78,7 @@ def test_two_runs_are_told_apart_in_words(benchmark: Path, runs: list[Path]) -> 
     done = pfgen("compare", *runs[:2], "-b", benchmark)
     assert (done.returncode, done.stderr) == (0, "")
     results = score_runs([str(run) for run in runs[:2]], benchmark)
-    samples = [stats.Sample.of(result) for result in results]
+    samples = [sample_of(result) for result in results]
     [pair, *_] = compare_runs(results).statistics.pairs
     assert (
         f"lab/able scores {pair.difference:.4f} more than lab/weak "
@@ -178,7 +179,7 @@ def test_comparisons_fit_the_window(
 
 def test_both_verdicts_are_told_where_they_differ(benchmark: Path, runs: list[Path]) -> None:
     """A pair that differs if looked at alone, but not surely among many."""
-    a, b = (replace(stats.Sample.of(score_file(run, benchmark)), name=run.name) for run in runs[:2])
+    a, b = (replace(sample_of(score_file(run, benchmark)), name=run.name) for run in runs[:2])
     found = stats.compare([a, b])
     pair = replace(found.pairs[0], p=0.01, p_holm=0.2, family=300)
     told = verdict(pair, replace(found, smallest_p=0.0))
@@ -281,7 +282,7 @@ def test_what_a_glob_finds_again_counts_once(runs: list[Path]) -> None:
 def test_a_plan_for_one_run(benchmark: Path, runs: list[Path]) -> None:
     done = pfgen("plan-trials", runs[0], "-b", benchmark, "--precision", "0.002")
     assert (done.returncode, done.stderr) == (0, "")
-    plan = stats.plan_trials(stats.Sample.of(score_file(runs[0], benchmark)), precision=0.002)
+    plan = stats.plan_trials(sample_of(score_file(runs[0], benchmark)), precision=0.002)
     assert f"needs {plan.trials_needed} trials where the questions stay the same" in done.stdout
     assert "no number of trials gives that" in done.stdout
     as_json = pfgen("plan-trials", runs[0], "-b", benchmark, "--precision", "0.002", "-f", "json")
@@ -292,7 +293,7 @@ def test_a_plan_for_one_run(benchmark: Path, runs: list[Path]) -> None:
 
 def test_a_plan_for_two_runs(benchmark: Path, runs: list[Path]) -> None:
     done = pfgen("plan-trials", *runs[:2], "-b", benchmark, "--difference", "0.05")
-    samples = [stats.Sample.of(score_file(run, benchmark)) for run in runs[:2]]
+    samples = [sample_of(score_file(run, benchmark)) for run in runs[:2]]
     plan = stats.plan_trials(samples, difference=0.05)
     assert f"each run needs {plan.trials_to_tell} trials where the questions" in done.stdout
     assert "lab/able minus lab/weak: score +" in done.stdout
@@ -321,7 +322,7 @@ def test_scores_come_with_their_errors(benchmark: Path, runs: list[Path]) -> Non
     as_csv = pfgen("score", runs[0], "-b", benchmark, "-f", "csv").stdout
     [row] = csv.DictReader(io.StringIO(as_csv))
     result = score_file(runs[0], benchmark)
-    found = stats.estimate(stats.Sample.of(result, timestamps=timestamps(result).values))
+    found = stats.estimate(sample_of(result, timestamps=timestamps(result).values))
     assert run["trial_se"] == pytest.approx(found.trial_se, abs=1e-4)
     assert run["question_se"] == pytest.approx(found.question_se, abs=1e-4)
     assert run["score_low"] < run["score"] < run["score_high"]

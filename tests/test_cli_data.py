@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from helpers import pfgen
-from pfgen_rs.benchmark import bundled_path
 from pfgen_rs.install import known
+from pfgen_rs.questions.locate import bundled_path
 
 
 def test_list_names_bundled_and_known_benchmarks() -> None:

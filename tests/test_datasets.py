@@ -17,8 +17,8 @@ import pfgen_rs
 from datasets_elsewhere import digests
 from helpers import environment, write_benchmark
 from pfgen_rs import Benchmark, InputError, UnknownQuestionError
-from pfgen_rs.benchmark import bundled_path
 from pfgen_rs.integrations.datasets import scorer
+from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.scoring.batch import METRICS
 
 RUN = bundled_path() / "runs" / "careless"

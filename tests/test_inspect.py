@@ -19,8 +19,8 @@ import pytest
 import helpers
 from helpers import environment
 from pfgen_rs import Benchmark, score_file
-from pfgen_rs.benchmark import bundled_path
 from pfgen_rs.generate import Prompter, read_examples
+from pfgen_rs.questions.locate import bundled_path
 
 pytest.importorskip("inspect_ai")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import helpers
-from pfgen_rs.benchmark import bundled_path
+from pfgen_rs.questions.locate import bundled_path
 
 SCRIPT = """
 import sys

@@ -21,10 +21,9 @@ from helpers import GOOD, pfgen
 from pfgen_rs import load_benchmark
 from pfgen_rs.checkout.entries import Entry, entries, frame, read_entries
 from pfgen_rs.checkout.published import Published, published
-from pfgen_rs.checkout.standings import read_standings, selected
+from pfgen_rs.checkout.standings import read_rows, read_standings, selected
 from pfgen_rs.cli.bars import interval_bar
 from pfgen_rs.errors import InputError
-from pfgen_rs.report.tables import read_rows
 from pfgen_rs.report.update import report
 from pfgen_rs.stats import from_summary
 

@@ -21,12 +21,12 @@ import pytest
 import pfgen_rs
 from helpers import environment, pfgen
 from pfgen_rs import Benchmark, Result
-from pfgen_rs.benchmark import bundled_path
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
 from pfgen_rs.generate.answers import default_stop
 from pfgen_rs.integrations.lm_eval.choices import KEY, TRIALS, Choices, choices
 from pfgen_rs.integrations.paths import HARNESSES, harness_path
+from pfgen_rs.questions.locate import bundled_path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = Path(__file__).with_name("lm_eval_answers.py")

@@ -8,9 +8,8 @@ import pytest
 
 import small
 from pfgen_rs import load_benchmark
-from pfgen_rs.questions.sources import PUBLISHED, explained, known, order
+from pfgen_rs.questions.sources import PUBLISHED, explained, in_order, known, order
 from pfgen_rs.report.answers import run_answers
-from pfgen_rs.report.markdown import in_order
 from pfgen_rs.report.site.benchmark_page import benchmark_page, references
 from pfgen_rs.report.windows import distinct_windows, window_table
 

@@ -9,7 +9,8 @@ import pytest
 
 from helpers import GOOD, write_benchmark, write_run
 from pfgen_rs import IncompleteRunError, InputError, OutputError, load_benchmark, score_file
-from pfgen_rs.runs import naming
+from pfgen_rs.io import patterns
+from pfgen_rs.runs import naming, outputs
 
 
 def test_patterns_expand_in_order_without_repeats(
@@ -19,12 +20,12 @@ def test_patterns_expand_in_order_without_repeats(
     for name in ("b.jsonl", "a.jsonl", "deep/er/c.jsonl", "x[1].jsonl", "x1.jsonl"):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).touch()
-    assert naming.expand(["b.jsonl", "[ab].jsonl"]) == ["b.jsonl", "a.jsonl"]
-    assert naming.expand(["deep/**/*.jsonl"]) == [os.path.join("deep", "er", "c.jsonl")]  # noqa: PTH118
-    assert naming.expand(["x[1].jsonl", "-"]) == ["x[1].jsonl", "-"]
-    assert naming.expand(["none.jsonl"]) == ["none.jsonl"]
+    assert patterns.expand(["b.jsonl", "[ab].jsonl"]) == ["b.jsonl", "a.jsonl"]
+    assert patterns.expand(["deep/**/*.jsonl"]) == [os.path.join("deep", "er", "c.jsonl")]  # noqa: PTH118
+    assert patterns.expand(["x[1].jsonl", "-"]) == ["x[1].jsonl", "-"]
+    assert patterns.expand(["none.jsonl"]) == ["none.jsonl"]
     with pytest.raises(InputError, match="z\\*"):
-        naming.expand(["a.jsonl", "z*"])
+        patterns.expand(["a.jsonl", "z*"])
 
 
 @pytest.mark.parametrize(
@@ -63,19 +64,19 @@ def test_ranking_naming_and_writing(tmp_path: Path) -> None:
     worse = score_file(write_run(tmp_path / "worse", GOOD[2:], model="model"), benchmark)
     better = score_file(write_run(tmp_path / "better"), benchmark)
     same = score_file(write_run(tmp_path / "same"), benchmark)
-    assert naming.ranked([worse, better, same]) == [better, same, worse]
-    assert [naming.display_name(r) for r in (worse, better)] == ["model", "better"]
-    frame = naming.per_response([worse, better])
+    assert outputs.ranked([worse, better, same]) == [better, same, worse]
+    assert [r.name for r in (worse, better)] == ["model", "better"]
+    frame = outputs.per_response([worse, better])
     assert frame.height == 6
     assert frame.columns == ["file", *better.frame.columns, "signature"]
     assert frame.get_column("signature").unique().to_list() == [better.signature]
     partial = score_file(write_run(tmp_path / "partial", GOOD[:1]), benchmark)
     with pytest.raises(IncompleteRunError, match="partial"):
-        naming.write_results([better, partial], tmp_path / "out")
+        outputs.write_results([better, partial], tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    written = naming.write_results([better, partial], tmp_path / "out", allow_partial=True)
+    written = outputs.write_results([better, partial], tmp_path / "out", allow_partial=True)
     assert written == [tmp_path / "out" / n / "result.json" for n in ("better", "partial")]
     with pytest.raises(OutputError, match="one of the inputs"):
-        naming.refuse_overwriting(
+        patterns.refuse_overwriting(
             tmp_path / "same" / "trials.jsonl", [better.path or "", "-", same.path or ""]
         )

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 from helpers import CATS, GOOD, SEAS, lines, write_benchmark
 from pfgen_rs import Benchmark, InputError, UnknownQuestionError, load_benchmark, scan, score_file
-from pfgen_rs.runs import naming
+from pfgen_rs.runs import outputs
 from pfgen_rs.scoring import batch
 
 
@@ -31,7 +31,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 @pytest.fixture
 def expected(benchmark: Benchmark, files: list[Path]) -> pl.DataFrame:
-    return naming.per_response([score_file(path, benchmark) for path in files])
+    return outputs.per_response([score_file(path, benchmark) for path in files])
 
 
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])

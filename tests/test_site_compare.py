@@ -12,10 +12,11 @@ import pytest
 
 from browser import NewPage, settled
 from pfgen_rs import Benchmark, Result, score_file, stats
-from pfgen_rs.benchmark import bundled_path
+from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import site
 from pfgen_rs.report.site import names
 from pfgen_rs.report.site.compare_page import Compared, comparison_page, comparison_payload
+from pfgen_rs.runs.sample import sample_of
 from site_samples import Elements, made_entries
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def results(mini: Benchmark) -> list[Result]:
 
 @pytest.fixture(scope="module")
 def comparison(results: list[Result]) -> stats.Comparison:
-    samples = [stats.Sample.of(result, f"run {i}") for i, result in enumerate(results)]
+    samples = [sample_of(result, f"run {i}") for i, result in enumerate(results)]
     return stats.compare(samples, resamples=200, permutations=500)
 
 

@@ -29,8 +29,8 @@ from pfgen_rs import (
     score_file,
     stats,
 )
-from pfgen_rs.benchmark import bundled_path
 from pfgen_rs.io import Options, Source
+from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import windows as tables
 from pfgen_rs.report.answers import QuestionAnswers, quantile_ranks, run_answers
 from pfgen_rs.report.run_view import Histogram, estimates, run_view
@@ -41,6 +41,7 @@ from pfgen_rs.report.site.folder import MARKER
 from pfgen_rs.report.site.run_page import run_page
 from pfgen_rs.report.site.runs import Tables
 from pfgen_rs.runs import streaming
+from pfgen_rs.runs.sample import sample_of
 from site_samples import HOSTILE, Elements
 
 RUNS = ("babbling", "careless", "faithful")
@@ -189,7 +190,7 @@ def test_windows_of_several_runs_are_those_of_all_answers(runs: list[list[str]])
 
 def test_a_view_has_the_runs_own_figures(results: list[Result]) -> None:
     result = results[1]
-    view = run_view(result, estimates(stats.Sample.of(result)), run="result/x")
+    view = run_view(result, estimates(sample_of(result)), run="result/x")
     assert (view.run, view.name, view.score) == ("result/x", "mini/careless", result.score)
     table = result.by_question
     assert [row.average for row in view.questions] == table["average"].to_list()
@@ -240,7 +241,7 @@ def test_bars_and_ticks_stay_in_their_field(start: float, width: float, counts: 
 
 
 def test_a_comparison_keeps_its_numbers(mini: Benchmark, results: list[Result]) -> None:
-    samples = [stats.Sample.of(result) for result in results]
+    samples = [sample_of(result) for result in results]
     compared = stats.compare(samples, resamples=200, permutations=200)
     payload = comparison_payload(mini, compared, [Compared(n, f"runs/{n}") for n in RUNS])
     assert json.loads(json.dumps(payload)) == payload
@@ -276,7 +277,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def test_a_score_that_is_no_mean_has_no_interval(mini: Benchmark, results: list[Result]) -> None:
     """As where some questions have more answers than others."""
-    view = run_view(results[1], estimates(stats.Sample.of(results[1])))
+    view = run_view(results[1], estimates(sample_of(results[1])))
     low = f"<small>{view.metrics['average'].low:.3f}–"
     assert low in run_page(view, mini.settings, folder="x").decode()
     apart = replace(view, score=view.score + 0.001)

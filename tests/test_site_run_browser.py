@@ -10,7 +10,7 @@ import pytest
 
 from browser import NewPage, settled
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
-from pfgen_rs.benchmark import bundled_path
+from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import site
 from pfgen_rs.report.site import names, single
 from site_samples import HOSTILE, made_entries

@@ -12,8 +12,8 @@ import pytest
 import oracle
 from helpers import published_runs
 from pfgen_rs import Benchmark, Question
-from pfgen_rs.benchmark import bundled_path
 from pfgen_rs.io import Options, Reading, Source
+from pfgen_rs.questions.locate import bundled_path
 
 TIMES = 100
 ROUNDS = 5

@@ -12,8 +12,8 @@ import pytest
 
 from helpers import GOOD, write_benchmark
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
+from pfgen_rs.runs.sample import sample_of
 from pfgen_rs.runs.timestamps import timestamps
-from pfgen_rs.stats import Sample
 
 TIMES = ["2024-08-14T20:24:04.5", "2024-08-14T20:24:03", "2024-08-13T09:00:00", "2024-08-14T00:00"]
 
@@ -119,7 +119,7 @@ def test_lines_left_out_of_the_scores_have_no_times(tiny: Benchmark, tmp_path: P
 
 def test_samples_are_in_the_order_of_time(tiny: Benchmark, tmp_path: Path) -> None:
     result = run(tiny, tmp_path / "run.jsonl", TIMES)
-    sample = Sample.of(result, timestamps=timestamps(result).values)
+    sample = sample_of(result, timestamps=timestamps(result).values)
     assert sample.order is not None
     assert [order.tolist() for order in sample.order] == [[1, 0], [1, 0]]
     average = result.frame.get_column("average").to_list()
@@ -130,7 +130,7 @@ def test_samples_are_in_the_order_of_time(tiny: Benchmark, tmp_path: Path) -> No
 
 def test_samples_have_what_the_run_has(tiny: Benchmark, tmp_path: Path) -> None:
     result = run(tiny, tmp_path / "named.jsonl", TIMES)
-    sample = Sample.of(result)
+    sample = sample_of(result)
     assert (sample.name, sample.questions, sample.trials) == ("named", ("Q01", "Q02"), 2)
     assert sample.categories == {"Q01": "biology", "Q02": "physics"}
     assert sample.signature == tiny.signature
@@ -146,7 +146,7 @@ def test_published_runs_have_times(
     result = score_file(published_dir / published_run, published_benchmark)
     found = timestamps(result)
     assert found.values is not None
-    sample = Sample.of(result, timestamps=found.values)
+    sample = sample_of(result, timestamps=found.values)
     by_trial = sample.by_trial()
     assert by_trial is not None
     assert len(by_trial) == result.num_trials

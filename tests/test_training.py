@@ -31,8 +31,8 @@ from pfgen_rs import (
     load_benchmark,
     score_file,
 )
-from pfgen_rs.benchmark import bundled_path
 from pfgen_rs.generate import Example, Task
+from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.training import StepEvaluator, read_curve
 from pfgen_rs.training.curve import SCHEMA
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from pfgen_rs import install
-from pfgen_rs.errors import BenchmarkNotFoundError
 from pfgen_rs.io import Options, Source
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Answer
+from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import Question, read_folder, stated_unit
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import streaming
@@ -24,19 +21,12 @@ from pfgen_rs.scoring.batch import Score
 from pfgen_rs.scoring.explain import Explanation
 
 __all__ = [
-    "BUNDLED",
-    "ENVIRONMENT",
     "Benchmark",
     "Question",
-    "benchmark_path",
-    "bundled_path",
     "load_benchmark",
     "resolve",
     "score_file",
 ]
-
-BUNDLED = "mini"
-ENVIRONMENT = "PFGEN_RS_BENCHMARK"
 
 
 class Benchmark(QuestionSet):
@@ -148,31 +138,3 @@ def load_benchmark(
     questions, metadata_hash = read_folder(folder)
     settings = settings or Settings(unit=stated_unit(folder))
     return Benchmark(questions, metadata_hash, settings, folder.absolute())
-
-
-def benchmark_path(name: str | os.PathLike[str] | None = None) -> Path:
-    """Folder that `load_benchmark(name)` reads; `BenchmarkNotFoundError` where there is none."""
-    return _folder(name or os.environ.get(ENVIRONMENT) or BUNDLED)
-
-
-def bundled_path() -> Path:
-    """Folder of the bundled benchmark, with its sample runs."""
-    return Path(str(resources.files("pfgen_rs") / "data" / BUNDLED))
-
-
-def _folder(name: str | os.PathLike[str]) -> Path:
-    folder = Path(name)
-    if os.path.isdir(folder):  # noqa: PTH112 - is_dir raises for names that no folder can have
-        return folder
-    if isinstance(name, str):
-        if name == BUNDLED:
-            return bundled_path()
-        installed = install.installed_path(name) if name in install.known() else None
-        if installed is not None:
-            return installed
-    hint = (
-        f"run 'pfgen-rs data install {name}'"
-        if name in install.known()
-        else (f"give a folder of question files, an installed benchmark, or {BUNDLED!r}")
-    )
-    raise BenchmarkNotFoundError(f"there is no benchmark {str(name)!r}: {hint}")

@@ -15,10 +15,11 @@ from pfgen_rs import stats
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Options, Source
+from pfgen_rs.io.patterns import expand
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Answer
-from pfgen_rs.runs.naming import display_name, expand
 from pfgen_rs.runs.result import Result
+from pfgen_rs.runs.sample import sample_of
 from pfgen_rs.runs.streaming import Progress, new_store, score_sources
 from pfgen_rs.runs.timestamps import timestamps
 
@@ -119,13 +120,13 @@ def samples(results: Sequence[Result]) -> tuple[list[stats.Sample], list[str]]:
         times = timestamps(result)
         if times.problem is not None:
             notes.append(f"{name}: {times.problem}; trials are not regrouped by time")
-        found.append(stats.Sample.of(result, name, times.values))
+        found.append(sample_of(result, name, times.values))
     return found, notes
 
 
 def _unique_names(results: Sequence[Result]) -> list[str]:
     """What the runs are called: the model or, where two runs have the same, with the file."""
-    names = [display_name(result) for result in results]
+    names = [result.name for result in results]
     return [
         f"{name} ({result.path})" if names.count(name) > 1 else name
         for name, result in zip(names, results, strict=True)

@@ -13,7 +13,8 @@ from pfgen_rs import io
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Source
-from pfgen_rs.runs import naming
+from pfgen_rs.io.patterns import expand
+from pfgen_rs.runs import outputs
 from pfgen_rs.runs.score_store import figure_names
 from pfgen_rs.runs.streaming import Known
 from pfgen_rs.scoring import batch
@@ -57,7 +58,7 @@ def scan(
     if isinstance(source, pl.DataFrame | pl.LazyFrame):
         return _scan_frame(source.lazy(), scorer, options)
     patterns = [source] if isinstance(source, str | os.PathLike) else source
-    files = [Source(path) for path in naming.expand([str(path) for path in patterns])]
+    files = [Source(path) for path in expand([str(path) for path in patterns])]
     schema: dict[str, pl.DataType] = {**_TEXTS, "answer": options.answer_type, **scorer.schema}
     order = ["file", "line", "question_id", "question", "answer"]
     schema = {name: schema[name] for name in dict.fromkeys([*order, *schema])}
@@ -82,7 +83,7 @@ def scan(
 def _text_frame(source: Source, chunk: Chunk) -> pl.DataFrame:
     columns = [chunk.questions.alias("question"), chunk.answers.alias("answer")]
     frame = pl.DataFrame([pl.Series("line", chunk.lines), *columns])
-    return naming.with_place(frame, source.path, "").drop("signature")
+    return outputs.with_place(frame, source.path, "").drop("signature")
 
 
 class _Scorer:

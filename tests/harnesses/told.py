@@ -15,8 +15,8 @@ import pytest
 
 from helpers import environment
 from pfgen_rs import Benchmark, Result, score_file
-from pfgen_rs.benchmark import bundled_path
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
+from pfgen_rs.questions.locate import bundled_path
 
 HERE = Path(__file__).parent
 TIMEOUT = 300

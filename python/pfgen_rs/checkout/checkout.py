@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.checkout.files import sweep
-from pfgen_rs.checkout.published import RESULT, Published, read_published
+from pfgen_rs.checkout.published import RESULT, Published, digest_line, read_published
 from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, InputError, PfgenError
 from pfgen_rs.io import run_files
 from pfgen_rs.questions.files import combined, digest, question_paths, read_question_file
-from pfgen_rs.report.markdown import digest_line
 
 __all__ = [
     "README",

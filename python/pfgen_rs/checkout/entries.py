@@ -12,12 +12,11 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs.checkout.checkout import RUNS, find_runs
-from pfgen_rs.checkout.published import RESULT, Published, read_published
+from pfgen_rs.checkout.published import RESULT, Published, ranked, ranks, read_published
 from pfgen_rs.errors import InputError
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.signature import signature
-from pfgen_rs.report.leaderboard import ranked, ranks
-from pfgen_rs.report.markdown import in_order
+from pfgen_rs.questions.sources import in_order
 from pfgen_rs.stats import Estimate, from_summary, rank_ranges
 from pfgen_rs.stats.sums import left_sum
 

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.run_files import is_system
 from pfgen_rs.questions.files import digest
-from pfgen_rs.run_config import is_system
 
-__all__ = ["RESULT", "Published", "published", "read_published"]
+__all__ = [
+    "RESULT",
+    "Published",
+    "digest_line",
+    "published",
+    "ranked",
+    "ranks",
+    "read_published",
+]
 
 RESULT = "result.json"
 _SPREAD = ("score", "score_std", "length", "length_std")
@@ -173,3 +181,23 @@ def _is_rule(value: Sequence[Any]) -> bool:
         and isinstance(value[0], str)
         and _is_number(value[1])
     )
+
+
+def ranked(runs: Iterable[Published]) -> list[Published]:
+    """The runs by falling score; equal ones by their folders."""
+    return sorted(runs, key=lambda run: (-run.result["score"], run.run))
+
+
+def ranks(runs: Sequence[Published]) -> list[int | None]:
+    """Ranks from 1 of runs in the order of `ranked`; system runs have none."""
+    found: list[int | None] = []
+    taken = 0
+    for run in runs:
+        taken += not run.is_system
+        found.append(None if run.is_system else taken)
+    return found
+
+
+def digest_line(digest: str) -> str:
+    """The line that tells which `result.json` (by its SHA-1) a `README.md` was made from."""
+    return f"<!-- result.json: {digest} -->"

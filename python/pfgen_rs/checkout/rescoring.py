@@ -14,11 +14,12 @@ from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.result import Result
 
-__all__ = ["Rescored", "Watch", "rescored"]
+__all__ = ["Rescored", "Watch", "rescored", "scored_again"]
 
 # Given the sources, what is told of their progress.
 Watch = Callable[[Sequence[Source]], AbstractContextManager[streaming.Progress | None]]
 _NAMED = 5  # questions
+_KEPT = 1 << 29  # bytes of answers of all runs that are kept in memory, to be shown
 Rescored = tuple[Published, bytes] | PfgenError
 
 
@@ -48,3 +49,24 @@ def _content(run: Run, result: Result) -> Rescored:
         return published(content, Path(run.folder, RESULT), run.name), content
     except InputError as error:  # the file has changed meanwhile
         return error
+
+
+def scored_again(
+    benchmark: QuestionSet, runs: Sequence[Run], jobs: int | None, watch: Watch | None
+) -> tuple[dict[str, Result], list[tuple[str, PfgenError]]]:
+    """Results of the runs by name, with the answers that pages show; and the runs that failed, with why."""
+    results: dict[str, Result] = {}
+    problems: list[tuple[str, PfgenError]] = []
+    sources = [Source(str(run.responses)) for run in runs]
+    keep = min(streaming.KEPT, _KEPT // max(len(runs), 1))
+    with watch(sources) if watch else nullcontext() as progress:
+        each = streaming.score_each(
+            benchmark, sources, Options(), threads=jobs, keep=keep, progress=progress
+        )
+        with closing(each) as found:
+            for run, result in zip(runs, found, strict=True):
+                if isinstance(result, InputError):
+                    problems.append((run.name, result))
+                else:
+                    results[run.name] = result
+    return results, problems

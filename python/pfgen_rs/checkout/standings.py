@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError, PfgenError
-from pfgen_rs.report.tables import read_rows
 
-__all__ = ["choices", "read_standings", "selected"]
+__all__ = ["JSON", "choices", "load_standings", "read_rows", "read_standings", "selected"]
+
+JSON = "leaderboard.json"
+_NUMBER, _ANY_TEXT = (int, float), (str, type(None))
+_NEEDED = {
+    **dict.fromkeys(("run", "model", "icon"), (str,)),
+    **dict.fromkeys(("organisation", "mode", "engine"), _ANY_TEXT),
+    **dict.fromkeys(("rank", "rank_low", "rank_high"), (int, type(None))),
+    **dict.fromkeys(("score_low", "score_high"), (*_NUMBER, type(None))),
+    **dict.fromkeys(("score", "score_std", "num_trials", "length", "length_std"), _NUMBER),
+    **dict.fromkeys(("fluency", "truthfulness", "helpfulness"), _NUMBER),
+}
 
 Row = dict[str, Any]
 
@@ -58,3 +69,36 @@ def _contains(row: Row, model: str | None) -> bool:
 
 def _matches(row: Row, wanted: Mapping[str, str]) -> bool:
     return all((row[name] or "").casefold() == value.casefold() for name, value in wanted.items())
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a `leaderboard.json`; `InputError` where it is none, or columns are missing or wrong."""
+    rows = load_standings(path).get("runs")
+    if not isinstance(rows, list):
+        raise InputError("is no leaderboard: it has no list of 'runs'", path=path)
+    for number, row in enumerate(rows, 1):
+        wrong = [name for name, kinds in _NEEDED.items() if not _has(row, name, kinds)]
+        if wrong:
+            raise InputError(
+                f"run {number} has no {wrong[0]!r}, or one of the wrong kind: write the file anew with "
+                "pfgen-rs report",
+                path=path,
+            )
+    return rows
+
+
+def _has(row: object, name: str, kinds: tuple[type, ...]) -> bool:
+    return isinstance(row, dict) and name in row and type(row[name]) in kinds
+
+
+def load_standings(path: Path) -> dict[str, Any]:
+    """The object of a `leaderboard.json`; `InputError` where it is none."""
+    try:
+        found = json.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is damaged or no JSON: {error}", path=path) from None
+    if not isinstance(found, dict):
+        raise InputError("is no leaderboard: it holds no object", path=path)
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pfgen_rs.cli.leaving import leave
+from pfgen_rs.cli.process import leave
 
 __all__ = ["main"]
 

@@ -9,9 +9,9 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
 
 from pfgen_rs import install as installer
-from pfgen_rs.benchmark import benchmark_path
 from pfgen_rs.cli import options, output
 from pfgen_rs.questions.inventory import inventory
+from pfgen_rs.questions.locate import benchmark_path
 
 __all__ = ["app"]
 

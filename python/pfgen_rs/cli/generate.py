@@ -185,13 +185,13 @@ def generate_answers(
 
     Servers are found by OPENAI_BASE_URL and OPENAI_API_KEY, which are kept nowhere.
     """
-    from pfgen_rs.benchmark import BUNDLED
     from pfgen_rs.generate.config import RunConfig
     from pfgen_rs.generate.engines import factory
     from pfgen_rs.generate.engines.manual import AnswersFile
     from pfgen_rs.generate.runner import generate, open_tasks
     from pfgen_rs.generate.task_lines import task_lines
     from pfgen_rs.questions.examples import read_examples
+    from pfgen_rs.questions.locate import BUNDLED
 
     generate_values.check_export(answers, export, dry_run)
     given = generate_values.settings(more or [])

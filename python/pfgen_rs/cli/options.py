@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from pfgen_rs.benchmark import BUNDLED, ENVIRONMENT, benchmark_path
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.questions.inventory import inventory
+from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT, benchmark_path
 from pfgen_rs.questions.question import stated_unit
 
 __all__ = [

@@ -1,12 +1,16 @@
-"""Ending at once, and tidily, when asked to by a signal."""
+"""How the process ends: at once and tidily, by itself or by a signal."""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import threading
+from contextlib import suppress
 from types import FrameType
+from typing import NoReturn
 
-__all__ = ["end_tidily", "interrupt_reads"]
+__all__ = ["end_tidily", "interrupt_reads", "leave"]
 
 
 def end_tidily() -> None:
@@ -26,3 +30,13 @@ def interrupt_reads() -> None:
 
 def _terminate(signum: int, _: FrameType | None) -> None:
     sys.exit(128 + signum)
+
+
+def leave(code: int) -> NoReturn:
+    """End the process, at once even where threads hang in a read or in native code."""
+    if any(thread.daemon and thread.is_alive() for thread in threading.enumerate()):
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)

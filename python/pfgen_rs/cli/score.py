@@ -14,9 +14,9 @@ import typer
 
 from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.cli import options, output, score_view
-from pfgen_rs.io import TABLES, Options
+from pfgen_rs.io import TABLES, Options, patterns
 from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.runs import naming
+from pfgen_rs.runs import outputs
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.resumable import Job
 
@@ -142,7 +142,7 @@ def score(
     )
     loaded = load_benchmark(benchmark, settings=settings)
     gc.freeze()  # what is loaded stays to the end: nothing to look through again and again
-    paths = naming.expand(files)
+    paths = patterns.expand(files)
     job = Job(
         loaded,
         paths,
@@ -203,7 +203,7 @@ def report_gaps(result: Result) -> None:
 
 def show_results(results: Sequence[Result], output_format: ScoreFormat, plain: bool) -> None:
     """Print runs as a leaderboard, in the order of their scores."""
-    rows = [naming.figures(result) for result in naming.ranked(results)]
+    rows = [outputs.summary_row(result) for result in outputs.ranked(results)]
     if output_format is ScoreFormat.JSON:
         output.emit_json(rows)
     elif output_format is ScoreFormat.CSV:

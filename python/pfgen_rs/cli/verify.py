@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.cli import options, output
 from pfgen_rs.errors import PfgenError
-from pfgen_rs.runs import naming
+from pfgen_rs.io import patterns
 from pfgen_rs.verify import Difference, Verification
 from pfgen_rs.verify import verify as verify_run
 
@@ -56,7 +56,7 @@ def verify(
     """
     loaded = load_benchmark(benchmark)
     checked: list[Verification | PfgenError] = []
-    paths = naming.expand(run_dirs)
+    paths = patterns.expand(run_dirs)
     for run in output.track(paths, "verifying"):
         try:
             checked.append(verify_run(run, loaded, threads=threads))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 
-from pfgen_rs.benchmark import Benchmark, benchmark_path, load_benchmark
+from pfgen_rs.benchmark import Benchmark, load_benchmark
+from pfgen_rs.questions.locate import benchmark_path
 
 __all__ = ["prepared"]
 

@@ -13,7 +13,7 @@ from pfgen_rs.generate.prompts import Task
 from pfgen_rs.integrations.callback_settings import split_settings
 from pfgen_rs.training.checks import count, function
 from pfgen_rs.training.evaluator import StepEvaluator
-from pfgen_rs.training.finished import Finished
+from pfgen_rs.training.loggers import Finished
 
 needed("lightning.pytorch", "lightning")
 

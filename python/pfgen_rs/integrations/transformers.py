@@ -9,7 +9,7 @@ from pfgen_rs.extras import needed
 from pfgen_rs.generate.answers import default_stop
 from pfgen_rs.integrations.callback_settings import split_settings
 from pfgen_rs.training.evaluator import StepEvaluator
-from pfgen_rs.training.finished import Finished
+from pfgen_rs.training.loggers import Finished
 
 needed("transformers", "transformers")
 needed("torch", "transformers")

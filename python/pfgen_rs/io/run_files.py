@@ -8,13 +8,15 @@ from __future__ import annotations
 import lzma
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import compression
 
-__all__ = ["PACKED", "PLAIN", "Trials", "is_trial", "packed"]
+__all__ = ["PACKED", "PLAIN", "Trials", "is_system", "is_trial", "packed"]
 
 PACKED, PLAIN = "trials.jsonl.xz", "trials.jsonl"
 _TRIAL = re.compile(r"trial_[0-9]+\.jsonl")
@@ -31,6 +33,11 @@ class Trials:
 def is_trial(name: str) -> bool:
     """Whether a file of this name holds one trial; what is being written has another name."""
     return _TRIAL.fullmatch(name) is not None
+
+
+def is_system(config: Mapping[str, Any]) -> bool:
+    """Whether the run of this `config.json` is no model's but one to compare with, which takes no rank."""
+    return "system" in (config.get("engine"), config.get("mode"))
 
 
 def packed(folder: Path, questions: int) -> tuple[bytes | None, list[Path]]:

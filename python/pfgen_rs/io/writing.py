@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import glob
+import io
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -16,7 +17,14 @@ from polars.io.plugins import register_io_source
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.ahead import Ahead, Pipe
 
-__all__ = ["TABLES", "TableWriter", "remove_unfinished", "write_atomic", "writing_failed"]
+__all__ = [
+    "TABLES",
+    "TableWriter",
+    "remove_unfinished",
+    "write_atomic",
+    "write_parquet",
+    "writing_failed",
+]
 
 TABLES = (".parquet", ".jsonl", ".csv", ".arrow")
 # In groups that are small beside what else is in memory. Compressing would be a large part of the work.
@@ -160,3 +168,12 @@ class TableWriter:
             rows.sink_parquet(self._temporary, engine="streaming", **_PARQUET)
         else:
             rows.sink_ipc(self._temporary, engine="streaming")
+
+
+def write_parquet(
+    path: str | os.PathLike[str], frame: pl.DataFrame, about: Mapping[str, str] | None = None
+) -> None:
+    """Write a small table, with `about` among the file's metadata; `OutputError` where that fails."""
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, metadata=dict(about or {}))
+    write_atomic(Path(path), buffer.getvalue())

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from pfgen_rs.benchmark import benchmark_path
 from pfgen_rs.errors import BenchmarkError, InputError
 from pfgen_rs.io.records import parse_line, text_field
+from pfgen_rs.questions.locate import benchmark_path
 
 __all__ = ["EXAMPLES", "Example", "read_examples"]
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from pfgen_rs import install
-from pfgen_rs.benchmark import BUNDLED, bundled_path, load_benchmark
 from pfgen_rs.install.catalog import count_questions
+from pfgen_rs.questions.files import question_paths
+from pfgen_rs.questions.locate import BUNDLED, bundled_path
 
 __all__ = ["Available", "State", "inventory"]
 
@@ -28,7 +29,7 @@ class Available:
 
 def inventory() -> list[Available]:
     """The bundled benchmark, the installed ones, then those that could be installed."""
-    bundled = Available(BUNDLED, "bundled", len(load_benchmark(BUNDLED)), bundled_path())
+    bundled = Available(BUNDLED, "bundled", len(question_paths(bundled_path())), bundled_path())
     present = {found.name: found for found in install.installed()}
     installed = [
         Available(found.name, "installed", found.questions, found.path, found.revision)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from pfgen_rs.report.markdown import in_order
-
-__all__ = ["PUBLISHED", "explained", "known", "order"]
+__all__ = ["PUBLISHED", "explained", "in_order", "known", "order"]
 
 PUBLISHED = {
     "P": "PLaMo-100b",
@@ -16,6 +14,15 @@ PUBLISHED = {
     "X": "unknown",
 }
 """What wrote the reference answers of the published questions, by source."""
+
+
+_ORDER = ("P", "T", "S", "R")
+
+
+def in_order(shares: Mapping[str, float]) -> dict[str, float]:
+    """By source, in the published order; sources that it does not know follow."""
+    known = [source for source in _ORDER if source in shares]
+    return {source: shares[source] for source in [*known, *(s for s in shares if s not in _ORDER)]}
 
 
 def order(sources: Sequence[str]) -> list[int]:

@@ -13,10 +13,10 @@ import polars as pl
 from pfgen_rs import io
 from pfgen_rs.errors import ConfigError, InputError, UnknownQuestionError
 from pfgen_rs.io import Chunk, Options, Reading, Source
+from pfgen_rs.io.patterns import expand
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.outlines import Outline, numbered
 from pfgen_rs.references.pool import PoolWriter
-from pfgen_rs.runs import naming
 
 __all__ = ["Gathered", "Input", "gather", "input_files"]
 
@@ -45,7 +45,7 @@ class Gathered:
 def input_files(config: BuildConfig) -> list[Source]:
     """The files that a configuration names."""
     patterns = [name if name == "-" else str(config.path(name)) for name in config.candidates]
-    return [Source(path) for path in naming.expand(patterns)]
+    return [Source(path) for path in expand(patterns)]
 
 
 def gather(

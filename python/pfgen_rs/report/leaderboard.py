@@ -6,31 +6,16 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pfgen_rs.checkout.published import Published
+from pfgen_rs.checkout.published import Published, ranked, ranks
 from pfgen_rs.errors import InputError
 from pfgen_rs.report.markup import cell_text, link_target, padding
 from pfgen_rs.stats.sums import left_sum
 
-__all__ = ["BEGIN", "END", "ranked", "ranks", "spliced", "table"]
+__all__ = ["BEGIN", "END", "spliced", "table"]
 
 BEGIN, END = "<!-- leaderboard -->", "<!-- /leaderboard -->"
 _HEADINGS = ("Rank", "Score", "Model", "Length", "Fluency", "Truthfulness", "Helpfulness")
 _MODEL = _HEADINGS.index("Model")
-
-
-def ranked(runs: Iterable[Published]) -> list[Published]:
-    """The runs by falling score; equal ones by their folders."""
-    return sorted(runs, key=lambda run: (-run.result["score"], run.run))
-
-
-def ranks(runs: Sequence[Published]) -> list[int | None]:
-    """Ranks from 1 of runs in the order of `ranked`; system runs have none."""
-    found: list[int | None] = []
-    taken = 0
-    for run in runs:
-        taken += not run.is_system
-        found.append(None if run.is_system else taken)
-    return found
 
 
 def table(runs: Iterable[Published]) -> str:

@@ -10,21 +10,18 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from pfgen_rs.checkout.published import digest_line
+from pfgen_rs.questions.sources import in_order
 from pfgen_rs.report.markup import cell_text, escape
 from pfgen_rs.stats.sums import left_sum
 
-__all__ = ["Marks", "digest_line", "in_order", "readme"]
+__all__ = ["Marks", "readme"]
 
 # The marks of an answer: an element's name ("b", "s" or none) for each of its characters.
 Marks = Sequence[str]
 
 _SOURCES = {"P": "PFN", "T": "Titech", "S": "Stockmark", "R": "RAG"}
 _METRICS = ("fluency", "truthfulness")
-
-
-def digest_line(digest: str) -> str:
-    """The line that tells which `result.json` (by its SHA-1) a `README.md` was made from."""
-    return f"<!-- result.json: {digest} -->"
 
 
 def readme(result: Mapping[str, Any], digest: str, marks: Mapping[tuple[str, int], Marks]) -> bytes:
@@ -60,14 +57,6 @@ def _head(entry: Mapping[str, Any]) -> str:
         lines.append(f"  - {metric.title()}: {left_sum(shares.values()):.3f} ({named})")
     lines.append(f"  - Helpfulness: {scores['helpfulness']:.3f}")
     return "\n".join(lines) + "\n"
-
-
-def in_order(shares: Mapping[str, float]) -> dict[str, float]:
-    """By source, in the published order; sources that it does not know follow."""
-    known = [source for source in _SOURCES if source in shares]
-    return {
-        source: shares[source] for source in [*known, *(s for s in shares if s not in _SOURCES)]
-    }
 
 
 def _source(source: str) -> str:

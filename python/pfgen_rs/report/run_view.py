@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import stats
-from pfgen_rs.runs.naming import display_name
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.sums import left_mean
 
@@ -85,8 +84,8 @@ def run_view(
     """The figures of a run, with its `estimates`; `run` is what it is called in a site."""
     questions = _questions(result)
     return RunView(
-        name=display_name(result),
-        run=run or result.path or display_name(result),
+        name=result.name,
+        run=run or result.path or result.name,
         score=result.score,
         score_std=result.score_std,
         num_trials=result.num_trials,

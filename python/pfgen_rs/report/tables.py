@@ -6,26 +6,16 @@ import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pfgen_rs import _native
 from pfgen_rs.checkout.files import write_changed
 from pfgen_rs.checkout.published import Published
+from pfgen_rs.checkout.standings import JSON, load_standings
 from pfgen_rs.errors import InputError
 from pfgen_rs.questions.files import digest
 
-__all__ = ["JSON", "read_rows", "write_tables"]
+__all__ = ["write_tables"]
 
-JSON = "leaderboard.json"
-_NUMBER, _ANY_TEXT = (int, float), (str, type(None))
-_NEEDED = {
-    **dict.fromkeys(("run", "model", "icon"), (str,)),
-    **dict.fromkeys(("organisation", "mode", "engine"), _ANY_TEXT),
-    **dict.fromkeys(("rank", "rank_low", "rank_high"), (int, type(None))),
-    **dict.fromkeys(("score_low", "score_high"), (*_NUMBER, type(None))),
-    **dict.fromkeys(("score", "score_std", "num_trials", "length", "length_std"), _NUMBER),
-    **dict.fromkeys(("fluency", "truthfulness", "helpfulness"), _NUMBER),
-}
 _PARQUET, _CSV = "leaderboard.parquet", "leaderboard.csv"
 
 
@@ -60,40 +50,8 @@ def write_tables(
 
 def _is_current(folder: Path, head: dict[str, str]) -> bool:
     try:
-        found = _load(folder / JSON)
+        found = load_standings(folder / JSON)
     except InputError:
         return False
     there = all((folder / name).is_file() for name in (_PARQUET, _CSV))
     return there and all(found.get(key) == value for key, value in head.items())
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a `leaderboard.json`; `InputError` where it is none, or columns are missing or wrong."""
-    rows = _load(path).get("runs")
-    if not isinstance(rows, list):
-        raise InputError("is no leaderboard: it has no list of 'runs'", path=path)
-    for number, row in enumerate(rows, 1):
-        wrong = [name for name, kinds in _NEEDED.items() if not _has(row, name, kinds)]
-        if wrong:
-            raise InputError(
-                f"run {number} has no {wrong[0]!r}, or one of the wrong kind: write the file anew with "
-                "pfgen-rs report",
-                path=path,
-            )
-    return rows
-
-
-def _has(row: object, name: str, kinds: tuple[type, ...]) -> bool:
-    return isinstance(row, dict) and name in row and type(row[name]) in kinds
-
-
-def _load(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_bytes().decode())
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is damaged or no JSON: {error}", path=path) from None
-    if not isinstance(found, dict):
-        raise InputError("is no leaderboard: it holds no object", path=path)
-    return found

@@ -18,6 +18,7 @@ from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.aggregate import Summaries, summarise
+from pfgen_rs.runs.naming import run_name
 from pfgen_rs.runs.score_store import Figures
 from pfgen_rs.scoring import batch
 from pfgen_rs.stats.sums import left_sum
@@ -65,6 +66,12 @@ class Result:
         three metrics, `average`, and each source's share.
         """
         return pl.concat(self.responses.frames(self.figures), rechunk=True)
+
+    @property
+    def name(self) -> str:
+        """The model that `config.json` names or, without one, the name of the folder or file."""
+        model = (self.config or {}).get("model")
+        return model if isinstance(model, str) and model else run_name(self.path)
 
     @property
     def height(self) -> int:

@@ -13,9 +13,9 @@ from typing import IO, Self, cast
 import polars as pl
 
 from pfgen_rs.errors import OutputError
-from pfgen_rs.io import Options, Source, TableWriter, remove_unfinished, writing_failed
+from pfgen_rs.io import Options, Source, TableWriter, patterns, remove_unfinished, writing_failed
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.runs import naming, streaming
+from pfgen_rs.runs import outputs, streaming
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.score_store import Store
 
@@ -45,7 +45,7 @@ class Job:
         threads: int | None = None,
     ) -> None:
         if per_response is not None:
-            naming.refuse_overwriting(per_response, paths)
+            patterns.refuse_overwriting(per_response, paths)
         if resume and out is None and per_response is None:
             raise OutputError("there is nothing to resume where no file is written")
         self.sources = [Source(path) for path in paths]
@@ -114,7 +114,7 @@ class Job:
 
     def _take(self, source: Source, rows: pl.DataFrame) -> None:
         # Whether all questions are answered is known at the end alone; mostly they are.
-        self._add(naming.with_place(rows, source.path, self._benchmark.signature))
+        self._add(outputs.with_place(rows, source.path, self._benchmark.signature))
 
     def _add(self, frame: pl.DataFrame) -> None:
         if self._table is None:
@@ -124,13 +124,13 @@ class Job:
     def write(self) -> None:
         """Put all files in place. Raises `IncompleteRunError` before that, as `write_results` does."""
         if self._out is not None:
-            naming.refuse_incomplete(self._results, allow_partial=self._allow_partial)
+            outputs.refuse_incomplete(self._results, allow_partial=self._allow_partial)
         if any(result.signature != self._benchmark.signature for result in self._results):
             self._rewrite()
         if self._table is not None:
             self._table.finish()
         if self._out is not None:
-            naming.write_results(self._results, self._out, allow_partial=self._allow_partial)
+            outputs.write_results(self._results, self._out, allow_partial=self._allow_partial)
         if self._table is not None:
             self._table.commit()
         self._done = True
@@ -143,7 +143,7 @@ class Job:
         self._table = None
         for result in self._results:
             for frame in result.responses.frames(result.figures):
-                self._add(naming.with_place(frame, result.path, result.signature))
+                self._add(outputs.with_place(frame, result.path, result.signature))
 
     def __enter__(self) -> Self:
         """Leave no half-written file behind."""

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.run_config import is_system
-
-if TYPE_CHECKING:
-    from pfgen_rs.runs.result import Result
 
 __all__ = ["METRICS", "Sample", "check_alike", "check_metric", "common_questions"]
 
@@ -44,31 +38,6 @@ class Sample:
     order: list[Ints] | None = field(default=None, repr=False)
     signature: str | None = None
     system: bool = False
-
-    @classmethod
-    def of(
-        cls, result: Result, name: str | None = None, timestamps: pl.Series | None = None
-    ) -> Sample:
-        """The values of a scored run, called `name` or as the run is.
-
-        `timestamps`: when each response was made, anything that sorts, without nulls, in the file's order
-        (see `pfgen_rs.runs.timestamps.timestamps`).
-        """
-        from pfgen_rs.runs.naming import display_name
-
-        figures = result.figures
-        questions = tuple(figures.counts())
-        columns = [figures.of_question(question, METRICS) for question in questions]
-        order = None if timestamps is None else _order(result, questions, timestamps)
-        return cls(
-            display_name(result) if name is None else name,
-            questions,
-            {question: result.benchmark[question].category or None for question in questions},
-            {metric: [column[metric] for column in columns] for metric in METRICS},
-            order,
-            result.benchmark.signature,
-            is_system(result.config or {}),
-        )
 
     @property
     def counts(self) -> Ints:
@@ -145,19 +114,3 @@ def common_questions(samples: Sequence[Sample]) -> tuple[tuple[str, ...], tuple[
         whose = "the run answers" if len(samples) == 1 else "all of the runs answer"
         raise InputError(f"{whose} {len(shared)} of the questions, and at least two are needed")
     return tuple(sorted(shared)), tuple(sorted(every - shared))
-
-
-def _order(result: Result, questions: Sequence[str], timestamps: pl.Series) -> list[Ints]:
-    """Positions by time of the responses to each question; equal times keep the file's order."""
-    if len(timestamps) != result.height:
-        raise InputError(
-            f"there are {len(timestamps)} times for {result.height} responses", path=result.path
-        )
-    ids = pl.concat(
-        [result.figures.frame(part).get_column("question_id") for part in result.figures.parts]
-    )
-    ranks = pl.DataFrame({"id": ids, "time": timestamps}).select(
-        "id", (pl.col("time").rank("ordinal") - 1).over("id").cast(pl.Int64).alias("rank")
-    )
-    found = {key[0]: part for key, part in ranks.partition_by("id", as_dict=True).items()}
-    return [found[question].get_column("rank").to_numpy() for question in questions]

@@ -3,10 +3,9 @@
 `StepEvaluator` is for any loop; `pfgen_rs.integrations` has callbacks for trainers.
 """
 
-from pfgen_rs.training.curve import read_curve
+from pfgen_rs.training.curve import plot_curve, read_curve
 from pfgen_rs.training.evaluator import StepEvaluator
 from pfgen_rs.training.loggers import JsonLines, Logger, TensorBoard, WandB
-from pfgen_rs.training.plotting import plot_curve
 from pfgen_rs.training.rewards import Reward, reward
 
 __all__ = [

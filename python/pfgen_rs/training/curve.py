@@ -6,14 +6,16 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.parquet import write_parquet
+from pfgen_rs.io.writing import write_parquet
 
-__all__ = ["CURVE", "SCHEMA", "Curve", "read_curve"]
+__all__ = ["CURVE", "SCHEMA", "Axis", "Curve", "plot_curve", "read_curve"]
+
+Axis = Literal["step", "tokens"]
 
 CURVE = "curve.parquet"
 _SAMPLE = "pfgen_rs.sample"
@@ -133,3 +135,16 @@ def read_curve(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, dict[str, An
         raise InputError(f"cannot be read: {error.strerror}", path=Path(path)) from error
     except (ValueError, pl.exceptions.PolarsError) as error:
         raise InputError(f"is no learning curve: {error}", path=Path(path)) from None
+
+
+def plot_curve(
+    curve: pl.DataFrame, path: str | os.PathLike[str], *, x: Axis = "step", **look: Any
+) -> None:
+    """Draw a curve as `.svg` or `.png`: score, its three parts and the interval against `step` or `tokens`.
+
+    `look`: `title`, `language`, `font`, as for all figures. Needs the extra `plots`. Raises `PlotError` and
+    `OutputError`.
+    """
+    from pfgen_rs.report import plots
+
+    plots.save(plots.learning_curve(curve, x=x, **look), path)

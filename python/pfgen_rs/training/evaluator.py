@@ -19,9 +19,9 @@ from pfgen_rs.generate.prompts import Mode, Task
 from pfgen_rs.questions.examples import Example
 from pfgen_rs.training.background import Background
 from pfgen_rs.training.checks import check_texts, count, function, functions, texts_of, whole
+from pfgen_rs.training.curve import Axis, plot_curve
 from pfgen_rs.training.forks import check_polars
 from pfgen_rs.training.loggers import Logger
-from pfgen_rs.training.plotting import Axis, plot_curve
 from pfgen_rs.training.record import Record
 from pfgen_rs.training.sample import FixedSample, examples_of
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing, needed
 from pfgen_rs.io.writing import writing_failed
 
-__all__ = ["JsonLines", "Logger", "TensorBoard", "WandB"]
+__all__ = ["Finished", "JsonLines", "Logger", "TensorBoard", "WandB"]
 
 Logger = Callable[[dict[str, float], int], None]
 
@@ -114,3 +115,22 @@ def _writer(folder: str | os.PathLike[str]) -> Any:
         return SummaryWriter(os.fspath(folder))
     except OSError as error:
         raise writing_failed(Path(folder), error) from error
+
+
+class Finished:
+    """A logger that keeps metrics until `take`: for trainers whose own logs want their own thread."""
+
+    def __init__(self) -> None:
+        self._queue: SimpleQueue[tuple[int, dict[str, float]]] = SimpleQueue()
+
+    def __call__(self, metrics: dict[str, float], step: int) -> None:
+        """Keep the metrics of a step."""
+        self._queue.put((step, metrics))
+
+    def take(self) -> Iterator[tuple[int, dict[str, float]]]:
+        """Step and metrics of each step scored since the last time."""
+        while True:
+            try:
+                yield self._queue.get_nowait()
+            except Empty:
+                return

@@ -21,8 +21,8 @@ from pfgen_rs.generate.locks import lock
 from pfgen_rs.generate.prompts import Mode
 from pfgen_rs.io.writing import writing_failed
 from pfgen_rs.training.checkpoints import Checkpoint, Settling, find_checkpoints
+from pfgen_rs.training.curve import plot_curve
 from pfgen_rs.training.loggers import Logger
-from pfgen_rs.training.plotting import plot_curve
 from pfgen_rs.training.record import Record
 from pfgen_rs.training.sample import FixedSample, examples_of
 

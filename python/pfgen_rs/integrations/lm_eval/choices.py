@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pfgen_rs.benchmark import BUNDLED, ENVIRONMENT
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT
 
 __all__ = ["KEY", "TRIALS", "Choices", "choices"]
 

@@ -14,6 +14,7 @@ from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError
 from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.runs.result import Result
+from pfgen_rs.runs.sample import sample_of
 
 __all__ = ["METRICS", "Answered", "Figure", "PfgenFilter", "figures", "metric_list"]
 
@@ -133,7 +134,7 @@ def _mean(name: str, items: Sequence[Figure]) -> float:
 
 def _error(name: str, items: Sequence[Figure]) -> float | str:
     """The standard error clustered by question, or what the harness writes for none."""
-    sample = stats.Sample.of(_result(_responses(items)), "run")
+    sample = sample_of(_result(_responses(items)), "run")
     # The error needs no resampling, so as little of it as there can be.
     error = stats.estimate(sample, METRICS[name], resamples=100).question_se
     return "N/A" if error is None else error

@@ -9,8 +9,7 @@ import polars as pl
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.metrics.ngram_index import NgramIndex
 from pfgen_rs.questions.question import Question
-from pfgen_rs.references.check.coded import coded_answers
-from pfgen_rs.references.check.steps import Progress, tracked
+from pfgen_rs.references.check.steps import Progress, coded_answers, tracked
 from pfgen_rs.scoring.batch import METRICS
 
 __all__ = ["coverage"]

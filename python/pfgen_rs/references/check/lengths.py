@@ -8,7 +8,7 @@ from collections import Counter
 import polars as pl
 
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.references.check.coded import coded_answers
+from pfgen_rs.references.check.steps import coded_answers
 
 __all__ = ["length_histogram", "lengths"]
 

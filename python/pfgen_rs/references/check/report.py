@@ -6,16 +6,13 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import polars as pl
 
 from pfgen_rs.drawing.style import available
 from pfgen_rs.io import write_atomic
 from pfgen_rs.references.check.plots import TITLES, draw
-
-if TYPE_CHECKING:
-    from pfgen_rs.references.check.diagnosis import Check
 
 __all__ = ["to_markdown", "write_report"]
 
@@ -33,6 +30,22 @@ _SHOWN = {
     "near_duplicate_pairs": "Near-duplicates",
     "contamination_examples": "Answers of runs that stand in the set",
 }
+
+
+class Check(Protocol):
+    """What a report shows of a set; see `pfgen_rs.references.check.Check`."""
+
+    @property
+    def signature(self) -> str: ...
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]: ...
+
+    @property
+    def summary(self) -> pl.DataFrame: ...
+
+    @property
+    def findings(self) -> list[str]: ...
 
 
 def write_report(check: Check, folder: Path, *, plots: bool | None) -> list[Path]:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from pfgen_rs.benchmark import Benchmark, score_file
+from pfgen_rs.io import patterns
 from pfgen_rs.references.check.steps import Progress, means, tracked
-from pfgen_rs.runs import naming
 from pfgen_rs.runs.result import Result
 from pfgen_rs.scoring.batch import METRICS
 
@@ -30,7 +30,7 @@ def scored_runs(
     `files` as `pfgen-rs score` takes them: files, run folders, globs. A run goes by its model's name (or its
     folder's), with its path where another one has the same. Raises what `score_file` does.
     """
-    paths = naming.expand([os.fspath(path) for path in files])
+    paths = patterns.expand([os.fspath(path) for path in files])
     results = [
         score_file(path, benchmark, threads=threads)
         for path in tracked(paths, "scoring runs", progress)
@@ -42,7 +42,7 @@ def scored_runs(
 
 
 def _names(results: Sequence[Result]) -> list[str]:
-    names = [naming.display_name(result) for result in results]
+    names = [result.name for result in results]
     return [
         f"{name} ({result.path})" if names.count(name) > 1 else name
         for name, result in zip(names, results, strict=True)

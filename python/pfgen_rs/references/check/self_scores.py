@@ -19,9 +19,8 @@ from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.question import Question
-from pfgen_rs.references.check.coded import coded_answers
 from pfgen_rs.references.check.shared import Characters, Shared, characters, shared_ngrams
-from pfgen_rs.references.check.steps import Progress, tracked
+from pfgen_rs.references.check.steps import Progress, coded_answers, tracked
 from pfgen_rs.scoring.batch import METRICS
 from pfgen_rs.stats.sums import left_sum
 

@@ -1,4 +1,4 @@
-"""What all parts of the check share: telling how far they are, and means that are the same everywhere."""
+"""What all parts of the check share: progress, coded answers, and means that are the same everywhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import TypeVar
 
 import polars as pl
 
-__all__ = ["Progress", "means", "tracked"]
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.questions.question import Question
+
+__all__ = ["Progress", "coded_answers", "means", "tracked"]
 
 T = TypeVar("T")
 
@@ -43,3 +46,12 @@ def means(frame: pl.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> p
 def _mean(values: pl.Series) -> float | None:
     known = values.drop_nulls()
     return math.fsum(known) / len(known) if len(known) else None
+
+
+def coded_answers(benchmark: Benchmark, question: Question) -> dict[str, list[str]]:
+    """The answers of each source, coded; where the units are characters, the answers themselves."""
+    coder = benchmark.coder
+    return {
+        source: coder.encode(list(answers)).to_list()
+        for source, answers in question.answers.items()
+    }

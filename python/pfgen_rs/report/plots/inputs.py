@@ -12,10 +12,10 @@ import polars as pl
 from pfgen_rs.checkout.checkout import find_runs
 from pfgen_rs.checkout.entries import entries, frame
 from pfgen_rs.checkout.published import RESULT, Published, published, read_published
+from pfgen_rs.checkout.standings import read_rows
 from pfgen_rs.comparisons import score_runs
 from pfgen_rs.errors import InputError, PfgenError, PlotError
-from pfgen_rs.report.tables import read_rows
-from pfgen_rs.runs import naming as run_paths
+from pfgen_rs.io.patterns import expand
 from pfgen_rs.runs.result import Result
 
 __all__ = ["Inputs", "question_folder", "read_inputs", "score_inputs"]
@@ -48,7 +48,7 @@ def read_inputs(patterns: Sequence[str], benchmark: str | None = None) -> Inputs
     tables: list[pl.DataFrame] = []
     problems: list[PfgenError] = []
     unscored: list[str] = []
-    paths = run_paths.expand(patterns)
+    paths = expand(patterns)
     for path in paths:
         table = _leaderboard(Path(path))
         if table is not None:
@@ -76,7 +76,7 @@ def read_inputs(patterns: Sequence[str], benchmark: str | None = None) -> Inputs
 
 def score_inputs(patterns: Sequence[str], benchmark: str | None = None) -> list[Result]:
     """The responses of runs, scored; of a checkout those of all its runs. Benchmark as by `read_inputs`."""
-    paths = run_paths.expand(patterns)
+    paths = expand(patterns)
     chosen: list[str] = []
     for path in paths:
         if _is_checkout(Path(path)):
@@ -131,7 +131,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _as_published(result: Result) -> Published:
-    config = {**(result.config or {}), "model": run_paths.display_name(result)}
+    config = {**(result.config or {}), "model": result.name}
     content = {**result.to_dict(allow_partial=True), "config": config}
     return Published(result.path or "", content, "")
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pfgen_rs.benchmark import benchmark_path
 from pfgen_rs.comparisons import samples
 from pfgen_rs.drawing.style import NEEDED, available
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import OutputError, PlotError
+from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import read_folder
 from pfgen_rs.report.plots.categories import category_map
 from pfgen_rs.report.plots.convergence import convergence

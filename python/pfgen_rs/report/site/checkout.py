@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from pfgen_rs.benchmark import load_benchmark
-from pfgen_rs.checkout.checkout import SAMPLE_ANSWERS, Checkout, Run
+from pfgen_rs.checkout.checkout import SAMPLE_ANSWERS, Checkout
 from pfgen_rs.checkout.entries import entries
 from pfgen_rs.checkout.published import Published
-from pfgen_rs.checkout.rescoring import Watch
-from pfgen_rs.errors import BenchmarkError, InputError, PfgenError
-from pfgen_rs.io import Options, Source
+from pfgen_rs.checkout.rescoring import Watch, scored_again
+from pfgen_rs.errors import BenchmarkError, PfgenError
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.examples import read_examples
-from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report import site
 from pfgen_rs.report.site.folder import SiteFolder
-from pfgen_rs.runs import streaming
-from pfgen_rs.runs.result import Result
 
 __all__ = ["Busy", "write_site"]
 
 # Told what is being done, shown as long as it is.
 Busy = Callable[[str], AbstractContextManager[None]]
-
-_KEPT = 1 << 29  # bytes of answers of all runs that are kept in memory, to be shown
 
 
 def write_site(
@@ -48,31 +42,11 @@ def write_site(
     benchmark = load_benchmark(checkout.data, settings=Settings())
     usable = {run.run for run in runs if run.result["metadata_hash"] == checkout.metadata_hash}
     answered = [run for run in checkout.runs if run.name in usable and run.responses is not None]
-    results, problems = _scored(benchmark, answered, jobs, watch)
+    results, problems = scored_again(benchmark, answered, jobs, watch)
     samples = _samples(checkout.data / SAMPLE_ANSWERS)
     with busy("writing the site") if busy else nullcontext():
         site.build(folder, benchmark, entries(runs), results, samples=samples, jobs=jobs)
     return problems
-
-
-def _scored(
-    benchmark: QuestionSet, runs: Sequence[Run], jobs: int | None, watch: Watch | None
-) -> tuple[dict[str, Result], list[tuple[str, PfgenError]]]:
-    results: dict[str, Result] = {}
-    problems: list[tuple[str, PfgenError]] = []
-    sources = [Source(str(run.responses)) for run in runs]
-    keep = min(streaming.KEPT, _KEPT // max(len(runs), 1))
-    with watch(sources) if watch else nullcontext() as progress:
-        each = streaming.score_each(
-            benchmark, sources, Options(), threads=jobs, keep=keep, progress=progress
-        )
-        with closing(each) as found:
-            for run, result in zip(runs, found, strict=True):
-                if isinstance(result, InputError):
-                    problems.append((run.name, result))
-                else:
-                    results[run.name] = result
-    return results, problems
 
 
 def _samples(path: Path) -> dict[str, str]:

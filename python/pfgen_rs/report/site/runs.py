@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pfgen_rs import stats
+from pfgen_rs.io.run_files import is_system
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.answers import PER_QUESTION, run_answers
 from pfgen_rs.report.run_view import estimates, run_view
@@ -24,9 +25,8 @@ from pfgen_rs.report.site.compare_page import (
 )
 from pfgen_rs.report.site.run_page import answers_name, run_page, windows_name
 from pfgen_rs.report.windows import Windows, distinct_windows, window_table
-from pfgen_rs.run_config import is_system
-from pfgen_rs.runs.naming import display_name
 from pfgen_rs.runs.result import Result
+from pfgen_rs.runs.sample import sample_of
 
 __all__ = [
     "MOST_COMPARED",
@@ -105,11 +105,11 @@ class Runs:
 
     def compare(self, chosen: Sequence[str]) -> stats.Comparison:
         """Some of the runs, compared."""
-        return stats.compare([stats.Sample.of(self.results[run], run) for run in chosen])
+        return stats.compare([sample_of(self.results[run], run) for run in chosen])
 
     def labels(self, chosen: Sequence[str], *, linked: bool) -> list[Compared]:
         """Some of the runs for a page; where they have pages (`linked`), as these call them."""
-        shown = [display_name(self.results[run]) if linked else run for run in chosen]
+        shown = [self.results[run].name if linked else run for run in chosen]
         return [
             Compared(
                 name=name if shown.count(name) == 1 else f"{name} ({run})",
@@ -172,7 +172,7 @@ def _write_answers(runs: Runs, run: str, tables: Tables, write: Write) -> None:
 
 def _write_page(runs: Runs, run: str, metrics: Metrics | None, write: Write, nav: Nav) -> None:
     result = runs.results[run]
-    view = run_view(result, metrics or estimates(stats.Sample.of(result)), run=run)
+    view = run_view(result, metrics or estimates(sample_of(result)), run=run)
     settings, folder = runs.benchmark.settings, folder_of(run)
     page = run_page(view, settings, folder=folder, sources=runs.sources, root="../../", nav=nav)
     write(page_of(run), page)

@@ -8,7 +8,6 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs import stats
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import write_atomic
 from pfgen_rs.report.answers import PER_QUESTION
@@ -18,8 +17,8 @@ from pfgen_rs.report.site.compare_page import COMPARISON, comparison_page, compa
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.run_page import run_page
 from pfgen_rs.report.site.runs import Runs, Tables, folder_of
-from pfgen_rs.runs.naming import display_name
 from pfgen_rs.runs.result import Result
+from pfgen_rs.runs.sample import sample_of
 
 __all__ = ["write_comparison", "write_run"]
 
@@ -35,9 +34,9 @@ def write_run(
     holds all. Raises `SettingsError` for units that pages cannot show, `InputError` where
     `answers_per_question` is below 5, and `OutputError`.
     """
-    name, settings = display_name(result), result.benchmark.settings
+    name, settings = result.name, result.benchmark.settings
     runs = Runs(result.benchmark, {name: result}, answers_per_question)
-    view = run_view(result, estimates(stats.Sample.of(result)))
+    view = run_view(result, estimates(sample_of(result)))
     folder = folder_of(name)
     _write(
         Path(path),
@@ -75,7 +74,7 @@ def _named(results: Sequence[Result]) -> dict[str, Result]:
     """The runs by name; a name that comes again takes a number."""
     named: dict[str, Result] = {}
     for result in results:
-        name = display_name(result)
+        name = result.name
         tries = chain([name], (f"{name} ({i})" for i in count(2)))
         named[next(free for free in tries if free not in named)] = result
     return named

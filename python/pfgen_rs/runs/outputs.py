@@ -1,0 +1,120 @@
+"""Several scored runs: ranked, as rows of a table, and written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from pfgen_rs.errors import IncompleteRunError
+from pfgen_rs.io.patterns import STANDARD_INPUT
+from pfgen_rs.runs.naming import output_names
+from pfgen_rs.runs.result import Result
+from pfgen_rs.stats.estimates import Estimate, from_summary
+
+__all__ = [
+    "per_response",
+    "ranked",
+    "refuse_incomplete",
+    "summary_row",
+    "with_place",
+    "write_results",
+]
+
+
+def summary_row(result: Result) -> dict[str, Any]:
+    """The run's values in one flat object, the signature included.
+
+    `trial_se`, `question_se`, `score_low` and `score_high` are those of `pfgen_rs.stats.Estimate`, for
+    intervals of 95 % and all responses; `None` where there are too few, and no bounds where the score is not
+    the mean of them all.
+    """
+    errors = _errors(result)
+    return {
+        "name": result.name,
+        "file": result.path,
+        "score": result.score,
+        "score_std": result.score_std,
+        "trial_se": errors.trial_se,
+        "question_se": errors.question_se,
+        "score_low": errors.low,
+        "score_high": errors.high,
+        "num_trials": result.num_trials,
+        "length": result.length,
+        "length_std": result.length_std,
+        "fluency": result.fluency,
+        "truthfulness": result.truthfulness,
+        "helpfulness": result.helpfulness,
+        "responses": result.height,
+        "left_out": len(result.problems),
+        "missing_questions": result.missing,
+        "input_hash": result.input_hash,
+        "signature": result.signature,
+    }
+
+
+def _errors(result: Result) -> Estimate:
+    """From the figures as published, so that they are the same with and without the responses at hand."""
+    questions = result.by_question
+    found = from_summary(
+        questions.get_column("average").to_numpy(),
+        questions.get_column("score_std").to_numpy(),
+        questions.get_column("answers").to_list(),
+    )
+    return found.of(result.score)
+
+
+def ranked(results: Sequence[Result]) -> list[Result]:
+    """The runs by falling score; equal ones keep their order."""
+    return sorted(results, key=lambda result: -result.score)
+
+
+def per_response(results: Sequence[Result]) -> pl.DataFrame:
+    """A row for every response of every run: `file`, the columns of `Result.frame`, `signature`.
+
+    Bytes of a file's name that are no UTF-8, which a column cannot hold, are written as escapes.
+    """
+    return pl.concat(with_place(result.frame, result.path, result.signature) for result in results)
+
+
+def with_place(frame: pl.DataFrame, path: str | None, signature: str) -> pl.DataFrame:
+    """Rows of a run with the columns `file` and `signature` around theirs."""
+    return frame.select(
+        pl.lit(_as_text(path), dtype=pl.String).alias("file"),
+        pl.all(),
+        pl.lit(signature, dtype=pl.String).alias("signature"),
+    )
+
+
+def _as_text(path: str | None) -> str | None:
+    return None if path is None else os.fsencode(path).decode(errors="backslashreplace")
+
+
+def write_results(
+    results: Sequence[Result], folder: str | os.PathLike[str], *, allow_partial: bool = False
+) -> list[Path]:
+    """Write `folder/result.json` for one run, `folder/NAME/result.json` for several.
+
+    NAME as by `output_names`. Raises `IncompleteRunError`, before anything is written, where a run
+    lacks answers (unless `allow_partial`), and `OutputError`.
+    """
+    refuse_incomplete(results, allow_partial=allow_partial)
+    names = output_names([result.path or STANDARD_INPUT for result in results])
+    targets = [Path(folder, name if len(results) > 1 else "", "result.json") for name in names]
+    for result, target in zip(results, targets, strict=True):
+        result.to_json(target, allow_partial=allow_partial)
+    return targets
+
+
+def refuse_incomplete(results: Iterable[Result], *, allow_partial: bool) -> None:
+    """Raise `IncompleteRunError` where a run lacks answers, unless `allow_partial`."""
+    for result in results:
+        if result.missing and not allow_partial:
+            raise IncompleteRunError(
+                f"{result.path}: {len(result.missing)} of {len(result.benchmark)} questions have no "
+                "answer, so there is no published form of the result; nothing was written. Score the "
+                "whole run, or allow a partial result explicitly (--allow-partial)"
+            )

@@ -1,0 +1,57 @@
+"""A scored run as a sample, for `pfgen_rs.stats`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.run_files import is_system
+from pfgen_rs.runs.result import Result
+from pfgen_rs.stats.sample import METRICS, Sample
+
+__all__ = ["sample_of"]
+
+
+def sample_of(
+    result: Result, name: str | None = None, timestamps: pl.Series | None = None
+) -> Sample:
+    """The values of a scored run, called `name` or as the run is.
+
+    `timestamps`: when each response was made, anything that sorts, without nulls, in the file's order
+    (see `pfgen_rs.runs.timestamps.timestamps`). Raises `InputError` where there are not as many as responses.
+    """
+    figures = result.figures
+    questions = tuple(figures.counts())
+    columns = [figures.of_question(question, METRICS) for question in questions]
+    order = None if timestamps is None else _order(result, questions, timestamps)
+    return Sample(
+        result.name if name is None else name,
+        questions,
+        {question: result.benchmark[question].category or None for question in questions},
+        {metric: [column[metric] for column in columns] for metric in METRICS},
+        order,
+        result.benchmark.signature,
+        is_system(result.config or {}),
+    )
+
+
+def _order(
+    result: Result, questions: Sequence[str], timestamps: pl.Series
+) -> list[NDArray[np.int64]]:
+    """Positions by time of the responses to each question; equal times keep the file's order."""
+    if len(timestamps) != result.height:
+        raise InputError(
+            f"there are {len(timestamps)} times for {result.height} responses", path=result.path
+        )
+    ids = pl.concat(
+        [result.figures.frame(part).get_column("question_id") for part in result.figures.parts]
+    )
+    ranks = pl.DataFrame({"id": ids, "time": timestamps}).select(
+        "id", (pl.col("time").rank("ordinal") - 1).over("id").cast(pl.Int64).alias("rank")
+    )
+    found = {key[0]: part for key, part in ranks.partition_by("id", as_dict=True).items()}
+    return [found[question].get_column("rank").to_numpy() for question in questions]
