@@ -39,7 +39,8 @@ test-llm: build .venv-llm/installed ## Generate with a real, small model behind 
 
 .PHONY: test-torch
 test-torch: build .venv-torch/installed ## Run the tests that need torch, transformers, Lightning and TRL (several GB; no part of CI)
-	.venv-torch/bin/python -m pytest tests/test_engine_transformers.py tests/test_training_*.py tests/test_examples.py
+	.venv-torch/bin/python -m pytest tests/generate/test_engine_transformers.py tests/training \
+		tests/integrations/test_lightning.py tests/integrations/test_transformers.py tests/test_examples.py
 
 .venv-torch/installed: requirements-dev.lock
 	$(PYTHON) -m venv .venv-torch
@@ -53,10 +54,10 @@ HARNESSES := flexeval lighteval
 test-harnesses: $(HARNESSES:%=test-%) ## Test with harnesses that want environments of their own (some gigabytes; no part of CI)
 
 $(HARNESSES:%=test-%): test-%: target/harnesses/%/installed
-	target/harnesses/$*/bin/python -m pytest tests/harnesses/test_$*.py
+	target/harnesses/$*/bin/python -m pytest tests/integrations/harnesses/test_$*.py
 
 # The empty file keeps lighteval from downloading a pickle for one of its own tasks whenever it starts.
-target/harnesses/%/installed: tests/harnesses/%.txt
+target/harnesses/%/installed: tests/integrations/harnesses/%.txt
 	$(PYTHON) -m venv target/harnesses/$*
 	MATURIN_PEP517_ARGS=--locked target/harnesses/$*/bin/python -m pip install --quiet --constraint $< \
 		--editable ".[$*]" hypothesis pytest

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +14,9 @@ import oracle
 import small
 from pfgen_rs import Benchmark, BenchmarkError, PfgenError, Settings, SettingsError
 from pfgen_rs.metrics.settings import Variant
+from places import CASE_TABLE
 
-CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
+CASES = json.loads(CASE_TABLE.read_text(encoding="utf-8"))
 VARIANTS: list[Variant] = ["pfgen-bench", "paper"]
 ERRORS: dict[str, type[PfgenError]] = {
     "settings": SettingsError,

@@ -13,8 +13,8 @@ import pytest
 from pfgen_rs import benchmark
 from pfgen_rs.metrics import ngram_index, units
 from pfgen_rs.training import rewards
+from places import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 PYTHON = BLOCK.findall(README)

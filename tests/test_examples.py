@@ -14,8 +14,9 @@ import pytest
 
 from helpers import environment
 from pfgen_rs import Benchmark
+from places import ROOT
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = ROOT / "examples"
 SMALL = {"width": 16, "layers": 2, "batch": 4, "trials": 2, "every": 4, "steps": 8}
 METRICS = ("score", "fluency", "truthfulness", "helpfulness")
 QUESTIONS, TRIALS = 14, 2

@@ -16,9 +16,10 @@ import bundle
 from pfgen_rs import Settings, load_benchmark
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.references.grammar import QuestionGrammar, load, loads
+from places import ROOT
 from quality import qualities, table
 
-DATA = Path(__file__).resolve().parents[1] / "data"
+DATA = ROOT / "data"
 MINI = DATA / "mini"
 GRAMMARS = sorted((MINI / "grammar").glob("Q*.toml"))
 CATEGORIES = [

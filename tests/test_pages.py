@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+from places import ROOT
+
+DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from install.support import FILES, GOOD, PUBLISHED, Server, entry_of, saved, use
+from install_sources import FILES, GOOD, PUBLISHED, Server, entry_of, saved, use
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from install.support import PUBLISHED
+from install_sources import PUBLISHED
 from pfgen_rs.errors import InstallError
 from pfgen_rs.install import catalog
 from pfgen_rs.install.catalog import CatalogEntry

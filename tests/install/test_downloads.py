@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from install.support import (
+from install_sources import (
     FILES,
     GOOD,
     RIGHT_DIGEST,

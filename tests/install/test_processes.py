@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from install.support import FILES, Server, assert_installed, entry_of, leftovers
+from install_sources import FILES, Server, assert_installed, entry_of, leftovers
 from pfgen_rs.install import installer, store
 from pfgen_rs.install.catalog import CatalogEntry
 

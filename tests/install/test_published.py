@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from install import support
-from install.support import PUBLISHED, Server, use
+import install_sources
+from install_sources import PUBLISHED, Server, use
 from pfgen_rs.install import installer, store
 
 
@@ -38,7 +38,7 @@ def test_published_archive_from_a_server(
     published_archive: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = published_archive.read_bytes()
-    monkeypatch.setattr(support, "GOOD", content)
+    monkeypatch.setattr(install_sources, "GOOD", content)
     entry = PUBLISHED
     use(monkeypatch, entry)
     seen: list[int] = []

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from install.support import (
+from install_sources import (
     FILES,
     assert_installed,
     entry_of,

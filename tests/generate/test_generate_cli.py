@@ -1,0 +1,336 @@
+"""`pfgen-rs generate`: what its options mean, what it prints, and how it refuses."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from generating import answers, finished_names, key_of, names, wanted, write_samples
+from helpers import CATS, SEAS, pfgen
+from pfgen_rs import PfgenError, SettingsError, score_file
+from pfgen_rs.cli.app import app
+from pfgen_rs.generate import Prompter, read_examples
+from pfgen_rs.generate.config import config_hash
+from pfgen_rs.generate.engines import factory
+from pfgen_rs.generate.engines.manual import AnswersFile, ManualEngine
+from pfgen_rs.generate.engines.openai import OpenAIEngine
+from pfgen_rs.generate.engines.protocol import Parameters
+from pfgen_rs.generate.task_lines import task_lines
+from places import SUPPORT
+
+PROGRAM = SUPPORT / "answering_program.py"
+RUNNER = CliRunner()
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    return write_samples(tmp_path / "tiny")
+
+
+def command(tmp_path: Path, *more: str | Path, engine: str = "manual") -> list[str]:
+    """The arguments for a run of two trials of the tiny benchmark."""
+    given = [f"--engine={engine}", f"--benchmark={tmp_path / 'tiny'}", "--trials=2"]
+    return ["generate", "org/model", *given, f"--results={tmp_path / 'result'}", *map(str, more)]
+
+
+def program(tmp_path: Path, *fault: str) -> str:
+    return f"--command={shlex.join([sys.executable, str(PROGRAM), str(tmp_path / 'log'), *fault])}"
+
+
+def folder_in(tmp_path: Path) -> Path:
+    [folder] = (tmp_path / "result" / "org" / "model").iterdir()
+    return folder
+
+
+def config_of(tmp_path: Path, *more: str, engine: str = "command") -> dict[str, Any]:
+    """The configuration that a command line makes."""
+    done = RUNNER.invoke(app, command(tmp_path, *more, engine=engine), input="")
+    assert done.exit_code == (engine == "manual"), done.output
+    [path] = tmp_path.glob("result/**/config.json")
+    config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return config
+
+
+def test_generating_and_scoring(tmp_path: Path, tiny: Path) -> None:
+    done = pfgen(*command(tmp_path, program(tmp_path), "--score", engine="command"))
+    folder = folder_in(tmp_path)
+    said = f"benchmark {tiny}: 2 questions, 2 trials, into {folder}\n"
+    assert (done.returncode, done.stderr) == (0, said)
+    summary, *table = done.stdout.splitlines()
+    assert summary == f"{folder}: 2 of 2 trials, 4 new answers"
+    score = f"{score_file(folder, tiny).score:.4f}"
+    assert any("org/model" in line and score in line for line in table)
+    assert answers(folder) == wanted(2)
+    assert names(folder) == finished_names(2)
+
+
+def test_failures(tmp_path: Path, tiny: Path) -> None:
+    done = pfgen(*command(tmp_path, program(tmp_path, "error", "3"), engine="command"))
+    assert done.returncode == 1
+    assert done.stdout.endswith("1 of 2 trials, 3 new answers\n")
+    _, first, second = done.stderr.splitlines()
+    assert first.startswith(f"warning: trial 2, {SEAS}: too\\u202elong")  # what could act is shown
+    assert second.startswith("warning: 1 tasks have no answer and are listed in ")
+    assert second.endswith("run the same command with --retry-failed to ask again")
+
+
+def test_pasting(tmp_path: Path, tiny: Path) -> None:
+    pasted = "一つ目\n二行目\n.\n \n.\n二つ目".encode() + b"\xff"
+    done = pfgen(*command(tmp_path), stdin=pasted)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stdout.count("--- trial ") == 4
+    assert done.stdout.endswith("0 of 2 trials, 2 new answers\n")
+    kept = (folder_in(tmp_path) / ".trial_001.partial.jsonl").read_text(encoding="utf-8")
+    records = [json.loads(line) for line in kept.splitlines()]
+    assert [record["answer"] for record in records] == ["一つ目\n二行目"]
+
+
+def test_carrying_prompts_elsewhere_and_answers_back(tmp_path: Path, tiny: Path) -> None:
+    path = tmp_path / "prompts.jsonl"
+    done = RUNNER.invoke(app, command(tmp_path, "--export", path, "--mode=chat"))
+    assert (done.exit_code, done.stdout) == (0, f"wrote 4 tasks to {path}\n")
+    assert done.stderr == f"benchmark {tiny}: 2 questions, 2 trials\n"
+    shown = RUNNER.invoke(app, command(tmp_path, "--dry-run", "--mode=chat"))
+    assert shown.stdout == path.read_text(encoding="utf-8")
+    assert not (tmp_path / "result").exists()
+
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    tasks = [task for n in (1, 2) for task in Prompter(read_examples(tiny), "chat").tasks(n)]
+    assert [(record["trial"], record["question"]) for record in records] == list(map(key_of, tasks))
+    assert [record["messages"] for record in records] == [task.messages for task in tasks]
+    for record in records[1:]:
+        record["answer"] = f"A: 試行{record['trial']}の答え：{record['question'][:3]}"
+    records[0]["answer"] = " "
+    brought = tmp_path / "answers.jsonl"
+    brought.write_text("\n\n".join(map(json.dumps, records)), encoding="utf-8")
+    first = RUNNER.invoke(app, command(tmp_path, "--import", brought, "--mode=chat"))
+    assert (first.exit_code, first.stdout[-29:]) == (1, "1 of 2 trials, 3 new answers\n")
+    assert first.stderr.endswith(
+        "warning: 1 of the imported answers are empty: their tasks stay open\n"
+    )
+    left = RUNNER.invoke(app, command(tmp_path, "--dry-run", "--mode=chat"))
+    assert [json.loads(line)["trial"] for line in left.stdout.splitlines()] == [1]
+    records[0]["answer"] = f"試行1の答え：{CATS[:3]}"
+    brought.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    last = RUNNER.invoke(app, command(tmp_path, "--import", brought, "--mode=chat"))
+    assert last.exit_code == 0
+    assert last.stderr.endswith(
+        f"3 of the imported answers answer nothing that was open, the first: trial 1, {SEAS!r}\n"
+    )
+    assert answers(folder_in(tmp_path)) == wanted(2)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"question": "a", "answer": "b"}', "line 1: 'trial' must be a whole number"),
+        ('\n{"trial": 1, "question": "a"}', "line 2: the key 'answer' is missing"),
+        (
+            '{"trial": 1, "question": "a", "answer": "b"}\n' * 2,
+            "line 2: trial 1 has another answer",
+        ),
+        ("nothing", "line 1: is not JSON"),
+    ],
+)
+def test_bad_imports(tmp_path: Path, tiny: Path, content: str, said: str) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(PfgenError, match=said):
+        AnswersFile("m", path)
+    done = RUNNER.invoke(app, command(tmp_path, "--import", path))
+    assert isinstance(done.exception, PfgenError)
+    assert not (tmp_path / "result").exists()
+    with pytest.raises(PfgenError, match="cannot be read"):
+        AnswersFile("m", tmp_path / "none")
+
+
+def test_the_configuration(tmp_path: Path, tiny: Path) -> None:
+    config = config_of(tmp_path, program(tmp_path))
+    digest = config.pop("questions")
+    assert len(digest) == 12
+    assert config == {
+        "engine": "command",
+        "max_tokens": 300,
+        "mode": "completion",
+        "model": "org/model",
+        "num_examples": 20,
+        "stop": ["Q:", "\n\n"],
+        "temperature": 1.0,
+        "top_p": 0.98,
+    }
+
+
+def test_what_was_chosen_is_recorded(tmp_path: Path, tiny: Path) -> None:
+    template = tmp_path / "template.jinja"
+    template.write_text("{{ messages }}\n", encoding="utf-8")
+    chosen = [
+        f"--set=chat_template=@{template}",
+        "--mode=qa",
+        "--name=other/name",
+        "--examples=3",
+        "--seed-text=日本",
+        "--prefix=<s>",
+        "--temperature=0",
+        "--top-p=none",
+        "--max-tokens=5",
+        "--stop=\\n",
+        "--stop=終",
+        "--think=strip",
+        "--set=dtype=float16",
+        '--set=extra={"a": 1}',
+        "--set=_where=there",
+    ]
+    config = config_of(tmp_path, program(tmp_path), *chosen)
+    del config["questions"]
+    assert config == {
+        "chat_template": "{{ messages }}\n",
+        "dtype": "float16",
+        "engine": "command",
+        "extra": {"a": 1},
+        "max_tokens": 5,
+        "mode": "qa",
+        "model": "other/name",
+        "num_examples": 3,
+        "prefix": "<s>",
+        "seed": "日本",
+        "stop": ["\n", "終"],
+        "temperature": 0.0,
+        "think": "strip",
+    }
+
+
+def test_none_is_left_to_the_engine_and_out_of_the_file(tmp_path: Path, tiny: Path) -> None:
+    nothing = ["--stop=none", "--max-tokens=None", "--temperature=none", "--top-p=none"]
+    config = config_of(tmp_path, program(tmp_path), *nothing)
+    assert config.keys() == {"engine", "mode", "model", "num_examples", "questions"}
+    [folder] = (tmp_path / "result/org/model").iterdir()
+    assert folder.name == config_hash(config)
+    asked = RUNNER.invoke(app, command(tmp_path, "--trials=3", "--dry-run", *nothing))
+    sampling = {"stop", "max_tokens", "temperature", "top_p"}
+    keys = [json.loads(line).keys() for line in asked.stdout.splitlines()]
+    assert len(keys) == 6
+    assert not any(sampling & found for found in keys)
+
+
+def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
+    config = config_of(tmp_path, "--stop=", engine="manual")
+    assert config.keys() == {"engine", "max_tokens", "mode", "model", "num_examples", "questions"}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--trials=0"], "greater than or equal to 1"),
+        (["--engine=psychic"], "'psychic' is not one of"),
+        (["--mode=sing"], "'sing' is not one of"),
+        (["--temperature=warm"], "'warm' is no number, nor 'none'"),
+        (["--max-tokens=0"], "'0' is no whole number from 1, nor 'none'"),
+        (["--max-tokens=1.5"], "'1.5' is no whole number"),
+        (["--stop=x", "--stop=none"], "'none' stands alone"),
+        (["--set=x"], "'x' is not KEY=VALUE"),
+        (["--set=X!=1"], "'X!=1' is not KEY=VALUE"),
+        (["--set=seed=1"], "use --seed-text for seed"),
+        (["--set=_timeout=1"], "use --timeout for timeout"),
+        (["--set=_model=x"], "use MODEL for model"),
+        (["--engine=command"], "the engine command needs a program: --command 'PROGRAM …'"),
+        (["--set=chat_template=@none"], "none: cannot be read: No such file"),
+        (["--base-url=http://127.0.0.1"], "--base-url is for the engine openai"),
+        (["--timeout=1"], "--timeout is for the engine openai and command"),
+        (["--import=x", "--export=y"], "--import takes answers, --export asks for none"),
+        (["--import=x", "--dry-run"], "--import takes answers, --dry-run asks for none"),
+        (["--export=/no/such/t.jsonl"], "/no/such: there is no such folder"),
+        (["--engine=command", "--import=x"], "--import is for the engine manual"),
+    ],
+)
+def test_bad_usage(tmp_path: Path, tiny: Path, more: list[str], said: str) -> None:
+    done = RUNNER.invoke(app, command(tmp_path, *more), env={"COLUMNS": "200", "TERM": "dumb"})
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.replace("│", "").split())
+    assert not (tmp_path / "result").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "kind", "said"),
+    [
+        (["--name=../x"], SettingsError, "cannot name a run"),
+        (["--name=./llama"], SettingsError, "(--name, where the model is a path)"),
+        (["--temperature=-1"], SettingsError, "must not be negative"),
+        (["--top-p=nan"], SettingsError, "top_p must be a number"),
+        (["--engine=command", "--command="], SettingsError, "the command is empty"),
+        (["--questions=none.jsonl"], PfgenError, "none.jsonl"),
+        (["--benchmark=none"], PfgenError, "there is no benchmark 'none'"),
+    ],
+)
+def test_bad_input(tmp_path: Path, tiny: Path, more: list[str], kind: type, said: str) -> None:
+    done = RUNNER.invoke(app, command(tmp_path, *more))
+    assert isinstance(done.exception, kind)
+    assert said in str(done.exception)
+    assert not (tmp_path / "result").exists()
+
+
+def test_help_shows_tags_and_defaults() -> None:
+    done = RUNNER.invoke(app, ["generate", "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    shown = " ".join(done.output.replace("│", "").split())
+    assert "keep what stands in <think>…</think>." in shown
+    made = inspect.signature(OpenAIEngine).parameters
+    for name in ("concurrency", "timeout", "retries"):
+        assert f"(openai: {made[name].default:g})" in shown
+
+
+def test_bad_input_is_one_line(tmp_path: Path, tiny: Path) -> None:
+    done = pfgen(*command(tmp_path, "--command=/no/such", engine="command"))
+    assert (done.returncode, done.stdout) == (2, "")
+    _, error = done.stderr.splitlines()
+    assert error == "error: '/no/such' cannot be started: No such file or directory"
+
+
+def test_other_questions(tmp_path: Path, tiny: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"question": "何？", "answer": "これ。"}\n', encoding="utf-8")
+    done = RUNNER.invoke(app, command(tmp_path, f"--questions={path}", "--dry-run"))
+    assert [json.loads(line)["question"] for line in done.stdout.splitlines()] == ["何？"] * 2
+    assert done.stderr == f"benchmark {path}: 1 questions, 2 trials\n"
+
+
+def test_more_examples_than_there_are(tmp_path: Path, tiny: Path) -> None:
+    done = RUNNER.invoke(app, command(tmp_path, "--examples=3", "--dry-run"))
+    first = "warning: prompts show 1 sample answers, not 3: there are no more"
+    assert done.stderr.splitlines()[0] == first
+    fewer = RUNNER.invoke(app, command(tmp_path, "--examples=1", "--dry-run"))
+    assert "warning" not in fewer.stderr
+
+
+def test_making_engines() -> None:
+    engine = factory.make("manual", "m", ask=lambda _: None)
+    assert isinstance(engine, ManualEngine)
+    assert list(engine.generate(Prompter(read_examples()).tasks(1), Parameters())) == []
+    assert factory.recorded_name("command") == "command"
+    with pytest.raises(SettingsError, match="no engine 'psychic'"):
+        factory.make("psychic", "m")
+    with pytest.raises(SettingsError, match=r"'colour' \(its options: command, timeout\)"):
+        factory.make("command", "m", command="true", colour="red")
+    with pytest.raises(SettingsError, match="retries, omit, max_tokens_name, extra"):
+        factory.make("openai", "m", colour="red")
+
+
+def test_tasks_as_lines() -> None:
+    tasks = Prompter(read_examples(), "qa", num_examples=1).tasks(1)[:2]
+    first, second = task_lines(tasks, Parameters(5, None, 0.5, ())).splitlines()
+    assert json.loads(first) == {
+        "id": 1,
+        "question": tasks[0].question,
+        "trial": 1,
+        "mode": "qa",
+        "prompt": tasks[0].prompt,
+        "seed": tasks[0].seed,
+        "max_tokens": 5,
+        "top_p": 0.5,
+    }
+    assert json.loads(second)["id"] == 2

@@ -1,0 +1,331 @@
+"""lm-evaluation-harness, run for real, asks what we ask and finds what `score_file` finds."""
+
+from __future__ import annotations
+
+import functools
+import json
+import lzma
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import pfgen_rs
+from helpers import environment, pfgen
+from pfgen_rs import Benchmark, Result
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.generate import Mode, Prompter, Task, read_examples
+from pfgen_rs.generate.answers import default_stop
+from pfgen_rs.integrations.lm_eval.choices import KEY, TRIALS, Choices, choices
+from pfgen_rs.integrations.paths import HARNESSES, harness_path
+from pfgen_rs.questions.locate import bundled_path
+from places import ROOT, SUPPORT
+
+PROGRAM = SUPPORT / "lm_eval_answers.py"
+PAGE = (ROOT / "docs" / "lm-eval.md").read_text(encoding="utf-8")
+RUNS = bundled_path() / "runs"
+# The interpreter of an environment with another version of the harness.
+OTHER = "PFGEN_LM_EVAL_PYTHON"
+METRICS = {
+    "score": "average",
+    **{name: name for name in ("fluency", "truthfulness", "helpfulness")},
+}
+OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+TIMEOUT = 300
+
+
+def records(run: str) -> list[dict[str, str]]:
+    text = lzma.decompress((RUNS / run / "trials.jsonl.xz").read_bytes()).decode()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def written(path: Path, answers: Iterable[Mapping[str, str | None]]) -> Path:
+    path.write_text("".join(json.dumps(answer) + "\n" for answer in answers), encoding="utf-8")
+    return path
+
+
+def program(
+    folder: Path, arguments: list[str], stdin: str = "", python: str = sys.executable
+) -> subprocess.CompletedProcess[str]:
+    source = str(Path(pfgen_rs.__file__).parent.parent)
+    return subprocess.run(
+        [python, str(PROGRAM), *arguments],
+        input=stdin,
+        env=environment(**OFFLINE, PYTHONPATH=source, HF_HOME=str(folder / "hub")),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=TIMEOUT,
+        check=False,
+    )
+
+
+def tasks_of(mode: Mode, trials: int, **choices: Any) -> list[Task]:
+    prompter = Prompter(read_examples("mini"), mode, **choices)
+    return [task for trial in range(1, trials + 1) for task in prompter.tasks(trial)]
+
+
+def clustered(frame: pl.DataFrame, metric: str) -> float:
+    means = frame.group_by("question_id").agg(pl.col(metric).mean()).get_column(metric)
+    return float(np.std(means.to_numpy(), ddof=1) / np.sqrt(len(means)))
+
+
+def assert_same(results: dict[str, Any], expected: Result) -> None:
+    """Figures are those of `score_file`, number for number; errors are clustered by question."""
+    for name, metric in METRICS.items():
+        assert results[f"{name},pfgen"] == getattr(expected, name)
+        error = clustered(expected.frame, metric)
+        assert results[f"{name}_stderr,pfgen"] == pytest.approx(error, rel=1e-9)
+
+
+def assert_asked(
+    asked: list[dict[str, Any]], tasks: list[Task], text: Callable[[Task], str]
+) -> None:
+    """What the model got is what we would have sent."""
+    assert [one["context"] for one in asked] == [text(task) for task in tasks]
+    assert [one["doc"]["seed"] for one in asked] == [task.seed for task in tasks]
+
+
+def plain(task: Task) -> str:
+    return task.prompt
+
+
+def templated(task: Task) -> str:
+    return json.dumps([task.messages, True])
+
+
+def sampling(mode: Mode) -> dict[str, Any]:
+    return {
+        "until": list(default_stop(mode)),
+        "max_gen_toks": 300,
+        "do_sample": True,
+        "temperature": 1.0,
+        "top_p": 0.98,
+    }
+
+
+def command_line_agrees(folder: Path, python: str) -> None:
+    """`lm_eval` as the page says it is called, and what the page makes of its samples."""
+    answers, asked = written(folder / "answers.jsonl", records("careless")), folder / "asked.json"
+    done = program(folder, documented(f"answers={answers},asked={asked}"), python=python)
+    assert done.returncode == 0, done.stderr
+    expected = pfgen_rs.score_file(RUNS / "careless", "mini")
+    [path] = folder.glob("out/*/results_*.json")
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert_same(found["results"]["pfgen"], expected)
+    assert found["configs"]["pfgen"]["metadata"]["signature"] == expected.signature
+    shown = f"{expected.score:.4f}|±  |{clustered(expected.frame, 'average'):.4f}"
+    assert shown in done.stdout
+    sent = json.loads(asked.read_text(encoding="utf-8"))
+    assert_asked(sent, tasks_of("completion", 10), plain)
+    assert all(one["arguments"] == sampling("completion") for one in sent)
+    [logged] = folder.glob("out/*/samples_pfgen_*.jsonl")
+    assert_logged(logged, expected)
+    [example] = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
+    subprocess.run([sys.executable, "-c", example], cwd=folder, timeout=TIMEOUT, check=True)
+    assert pfgen_rs.score_file(folder / "trials.jsonl", "mini").score == expected.score
+
+
+def documented(model_args: str) -> list[str]:
+    """The arguments of the command in the page, for our model."""
+    lines = PAGE.replace("\\\n", "")
+    [command] = re.findall(r"^    lm_eval (.*)$", lines, flags=re.MULTILINE)
+    path = "$(pfgen-rs harness-path lm_eval)"
+    arguments = shlex.split(command.replace(path, str(harness_path("lm_eval"))))
+    ours = {"hf": "recorded", "pretrained=some/model": model_args}
+    assert ours.keys() <= set(arguments)
+    return [ours.get(argument, argument) for argument in arguments]
+
+
+def assert_logged(path: Path, expected: Result) -> None:
+    """Every answer is logged with its figures, and the log can be made a run's file again."""
+    samples = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    key = ["question", "answer", *METRICS.values()]
+    logged = pl.DataFrame(
+        [
+            [s["doc"]["question"], s["filtered_resps"][0][0], *(s[name] for name in METRICS)]
+            for s in samples
+        ],
+        schema=dict(zip(key, [pl.String] * 2 + [pl.Float64] * 4, strict=True)),
+        orient="row",
+    )
+    assert logged.sort(key).equals(expected.frame.select(key).sort(key))
+
+
+def test_the_command_line_gives_our_figures(tmp_path: Path) -> None:
+    command_line_agrees(tmp_path, sys.executable)
+
+
+@functools.cache
+def cut_short() -> list[dict[str, str]]:
+    """Answers as chat models write them, with what has to go."""
+    return [
+        {**record, "answer": f"<think>{i}</think>\n答え A: {record['answer']}\nQ: 次は？"}
+        for i, record in enumerate(records("faithful"))
+    ]
+
+
+def calls(folder: Path) -> list[dict[str, Any]]:
+    """Calls, by place: two modes; other choices; and what is refused."""
+    files = {
+        "plain": written(folder / "plain.jsonl", records("faithful")),
+        "wrapped": written(folder / "wrapped.jsonl", cut_short()),
+        "silent": written(
+            folder / "silent.jsonl", [{**r, "answer": None} for r in records("faithful")]
+        ),
+    }
+
+    def call(
+        task: Any, answers: str = "plain", *, template: bool = False, **more: Any
+    ) -> dict[str, Any]:
+        arguments = {"answers": str(files[answers]), "asked": str(folder / "asked.json")}
+        metadata = {KEY: more.pop(KEY, {})}
+        shared = {"tasks": [task], "model_args": arguments, "metadata": metadata}
+        return {**shared, "apply_chat_template": template, **more}
+
+    chosen = {
+        "trials": 2,
+        "num_examples": 3,
+        "seed": "七",
+        "prefix": "前置き\n",
+        "send_seeds": True,
+    }
+    return [
+        call("pfgen_qa"),
+        call("pfgen_qa", "wrapped", template=True, pfgen={"think": "strip"}),
+        call("pfgen_chat", template=True),
+        call("pfgen_qa", pfgen=chosen),
+        call("pfgen_qa", limit=14),
+        call("pfgen_qa", "silent", pfgen={"trials": 1}),
+        call("pfgen_chat"),
+        call("pfgen", template=True),
+        call("pfgen", pfgen={"trails": 3}),
+        call("pfgen", pfgen={"benchmark": "no-such"}),
+        call("repeated"),
+    ]
+
+
+def python_interface_agrees(folder: Path, python: str, mini: Benchmark) -> None:
+    """`lm_eval.simple_evaluate` in all modes, and what it is refused."""
+    (folder / "tasks").mkdir()
+    repeated = f"include: {harness_path('lm_eval') / 'pfgen_qa.yaml'}\ntask: repeated\nrepeats: 2\n"
+    (folder / "tasks" / "repeated.yaml").write_text(repeated, encoding="utf-8")
+    done = program(folder, ["calls"], json.dumps(calls(folder)), python)
+    assert done.returncode == 0, done.stderr
+    qa, wrapped, chat, chosen, limited, silent, *refused = json.loads(done.stdout.splitlines()[-1])
+    expected = pfgen_rs.score_file(RUNS / "faithful", mini)
+    assert_same(qa["results"]["pfgen_qa"], expected)
+    assert_asked(qa["asked"], tasks_of("qa", 10), plain)
+    assert qa["asked"][0]["arguments"] == sampling("qa")
+    assert sum(score for score, *_ in qa["sent"]) == pytest.approx(expected.frame["average"].sum())
+    assert_same(wrapped["results"]["pfgen_qa"], expected)
+    assert_asked(wrapped["asked"], tasks_of("qa", 10), templated)
+    assert_same(chat["results"]["pfgen_chat"], expected)
+    assert_asked(chat["asked"], tasks_of("chat", 10), templated)
+    assert_choices(chosen, mini)
+    assert_same(limited["results"]["pfgen_qa"], first_trials(mini, 1))
+    assert silent["results"]["pfgen_qa"]["score,pfgen"] == 0
+    assert_refused([outcome["error"] for outcome in refused])
+
+
+def first_trials(mini: Benchmark, trials: int) -> Result:
+    frame = pl.DataFrame(records("faithful")).with_columns(
+        pl.int_range(pl.len()).over("question").alias("trial")
+    )
+    return mini.evaluate(frame.filter(pl.col("trial") < trials))
+
+
+def assert_choices(outcome: dict[str, Any], mini: Benchmark) -> None:
+    tasks = tasks_of("qa", 2, num_examples=3, seed="七", prefix="前置き\n")
+    assert_same(outcome["results"]["pfgen_qa"], first_trials(mini, 2))
+    assert_asked(outcome["asked"], tasks, plain)
+    assert [one["arguments"]["seed"] for one in outcome["asked"]] == [task.seed for task in tasks]
+
+
+def assert_refused(errors: list[str]) -> None:
+    without_template, with_template, misspelt, unknown, repeated = errors
+    assert "add --apply_chat_template" in without_template
+    assert "leave out --apply_chat_template" in with_template
+    assert "trials" in misspelt
+    assert "trails" in misspelt
+    assert "no-such" in unknown
+    assert "more trials rather than" in repeated
+
+
+def test_the_python_interface_gives_our_figures(tmp_path: Path, mini: Benchmark) -> None:
+    python_interface_agrees(tmp_path, sys.executable, mini)
+
+
+@pytest.mark.slow
+def test_another_version_gives_our_figures(tmp_path: Path, mini: Benchmark) -> None:
+    python = os.environ.get(OTHER)
+    if not python:
+        pytest.skip(f"{OTHER} is not set")
+    command_line_agrees(tmp_path, python)
+    python_interface_agrees(tmp_path, python, mini)
+
+
+@pytest.mark.parametrize("name", HARNESSES)
+def test_the_path_of_a_harness_is_printed_alone(name: str) -> None:
+    done = pfgen("harness-path", name)
+    assert (done.returncode, done.stdout) == (0, f"{harness_path(name)}\n")
+    assert harness_path(name).exists()
+
+
+def test_an_unknown_harness_is_refused_with_the_known_ones() -> None:
+    done = pfgen("harness-path", "lm-eval")
+    assert done.returncode == 2
+    assert "lm_eval" in done.stderr
+
+
+def test_the_environment_chooses_what_metadata_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert choices({}) == Choices("mini", 10)
+    monkeypatch.setenv("PFGEN_RS_BENCHMARK", "pfgen-bench")
+    monkeypatch.setenv(TRIALS, "100")
+    assert choices({"pretrained": "x", KEY: None}) == Choices("pfgen-bench", 100)
+    assert choices({KEY: {"trials": 3, "seed": "a"}}) == Choices("pfgen-bench", 3, seed="a")
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        3,
+        {"trials": "3"},
+        {"trials": True},
+        {"trials": 0},
+        {"seed": 1},
+        {"think": "drop"},
+        {"send_seeds": 1},
+        {"benchmarks": "mini"},
+    ],
+)
+def test_wrong_choices_are_refused(chosen: Any) -> None:
+    with pytest.raises(SettingsError, match=r"pfgen|trial"):
+        choices({KEY: chosen})
+
+
+def test_choices_in_the_wrong_place_are_refused() -> None:
+    """What would be left out otherwise; a model's own arguments stand beside them."""
+    for name, value in (("trials", 2), ("benchmark", "mini"), ("think", "strip"), ("seed", "a")):
+        told = re.escape(json.dumps({KEY: {name: value}}))
+        with pytest.raises(SettingsError, match=f"'{name}' belongs under 'pfgen': .*'{told}'"):
+            choices({"pretrained": "x", name: value, KEY: {"num_examples": 3}})
+    assert choices({"seed": 1234, "version": 1, "signature": "x"}) == Choices("mini", 10)
+
+
+@pytest.mark.parametrize("trials", ["many", "-1", "1.5", "0"])
+def test_wrong_trials_of_the_environment_are_refused(
+    trials: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(TRIALS, trials)
+    with pytest.raises(SettingsError, match=r"trial|TRIALS"):
+        choices({})

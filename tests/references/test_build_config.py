@@ -1,0 +1,189 @@
+"""The configuration of a build: what it says, and what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pfgen_rs.errors import ConfigError
+from pfgen_rs.references.config import STEPS, Normalise, Rules, read_config
+from pfgen_rs.references.outlines import Outline, numbered, read_outlines
+from places import ROOT
+
+WHOLE = """
+candidates = ["a.jsonl", "b/*.parquet"]
+out = "set"
+seed = 7
+steps = ["normalise", "singletons", "select"]
+
+[fields]
+answer = "text"
+
+[singletons]
+n = 4
+repeat = true
+
+[select]
+count = 300
+seconds = 2
+"""
+LEAST = 'candidates = ["a.jsonl"]\nout = "set"\n'
+
+
+def config_file(folder: Path, text: str) -> Path:
+    path = folder / "set.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_what_a_file_says(tmp_path: Path) -> None:
+    config = read_config(config_file(tmp_path, WHOLE))
+    assert config.candidates == ("a.jsonl", "b/*.parquet")
+    assert (config.seed, config.steps) == (7, ("normalise", "singletons", "select"))
+    assert (config.fields.question, config.fields.answer) == ("question", "text")
+    assert (config.singletons.n, config.singletons.threshold, config.singletons.repeat) == (
+        4,
+        1,
+        True,
+    )
+    assert (config.select.count, config.select.seconds, config.select.proposals) == (300, 2.0, None)
+    assert config.path("a.jsonl") == tmp_path / "a.jsonl"
+    assert config.path("/a.jsonl") == Path("/a.jsonl")
+
+
+def test_the_configuration_of_the_readme(tmp_path: Path) -> None:
+    page = ROOT / "README.md"
+    [text] = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    config = read_config(config_file(tmp_path, text))
+    assert replace(config, select=replace(config.select, stratify="", seconds=None)) == replace(
+        read_config(config_file(tmp_path, 'candidates = ["samples/*.jsonl.zst"]\nout = "my-set"')),
+        questions="questions.toml",
+        normalise=Normalise(("my-style.toml",), ("wave-dash",)),
+        rules=Rules("rules.toml"),
+    )
+
+
+def test_what_a_file_leaves_out(tmp_path: Path) -> None:
+    config = read_config(config_file(tmp_path, LEAST))
+    assert config.steps == STEPS
+    assert (config.length.target, config.length.count, config.select.count) == (100, 30_000, 1_000)
+    assert (config.singletons.n, config.duplicates.keep, config.unit) == (5, "all", "character")
+    assert config.with_changes(seed=3, out=None) == config.with_changes(seed=3)
+    assert config.with_changes(seed=3).seed == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (LEAST + "[singeltons]\nn = 5", "there is no key 'singeltons' (is 'singletons' meant?)"),
+        (
+            LEAST + "[length]\ntraget = 5",
+            r"[length]: there is no key 'traget' (is 'target' meant?)",
+        ),
+        (LEAST + "[length]\ntarget = 0", "[length]: target must be at least 1, not 0"),
+        (LEAST + '[length]\ntarget = "x"', "length.target: a whole number is needed, not 'x'"),
+        (LEAST + "[length]\ntarget = true", "length.target: a whole number is needed, not True"),
+        (LEAST + "length = 3", "length: a table is needed, not 3"),
+        (LEAST + "steps = [3]", "steps: a list of texts is needed"),
+        (LEAST + 'steps = ["dance"]', "steps must be one of 'normalise', "),
+        (LEAST + 'steps = ["select", "length"]', "select comes last"),
+        (LEAST + 'steps = ["rules", "normalise"]', "comes first"),
+        (LEAST + 'steps = ["rules", "rules"]', "a step stands there twice"),
+        (LEAST + "[select]\nseconds = 1\nproposals = 2", "[select]: the budget is either"),
+        (LEAST + "[select]\nseconds = nan", "[select]: seconds must be at least 0"),
+        (LEAST + '[select]\nstratify = "name"', "[select]: stratify must be one of"),
+        (LEAST + "[select]\nmin_n = 3\nmax_n = 2", "[select]: max_n must be at least 3, not 2"),
+        (LEAST + '[duplicates]\nkeep = "some"', "[duplicates]: keep must be one of"),
+        (LEAST + '[fields]\nmodel = "answer"', "[fields]: all fields must differ"),
+        (LEAST + 'unit = "byte"', "unit must be one of 'character', 'word', 'token', not 'byte'"),
+        (LEAST + "seed = -1", "seed must lie in 0…"),
+        (LEAST + "examples = -1", "examples must be at least 0"),
+        ('candidates = []\nout = "x"', "candidates: name at least one file"),
+        ('candidates = ["x"]\nout = ""', "must not be empty"),
+        ('candidates = ["x"]', "the key 'out' is missing"),
+        ("candidates = ", "is not valid TOML"),
+        ("folder = 3\n" + LEAST, "there is no key 'folder'"),
+    ],
+)
+def test_what_is_wrong_is_told(tmp_path: Path, text: str, told: str) -> None:
+    path = config_file(tmp_path, text)
+    with pytest.raises(ConfigError) as raised:
+        read_config(path)
+    assert str(raised.value).startswith(f"{path}: ")
+    assert told in str(raised.value)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        read_config(tmp_path / "set.toml")
+    (tmp_path / "set.toml").write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match="is not valid TOML"):
+        read_config(tmp_path / "set.toml")
+
+
+TOML = """
+[[question]]
+question_id = "Q01"
+question = "猫とは何ですか？"
+keywords = [{ t = "動物" }]
+
+[[question]]
+question_id = "Q02"
+question = "海とは何ですか？"
+category = "geography"
+note = "広い塩水です。"
+"""
+
+
+def test_outlines(tmp_path: Path) -> None:
+    (tmp_path / "q.toml").write_text(TOML, encoding="utf-8")
+    first, second = read_outlines(tmp_path / "q.toml")
+    assert first == Outline("Q01", "猫とは何ですか？", "", "", ({"t": "動物"},))
+    assert (second.category, second.note) == ("geography", "広い塩水です。")
+    (tmp_path / "q.jsonl").write_text(
+        '{"question_id": "Q9", "question": "x"}\n\n', encoding="utf-8"
+    )
+    assert read_outlines(tmp_path / "q.jsonl") == [Outline("Q9", "x")]
+    assert [each.question_id for each in read_outlines(Path("data/mini"))][:2] == ["Q01", "Q02"]
+    assert numbered(["a", "b"]) == [Outline("Q01", "a"), Outline("Q02", "b")]
+    assert list(second.to_dict({"X": ["y"]})) == [
+        *("question_id", "question", "category", "note", "keywords", "answers")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("q.toml", "x = ", "is not valid TOML"),
+        ("q.toml", "", "holds no question"),
+        ("q.jsonl", "{", "is not valid JSON lines"),
+        ("q.jsonl", "3", "question 1: an object is needed, not 3"),
+        ("q.jsonl", '{"question": "a"}', "question 1: 'question_id' must be text"),
+        ("q.jsonl", '{"question_id": "Qa", "question": ""}', "question 1: 'question' must be text"),
+        (
+            "q.jsonl",
+            '{"question_id": "Qa", "question": "b", "note": 3}',
+            "question 1: 'note' must be text",
+        ),
+        (
+            "q.jsonl",
+            '{"question_id": "Qa", "question": "b", "answers": []}',
+            "question 1: there is no key 'answers'",
+        ),
+        (
+            "q.jsonl",
+            '{"question_id": "Qa", "question": "b", "keywords": [{"x": 1}]}',
+            "question 1: keywords[0]",
+        ),
+        ("q.jsonl", '{"question_id": "Qa", "question": "b"}\n' * 2, "'Qa' stands there twice"),
+        ("q.jsonl", '{"question_id": "../Q1", "question": "b"}', "question 1: the id '../Q1' must"),
+    ],
+)
+def test_wrong_outlines(tmp_path: Path, name: str, text: str, told: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as raised:
+        read_outlines(tmp_path / name)
+    assert told in str(raised.value)

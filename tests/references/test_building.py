@@ -1,0 +1,587 @@
+"""Building a set end to end: the same bytes always, killed builds that go on, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from helpers import TIMEOUT, environment, pfgen
+from pfgen_rs import Settings, load_benchmark
+from pfgen_rs.errors import BuildError, ConfigError, OutputError, UnknownQuestionError
+from pfgen_rs.references.config import BuildConfig, Duplicates, Length, Rules, Select, Singletons
+from pfgen_rs.references.grammar import load
+from pfgen_rs.references.pipeline import Built, build
+from places import ROOT
+
+GRAMMARS = ROOT / "data" / "mini" / "grammar"
+IDS = ("Q03", "Q14")  # one of two sources, one of one
+STEPS = ("normalise", "rules", "duplicates", "singletons", "length", "select")
+KILL = str(int(signal.SIGKILL))
+RULES = """
+[[Q03.rule]]
+name = "says-it-sublimes"
+require = "昇華"
+"""
+QUESTIONS = """
+[[question]]
+question_id = "{}"
+question = "{}"
+note = "例です。"
+keywords = [{{ t = "二酸化炭素" }}]
+
+[[question]]
+question_id = "{}"
+question = "{}"
+"""
+
+
+def candidates() -> list[dict[str, str]]:
+    """Some hundred candidates a source, a few of which are spoilt or stand there twice."""
+    rows: list[dict[str, str]] = []
+    for question_id in IDS:
+        grammar = load(GRAMMARS / f"{question_id}.toml")
+        for source, rules in grammar.sources.items():
+            rng = random.Random(question_id + source)
+            for i in range(600):
+                answer = rules.sample(rng)
+                if i % 20 == 1:
+                    answer = answer[:30]
+                if i % 20 == 2:
+                    answer = answer.replace("、", "、 ")
+                if i % 20 == 3:
+                    answer = rows[-1]["answer"]
+                row = {"question": grammar.question, "answer": answer, "source": source}
+                rows.append({**row, "model": f"m{i % 3}"})
+    random.Random(0).shuffle(rows)
+    return rows
+
+
+ROWS = candidates()
+
+
+def write_lines(path: Path, rows: Sequence[Mapping[str, object]] = ROWS) -> None:
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    path.write_bytes(lzma.compress(text, preset=0) if path.suffix == ".xz" else text)
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> BuildConfig:
+    write_lines(tmp_path / "candidates.jsonl")
+    (tmp_path / "rules.toml").write_text(RULES, encoding="utf-8")
+    names = [(each, load(GRAMMARS / f"{each}.toml").question) for each in IDS]
+    text = QUESTIONS.format(*(value for pair in names for value in pair))
+    (tmp_path / "questions.toml").write_text(text, encoding="utf-8")
+    return BuildConfig(
+        candidates=("candidates.jsonl",),
+        out="set",
+        questions="questions.toml",
+        seed=7,
+        rules=Rules("rules.toml"),
+        duplicates=Duplicates("weight"),
+        length=Length(100, 200),
+        select=Select(count=40, proposals=2_000),
+        folder=tmp_path,
+    )
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def provenance(config: BuildConfig) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((config.path(config.out) / "provenance.json").read_bytes())
+    return found
+
+
+def test_a_set(prepared: BuildConfig) -> None:
+    told: list[tuple[str, str]] = []
+    built = build(prepared, progress=lambda what, step, _, __: told.append((what, step)))
+    assert isinstance(built, Built)
+    assert list(files(built.folder)) == ["Q03.json", "Q14.json", "provenance.json"]
+    assert not list(prepared.folder.glob(".*"))
+    benchmark = load_benchmark(built.folder)
+    counts = {q.id: {s: len(a) for s, a in q.answers.items()} for q in benchmark}
+    assert counts == {"Q03": {"A": 40, "B": 40}, "Q14": {"A": 40}}
+    assert benchmark["Q03"].note == "例です。"
+    assert {"reading", "normalise", "rules", "singletons"} <= {step for _, step in told}
+    originals = {row["answer"].replace("、 ", "、") for row in ROWS}
+    for question in benchmark:
+        for answers in question.answers.values():
+            assert len(set(answers)) == 40
+            assert set(answers) <= originals
+    assert all(
+        "昇華" in answer for answers in benchmark["Q03"].answers.values() for answer in answers
+    )
+
+
+def test_where_every_candidate_went(prepared: BuildConfig) -> None:
+    build(prepared)
+    found = provenance(prepared)
+    assert found["inputs"][0]["name"] == "candidates.jsonl"
+    assert found["inputs"][0]["candidates"] == len(ROWS)
+    assert str(prepared.folder) not in json.dumps(found)
+    for question in found["questions"].values():
+        before = question["candidates"]
+        assert [step["step"] for step in question["steps"]] == list(STEPS)
+        models = sum(question["models"].values())
+        assert models == before
+        for step in question["steps"]:
+            assert step["before"] == before
+            before = step["after"]
+            assert sum(step["models"].values()) == before
+            removed = sum(each["count"] for each in step["removed"])
+            assert removed == (0 if step["step"] == "select" else step["before"] - before)
+            for each in step["removed"]:
+                assert len(each["examples"]) == min(3, each["count"])
+        assert sum(question["answers"].values()) == before
+    normalise, rules = found["questions"]["Q03"]["steps"][:2]
+    assert normalise["removed"]
+    assert normalise["details"]["corrected"]
+    assert [each["reason"] for each in rules["removed"]] == ["says-it-sublimes"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"threads": 1},
+        {"threads": 4},
+        {"memory": 1},
+        {"name": "candidates.jsonl.xz"},
+        {"name": "candidates.parquet"},
+        {"name": "candidates.arrow"},
+        {"name": "parts"},
+    ],
+    ids=str,
+)
+def test_the_same_bytes(prepared: BuildConfig, change: dict[str, Any]) -> None:
+    expected = files(build(prepared).folder)
+    name = change.pop("name", "")
+    if name:
+        write_as(prepared.folder, name)
+        names = (f"{name}/*.jsonl",) if name == "parts" else (name,)
+        other = replace(prepared, candidates=names, out="other")
+    else:
+        other = replace(prepared, out="other")
+    found = files(build(other, **change).folder)
+    for path in expected.keys() - {"provenance.json"}:
+        assert found[path] == expected[path], path
+    steps = [
+        [
+            question["steps"]
+            for question in json.loads(each["provenance.json"])["questions"].values()
+        ]
+        for each in (expected, found)
+    ]
+    assert steps[0] == steps[1]
+    if not name:
+        assert found["provenance.json"].replace(b'"other"', b'"set"') == expected["provenance.json"]
+
+
+def write_as(folder: Path, name: str) -> None:
+    """All candidates once more in another form."""
+    path = folder / name
+    writers: dict[str, Callable[[], object]] = {
+        ".xz": lambda: write_lines(path),
+        ".parquet": lambda: pl.DataFrame(ROWS).write_parquet(path),
+        ".arrow": lambda: pl.DataFrame(ROWS).write_ipc(path),
+    }
+    if name == "parts":
+        path.mkdir()
+        for i in range(0, len(ROWS), 500):
+            write_lines(path / f"{i:06}.jsonl", ROWS[i : i + 500])
+    else:
+        writers[path.suffix]()
+
+
+def test_another_seed_is_another_set(prepared: BuildConfig) -> None:
+    first = files(build(prepared).folder)
+    second = files(build(replace(prepared, seed=8)).folder)
+    assert first["Q14.json"] != second["Q14.json"]
+
+
+def test_steps_against_plain_python(prepared: BuildConfig) -> None:
+    config = replace(
+        prepared,
+        steps=("duplicates", "singletons", "length"),
+        duplicates=Duplicates("once"),
+        singletons=Singletons(n=4, threshold=2, repeat=True),
+        length=Length(90, 10_000),
+    )
+    built = build(config)
+    benchmark = load_benchmark(built.folder)
+    for question in benchmark:
+        mine = [row for row in ROWS if row["question"] == question.text]
+        once = list({row["answer"]: row["source"] for row in mine[::-1]}.items())[::-1]
+        order = list(dict.fromkeys(row["answer"] for row in mine))
+        once.sort(key=lambda pair: order.index(pair[0]))
+        left = rare_removed(once)
+        for source, answers in question.answers.items():
+            assert list(answers) == [answer for answer, by in left if by == source]
+
+
+def rare_removed(rows: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    while True:
+        grams = Counter(a[i : i + 4] for a, _ in rows for i in range(len(a) - 3))
+        left = [
+            (a, by) for a, by in rows if all(grams[a[i : i + 4]] > 2 for i in range(len(a) - 3))
+        ]
+        if len(left) == len(rows):
+            return left
+        rows = left
+
+
+def test_questions_without_a_file_are_numbered(prepared: BuildConfig) -> None:
+    config = replace(prepared, questions="", steps=("length",), allow_fewer=True)
+    built = build(config)
+    texts = list(dict.fromkeys(row["question"] for row in ROWS))
+    outlines = [question.outline for question in built.questions]
+    assert [(each.question_id, each.question) for each in outlines] == [
+        ("Q01", texts[0]),
+        ("Q02", texts[1]),
+    ]
+
+
+def test_tokens(prepared: BuildConfig) -> None:
+    rows = [row for row in ROWS if row["source"] == "B"]
+    steps = ("duplicates", "singletons", "select")
+    write_lines(prepared.folder / "candidates.jsonl", rows)
+    config = replace(prepared, steps=steps, questions="", duplicates=Duplicates("once"))
+    [texts] = load_benchmark(build(config).folder)["Q01"].answers.values()
+    ids = [{**row, "answer": list(map(ord, row["answer"]))} for row in rows]
+    for name in ("tokens.jsonl", "tokens.parquet"):
+        path = prepared.folder / name
+        if path.suffix == ".parquet":
+            pl.DataFrame(ids).write_parquet(path)
+        else:
+            write_lines(path, ids)
+        found = build(replace(config, candidates=(name,), unit="token", out=path.stem))
+        settings = Settings(unit="token")
+        [tokens] = load_benchmark(found.folder, settings=settings)["Q01"].answers.values()
+        assert ["".join(map(chr, answer)) for answer in tokens] == list(texts)
+
+
+def test_words(prepared: BuildConfig) -> None:
+    words = ("the cat", "a dog", "one bird", "my fish", "no frog")
+    verbs = ("sleeps", "eats", "runs away", "sees it", "goes home")
+    rows = [{"question": "q", "answer": f"{w} {v}."} for w in words for v in verbs]
+    rows.append({"question": "q", "answer": "the cat sleeps badly."})
+    write_lines(prepared.folder / "candidates.jsonl", rows)
+    config = replace(
+        prepared,
+        questions="",
+        unit="word",
+        steps=("singletons", "length"),
+        singletons=Singletons(n=1),
+        length=Length(4, 10),
+    )
+    [question] = build(replace(config, allow_fewer=True)).questions
+    assert [report.after for report in question.reports] == [25, 10]
+    [answers] = question.answers.values()
+    assert all(len(answer.replace(".", " .").split()) == 4 for answer in answers)
+
+
+# Interruptions.
+
+COMMAND = """
+import os, signal, sys
+from pfgen_rs import cli
+from pfgen_rs.references import candidates, checkpoints, provenance, steps, writing
+end = lambda: os.kill(os.getpid(), int(os.environ["SIGNAL"]))
+point = os.environ.get("POINT", "")
+
+def saved(self, number, state, report, real=checkpoints.Checkpoints.save):
+    if point == f"before {report.step}":
+        end()
+    real(self, number, state, report)
+    if point == f"after {report.step}":
+        end()
+
+def gathered(folder, found, real=provenance.save_gathered):
+    if point == "before gathered":
+        end()
+    real(folder, found)
+    if point == "after gathered":
+        end()
+
+def written(path, content, real=writing.write_atomic):
+    if point == "writing" and path.name == "Q14.json":
+        end()
+    real(path, content)
+
+def step(name, real):
+    def run(state, context):
+        with open(os.environ["LOG"], "a") as log:
+            log.write(name + "\\n")
+        return real(state, context)
+    return run
+
+checkpoints.Checkpoints.save = saved
+provenance.save_gathered = gathered
+writing.write_atomic = written
+for name, real in list(steps.STEPS.items()):
+    steps.STEPS[name] = step(name, real)
+cli.main()
+"""
+CONFIG = """
+candidates = ["candidates.jsonl"]
+out = "set"
+questions = "questions.toml"
+seed = 7
+rules.file = "rules.toml"
+duplicates.keep = "weight"
+length.count = 200
+
+[select]
+count = 40
+proposals = 2_000
+"""
+POINTS = ["before gathered", "after gathered", "writing"] + [
+    f"{when} {step}" for step in STEPS for when in ("before", "after")
+]
+
+
+def command(folder: Path, *more: str, **env: str) -> subprocess.CompletedProcess[str]:
+    (folder / "set.toml").write_text(CONFIG, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, "build", str(folder / "set.toml"), *more],
+        capture_output=True,
+        text=True,
+        env=environment(LOG=str(folder / "log"), **env),
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_and_resumed(prepared: BuildConfig, point: str) -> None:
+    expected = files(build(replace(prepared, out="whole", name="set")).folder)
+    (prepared.folder / "log").touch()
+    killed = command(prepared.folder, "--threads", "1", POINT=point, SIGNAL=KILL)
+    assert killed.returncode == -signal.SIGKILL
+    assert not (prepared.folder / "set" / "provenance.json").exists()
+    done = (prepared.folder / "log").read_text(encoding="utf-8").split()
+    (prepared.folder / "log").write_text("", encoding="utf-8")
+    resumed = command(prepared.folder, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    again = Counter((prepared.folder / "log").read_text(encoding="utf-8").split())
+    finished = Counter(done) if not point.startswith("before") else Counter(done[:-1])
+    assert {step: again[step] for step in STEPS} == {step: 2 - finished[step] for step in STEPS}
+    found = files(prepared.folder / "set")
+    found["provenance.json"] = found["provenance.json"].replace(b'"name": ""', b'"name": "set"')
+    assert found == expected
+    assert not list(prepared.folder.glob(".set*"))
+
+
+def test_what_was_left_by_another_build_is_not_used(prepared: BuildConfig) -> None:
+    killed = command(prepared.folder, POINT="after length", SIGNAL=KILL)
+    assert killed.returncode == -signal.SIGKILL
+    write_lines(prepared.folder / "candidates.jsonl", ROWS[::-1])
+    resumed = command(prepared.folder, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    expected = files(build(replace(prepared, out="whole")).folder)
+    assert files(prepared.folder / "set")["Q14.json"] == expected["Q14.json"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX limits")
+@pytest.mark.parametrize("size", [100, 3_000, 20_000])
+def test_a_disk_that_fills(prepared: BuildConfig, size: int) -> None:
+    code = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size},) * 2)\n{COMMAND}"
+    (prepared.folder / "set.toml").write_text(CONFIG, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", code, "build", str(prepared.folder / "set.toml")],
+        capture_output=True,
+        text=True,
+        env=environment(LOG=os.devnull),
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (prepared.folder / "set").exists()
+
+
+# What goes wrong.
+
+
+def test_too_few_are_left(prepared: BuildConfig) -> None:
+    config = replace(prepared, select=Select(count=1_000, proposals=0))
+    with pytest.raises(BuildError) as raised:
+        build(config)
+    told = str(raised.value)
+    assert told.startswith("question Q03: ")
+    assert "1,000 wanted: 1,200 candidates, normalise" in told
+    assert "(too few are left for Q14, too)" in told
+    assert "--allow-fewer" in told
+    assert not config.path("set").exists()
+    built = build(replace(config, allow_fewer=True))
+    assert len(built.questions) == 2
+
+
+def test_a_rule_that_removes_everything(prepared: BuildConfig) -> None:
+    rules = '[[Q14.rule]]\nname = "none"\nforbid = "。"\n'
+    (prepared.folder / "rules.toml").write_text(rules, encoding="utf-8")
+    with pytest.raises(BuildError, match=r"question Q14: rules: 'none' removes all of [0-9]+ ans"):
+        build(replace(prepared, allow_fewer=True))
+
+
+def test_questions_for_which_nothing_is_left(prepared: BuildConfig) -> None:
+    mine = [row for row in ROWS if row["source"] == "B"]
+    write_lines(prepared.folder / "candidates.jsonl", mine)
+    with pytest.raises(BuildError, match="question Q14: no answer left, 40 wanted: 0 candidates"):
+        build(prepared)
+    built = build(replace(prepared, allow_fewer=True))
+    assert [question.outline.question_id for question in built.left_out] == ["Q14"]
+    assert list(files(built.folder)) == ["Q03.json", "provenance.json"]
+
+
+def test_files_of_others_are_not_touched_by_any_build(prepared: BuildConfig) -> None:
+    (prepared.folder / "set").mkdir()
+    (prepared.folder / "set" / "Q99.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(
+        OutputError, match=r"question files that were not built \(such as Q99.json\)"
+    ):
+        build(prepared)
+    (prepared.folder / "set" / "provenance.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(OutputError, match="question files that were not built"):
+        build(prepared)
+    built = '{"questions": {"Q99": {}}}'
+    (prepared.folder / "set" / "provenance.json").write_text(built, encoding="utf-8")
+    assert "Q99.json" not in files(build(prepared).folder)
+    with pytest.raises(OutputError, match=r"holds a set with other questions, too \(Q03, …\)"):
+        build(replace(prepared, only=("Q14",)))
+    assert not list(prepared.folder.glob(".*"))
+
+
+def test_a_place_that_cannot_be_written(prepared: BuildConfig) -> None:
+    (prepared.folder / "set").write_text("", encoding="utf-8")
+    with pytest.raises(OutputError, match="set: is no folder"):
+        build(prepared)
+
+
+def test_two_builds_at_once(prepared: BuildConfig) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    work = prepared.folder / ".set.pfgen-rs"
+    work.mkdir()
+    handle = os.open(work, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    with pytest.raises(BuildError, match="another build of this set is at work"):
+        build(prepared)
+    assert work.is_dir()
+    os.close(handle)
+    build(prepared)
+
+
+def test_rules_for_unknown_questions(prepared: BuildConfig) -> None:
+    rules = '[[Q77.rule]]\nname = "none"\nforbid = "。"\n'
+    (prepared.folder / "rules.toml").write_text(rules, encoding="utf-8")
+    with pytest.raises(
+        ConfigError, match=r"rules.toml: there is no question 'Q77'; there are: Q03"
+    ):
+        build(prepared)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+@pytest.mark.parametrize(
+    "name", ["1-normalise.json", "1-normalise.npz", "1-normalise/000000.arrow"]
+)
+def test_damaged_checkpoints(prepared: BuildConfig, name: str) -> None:
+    killed = command(prepared.folder, "--threads", "1", POINT="after normalise", SIGNAL=KILL)
+    assert killed.returncode == -signal.SIGKILL
+    path = prepared.folder / ".set.pfgen-rs" / "questions" / "Q03" / name
+    path.write_bytes(path.read_bytes()[:100])
+    resumed = command(prepared.folder, "--resume")
+    assert resumed.returncode == 2
+    assert "is damaged; build without --resume" in resumed.stderr
+    assert command(prepared.folder).returncode == 0
+
+
+def test_the_way_on_is_told(prepared: BuildConfig) -> None:
+    done = command(prepared.folder, "--question", "Q03", POINT="after length", SIGNAL="2")
+    assert done.returncode == 130
+    assert ".set.pfgen-rs: run the same command with --resume to go on" in done.stderr
+    (prepared.folder / "candidates.jsonl").write_text("{", encoding="utf-8")
+    assert command(prepared.folder).returncode == 2
+    assert not list(prepared.folder.glob(".*"))
+
+
+def test_bad_lines_are_counted(prepared: BuildConfig) -> None:
+    with (prepared.folder / "candidates.jsonl").open("a", encoding="utf-8") as file:
+        file.write("{\n")
+    (prepared.folder / "lax.toml").write_text("skip_bad_lines = true\n" + CONFIG, encoding="utf-8")
+    done = pfgen("build", prepared.folder / "lax.toml")
+    assert done.returncode == 0
+    assert "warning: candidates.jsonl: 1 lines left out" in done.stderr
+
+
+def test_suggested_rules(prepared: BuildConfig) -> None:
+    (prepared.folder / "set.toml").write_text(CONFIG, encoding="utf-8")
+    target = prepared.folder / "suggested.toml"
+    options = ("build", "suggest-rules", prepared.folder / "set.toml", "--top", "3")
+    shown = pfgen(*options, "--question", "Q03")
+    assert (shown.returncode, shown.stdout.count("#[[Q03.rule]]")) == (0, 3)
+    assert pfgen(*options, "--out", target).stdout == f"wrote 6 suggestions to {target}\n"
+    assert target.read_text(encoding="utf-8").count("#[[Q14.rule]]") == 3
+    refused = pfgen(*options, "--out", target)
+    assert refused.returncode == 2
+    assert "may have been edited" in refused.stderr
+
+
+def test_an_unknown_question(prepared: BuildConfig) -> None:
+    write_lines(prepared.folder / "candidates.jsonl", [*ROWS[:3], {**ROWS[0], "question": "?"}])
+    with pytest.raises(UnknownQuestionError, match=r"candidates\.jsonl, line 4, question '\?'"):
+        build(prepared)
+
+
+def test_the_command(prepared: BuildConfig) -> None:
+    path = prepared.folder / "set.toml"
+    path.write_text(CONFIG, encoding="utf-8")
+    done = pfgen("build", path, "--format", "json", "--memory", "512MiB", "--question", "Q14")
+    assert (done.returncode, done.stderr) == (0, "")
+    [row] = json.loads(done.stdout)
+    assert (row["question_id"], row["candidates"], row["answers"]) == ("Q14", 600, {"A": 40})
+    shown = pfgen("build", "--out", prepared.folder / "other", path)
+    assert "Q03" in shown.stdout
+    assert str(prepared.folder / "other") in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("sed = 3", "there is no key 'sed' (is 'seed' meant?)"),
+        ("only = ['Q99']", "there is no question 'Q99'"),
+        ("normalise.without = ['dance']", "no rule is called 'dance'"),
+        ("normalise.extra = ['style.toml']", "style.toml"),
+    ],
+)
+def test_the_command_refuses(prepared: BuildConfig, change: str, told: str) -> None:
+    path = prepared.folder / "set.toml"
+    path.write_text(change + "\n" + CONFIG, encoding="utf-8")
+    done = pfgen("build", path)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert not (prepared.folder / "set").exists()
+
+
+@pytest.mark.parametrize("size", ["4XB", "", "1KB", "-3"])
+def test_no_size(prepared: BuildConfig, size: str) -> None:
+    path = prepared.folder / "set.toml"
+    path.write_text(CONFIG, encoding="utf-8")
+    assert pfgen("build", path, f"--memory={size}").returncode == 2

@@ -1,0 +1,680 @@
+"""The check of reference sets: each table against the obvious way to make it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import statistics
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+from typer.testing import CliRunner
+
+import oracle
+import small
+from helpers import CATS, QUESTIONS, lines, write_benchmark, write_run
+from pfgen_rs import (
+    Benchmark,
+    OutputError,
+    Settings,
+    SettingsError,
+    UnknownQuestionError,
+    load_benchmark,
+    score_file,
+)
+from pfgen_rs.cli import build_check
+from pfgen_rs.drawing import style
+from pfgen_rs.references.check import check
+from pfgen_rs.references.check.contamination import contamination
+from pfgen_rs.references.check.correlation import pearson, spearman
+from pfgen_rs.references.check.coverage import coverage
+from pfgen_rs.references.check.lengths import length_histogram, lengths
+from pfgen_rs.references.check.near_duplicates import near_duplicates, similar_pairs
+from pfgen_rs.references.check.plots import TITLES
+from pfgen_rs.references.check.report import to_markdown
+from pfgen_rs.references.check.rules import rules
+from pfgen_rs.references.check.scored_runs import run_means, scored_runs
+from pfgen_rs.references.check.self_scores import leave_one_out, self_scores
+from pfgen_rs.references.check.shrinking import shrinking, shrinking_runs, shrunk
+from pfgen_rs.references.check.sources import (
+    sources_by_runs,
+    sources_compared,
+    sources_overall,
+)
+from places import ROOT
+
+RUNS = [str(ROOT / "data" / "mini" / "runs" / "*")]
+TWO_SOURCES: dict[str, Any] = {
+    "question_id": "Q2",
+    "question": "なぜ？",
+    "keywords": [{"t": "赤"}, {"or": [{"t": "青"}, {"t": "水"}], "importance": 0.5}],
+    "answers": {
+        "A": [
+            "赤い光が水に吸われます。",
+            "赤い光は水が吸います。",
+            "赤い光が水に吸われます。",
+            "青い。",
+        ],
+        "B": ["水は赤い光を吸います。", "水が赤い光を吸い取ります。"],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def part() -> Benchmark:
+    """Two questions of the bundled set, one of them of two sources, with few answers."""
+    return shrunk(Benchmark([load_benchmark("mini")[q] for q in ("Q02", "Q03")], ""), 60)
+
+
+@pytest.fixture(scope="module")
+def responses(part: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
+    return scored_runs(part, run_files(part, tmp_path_factory.mktemp("runs")))
+
+
+def run_files(bench: Benchmark, folder: Path) -> list[Path]:
+    """The bundled runs, as far as they answer these questions."""
+    texts = {question.text for question in bench}
+    found = []
+    for name in ("babbling", "careless", "faithful"):
+        frame = score_file(Path(RUNS[0]).parent / name, "mini").frame
+        rows = frame.filter(pl.col("question").is_in(texts)).select("question", "answer").rows()
+        found.append(write_run(folder / name, rows, model=f"mini/{name}"))
+    return found
+
+
+# Self-scores.
+
+
+def without(answers: list[str], number: int, settings: oracle.Settings) -> oracle.Reference:
+    """The source as if one of its answers had never been there; without a baseline of its own."""
+    others = answers[:number] + answers[number + 1 :]
+    reference = object.__new__(oracle.Reference)
+    reference.settings, reference.size = settings, len(others)
+    lengths = settings.ngram_lengths()
+    reference.df = Counter(gram for text in others for gram in oracle.substrings(text, lengths))
+    return reference
+
+
+TEXTS = st.lists(
+    st.one_of(
+        st.text("ab", max_size=12),
+        st.text("ab^$。界", max_size=8),
+        st.builds(
+            lambda text, count: text * count,
+            st.text("ab。$", min_size=1, max_size=9),
+            st.integers(10, 60),
+        ),
+    ),
+    min_size=2,
+    max_size=6,
+).filter(any)
+SETTINGS = st.sampled_from(
+    [
+        {},
+        {"min_n": 2, "max_n": 3, "truthfulness_n": 5, "threshold": 0.7},
+        {
+            "max_n": 4,
+            "truthfulness_n": 1,
+            "threshold": 0.5,
+            "target_length": 3,
+            "zero_length": 5,
+            "max_length": 7,
+        },
+        {"max_n": 9, "truthfulness_n": 2, "target_length": 0, "zero_length": 4, "max_length": 9},
+    ]
+)
+
+
+@given(TEXTS, SETTINGS)
+def test_leaving_out_is_as_if_it_had_not_been_there(
+    answers: list[str], changes: dict[str, Any]
+) -> None:
+    plain, settings = oracle.Settings(**changes), Settings(**changes)
+    fluency, truthfulness = leave_one_out(answers, 7.0, settings)
+    for number, answer in enumerate(answers):
+        reference = without(answers, number, plain)
+        assert fluency[number] == reference.fluency(answer, 7.0)[0]
+        assert truthfulness[number] == reference.truthfulness(answer)
+
+
+def test_self_scores_are_put_together_as_published() -> None:
+    bench = small.benchmark(TWO_SOURCES)
+    answers = TWO_SOURCES["answers"]
+    plain = oracle.Question(TWO_SOURCES)
+    rows = self_scores(bench).to_dicts()
+    places = [(source, number) for source in answers for number in range(len(answers[source]))]
+    assert [(row["source"], row["answer"]) for row in rows] == places
+    for row in rows:
+        own, number = row["source"], row["answer"]
+        text = answers[own][number]
+        left = without(answers[own], number, plain.settings)
+        values = {s: (plain.fluency(s, text)[0], plain.truthfulness(s, text)) for s in answers}
+        values[own] = (left.fluency(text, plain.baselines[own])[0], left.truthfulness(text))
+        fluency, truthfulness = (
+            {s: round(value[i] / 2, 6) for s, value in values.items()} for i in (0, 1)
+        )
+        whole = plain.score(text)
+        parts = [sum(fluency.values()), sum(truthfulness.values()), whole["helpfulness"]]
+        assert row["question_id"] == "Q2"
+        assert row["length"] == len(text)
+        assert [row["fluency"], row["truthfulness"], row["helpfulness"]] == parts
+        assert row["average"] == round(sum(parts) / 3, 5)
+        assert row["with_itself"] == whole["average"]
+        assert {s: row[f"fluency_{s}"] for s in answers} == fluency
+        assert {s: row[f"truthfulness_{s}"] for s in answers} == truthfulness
+
+
+def test_a_single_answer_has_no_others() -> None:
+    bench = small.benchmark({"answers": {"A": ["赤い光です。"]}}, TWO_SOURCES)
+    found = check(bench)
+    [row] = found.tables["self_scores"].filter(pl.col("question_id") == "Q1").to_dicts()
+    assert row["fluency"] is row["average"] is row["truthfulness_A"] is row["fluency_B"] is None
+    assert row["with_itself"] > 0
+    assert found.summary["self_average"].to_list()[0] is None
+
+
+def test_self_scores_are_of_the_published_variant() -> None:
+    bench = small.benchmark(TWO_SOURCES, settings=Settings(variant="paper"))
+    with pytest.raises(SettingsError, match="pfgen-bench"):
+        self_scores(bench)
+
+
+# Near-duplicates.
+
+
+@given(
+    st.lists(st.text("ab", max_size=9), max_size=12, unique=True),
+    st.integers(1, 3),
+    st.sampled_from([0.1, 1 / 3, 0.5, 0.6, 0.7, 0.9, 1.0]),
+)
+def test_similar_pairs_are_those_of_all_pairs(texts: list[str], n: int, threshold: float) -> None:
+    sets = [{text[i : i + n] for i in range(len(text) - n + 1)} for text in texts]
+    expected = []
+    for one, other in combinations(range(len(texts)), 2):
+        union = len(sets[one] | sets[other])
+        if union and len(sets[one] & sets[other]) / union >= threshold:
+            expected.append((len(sets[one] & sets[other]) / union, one, other))
+    expected.sort(key=lambda pair: (-pair[0], *pair[1:]))
+    assert [tuple(pair) for pair in similar_pairs(texts, n=n, threshold=threshold)] == expected
+
+
+@pytest.mark.parametrize(("n", "threshold"), [(0, 0.9), (5, 0.0), (5, 1.1), (5, math.nan)])
+def test_similarity_has_bounds(n: int, threshold: float) -> None:
+    with pytest.raises(SettingsError, match="threshold"):
+        similar_pairs(["赤"], n=n, threshold=threshold)
+
+
+def test_copies_are_counted_over_sources() -> None:
+    base = "水は赤い光を吸い取るので青く見えます"
+    answers = {"A": [base, base, "別の答えです。"], "B": [base, f"{base}。"]}
+    counts, pairs = near_duplicates(small.benchmark({"answers": answers}))
+    [row] = counts.to_dicts()
+    similarity = 14 / 15
+    assert row == {
+        "question_id": "Q1",
+        "answers": 5,
+        "distinct": 3,
+        "near_pairs": 1,
+        "in_near_pairs": 2,
+        "largest": similarity,
+    }
+    assert pairs.rows() == [("Q1", similarity, "A", 0, base, "B", 1, f"{base}。")]
+    assert near_duplicates(small.benchmark({"answers": answers}), shown=0)[1].is_empty()
+
+
+# Lengths, sample answers, rules.
+
+
+def test_lengths(part: Benchmark) -> None:
+    histogram = length_histogram(part)
+    for row in lengths(part).to_dicts():
+        found = [len(text) for text in part[row["question_id"]].answers[row["source"]]]
+        assert row["mean"] == statistics.fmean(found)
+        assert row["std"] == pytest.approx(statistics.pstdev(found), rel=1e-12)
+        assert [row["min"], row["median"], row["max"], row["answers"]] == [
+            min(found),
+            statistics.median_low(found),
+            max(found),
+            len(found),
+        ]
+        own = histogram.filter(question_id=row["question_id"], source=row["source"])
+        assert dict(own.select("length", "answers").rows()) == Counter(found)
+
+
+def test_coverage(part: Benchmark) -> None:
+    for row in coverage(part).to_dicts():
+        question = part[row["question_id"]]
+        score = part.score(question.id, question.note)
+        answers, source = question.answers[row["source"]], row["source"]
+        assert row["average"] == score.average
+        assert row["own_fluency"] == score.fluency[source]
+        assert row["own_truthfulness"] == score.truthfulness[source]
+        every = [oracle.substrings(question.note, [n]) for n in range(1, 11)]
+        known = [{g for g in grams if any(g in text for text in answers)} for grams in every]
+        for n in range(1, 11):
+            assert row[f"known_{n}"] == len(known[n - 1]) / len(every[n - 1])
+        assert row["known"] == sum(map(len, known)) / sum(map(len, every))
+        common = [sum(g in text for text in answers) / len(answers) * 200 >= 1 for g in every[2]]
+        assert row["common"] == sum(common) / len(common)
+
+
+def test_no_sample_answer_is_no_error() -> None:
+    bench = small.benchmark(TWO_SOURCES)
+    table = coverage(bench)
+    assert table["length"].to_list() == [0, 0]
+    assert table["average"].null_count() == table["known"].null_count() == 2
+    assert "there is no sample answer" in check(bench).summary["warnings"][0]
+
+
+def test_a_short_sample_answer_has_no_long_ngrams() -> None:
+    question = dataclasses.replace(small.question(TWO_SOURCES), note="赤い")
+    row = coverage(Benchmark([question], "")).to_dicts()[0]
+    assert (row["known_2"], row["known_3"], row["common"], row["known"]) == (1.0, None, None, 1.0)
+
+
+def test_rules_are_met_as_the_specification_says(part: Benchmark) -> None:
+    table = rules(part)
+    for question in part:
+        for source in [None, *question.sources]:
+            names = question.sources if source is None else [source]
+            texts = [text[:200] for name in names for text in question.answers[name]]
+            met = [
+                [oracle.locate_rule(dict(rule), text)[0] < oracle.NOT_FOUND for text in texts]
+                for rule in question.keywords
+            ]
+            met.append([all(column) for column in zip(*met, strict=True)])
+            of_source = pl.col("source").eq_missing(pl.lit(source))
+            own = table.filter(of_source, question_id=question.id)
+            assert own["met"].to_list() == [sum(row) for row in met]
+            assert own["share"].to_list() == [sum(row) / len(texts) for row in met]
+            assert own["rule"].to_list() == [*range(len(question.keywords)), None]
+
+
+def test_rules_have_labels_and_remarks() -> None:
+    keywords = [
+        {"t": "光"},
+        {"or": [{"t": "青"}, {"and": [{"t": "x"}, {"t": "y"}]}]},
+        {"t": "a", "name": "b"},
+    ]
+    table = rules(small.benchmark({**TWO_SOURCES, "keywords": keywords}))
+    every = table.filter(pl.col("source").is_null())
+    labels = ["光", "(青 or (x and y))", "b", "all rules"]
+    assert every["label"].to_list() == labels
+    assert every["remark"].to_list() == [None, "hardly any", "hardly any", "hardly any"]
+    assert table.filter(pl.col("source").is_not_null())["remark"].null_count() == len(table) - 4
+    [row] = rules(small.benchmark({"answers": {"A": ["赤"]}})).filter(source="A").to_dicts()
+    assert (row["label"], row["share"]) == ("all rules", 1.0)
+
+
+# Sources and runs.
+
+
+def test_sources_are_scored_against_each_alone(part: Benchmark) -> None:
+    scores = self_scores(part)
+    table = sources_compared(part, scores)
+    for row in table.filter(pl.col("source") != pl.col("against")).to_dicts():
+        question = part[row["question_id"]]
+        answers = {row["against"]: question.answers[row["against"]]}
+        alone = Benchmark([dataclasses.replace(question, answers=answers)], "")
+        texts = question.answers[row["source"]]
+        values = alone.score_batch([question.id] * len(texts), list(texts))
+        for metric in ("fluency", "truthfulness"):
+            assert row[metric] == pytest.approx(statistics.fmean(values[metric]), abs=1e-5)
+        assert row["both"] == pytest.approx((row["fluency"] + row["truthfulness"]) / 2)
+    own = table.filter(source="A", against="A", question_id="Q02").to_dicts()[0]
+    mean = statistics.fmean(scores.filter(question_id="Q02")["fluency"])
+    assert own["fluency"] == pytest.approx(mean)
+    overall = sources_overall(table).to_dicts()
+    assert [(row["source"], row["against"], row["questions"]) for row in overall] == [
+        ("A", "A", 2),
+        ("A", "B", 1),
+        ("B", "A", 1),
+        ("B", "B", 1),
+    ]
+    assert overall[0]["both"] == statistics.fmean(table.filter(source="A", against="A")["both"])
+
+
+def test_sources_agree_about_runs(part: Benchmark, responses: pl.DataFrame) -> None:
+    [a_b, a_all, b_all] = sources_by_runs(part, responses).to_dicts()
+    assert [(row["source"], row["other"]) for row in (a_b, a_all, b_all)] == [
+        ("A", "B"),
+        ("A", None),
+        ("B", None),
+    ]
+    assert [row["questions"] for row in (a_b, a_all, b_all)] == [1, 2, 1]
+    shared = responses.filter(question_id="Q03")
+    values = {
+        source: [
+            statistics.fmean(2 * (frame[f"fluency_{source}"] + frame[f"truthfulness_{source}"]) / 2)
+            for frame in shared.partition_by("run", maintain_order=True)
+        ]
+        for source in "AB"
+    }
+    assert a_b["pearson"] == pytest.approx(statistics.correlation(values["A"], values["B"]))
+    assert a_b["runs"] == 3
+
+
+def test_run_means(part: Benchmark, responses: pl.DataFrame) -> None:
+    found = run_means(responses)
+    assert found["run"].to_list() == ["mini/babbling", "mini/careless", "mini/faithful"]
+    for row in found.to_dicts():
+        own = responses.filter(run=row["run"])
+        for metric in ("fluency", "truthfulness", "helpfulness", "average"):
+            by_question = [
+                statistics.fmean(own.filter(question_id=question.id)[metric]) for question in part
+            ]
+            assert row[metric] == pytest.approx(statistics.fmean(by_question), rel=1e-12)
+        assert row["both"] == pytest.approx((row["fluency"] + row["truthfulness"]) / 2)
+
+
+def test_runs_of_one_name_are_told_apart(part: Benchmark, tmp_path: Path) -> None:
+    text = next(iter(part)).text
+    paths = [write_run(tmp_path / name, [(text, name)], model="m") for name in "ab"]
+    names = scored_runs(part, paths)["run"].unique(maintain_order=True).to_list()
+    assert names == [f"m ({path / 'trials.jsonl'})" for path in paths]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=8))
+def test_correlations(pairs: list[tuple[int, int]]) -> None:
+    one, other = [pair[0] / 3 for pair in pairs], [pair[1] * 0.1 for pair in pairs]
+    if len(pairs) < 3 or min(len(set(one)), len(set(other))) < 2:
+        assert pearson(one, other) is spearman(one, other) is None
+        return
+    assert pearson(one, other) == pytest.approx(statistics.correlation(one, other), abs=1e-12)
+    ranks = [[sum(y < x for y in v) + sum(y == x for y in v) / 2 for x in v] for v in (one, other)]
+    assert spearman(one, other) == pytest.approx(statistics.correlation(*ranks), abs=1e-12)
+
+
+# Shrinking.
+
+
+def test_smaller_sets_lie_within_larger_ones() -> None:
+    bench = load_benchmark("mini")
+    small_, large = shrunk(bench, 5, seed=3), shrunk(bench, 20, seed=3)
+    for question in bench:
+        for source, answers in question.answers.items():
+            few, more = small_[question.id].answers[source], large[question.id].answers[source]
+            assert (len(few), len(more)) == (5, 20)
+            assert set(few) < set(more) < set(answers)
+            places = [answers.index(text) for text in more]
+            assert places == sorted(places)
+    assert shrunk(bench, 5, seed=4)["Q02"].answers != small_["Q02"].answers
+    assert shrunk(bench, 5, seed=3, draw=1)["Q02"].answers != small_["Q02"].answers
+    assert shrunk(bench, 5, seed=3)["Q02"].answers == small_["Q02"].answers
+    assert shrunk(bench, 10**6)["Q02"].answers == bench["Q02"].answers
+
+
+def test_a_set_shrinks_to_something() -> None:
+    bench = small.benchmark({"answers": {"A": ["", "", "", "赤い", "", ""]}})
+    assert all(shrunk(bench, 1, draw=draw)["Q1"].answers == {"A": ("赤い",)} for draw in range(9))
+    with pytest.raises(SettingsError, match="0"):
+        shrunk(bench, 0)
+
+
+def test_shrinking_scores_runs_with_subsets(part: Benchmark, responses: pl.DataFrame) -> None:
+    by_run = shrinking_runs(part, responses, sizes=[10, 60, 20, 10], draws=2, seed=7)
+    places = [(None, None), (10, 0), (10, 1), (20, 0), (20, 1)]
+    assert by_run.select("size", "draw").unique(maintain_order=True).rows() == places
+    assert_frame_equal(by_run.drop("size", "draw")[:3], run_means(responses))
+    subset = shrunk(part, 20, seed=7, draw=1)
+    scores = subset.score_batch(responses["question_id"], responses["answer"])
+    expected = run_means(scores.insert_column(0, responses["run"]))
+    assert_frame_equal(by_run.filter(size=20, draw=1).drop("size", "draw"), expected)
+    table = shrinking(by_run)
+    row = table.filter(size=20, draw=1, metric="fluency").to_dicts()[0]
+    whole, less = by_run[:3]["fluency"].to_list(), expected["fluency"].to_list()
+    differences = [abs(x - y) for x, y in zip(whole, less, strict=True)]
+    assert row["mean_difference"] == pytest.approx(statistics.fmean(differences))
+    assert row["largest_difference"] == max(differences)
+    assert row["pearson"] == pytest.approx(statistics.correlation(whole, less))
+    unchanged = table.filter(metric="helpfulness")
+    assert unchanged["largest_difference"].to_list() == [0.0] * 4
+
+
+# Contamination.
+
+
+@given(
+    st.lists(st.text("ab \n", max_size=6), min_size=1, max_size=5).filter(any),
+    st.lists(st.text("ab \n", max_size=8), min_size=1, max_size=6),
+    st.integers(1, 4),
+)
+def test_contamination(references: list[str], answers: list[str], stretch: int) -> None:
+    bench = small.benchmark({"answers": {"A": references}})
+    rows = {"run": ["r"] * len(answers), "question_id": ["Q1"] * len(answers), "answer": answers}
+    counts, examples = contamination(bench, pl.DataFrame(rows), stretch=stretch, shown=2)
+    stripped = [text.strip() for text in answers]
+    known = {text.strip() for text in references} - {""}
+    verbatim = [text for text in stripped if text in known]
+    longest = [
+        text
+        for text in stripped
+        if any(
+            text[i : i + stretch] in other
+            for other in references
+            for i in range(len(text) - stretch + 1)
+        )
+    ]
+    [row] = counts.to_dicts()
+    assert (row["answers"], row["verbatim"], row["stretch"]) == (
+        len(answers),
+        len(verbatim),
+        len(longest),
+    )
+    assert row["share_verbatim"] == len(verbatim) / len(answers)
+    assert row["share_stretch"] == len(longest) / len(answers)
+    assert examples["text"].to_list() == list(dict.fromkeys(verbatim))[:2]
+    for text, source, number in examples.select("text", "source", "answer").rows():
+        assert source == "A"
+        assert references[number].strip() == text
+
+
+def test_a_stretch_has_a_length(part: Benchmark, responses: pl.DataFrame) -> None:
+    with pytest.raises(SettingsError, match="0"):
+        contamination(part, responses, stretch=0)
+
+
+# All of it.
+
+
+def test_check_of_a_set_alone(part: Benchmark) -> None:
+    told: list[tuple[str, int, int]] = []
+    found = check(part, progress=lambda *step: told.append(step))
+    assert set(found.tables) == {
+        "self_scores",
+        "near_duplicates",
+        "near_duplicate_pairs",
+        "lengths",
+        "length_histogram",
+        "coverage",
+        "rules",
+        "sources",
+        "sources_overall",
+    }
+    assert found.signature == part.signature
+    assert found.summary["question_id"].to_list() == ["Q02", "Q03"]
+    assert found.summary["verbatim"].null_count() == 2
+    assert [step for step in told if step[0] == "rules"] == [("rules", i, 2) for i in range(3)]
+    first, second = found.summary.to_dicts()
+    assert (first["agreement"], first["sources"], second["sources"]) == (None, 1, 2)
+    texts = [len(text) for texts in part["Q03"].answers.values() for text in texts]
+    assert second["length"] == pytest.approx(statistics.fmean(texts))
+    assert second["length_std"] == pytest.approx(statistics.pstdev(texts))
+    assert "source 'A' has only 60 answers" in second["warnings"]
+    assert "against 'B'" in second["warnings"]
+
+
+def test_check_with_runs_does_not_depend_on_threads(part: Benchmark, tmp_path: Path) -> None:
+    files = run_files(part, tmp_path)
+    one, many = (check(part, files, sizes=[10], draws=1, threads=t) for t in (1, 4))
+    assert one.tables.keys() == many.tables.keys()
+    assert {"runs", "source_runs", "shrinking", "contamination"} < one.tables.keys()
+    for name, table in one.tables.items():
+        assert_frame_equal(table, many.tables[name], check_exact=True)
+    assert_frame_equal(one.summary, many.summary, check_exact=True)
+    assert one.findings == many.findings
+    assert any(finding.startswith("with 10 answers a source") for finding in one.findings)
+
+
+def test_findings_of_a_copied_set(tmp_path: Path) -> None:
+    folder = write_benchmark(tmp_path / "set")
+    copied = QUESTIONS["Q01"]["answers"]["A"][0]
+    (tmp_path / "run.jsonl").write_bytes(lines([(CATS, f" {copied}\n"), (CATS, "犬です。")]))
+    found = check(folder, [tmp_path / "run.jsonl"])
+    assert found.summary["verbatim"].to_list() == [1, 0]
+    assert "1 answer of runs stands in it verbatim" in found.summary["warnings"][0]
+    assert any("of 2 answers of runs, 1 is verbatim" in finding for finding in found.findings)
+    assert found.tables["contamination_examples"].rows() == [("run", "Q01", "A", 0, copied)]
+    # One run, and no source with as many answers as the smallest subset.
+    assert found.tables["shrinking"].is_empty()
+    assert found.tables["source_runs"]["pearson"].null_count() == 3
+
+
+def test_a_run_of_another_set_is_an_error(part: Benchmark) -> None:
+    with pytest.raises(UnknownQuestionError):
+        check(part, RUNS)
+
+
+HOSTILE = "\x1b[31m<script>|`[x](http://e.com)`\u202e**&amp;\n# x"
+
+
+def hostile() -> Benchmark:
+    """A set whose names and texts try to act."""
+    answers = {
+        HOSTILE: [f"{HOSTILE}{text}{HOSTILE}" for text in "赤青"],
+        "$x_{$": ["青い。", "青い"],
+    }
+    return small.benchmark({"answers": answers, "keywords": [{"t": "[<]b"}]})
+
+
+def test_nothing_acts_on_the_page() -> None:
+    page = to_markdown(check(hostile()))
+    for acting in ("\x1b", "<script", "\u202e", "**", "[x]", "`", "&amp;am", "http:"):
+        assert acting not in page
+    for block in page.split("\n\n"):
+        if block.startswith("|"):
+            assert len({line.count("|") for line in block.strip().splitlines()}) == 1
+
+
+def test_files_of_a_check(part: Benchmark, tmp_path: Path) -> None:
+    files = run_files(part, tmp_path / "runs")
+    found = check(part, files, sizes=[10, 20], draws=1)
+    written = found.to_dir(tmp_path / "out")
+    assert written[-1] == tmp_path / "out" / "check.md"
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {path.name for path in written}
+    drawn = {path.stem for path in written if path.suffix == ".svg"}
+    assert drawn == set(TITLES)
+    table = pl.read_csv(tmp_path / "out" / "self_scores.csv")
+    assert_frame_equal(table, found.tables["self_scores"], check_exact=True)
+    again = found.to_dir(tmp_path / "again")
+    for one, other in zip(written, again, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_hostile_names_can_be_drawn(tmp_path: Path) -> None:
+    for path in check(hostile()).to_dir(tmp_path, plots=True):
+        if path.suffix == ".svg":
+            assert b"<script" not in path.read_bytes()
+
+
+def test_plots_are_an_extra(
+    part: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(style, "find_spec", lambda _: None)
+    found = check(part)
+    assert all(path.suffix != ".svg" for path in found.to_dir(tmp_path))
+    with pytest.raises(OutputError, match=r"pfgen_rs\[plots\]"):
+        found.to_dir(tmp_path, plots=True)
+
+
+# The command.
+
+app = typer.Typer()
+app.command("check")(build_check.check)
+
+
+@app.command("other")
+def _other() -> None:
+    """Keep `check` a command beside another."""
+
+
+def test_the_command(part: Benchmark, tmp_path: Path) -> None:
+    folder = write_benchmark(tmp_path / "set")
+    run = write_run(tmp_path / "run", model="\x1b[31mm")
+    arguments = ["check", str(folder), "--run", str(run), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    assert "Q01" in done.stdout
+    assert "there is no sample answer" in done.stdout
+    assert "- 6 answers to 2 questions" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert (tmp_path / "out" / "check.md").exists()
+
+
+def test_the_command_for_programs(tmp_path: Path) -> None:
+    folder = write_benchmark(tmp_path / "set")
+    done = CliRunner().invoke(app, ["check", str(folder), "--format", "json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["signature"] == load_benchmark(folder).signature
+    assert [row["question_id"] for row in found["questions"]] == ["Q01", "Q02"]
+    assert found["findings"]
+
+
+def test_the_command_says_where_plots_come_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(style, "find_spec", lambda _: None)
+    arguments = ["check", str(write_benchmark(tmp_path / "set")), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0
+    assert "pfgen_rs[plots]" in done.stderr
+
+
+# Published data.
+
+
+@pytest.mark.published
+def test_leaving_out_published_answers(published_benchmark: Benchmark) -> None:
+    """Some answers against sets built anew without them."""
+    for question in list(published_benchmark)[:2]:
+        for source, answers in question.answers.items():
+            baseline = published_benchmark.baselines(question)[source]
+            settings = published_benchmark.settings
+            fluency, truthfulness = leave_one_out(answers, baseline, settings)
+            for number in (0, len(answers) - 1):
+                others = [text for place, text in enumerate(answers) if place != number]
+                alone = Benchmark([dataclasses.replace(question, answers={source: others})], "")
+                details = alone.score(question.id, answers[number]).details
+                scale = alone.baselines(alone[question.id])[source] / baseline
+                assert fluency[number] == pytest.approx(details.fluency[source] * scale, rel=1e-12)
+                assert truthfulness[number] == details.truthfulness[source]
+
+
+@pytest.mark.published
+def test_published_answers_fit_their_set(published_benchmark: Benchmark) -> None:
+    bench = Benchmark(list(published_benchmark)[:10], "")
+    scores = self_scores(bench)
+    assert scores["average"].null_count() == 0
+    assert (scores["with_itself"] >= scores["average"]).all()
+    compared = sources_compared(bench, scores)
+    own = compared.filter(pl.col("source") == pl.col("against"))
+    assert own["both"].min() > 0.95  # type: ignore[operator]
+
+
+def test_a_set_of_words_is_looked_into_by_words() -> None:
+    found = check(ROOT / "data" / "mini-en")
+    assert "|unit:word|" in found.signature
+    assert found.summary.get_column("length").is_between(90, 110).all()
+    assert (found.summary.get_column("self_helpfulness") > 0.4).all()
+    own = found.tables["self_scores"]
+    assert (own.get_column("average") < own.get_column("with_itself")).all()

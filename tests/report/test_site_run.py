@@ -1,0 +1,339 @@
+"""Pages of runs and comparisons: their data against the scorer and plain searches, and what is written."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import small
+from pfgen_rs import (
+    Benchmark,
+    InputError,
+    Result,
+    Settings,
+    SettingsError,
+    load_benchmark,
+    score_file,
+    stats,
+)
+from pfgen_rs.io import Options, Source
+from pfgen_rs.questions.locate import bundled_path
+from pfgen_rs.report import windows as tables
+from pfgen_rs.report.answers import QuestionAnswers, quantile_ranks, run_answers
+from pfgen_rs.report.run_view import Histogram, estimates, run_view
+from pfgen_rs.report.site import single
+from pfgen_rs.report.site.charts import Bars
+from pfgen_rs.report.site.compare_page import Compared, comparison_payload
+from pfgen_rs.report.site.folder import MARKER
+from pfgen_rs.report.site.run_page import run_page
+from pfgen_rs.report.site.runs import Tables
+from pfgen_rs.runs import streaming
+from pfgen_rs.runs.sample import sample_of
+from site_samples import HOSTILE, RUNS, Elements, hostile_run
+
+
+@pytest.fixture(scope="module")
+def results(mini: Benchmark) -> list[Result]:
+    """The bundled runs."""
+    return [score_file(bundled_path() / "runs" / name, mini) for name in RUNS]
+
+
+@pytest.fixture(scope="module")
+def shown(results: list[Result]) -> list[QuestionAnswers]:
+    """All answers of one bundled run."""
+    return list(run_answers(results[1]))
+
+
+def missed(found: QuestionAnswers, row: int) -> list[list[Any]]:
+    """Labels and factors of the rules that a payload tells are missed."""
+    payload = found.payload()
+    cut = payload["cuts"][-1][row]
+    return [
+        [rule["labels"][rule["label"][row]], 1 - rule["importance"]]
+        for rule in payload["rules"]
+        if not 0 <= rule["position"][row] <= cut
+    ]
+
+
+def test_cuts_rules_and_values_are_those_of_the_scorer(
+    mini: Benchmark, shown: list[QuestionAnswers]
+) -> None:
+    for found in shown:
+        payload = found.payload()
+        for row, text in enumerate(payload["texts"]):
+            score = mini.score(found.question.id, text)
+            details = score.details
+            cuts = [*details.fluency_cut.values(), *details.truthfulness_cut.values()]
+            assert [column[row] for column in payload["cuts"]] == [*cuts, details.helpfulness_cut]
+            shares = [*score.fluency.values(), *score.truthfulness.values(), score.helpfulness]
+            assert [column[row] for column in payload["shares"]] == [
+                round(share * 10**4) for share in shares
+            ]
+            assert payload["averages"][row] == round(score.average * 10**5)
+            excess = [each for each in score.helpfulness_results if each[0].endswith("字超過")]
+            assert [*missed(found, row), *excess] == score.helpfulness_results
+
+
+def test_the_quantiles_are_the_published_samples(
+    results: list[Result], shown: list[QuestionAnswers]
+) -> None:
+    questions = results[1].to_dict()["questions"]
+    for found in shown:
+        samples = questions[found.question.id]["samples"]
+        assert [found.texts[row] for row in found.quantiles] == [s["answer"] for s in samples]
+
+
+def test_of_many_answers_the_samples_and_others_are_kept(mini: Benchmark) -> None:
+    answers = [f"{'光' * (i % 7)}合成は{i}植物" for i in range(57)]
+    result = mini.evaluate(["Q02"] * 57, answers)
+    [everything] = run_answers(result)
+    for limit in (5, 6, 20, 56, 57, 100):
+        [found] = run_answers(result, limit=limit)
+        assert found.total == 57
+        assert len(found.ranks) <= limit
+        assert len(found.ranks) >= min(limit, 57) - 5
+        assert set(quantile_ranks(57)) <= set(found.ranks)
+        assert found.texts == [everything.texts[rank] for rank in found.ranks]
+        assert (found.payload()["ranks"] is None) == (limit >= 57)
+        assert [found.texts[row] for row in found.quantiles] == [
+            everything.texts[rank] for rank in quantile_ranks(57)
+        ]
+
+
+def test_equal_averages_keep_the_order_of_the_run(mini: Benchmark) -> None:
+    result = mini.evaluate(["Q02"] * 4, ["", "光合成", "", ""])
+    [found] = run_answers(result)
+    assert found.scores["line"].to_list() == [2, 1, 3, 4]
+
+
+def test_a_run_in_many_chunks_gives_the_same(mini: Benchmark, results: list[Result]) -> None:
+    options, store = Options(text_size=4096), streaming.new_store(mini)
+    source = Source(bundled_path() / "runs" / RUNS[1])
+    [again] = streaming.score_sources(mini, [source], options, store, keep=0)
+    assert len(again.figures.parts) > 5
+    for limit in (5, 1000):
+        assert [found.payload() for found in run_answers(again, limit=limit)] == [
+            found.payload() for found in run_answers(results[1], limit=limit)
+        ]
+
+
+@pytest.mark.parametrize("limit", [4, 0, -1])
+def test_too_few_answers_are_refused(results: list[Result], limit: int, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="at least 5"):
+        results[0].to_html(tmp_path / "run.html", answers_per_question=limit)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_words_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    words = load_benchmark("mini", settings=Settings(unit="word"))
+    result = words.evaluate(["Q02"] * 2, ["光合成は植物が行う", "光"])
+    with pytest.raises(SettingsError, match="character by character"):
+        result.to_html(tmp_path / "run.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+TEXTS = st.lists(st.text(alphabet="あいう^$𠮷", max_size=9), max_size=6)
+
+
+def naive(answers: Sequence[str], shaded: int) -> set[str]:
+    """Windows that cover the shaded characters."""
+    marked = [f"^{answer}$" for answer in answers]
+    return {text[i : i + 3] for text in marked for i in range(min(len(text) - 2, shaded + 1))}
+
+
+@given(answers=TEXTS, references=TEXTS, shaded=st.integers(1, 12))
+def test_windows_are_counted_as_by_searching(
+    answers: list[str], references: list[str], shaded: int
+) -> None:
+    sources = {"A": ["あい", *references], "B": ["い$^う", "^あ"]}
+    benchmark = small.benchmark({"answers": sources})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "SHADED", shaded)
+        table = tables.window_table(benchmark, "Q1", tables.distinct_windows(answers))
+    found = [table.text[i : i + 3] for i in range(0, len(table.text), 3)]
+    counts = {
+        window: [sum(window in text for text in texts) for texts in sources.values()]
+        for window in sorted(naive(answers, shaded))
+    }
+    known = {window: count for window, count in counts.items() if any(count)}
+    assert dict(zip(found, table.counts.tolist(), strict=True)) == known
+    assert found == sorted(found)
+    assert table.payload()["answers"] == [len(texts) for texts in sources.values()]
+
+
+@given(runs=st.lists(TEXTS, min_size=1, max_size=5))
+def test_windows_of_several_runs_are_those_of_all_answers(runs: list[list[str]]) -> None:
+    benchmark = small.benchmark({"answers": {"A": ["あいう", "い^う", "$$"]}})
+    together, gathered = Tables(benchmark), Tables(benchmark)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pfgen_rs.report.site.runs._MERGED", 3)
+        for answers in runs:
+            gathered.add("Q1", answers)
+    together.add("Q1", [answer for answers in runs for answer in answers])
+    assert gathered.payload(0, "Q1") == together.payload(0, "Q1")
+
+
+def test_a_view_has_the_runs_own_figures(results: list[Result]) -> None:
+    result = results[1]
+    view = run_view(result, estimates(sample_of(result)), run="result/x")
+    assert (view.run, view.name, view.score) == ("result/x", "mini/careless", result.score)
+    table = result.by_question
+    assert [row.average for row in view.questions] == table["average"].to_list()
+    assert sum(row.number for row in view.categories) == len(view.questions)
+    assert sum(row.answers for row in view.categories) == result.height
+    for row in view.categories:
+        own = table.filter(pl.col("category") == row.name)["truthfulness"]
+        assert row.truthfulness == pytest.approx(own.mean())
+    answers = result.frame.filter(pl.col("question_id") == "Q03")["average"]
+    [third] = [row for row in view.questions if row.name == "Q03"]
+    assert third.low == pytest.approx(answers.quantile(0.1, "linear"))
+    assert third.high == pytest.approx(answers.quantile(0.9, "linear"))
+
+
+@pytest.mark.parametrize(("name", "width"), [("average", 0.05), ("length", 5)])
+def test_histograms_count_every_answer_where_it_lies(
+    results: list[Result], name: str, width: float
+) -> None:
+    for result in results:
+        view = run_view(result, {})
+        found: Histogram = view.scores if name == "average" else view.lengths
+        values = result.frame[name].to_list()
+        step = (found.stop - found.start) / len(found.counts)
+        assert len(found.counts) <= 40
+        assert step / width == pytest.approx(round(step / width))
+        edges = [found.start + i * step for i in range(len(found.counts) + 1)]
+        counted = [
+            sum(low - 1e-9 <= v < high - 1e-9 for v in values) for low, high in pairwise(edges)
+        ]
+        assert found.counts == counted
+        assert sum(counted) == result.height
+
+
+@given(
+    start=st.floats(0, 500),
+    width=st.floats(0.05, 1e5),
+    counts=st.lists(st.integers(0, 99), min_size=1, max_size=40),
+)
+def test_bars_and_ticks_stay_in_their_field(start: float, width: float, counts: list[int]) -> None:
+    counts[0] += 1
+    drawing = Bars(Histogram(start, start + width, counts))
+    assert [bar[-1] for bar in drawing.bars] == counts
+    assert max(height for _, _, _, height, *_ in drawing.bars) == 116
+    assert all(0 <= left <= left + w <= 400.5 for left, _, w, *_ in drawing.bars)
+    assert len(drawing.ticks) <= 10
+    assert all(-0.1 <= place <= 400.1 for place, _ in drawing.ticks)
+    assert len({label for _, label in drawing.ticks}) == len(drawing.ticks)
+
+
+def test_a_comparison_keeps_its_numbers(mini: Benchmark, results: list[Result]) -> None:
+    samples = [sample_of(result) for result in results]
+    compared = stats.compare(samples, resamples=200, permutations=200)
+    payload = comparison_payload(mini, compared, [Compared(n, f"runs/{n}") for n in RUNS])
+    assert json.loads(json.dumps(payload)) == payload
+    for metric in compared.metrics:
+        means = [sample.means(metric) for sample in samples]
+        assert payload["means"][metric] == [[round(m * 1e5) for m in each] for each in means]
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    for i, (a, b) in enumerate(pairs):
+        pair = compared.pair(samples[a].name, samples[b].name, "fluency")
+        assert payload["pairs"]["fluency"][i][:3] == [pair.difference, pair.low, pair.high]
+        rows = compared.questions.filter(metric="average", a=samples[a].name, b=samples[b].name)
+        assert payload["by_question"]["average"][i][0] == [
+            round(difference * 1e5) for difference in rows["difference"]
+        ]
+    assert [q["name"] for q in payload["questions"]] == list(compared.compared)
+
+
+def payloads(page: bytes) -> dict[str, Any]:
+    """The data inside of a page, by name."""
+    found = re.findall(rb'id="payload-([^"]+)">([^<]*)<', page)
+    return {
+        name.decode(): json.loads(gzip.decompress(base64.b64decode(value))) for name, value in found
+    }
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_a_score_that_is_no_mean_has_no_interval(mini: Benchmark, results: list[Result]) -> None:
+    """As where some questions have more answers than others."""
+    view = run_view(results[1], estimates(sample_of(results[1])))
+    low = f"<small>{view.metrics['average'].low:.3f}–"
+    assert low in run_page(view, mini.settings, folder="x").decode()
+    apart = replace(view, score=view.score + 0.001)
+    assert low not in run_page(apart, mini.settings, folder="x").decode()
+
+
+def test_one_file_holds_what_a_folder_holds(results: list[Result], tmp_path: Path) -> None:
+    results[1].to_html(tmp_path / "run.html")
+    results[1].to_html(str(tmp_path / "folder"))
+    inside = payloads((tmp_path / "run.html").read_bytes())
+    beside = files(tmp_path / "folder")
+    assert set(beside) == {MARKER, "index.html", *(f"{name}.js" for name in inside)}
+    assert b"payload-" not in re.sub(
+        rb"<script>.*?</script>", b"", beside["index.html"], flags=re.S
+    )
+    texts = [value["texts"] for value in inside.values() if "texts" in value]
+    assert sorted(chain.from_iterable(texts)) == sorted(results[1].frame["answer"])
+
+
+def test_the_same_run_gives_the_same_bytes(results: list[Result], tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        results[1].to_html(tmp_path / name)
+        single.write_comparison(results, tmp_path / f"{name}.html")
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_runs_with_one_name_are_told_apart(results: list[Result], tmp_path: Path) -> None:
+    single.write_comparison([results[1]] * 3, tmp_path / "three.html")
+    found = payloads((tmp_path / "three.html").read_bytes())["compare/data"]
+    assert [run["name"] for run in found["runs"]] == [
+        f"mini/careless{number}" for number in ("", " (2)", " (3)")
+    ]
+    assert {pair[0] for pair in found["pairs"]["average"]} == {0.0}
+
+
+def test_nothing_to_compare_is_said(results: list[Result], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no run"):
+        single.write_comparison([], tmp_path / "x.html")
+    with pytest.raises(InputError, match="2 to 100 runs"):
+        single.write_comparison(results[:1], tmp_path / "x.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
+    result = hostile_run(tmp_path)
+    result.to_html(tmp_path / "run.html")
+    single.write_comparison([result, result], tmp_path / "compare.html")
+    for name in ("run", "compare"):
+        content = (tmp_path / f"{name}.html").read_bytes()
+        page = Elements(content)
+        assert [attrs for attrs, _ in page.named("script") if "src" in attrs] == []
+        assert not page.named("img")
+        assert not [text for _, text in page.named("b") if re.search("[^0-9.\\s]", text)]
+        for _, attrs, _ in page.found:
+            assert not [key for key in attrs if key.startswith("on")]
+        assert not re.search("[\u202a-\u202e\u2066-\u2069\x00]", content.decode())
+    found = payloads((tmp_path / "run.html").read_bytes())
+    [texts] = [
+        value["texts"] for key, value in found.items() if key.endswith("q000") and "texts" in value
+    ]
+    assert sorted(texts) == sorted(["", *HOSTILE])

@@ -1,0 +1,489 @@
+"""Pages of runs and comparisons in a real browser."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from browser import NewPage, settled
+from pfgen_rs import Benchmark, Result, load_benchmark, score_file
+from pfgen_rs.questions.locate import bundled_path
+from pfgen_rs.report import site
+from pfgen_rs.report.site import names, single
+from site_samples import HOSTILE, RUNS, hostile_run, made_entries
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = sync_api.expect
+
+NARROW = {"width": 360, "height": 740}
+ENTRIES = made_entries(4)
+
+
+@pytest.fixture(scope="module")
+def results(mini: Benchmark) -> dict[str, Result]:
+    """The bundled runs and one with all of their answers, called as the made entries are."""
+    folder = bundled_path() / "runs"
+    found = [score_file(folder / name, mini) for name in RUNS]
+    frames = [result.frame for result in found]
+    questions = [text for frame in frames for text in frame["question"]]
+    answers = [text for frame in frames for text in frame["answer"]]
+    found.append(mini.evaluate(questions, answers))
+    return {entry.run: result for entry, result in zip(ENTRIES, found, strict=True)}
+
+
+@pytest.fixture(scope="module")
+def folder(
+    tmp_path_factory: pytest.TempPathFactory, mini: Benchmark, results: dict[str, Result]
+) -> Path:
+    """A site of the bundled benchmark with four runs."""
+    folder = tmp_path_factory.mktemp("site")
+    site.build(folder, mini, ENTRIES, results)
+    return folder
+
+
+def run_page(folder: Path, number: int) -> str:
+    return (folder / "runs" / names.slug(ENTRIES[number].run) / "index.html").as_uri()
+
+
+def opened(page: Page, folder: Path, number: int, question: int = 1) -> Page:
+    """A run's page with the answers to a question shown."""
+    page.goto(f"{run_page(folder, number)}#q{question}")
+    expect(page.locator("#list .answer").first).to_be_visible()
+    return page
+
+
+def field(page: Page, label: str) -> Locator:
+    return page.locator(f'label.field:has(span:text-is("{label}")) :is(select, input)')
+
+
+def texts(page: Page) -> list[str]:
+    """The shown answers, without the marks in them."""
+    found: list[str] = page.locator("#list .answer .shaded").evaluate_all(
+        "all => all.map(p => [...p.querySelectorAll('[data-i]')].map(s => s.textContent).join(''))"
+    )
+    return found
+
+
+def expect_texts(page: Page, wanted: list[str]) -> None:
+    """The shown answers are these, once they have been unpacked."""
+    assert settled(page, lambda: texts(page), wanted) == wanted
+
+
+def by_rank(result: Result, question: str) -> list[str]:
+    frame = result.frame.filter(question_id=question)
+    return frame.sort("average", descending=True, maintain_order=True)["answer"].to_list()
+
+
+def test_the_leaderboard_leads_to_a_run(page: Page, folder: Path) -> None:
+    page.goto((folder / "index.html").as_uri())
+    page.get_by_role("link", name=ENTRIES[1].model).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("mini/careless")
+    expect(page.locator("#list .answer")).to_have_count(5)
+
+
+def test_the_samples_come_first_and_any_other_on_demand(
+    page: Page, folder: Path, results: dict[str, Result]
+) -> None:
+    opened(page, folder, 3)
+    ranked = by_rank(results[ENTRIES[3].run], "Q02")
+    assert len(ranked) == 30
+    expect_texts(page, [ranked[round(x * 29)] for x in (0, 0.25, 0.5, 0.75, 1)])
+    field(page, "Show").select_option("all")
+    expect(page.locator("#list .answer")).to_have_count(20)
+    expect_texts(page, ranked[:20])
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator("#list .answer")).to_have_count(10)
+    expect_texts(page, ranked[20:])
+    expect(page.locator("#pager")).to_contain_text("Page 2 of 2")
+    assert page.get_by_role("button", name="Next").is_disabled()
+    field(page, "Order").select_option("worst")
+    expect_texts(page, ranked[::-1][:20])
+    field(page, "Order").select_option("longest")
+    assert [len(text) for text in texts(page)] == sorted(map(len, ranked), reverse=True)[:20]
+
+
+def test_the_search_finds_counts_and_marks(
+    page: Page, folder: Path, results: dict[str, Result]
+) -> None:
+    opened(page, folder, 3)
+    wanted = "光合成"
+    ranked = by_rank(results[ENTRIES[3].run], "Q02")
+    hits = [text for text in ranked if wanted in text]
+    assert 0 < len(hits) < len(ranked)
+    field(page, "Search the answers").fill(wanted)
+    expect(page.locator("#found")).to_have_text(f"{len(hits)} of 30 answers")
+    expect_texts(page, hits[:20])
+    marked = page.locator("#list .answer").first.locator(".hit").all_inner_texts()
+    assert "".join(marked) == wanted * hits[0].count(wanted)
+    field(page, "Search the answers").fill("<どこにもない>")
+    expect(page.locator("#found")).to_have_text("0 of 30 answers")
+    expect_texts(page, [])
+
+
+def windows(benchmark: Benchmark, question: str, text: str, i: int) -> dict[str, list[int]]:
+    """Counts by source of the windows that cover a character, by searching."""
+    marked = f"^{text}$"
+    places = [j for j in (i - 1, i, i + 1) if 0 <= j < len(text)]
+    answers = benchmark[question].answers.values()
+    return {
+        marked[j : j + 3]: [sum(marked[j : j + 3] in a for a in texts) for texts in answers]
+        for j in places
+    }
+
+
+def tip(page: Page) -> dict[str, list[int]]:
+    """What the box beside a character says."""
+    cells = [
+        row.locator("th, td").all_text_contents() for row in page.locator(".tip tbody tr").all()
+    ]
+    return {name: [int(cell) for cell in more[:-2]] for name, *more in cells}
+
+
+def test_pointing_at_a_character_shows_its_counts(
+    page: Page, folder: Path, mini: Benchmark
+) -> None:
+    opened(page, folder, 2)
+    text = texts(page)[0]
+    for i in (0, 7, len(text) - 1):
+        page.locator("#list .answer").first.locator(f'[data-i="{i}"]').hover()
+        assert tip(page) == windows(mini, "Q02", text, i)
+    page.keyboard.press("Escape")
+    expect(page.locator(".tip")).to_be_hidden()
+
+
+def test_the_keyboard_goes_through_characters_and_says_counts(
+    page: Page, folder: Path, mini: Benchmark
+) -> None:
+    opened(page, folder, 2)
+    text = texts(page)[0]
+    slider = page.get_by_role("slider").first
+    page.locator("[name=text]").focus()
+    page.keyboard.press("Tab")
+    expect(slider).to_be_focused()
+    assert tip(page) == windows(mini, "Q02", text, 0)
+    for key, place in {
+        "ArrowRight": 1,
+        "End": len(text) - 1,
+        "ArrowLeft": len(text) - 2,
+        "Home": 0,
+    }.items():
+        page.keyboard.press(key)
+        found = windows(mini, "Q02", text, place)
+        assert tip(page) == found
+        assert slider.input_value() == str(place + 1)
+        best = max(found, key=lambda window: sum(found[window]))
+        spoken = slider.get_attribute("aria-valuetext") or ""
+        assert spoken.startswith(
+            f"Character {place + 1}, {text[place]}: {best} is in {sum(found[best])} of"
+        )
+    page.keyboard.press("Tab")
+    expect(page.locator(".tip")).to_be_hidden()
+
+
+def test_the_slider_is_moved_by_a_pointer_too(page: Page, folder: Path, mini: Benchmark) -> None:
+    opened(page, folder, 2)
+    text = texts(page)[0]
+    slider = page.get_by_role("slider").first
+    slider.fill("3")
+    assert tip(page) == windows(mini, "Q02", text, 2)
+    box = slider.bounding_box()
+    assert box is not None
+    slider.click(position={"x": box["width"] - 2, "y": box["height"] / 2})
+    assert slider.input_value() == str(len(text))
+    assert tip(page) == windows(mini, "Q02", text, len(text) - 1)
+
+
+def test_what_is_published_and_what_is_an_error_is_explained(page: Page, folder: Path) -> None:
+    opened(page, folder, 2)
+    headings = page.locator(".metrics thead th").all_inner_texts()
+    assert headings[3:] == ["SD of a trial", "SE (trials)", "SE (questions)"]
+    expect(page.locator("main")).to_contain_text("The published ± is what pfgen-bench publishes")
+    facts = page.locator(".facts").inner_text()
+    assert facts.count("±") == facts.count("Published ±") + 1  # its name and its number
+
+
+def test_shades_follow_the_published_limits(page: Page, folder: Path, mini: Benchmark) -> None:
+    opened(page, folder, 3, question=4)
+    total = sum(len(answers) for answers in mini["Q05"].answers.values())
+    limits = (0.005, 0.01, 0.025, 0.05)
+    seen = set()
+    for card, text in zip(page.locator("#list .answer").all(), texts(page), strict=True):
+        classes = card.locator("[data-i]").evaluate_all("all => all.map(span => span.classList[0])")
+        for i, name in enumerate(classes):
+            share = max(sum(counts) for counts in windows(mini, "Q05", text, i).values()) / total
+            level = 5 if share > 0.1 else sum(share >= limit for limit in limits)
+            assert name == f"l{level}", (text, i)
+            seen.add(level)
+    assert {0, 5} < seen
+
+
+LONG = "光" * 119 + "合"
+
+
+@pytest.fixture(scope="module")
+def discounted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose only answer to a question meets its keyword after the discount begins."""
+    import small
+
+    benchmark = small.benchmark(
+        {"answers": {"A": ["光合"]}, "keywords": [{"t": "合"}, {"t": "<無>", "importance": 0.25}]},
+        {"question_id": "Q2", "question": "二？", "answers": {"A": ["光合"]}},
+    )
+    path = tmp_path_factory.mktemp("one") / "run.html"
+    benchmark.evaluate(["Q1", "Q2"], [LONG, "光"]).to_html(path)
+    return path
+
+
+def test_the_discount_tells_its_cost_and_rules_whether_they_are_met(
+    page: Page, discounted: Path
+) -> None:
+    page.goto(discounted.as_uri())
+    card = page.locator("#list .answer")
+    # At 120 of 150 characters 0.6 is left: of Helpfulness 0.45 (the other rule takes a quarter), of Fluency,
+    # which "光合" gives in full, 0.6. Truthfulness has nothing to lose.
+    lost = (0.45 + 0.6) * (1 / 0.6 - 1) / 3
+    expect(card.locator(".lost")).to_have_text(f"Length discount: −{lost:.4f}")
+    chips = card.locator(".rules li").all_inner_texts()
+    assert [re.sub(r"\s+", " ", chip) for chip in chips] == [
+        "✓ 合 met · at 120",
+        "✗ <無> missed × 0.75",
+    ]
+    card.get_by_text("Details").click()
+    rows = card.locator(".breakdown tbody tr").all_inner_texts()
+    assert rows[-1].split("\t")[1:] == ["0.4500", "120", "× 0.60", "−0.3000"]
+
+
+def test_a_page_in_one_file_needs_no_other(page: Page, discounted: Path) -> None:
+    assert [path.name for path in discounted.parent.iterdir()] == ["run.html"]
+    page.goto(discounted.as_uri())
+    expect_texts(page, [LONG])
+    field(page, "Question").select_option(index=1)
+    expect(page.locator("#list .answer .shaded")).to_have_text("光")
+
+
+def test_tables_sort_and_lead_to_answers(
+    page: Page, folder: Path, results: dict[str, Result]
+) -> None:
+    page.goto(run_page(folder, 1))
+    table = page.locator("table.rows").first
+    table.get_by_role("columnheader", name="Score").get_by_role("button").click()
+    scores = results[ENTRIES[1].run].by_question.sort(
+        "average", descending=True, maintain_order=True
+    )
+    assert (
+        table.locator("tbody td:first-child").all_inner_texts() == scores["question_id"].to_list()
+    )
+    table.locator("tbody a").first.click()
+    best = scores["question"][0]
+    expect(page.locator("#choice [name=question] option:checked")).to_contain_text(best)
+    expect(page.locator("#choice [name=question]")).to_be_focused()
+    ranked = by_rank(results[ENTRIES[1].run], scores["question_id"][0])
+    expect_texts(page, [ranked[round(x * 9)] for x in (0, 0.25, 0.5, 0.75, 1)])
+
+
+def test_language_and_colours_switch_with_all_that_is_shown(page: Page, folder: Path) -> None:
+    opened(page, folder, 2)
+    page.get_by_role("button", name="日本語").click()
+    assert re.fullmatch("(?s).*10 件中 1 位.*", page.locator("#list .answer").first.inner_text())
+    expect(page.locator("#found")).to_have_text("10 件中 5 件")
+    page.get_by_role("slider").first.press("ArrowRight")
+    assert "文字目" in (page.get_by_role("slider").first.get_attribute("aria-valuetext") or "")
+    before = page.evaluate("getComputedStyle(document.querySelector('.answer')).backgroundColor")
+    page.get_by_role("button", name="暗い配色").click()
+    after = page.evaluate("getComputedStyle(document.querySelector('.answer')).backgroundColor")
+    assert before != after
+
+
+def test_a_file_that_is_missing_is_told_and_can_be_tried_again(
+    new_page: NewPage, folder: Path
+) -> None:
+    page = new_page(expected="ERR_FILE_NOT_FOUND|ERR_FAILED")
+    lost = folder / "runs" / names.slug(ENTRIES[0].run) / "q002.js"
+    content = lost.read_bytes()
+    lost.unlink()
+    try:
+        page.goto(f"{run_page(folder, 0)}#q2")
+        expect(page.locator("#list [role=alert]")).to_contain_text("could not be loaded")
+    finally:
+        lost.write_bytes(content)
+    field(page, "Question").select_option(index=1)
+    expect(page.locator("#list .answer").first).to_be_visible()
+    field(page, "Question").select_option(index=2)
+    expect(page.locator("#list .answer").first).to_be_visible()
+
+
+@pytest.mark.parametrize("name", ["run", "compare"])
+def test_nothing_is_wider_than_a_small_screen(new_page: NewPage, folder: Path, name: str) -> None:
+    page = new_page(viewport=NARROW)
+    page.goto(run_page(folder, 3) if name == "run" else (folder / "compare/index.html").as_uri())
+    expect(page.locator(".answer").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+
+
+@pytest.mark.parametrize("name", ["run", "compare"])
+def test_controls_and_drawings_have_names(page: Page, folder: Path, name: str) -> None:
+    page.goto(run_page(folder, 3) if name == "run" else (folder / "compare/index.html").as_uri())
+    expect(page.locator(".answer").first).to_be_visible()
+    nameless = page.locator("button, select, input, [role=slider], [role=region]").evaluate_all(
+        """all => all.filter(e => !(e.textContent.trim() || e.ariaLabel || e.labels?.length
+             || document.getElementById(e.getAttribute("aria-labelledby"))))
+           .map(e => e.outerHTML.slice(0, 80))"""
+    )
+    assert nameless == []
+    assert page.locator("svg:not([aria-hidden])").count() == 0
+    ids = page.locator("[id]").evaluate_all("all => all.map(e => e.id)")
+    assert len(set(ids)) == len(ids)
+
+
+def compared(page: Page, folder: Path, a: int, b: int) -> Page:
+    slugs = [names.slug(ENTRIES[i].run) for i in (a, b)]
+    page.goto(f"{(folder / 'compare' / 'index.html').as_uri()}#{slugs[0]}+{slugs[1]}")
+    expect(page.locator("#answers .answer")).to_have_count(2)
+    return page
+
+
+def test_two_chosen_runs_are_compared_from_the_leaderboard(page: Page, folder: Path) -> None:
+    page.goto((folder / "index.html").as_uri())
+    for number in (0, 1):
+        page.locator(f"#{names.slug(ENTRIES[number].run)} input").check()
+    page.get_by_role("link", name="Open the comparison").click()
+    verdict = page.locator(".verdict")
+    expect(verdict).to_be_visible()
+    assert {"mini/babbling", "mini/careless"} <= set(re.findall(r"mini/\w+", verdict.inner_text()))
+
+
+def rows(page: Page) -> dict[str, list[str]]:
+    """The table of questions: cells by id, in order."""
+    table = page.locator("#pair-result table.sortable").first.locator("tbody tr").all()
+    cells = [row.locator("td, th").all_inner_texts() for row in table]
+    return {first: more for first, *more in cells}
+
+
+def signed(value: float) -> str:
+    return f"{'−' if value < 0 else '+'}{abs(value):.4f}"
+
+
+def test_differences_are_sorted_by_size_and_turn_with_the_runs(
+    page: Page, folder: Path, results: dict[str, Result]
+) -> None:
+    compared(page, folder, 2, 1)
+    means = [
+        dict(zip(t["question_id"], t["average"], strict=True))
+        for t in (results[ENTRIES[i].run].by_question for i in (2, 1))
+    ]
+    differences = {key: means[0][key] - means[1][key] for key in means[0]}
+    order = sorted(differences, key=lambda key: -abs(differences[key]))
+    shown = rows(page)
+    assert list(shown) == order
+    assert {key: cells[4] for key, cells in shown.items()} == {
+        key: signed(differences[key]) for key in order
+    }
+    assert page.locator(".verdict").inner_text().startswith("mini/faithful scores 0.36")
+    page.get_by_role("button", name="Swap").click()
+    assert {key: cells[4] for key, cells in rows(page).items()} == {
+        key: signed(-differences[key]) for key in order
+    }
+    assert page.locator(".verdict").inner_text().startswith("mini/careless scores 0.36")
+
+
+def test_a_run_is_never_compared_with_itself(page: Page, folder: Path) -> None:
+    compared(page, folder, 2, 1)
+    field(page, "Run A").select_option("1")
+    chosen = [page.locator(f"[name={name}]").input_value() for name in ("a", "b")]
+    assert chosen[0] == "1"
+    assert chosen[1] != "1"
+
+
+SIDE = """all => all.map(card => [...card.querySelectorAll('[data-i]')]
+  .map(s => [s.textContent, s.classList.contains('differs')]))"""
+
+
+def side(page: Page) -> list[list[Any]]:
+    expect(page.locator("#answers .answer")).to_have_count(2)
+    found: list[list[Any]] = page.locator("#answers .answer").evaluate_all(SIDE)
+    return found
+
+
+def expect_sides(page: Page, wanted: list[str]) -> None:
+    """The compared answers are these, once they have been unpacked."""
+
+    def read() -> list[str]:
+        return ["".join(c for c, _ in each) for each in side(page)]
+
+    assert settled(page, read, wanted) == wanted
+
+
+def test_answers_lie_side_by_side_with_their_differences_marked(
+    page: Page, folder: Path, results: dict[str, Result]
+) -> None:
+    compared(page, folder, 2, 1)
+    page.get_by_role("button", name="光合成").click()
+    ranked = [by_rank(results[ENTRIES[i].run], "Q02") for i in (2, 1)]
+    for which, row in {"0": 0, "2": round(0.5 * 9), "4": 9}.items():
+        field(page, "Answers").select_option(which)
+        expect(page.locator("#answers .answer").first).to_contain_text(f"Rank {row + 1} of 10")
+        expect_sides(page, [each[row] for each in ranked])
+        both = side(page)
+        common = ["".join(c for c, differs in each if not differs) for each in both]
+        assert common[0] == common[1]
+    field(page, "Same rank").fill("3")
+    expect(page.locator("#answers .answer").first).to_contain_text("Rank 3 of 10")
+    expect_sides(page, [each[2] for each in ranked])
+    field(page, "Marked").select_option("shade")
+    expect(page.locator("#answers .differing")).to_have_count(0)
+    expect(page.locator("#legend li")).to_have_count(8)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both kinds of pages of a run whose every text attacks."""
+    folder = tmp_path_factory.mktemp("hostile")
+    result = hostile_run(folder)
+    result.to_html(folder / "run.html")
+    single.write_comparison([result, result], folder / "compare.html")
+    return folder
+
+
+def test_hostile_texts_are_shown_and_do_nothing(page: Page, hostile: Path) -> None:
+    page.goto((hostile / "run.html").as_uri())
+    expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE[1])
+    field(page, "Show").select_option("all")
+    expect(page.locator("#list .answer")).to_have_count(len(HOSTILE) + 1)
+    found = page.locator("#list .answer .shaded").all_inner_texts()
+    boxed = re.sub("[\\u200f\\u202e\\u2066]", lambda found: f"U+{ord(found[0]):04X}", HOSTILE[5])
+    for text in (HOSTILE[0], HOSTILE[1], HOSTILE[2], HOSTILE[4], boxed):
+        assert text in found
+    rest = page.get_by_text("Another 99,000 characters")
+    rest.click()
+    expect(page.locator("details[open] .unread")).to_have_text("長" * 99_000)
+    field(page, "Search the answers").fill("<script>")
+    expect(page.locator("#list .answer")).to_have_count(1)
+    assert page.evaluate("document.querySelectorAll('img, main script').length") == 0
+    expect(page.locator(".rules").first).to_contain_text(HOSTILE[3])
+
+
+def test_hostile_texts_are_compared_and_do_nothing(page: Page, hostile: Path) -> None:
+    page.goto((hostile / "compare.html").as_uri())
+    expect(page.locator("#answers .answer")).to_have_count(2)
+    expect(page.locator(".verdict")).to_contain_text(HOSTILE[1])
+    for rank in range(1, len(HOSTILE) + 2):
+        field(page, "Same rank").fill(str(rank))
+        expect(page.locator("#answers .answer").first).to_contain_text(f"Rank {rank} of")
+        assert [text for each in side(page) for text, differs in each if differs] == []
+    assert page.evaluate("document.querySelectorAll('img, main script').length") == 0
+
+
+def test_a_run_with_missing_questions_has_a_page_too(page: Page, tmp_path: Path) -> None:
+    mini = load_benchmark("mini")
+    mini.evaluate(["Q02", "Q03"], ["光合成", ""]).to_html(tmp_path / "run.html")
+    page.goto((tmp_path / "run.html").as_uri())
+    expect(page.locator(".problem").first).to_contain_text("12 questions have no answer")
+    expect_texts(page, ["光合成"])
+    field(page, "Question").select_option(index=1)
+    expect(page.locator("#list .answer")).to_contain_text("(an empty answer)")

@@ -1,0 +1,145 @@
+"""`bench.scorer()`: the figures of `score_batch`, in threads, forked processes and workers."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import helpers
+import small
+from pfgen_rs import Benchmark, InputError, UnknownQuestionError, load_benchmark
+from places import SUPPORT
+
+METRICS = ("average", "fluency", "truthfulness", "helpfulness")
+
+
+@pytest.fixture(scope="module")
+def pairs(mini: Benchmark) -> tuple[list[str], list[str]]:
+    """Several hundred responses, of all lengths."""
+    questions, answers = [], []
+    for i, question in enumerate(mini):
+        texts = [text for answers in question.answers.values() for text in answers]
+        for j, text in enumerate(texts[:30]):
+            questions.append(question.text if j % 2 else question.id)
+            answers.append((text * 3)[: 11 * j + i])
+    return questions, answers
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("threads", [1, 2, None])
+def test_figures_are_those_of_score_batch(
+    metric: str, threads: int | None, mini: Benchmark, pairs: tuple[list[str], list[str]]
+) -> None:
+    scores = mini.scorer(metric, threads=threads)(*pairs)
+    assert scores.dtype == np.float64
+    assert scores.tolist() == mini.score_batch(*pairs)[metric].to_list()
+
+
+def test_one_answer_none_and_one_question_for_many(mini: Benchmark) -> None:
+    scorer = mini.scorer()
+    assert scorer(["Q01"], ["猫"]).tolist() == [mini.score("Q01", "猫").average]
+    assert scorer([], []).shape == (0,)
+    assert scorer("Q01", ["猫", "犬"]).tolist() == scorer(["Q01", "Q01"], ["猫", "犬"]).tolist()
+    series = pl.Series(["猫", "犬"])
+    assert scorer("Q01", series).tolist() == scorer("Q01", series.to_arrow()).tolist()
+
+
+def test_what_is_wrong_is_told(mini: Benchmark) -> None:
+    scorer = mini.scorer()
+    with pytest.raises(UnknownQuestionError, match="row 1"):
+        scorer(["Q01", "Q99"], ["猫", "犬"])
+    with pytest.raises(InputError, match="2 questions but 1 answers"):
+        scorer(["Q01", "Q01"], ["猫"])
+    with pytest.raises(InputError, match="1 questions but 2 answers"):
+        scorer(["Q01"], ["猫", "犬"])
+    with pytest.raises(InputError, match="not one text"):
+        scorer(["Q01"], "猫")
+    with pytest.raises(InputError, match="row 0 is int"):
+        scorer(["Q01"], [1])
+    with pytest.raises(InputError, match="lone surrogate"):
+        scorer(["Q01"], ["\ud800"])
+    with pytest.raises(InputError, match="no metric 'length'"):
+        mini.scorer("length")
+
+
+def test_regular_expressions_are_looked_for() -> None:
+    rules = [{"t": "猫[はが]"}, {"t": "犬", "importance": 0.5}]
+    benchmark = small.benchmark({"answers": {"P": ["猫は犬"]}, "keywords": rules})
+    answers = ["猫は犬", "猫が", "犬", ""]
+    helpfulness = benchmark.scorer("helpfulness")(["Q1"] * 4, answers)
+    assert helpfulness.tolist() == [1.0, 0.5, 0.0, 0.0]
+    assert (
+        helpfulness.tolist() == benchmark.score_batch(["Q1"] * 4, answers)["helpfulness"].to_list()
+    )
+
+
+def test_threads_share_one(mini: Benchmark, pairs: tuple[list[str], list[str]]) -> None:
+    scorer = mini.scorer()
+    expected = scorer(*pairs).tolist()
+
+    def one(row: int) -> float:
+        return scorer([pairs[0][row]], [pairs[1][row]]).item()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(one, range(len(expected)))) == expected
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_workers(start: str, folder_of_mini: Path) -> None:
+    """In a process of its own, which has used threads before it forks."""
+    if start not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this system cannot {start}")
+    script = SUPPORT / "answer_scorer_workers.py"
+    command = [sys.executable, str(script), start, str(folder_of_mini)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env=helpers.environment(), check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "the same"
+
+
+@pytest.fixture
+def folder_of_mini(tmp_path: Path) -> Path:
+    return helpers.write_benchmark(tmp_path / "questions")
+
+
+def test_it_can_be_pickled(mini: Benchmark) -> None:
+    scorer = mini.scorer("fluency", threads=None)
+    again = pickle.loads(pickle.dumps(scorer))
+    assert (again.metric, again.threads) == ("fluency", None)
+    assert again("Q01", ["猫は"]).tolist() == scorer("Q01", ["猫は"]).tolist()
+    assert repr(again) == repr(scorer)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_without_polars_in_a_forked_process(tmp_path: Path) -> None:
+    folder = helpers.write_benchmark(tmp_path / "questions")
+    script = (
+        "import os, sys, pfgen_rs\n"
+        "bench = pfgen_rs.load_benchmark(sys.argv[1])\n"
+        "many = ['Q01'] * 2000, ['猫は眠ります。'] * 2000\n"
+        "expected = bench.score_batch(*many)['average'].to_list()\n"
+        "scorer = bench.scorer(threads=2)\n"
+        "assert scorer(*many).tolist() == expected\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    os._exit(0 if scorer(*many).tolist() == expected else 1)\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", script, str(folder)]
+    done = subprocess.run(command, timeout=60, env=helpers.environment(), check=False)
+    assert done.returncode == 0
+
+
+def test_a_benchmark_without_a_cache_has_one_too() -> None:
+    assert small.benchmark({"answers": {"P": ["猫"]}}).scorer()("Q1", ["猫"]).shape == (1,)
+    assert load_benchmark("mini").scorer()("Q01", [""]).shape == (1,)

@@ -1,0 +1,11 @@
+"""Where the parts of the project are, for tests in any folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["CASE_TABLE", "ROOT", "SUPPORT"]
+
+SUPPORT = Path(__file__).resolve().parent
+ROOT = SUPPORT.parents[1]
+CASE_TABLE = ROOT / "tests" / "cases.json"

@@ -1,0 +1,133 @@
+"""A transformers model that answers while it is trained; where torch is installed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import helpers  # noqa: E402
+import tiny_torch  # noqa: E402
+from pfgen_rs import SettingsError  # noqa: E402
+from pfgen_rs.generate import Prompter, Task, read_examples  # noqa: E402
+from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def tasks(mode: Any = "completion") -> list[Task]:
+    return Prompter(read_examples("mini"), mode, num_examples=1).tasks(1)[:7]
+
+
+def generate(**more: Any) -> ModelGenerate:
+    settings = {"max_new_tokens": 6, "batch_size": 3, **more}
+    return ModelGenerate(tiny_torch.model(), tiny_torch.tokenizer(tiny_torch.TEMPLATE), **settings)
+
+
+def test_a_batch_gives_what_each_prompt_gives() -> None:
+    """Greedily, with padding in front or without any."""
+    alone = generate(temperature=0.0)
+    together = generate(temperature=0.0, batch_size=7)
+    texts = [alone([task])[0] for task in tasks()]
+    assert together(tasks()) == texts
+    tokenizer, model = alone.tokenizer, alone.model
+    for task, text in zip(tasks(), texts, strict=True):
+        ids = torch.tensor([tokenizer(task.prompt)["input_ids"]])
+        for _ in range(6):
+            ids = torch.cat([ids, model(ids).logits[:, -1:].argmax(-1)], 1)
+        assert tokenizer.decode(ids[0, -6:], skip_special_tokens=True) == text
+
+
+def test_samples_do_not_depend_on_what_was_drawn_before() -> None:
+    ours = generate()
+    first = ours(tasks())
+    torch.rand(5)
+    assert ours(tasks()) == first
+    assert len(set(first)) > 1
+
+
+def test_nothing_is_left_changed() -> None:
+    ours = generate()
+    ours.model.train()
+    ours.model.lm_head.eval()  # frozen, say
+    modes = [module.training for module in ours.model.modules()]
+    before = torch.random.get_rng_state()
+    ours(tasks())
+    assert [module.training for module in ours.model.modules()] == modes
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert torch.is_grad_enabled()
+
+
+def test_stop_strings_and_chats() -> None:
+    settings: dict[str, Any] = {"temperature": 0.0, "max_new_tokens": 24}
+    whole = generate(**settings)(tasks("chat"))
+    mark = next(c for text in whole for c in text[:-2] if c.isascii() and c.isprintable())
+    ended = generate(**settings, stop=[mark])(tasks("chat"))
+    for text, cut in zip(whole, ended, strict=True):
+        assert text.startswith(cut)
+        assert mark not in cut[:-1]
+    assert ended != whole
+
+
+def test_tokenizers_that_cannot_look_for_stop_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts are longer, and the same up to the stop string."""
+    whole = generate(temperature=0.0, max_new_tokens=24)(tasks())
+    ours = generate(temperature=0.0, max_new_tokens=24, stop=["Q:"])
+
+    def fail(*_: Any) -> None:
+        raise ValueError("substring not found")
+
+    monkeypatch.setattr("pfgen_rs.integrations.torch_generation.StopStringCriteria", fail)
+    with pytest.warns(
+        RuntimeWarning, match=r"this .* \(substring not found\): 24 tokens are gen"
+    ) as told:
+        assert ours(tasks()) == whole
+    assert len([one for one in told if "substring" in str(one.message)]) == 1  # not once a batch
+
+
+def test_what_is_no_tokenizer() -> None:
+    with pytest.raises(SettingsError, match="must be one of transformers', not str"):
+        ModelGenerate(tiny_torch.model(), "gpt2")
+
+
+def test_chat_templates_that_fail() -> None:
+    ours = generate()
+    ours.tokenizer = tiny_torch.tokenizer("{{ raise_exception('no system role') }}")
+    with pytest.raises(SettingsError, match="chat template fails: no system role"):
+        ours(tasks("chat"))
+    ours.tokenizer = tiny_torch.tokenizer()
+    with pytest.raises(SettingsError, match="has no chat template, which mode chat needs"):
+        ours(tasks("chat"))
+
+
+RANK = """
+import json, sys, torch
+sys.path.insert(0, sys.argv[1])
+import test_torch_generation as here
+rank, ranks = int(sys.argv[3]), int(sys.argv[4])
+store = torch.distributed.FileStore(sys.argv[2], ranks)
+torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=ranks)
+print(json.dumps(here.generate()(here.tasks())))
+torch.distributed.destroy_process_group()
+"""
+
+
+def test_ranks_share_the_work_and_give_the_same(tmp_path: Path) -> None:
+    place = [str(Path(__file__).parent), str(tmp_path / "store")]
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", RANK, *place, str(rank), "2"],
+            stdout=subprocess.PIPE,
+            env=helpers.environment(),
+        )
+        for rank in range(2)
+    ]
+    texts = [json.loads(rank.communicate(timeout=120)[0].splitlines()[-1]) for rank in ranks]
+    assert texts == [generate()(tasks())] * 2
