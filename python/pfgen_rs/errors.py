@@ -22,6 +22,7 @@ __all__ = [
     "SettingsError",
     "StoreError",
     "UnknownQuestionError",
+    "unreadable",
 ]
 
 
@@ -109,6 +110,15 @@ class PlotError(PfgenError, ValueError):
 
 class OutputError(PfgenError, OSError):
     """A result that could not be written; what was there before is untouched."""
+
+
+def unreadable(error: Exception) -> str:
+    """The problem of a file that cannot be opened or read: "cannot be read: Permission denied".
+
+    An `OSError` is cut down to its reason: the message names the file in a place of its own.
+    """
+    reason = error.strerror if isinstance(error, OSError) else None
+    return f"cannot be read: {reason or error}"
 
 
 def _located(problem: str, path: str | Path | None, line: int | None, question: str | None) -> str:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.benchmark import Benchmark, score_file
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.io.run_files import RESULT
 
 __all__ = ["Difference", "Verification", "compare", "verify"]
 
-RESULT = "result.json"
 # Units of the last digit that each figure is published with; any other value must be the same.
 _SPREAD = {"score": 1e-4, "score_std": 1e-4, "length": 0.1, "length_std": 0.1}
 _TOTALS = {"helpfulness": 1e-5, "average": 1e-5}
@@ -135,7 +135,7 @@ def _result(path: Path) -> bytes:
         )
         raise InputError(problem, path=path) from None
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        raise InputError(unreadable(error), path=path) from error
 
 
 def _parse(content: bytes, path: Path) -> dict[str, Any]:

@@ -13,15 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.checkout.files import sweep
-from pfgen_rs.checkout.published import RESULT, Published, digest_line, read_published
-from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, InputError, PfgenError
+from pfgen_rs.checkout.published import Published, digest_line, read_published
+from pfgen_rs.errors import (
+    BenchmarkError,
+    BenchmarkNotFoundError,
+    InputError,
+    PfgenError,
+    unreadable,
+)
 from pfgen_rs.io import run_files
+from pfgen_rs.io.run_files import CONFIG, EXAMPLES, README, RESPONSES, RESULT
 from pfgen_rs.questions.files import combined, digest, question_paths, read_question_file
 
 __all__ = [
-    "README",
     "RUNS",
-    "SAMPLE_ANSWERS",
     "Checkout",
     "Run",
     "State",
@@ -30,11 +35,7 @@ __all__ = [
     "open_checkout",
 ]
 
-README = "README.md"
-_CONFIG = "config.json"
 _DATA, RUNS = "data", "result"
-SAMPLE_ANSWERS = "questions.jsonl"
-_RESPONSES = (run_files.PACKED, run_files.PLAIN, "trials.jsonl.zst", "trials.jsonl.gz")
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Run:
     @property
     def responses(self) -> Path | None:
         """The file of responses, where there is one."""
-        names = (SAMPLE_ANSWERS,) if self.name == _DATA else _RESPONSES
+        names = (EXAMPLES,) if self.name == _DATA else RESPONSES
         return next((self.folder / name for name in names if (self.folder / name).is_file()), None)
 
 
@@ -125,8 +126,8 @@ def _runs(checkout: Path) -> Iterator[Run]:
 
 def _is_run(run: Run, names: list[str]) -> bool:
     if run.name == _DATA:
-        return _CONFIG in names or RESULT in names
-    return any(name == RESULT or name in _RESPONSES or run_files.is_trial(name) for name in names)
+        return CONFIG in names or RESULT in names
+    return any(name == RESULT or name in RESPONSES or run_files.is_trial(name) for name in names)
 
 
 def inspect(checkout: Checkout, run: Run, *, force: bool = False) -> State:
@@ -178,12 +179,12 @@ def _read(checkout: Checkout, state: State, *, lost: bool) -> None:
 def _told(error: PfgenError | OSError, place: Path) -> PfgenError:
     if isinstance(error, PfgenError):
         return error
-    return InputError(f"cannot be read: {error.strerror or error}", path=error.filename or place)
+    return InputError(unreadable(error), path=error.filename or place)
 
 
 def _config(run: Run) -> dict[str, Any] | None:
     """The run's configuration, or nothing for a result that came without any files."""
-    path = run.folder / _CONFIG
+    path = run.folder / CONFIG
     if not path.is_file():
         if run.responses is None and (run.folder / RESULT).exists():
             return None

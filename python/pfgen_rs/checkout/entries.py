@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs.checkout.checkout import RUNS, find_runs
-from pfgen_rs.checkout.published import RESULT, Published, ranked, ranks, read_published
+from pfgen_rs.checkout.published import Published, ranked, ranks, read_published
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.sources import in_order

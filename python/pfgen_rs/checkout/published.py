@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import InputError
-from pfgen_rs.io.run_files import is_system
+from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.io.run_files import RESULT, is_system
 from pfgen_rs.questions.files import digest
 
 __all__ = [
-    "RESULT",
     "Published",
     "digest_line",
     "published",
@@ -23,7 +22,6 @@ __all__ = [
     "read_published",
 ]
 
-RESULT = "result.json"
 _SPREAD = ("score", "score_std", "length", "length_std")
 _SHARES = ("fluency", "truthfulness")
 _ADVICE = "is it of another version? Score the run again"
@@ -83,7 +81,7 @@ def read_published(folder: Path, run: str) -> Published:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        raise InputError(unreadable(error), path=path) from error
     return published(content, path, run)
 
 

@@ -7,9 +7,10 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 from pfgen_rs.checkout.checkout import Run
-from pfgen_rs.checkout.published import RESULT, Published, published
+from pfgen_rs.checkout.published import Published, published
 from pfgen_rs.errors import IncompleteRunError, InputError, PfgenError
 from pfgen_rs.io import Options, Source
+from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.result import Result

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import InputError, PfgenError
+from pfgen_rs.errors import InputError, PfgenError, unreadable
 
 __all__ = ["JSON", "choices", "load_standings", "read_rows", "read_standings", "selected"]
 
@@ -96,7 +96,7 @@ def load_standings(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_bytes().decode())
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        raise InputError(unreadable(error), path=path) from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"is damaged or no JSON: {error}", path=path) from None
     if not isinstance(found, dict):

@@ -11,6 +11,8 @@ from typing import Any
 
 import typer
 
+from pfgen_rs.errors import unreadable
+
 __all__ = [
     "EngineName",
     "check_export",
@@ -121,11 +123,9 @@ def _value(text: str) -> Any:
 def _file(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except OSError as error:
-        problem = error.strerror or str(error)
-    except ValueError as error:
-        problem = str(error)
-    raise typer.BadParameter(f"{path}: cannot be read: {problem}", param_hint="--set")
+    except (OSError, ValueError) as error:
+        problem = f"{path}: {unreadable(error)}"
+    raise typer.BadParameter(problem, param_hint="--set")
 
 
 def recorded(given: Mapping[str, Any], *, seed: str, prefix: str, think: str) -> dict[str, Any]:

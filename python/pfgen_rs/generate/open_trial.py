@@ -18,13 +18,14 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.generate.locks import lock, unlock
 from pfgen_rs.io import remove_unfinished, write_atomic, writing_failed
 from pfgen_rs.io.records import parse_line, text_field
+from pfgen_rs.io.run_files import partial_name
 
 __all__ = ["OpenTrial", "journal_path", "journaled"]
 
 
 def journal_path(trial: Path) -> Path:
     """Where the answers of an unfinished trial lie."""
-    return trial.with_name(f".{trial.stem}.partial.jsonl")
+    return trial.with_name(partial_name(trial.name))
 
 
 def journaled(trial: Path, questions: Sequence[str]) -> dict[str, bytes]:

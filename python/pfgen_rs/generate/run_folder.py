@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from pfgen_rs.errors import GenerationError, InputError
+from pfgen_rs.errors import GenerationError, InputError, unreadable
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.locks import locked
 from pfgen_rs.generate.open_trial import OpenTrial, journal_path, journaled
 from pfgen_rs.generate.unscored import UNSCORED
 from pfgen_rs.io import remove_unfinished, run_files, write_atomic, writing_failed
 from pfgen_rs.io.records import parse_line, text_field
+from pfgen_rs.io.run_files import CONFIG
 
-__all__ = ["CONFIG", "RunFolder"]
-
-CONFIG = "config.json"
+__all__ = ["RunFolder"]
 
 
 class RunFolder:
@@ -60,7 +59,7 @@ class RunFolder:
             write_atomic(path, content)
             return
         except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+            raise InputError(unreadable(error), path=path) from error
         if old != content:
             raise GenerationError(
                 f"{path}: holds another configuration than the one that its folder is named after: put it "
@@ -74,7 +73,7 @@ class RunFolder:
         try:
             lines = trial.read_bytes().splitlines()
         except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", path=trial) from error
+            raise InputError(unreadable(error), path=trial) from error
         found = Counter(_question(line, trial, n) for n, line in enumerate(lines, 1))
         if found != Counter(self.questions):
             raise GenerationError(
@@ -84,7 +83,7 @@ class RunFolder:
 
     def trial_path(self, trial: int) -> Path:
         """The file of a trial once it is finished."""
-        return self.path / f"trial_{trial:03d}.jsonl"
+        return self.path / run_files.trial_name(trial)
 
     def is_finished(self, trial: int) -> bool:
         """Whether a trial is there; if so it is whole."""

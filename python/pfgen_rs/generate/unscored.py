@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.generate.locks import locked
 from pfgen_rs.io import write_atomic
 from pfgen_rs.io.records import parse_line, text_field
@@ -33,7 +33,7 @@ def read_failures(folder: Path) -> list[Failure]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        raise InputError(unreadable(error), path=path) from error
     return [_failure(line, path, n) for n, line in enumerate(lines, 1) if line.strip()]
 
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, cast
 
-from pfgen_rs.errors import InstallError
+from pfgen_rs.errors import InstallError, unreadable
 
 __all__ = ["MEMBERS_LIMIT", "MEMBER_LIMIT", "UNPACKED_LIMIT", "read_members"]
 
@@ -181,7 +181,7 @@ def _explained(label: str) -> Iterator[None]:
             "get it again, or give another source"
         ) from error
     except OSError as error:
-        raise InstallError(f"{label}: cannot be read: {error.strerror or error}") from error
+        raise InstallError(f"{label}: {unreadable(error)}") from error
 
 
 class _Bounded(io.BufferedIOBase):

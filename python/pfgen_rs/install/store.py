@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pfgen_rs.errors import InstallError
+from pfgen_rs.errors import InstallError, unreadable
 from pfgen_rs.install.catalog import CatalogEntry, count_questions, is_name
 from pfgen_rs.io.cache_folder import CACHE_VARIABLE, cache_folder
 
@@ -99,7 +99,7 @@ def installed() -> list[Installed]:
     try:
         names = sorted(_names(folder)) if folder.is_dir() else []
     except OSError as error:
-        raise InstallError(f"{folder}: cannot be read: {error.strerror or error}") from error
+        raise InstallError(f"{folder}: {unreadable(error)}") from error
     return [found for name in names if (found := _read(name)) is not None]
 
 

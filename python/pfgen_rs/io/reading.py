@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.csv import csv_chunks
@@ -64,9 +64,7 @@ class Reading:
                 error.problem, path=source.path, line=error.line, question=error.question
             ) from None
         except OSError as error:
-            raise InputError(
-                f"cannot be read: {error.strerror or error}", path=source.path
-            ) from error
+            raise InputError(unreadable(error), path=source.path) from error
 
 
 @contextmanager

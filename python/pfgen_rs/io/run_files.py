@@ -1,6 +1,7 @@
-"""Finished trials of a run packed into `trials.jsonl.xz`: all lines of all of them, sorted bytewise.
+"""The files of a run's folder: their names, and finished trials packed into `trials.jsonl.xz`.
 
-Trial files stay: they alone tell which trials need not be generated again.
+A packed file has all lines of all finished trials, sorted bytewise. Trial files stay: they alone tell which
+trials need not be generated again.
 """
 
 from __future__ import annotations
@@ -13,12 +14,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io import compression
 
-__all__ = ["PACKED", "PLAIN", "Trials", "is_system", "is_trial", "packed"]
+__all__ = [
+    "CONFIG",
+    "EXAMPLES",
+    "PACKED",
+    "README",
+    "RESPONSES",
+    "RESULT",
+    "STEM",
+    "Trials",
+    "is_system",
+    "is_trial",
+    "packed",
+    "partial_name",
+    "trial_name",
+]
 
-PACKED, PLAIN = "trials.jsonl.xz", "trials.jsonl"
+STEM = "trials"
+PACKED, PLAIN = f"{STEM}.jsonl.xz", f"{STEM}.jsonl"
+RESPONSES = (PACKED, PLAIN, f"{STEM}.jsonl.zst", f"{STEM}.jsonl.gz")
+"""Names of the file with a run's responses; of several the first counts."""
+CONFIG, RESULT, README = "config.json", "result.json", "README.md"
+EXAMPLES = "questions.jsonl"
+"""Questions with sample answers, in the folder of a benchmark."""
 _TRIAL = re.compile(r"trial_[0-9]+\.jsonl")
 
 
@@ -33,6 +54,16 @@ class Trials:
 def is_trial(name: str) -> bool:
     """Whether a file of this name holds one trial; what is being written has another name."""
     return _TRIAL.fullmatch(name) is not None
+
+
+def trial_name(trial: int) -> str:
+    """The name of the file with a finished trial."""
+    return f"trial_{trial:03d}.jsonl"
+
+
+def partial_name(trial: str) -> str:
+    """The name of an unfinished trial's file, by that of the finished one."""
+    return f".{trial.removesuffix('.jsonl')}.partial.jsonl"
 
 
 def is_system(config: Mapping[str, Any]) -> bool:
@@ -83,7 +114,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        raise InputError(unreadable(error), path=path) from error
 
 
 def _unpacked(path: Path) -> bytes:

@@ -13,11 +13,11 @@ import weakref
 from pathlib import Path
 from typing import IO, Any, cast
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.io.run_files import CONFIG, RESPONSES, is_trial
 
 __all__ = ["Raw", "Source", "has_lone_surrogate", "read_config"]
 
-_RUN_FILES = ("trials.jsonl.xz", "trials.jsonl", "trials.jsonl.zst", "trials.jsonl.gz")
 _BLOCK = 1 << 20
 SURROGATE = "holds a lone surrogate (\\ud800…\\udfff), which is no Unicode text"
 
@@ -61,8 +61,7 @@ class Source:
         except (OSError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise InputError(f"cannot be read: {reason}", path=self.path) from error
+            raise InputError(unreadable(error), path=self.path) from error
 
     def _opened(self, file: IO[bytes]) -> Raw:
         try:
@@ -159,16 +158,16 @@ class Raw(io.RawIOBase):
 
 
 def _run_file(folder: Path) -> Path:
-    for name in _RUN_FILES:
+    for name in RESPONSES:
         if (folder / name).is_file():
             return folder / name
     raise InputError(
-        f"the folder has none of {', '.join(_RUN_FILES)}{_unpacked(folder)}", path=folder
+        f"the folder has none of {', '.join(RESPONSES)}{_unpacked(folder)}", path=folder
     )
 
 
 def _unpacked(folder: Path) -> str:
-    trials = sum(1 for _ in folder.glob("trial_*.jsonl"))
+    trials = sum(is_trial(path.name) for path in folder.iterdir())
     if not trials:
         return ""
     return (
@@ -179,7 +178,7 @@ def _unpacked(folder: Path) -> str:
 
 def read_config(place: str) -> dict[str, Any] | None:
     """The run's `config.json`, where there is one beside the file."""
-    path = Path(place).parent / "config.json"
+    path = Path(place).parent / CONFIG
     if place == "-" or not path.is_file():
         return None
     try:

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from pfgen_rs.errors import BenchmarkError, InputError
+from pfgen_rs.errors import BenchmarkError, InputError, unreadable
 from pfgen_rs.io.records import parse_line, text_field
+from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.questions.locate import benchmark_path
 
-__all__ = ["EXAMPLES", "Example", "read_examples"]
-
-EXAMPLES = "questions.jsonl"
+__all__ = ["Example", "read_examples"]
 
 
 class Example(NamedTuple):
@@ -34,7 +33,7 @@ def read_examples(place: str | os.PathLike[str] | None = None) -> list[Example]:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise BenchmarkError(
-            f"cannot be read: {error.strerror}. It holds the sample answers that prompts show: a line a "
+            f"{unreadable(error)}. It holds the sample answers that prompts show: a line a "
             'question, {"question": …, "answer": …}',
             path=path,
         ) from error

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError
+from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, unreadable
 from pfgen_rs.io import compression
 
 __all__ = ["combined", "digest", "question_paths", "read_question_file"]
@@ -31,7 +31,7 @@ def read_question_file(path: Path) -> bytes:
     try:
         return compression.decompress(path.read_bytes())
     except OSError as error:
-        raise BenchmarkError(f"cannot be read: {error.strerror}", path=path) from error
+        raise BenchmarkError(unreadable(error), path=path) from error
     except compression.TruncatedError as error:
         raise BenchmarkError(f"is damaged or cut short: {error}", path=path) from None
 

@@ -9,7 +9,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar, get_args, get_type_hints
 
-from pfgen_rs.errors import ConfigError
+from pfgen_rs.errors import ConfigError, unreadable
 from pfgen_rs.metrics.units import UNITS, Unit
 
 __all__ = [
@@ -194,7 +194,7 @@ def read_config(path: str | Path) -> BuildConfig:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror or error}", path=path) from error
+        raise ConfigError(unreadable(error), path=path) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"is not valid TOML: {error}", path=path) from None
     try:

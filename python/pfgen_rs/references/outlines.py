@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import BenchmarkError, ConfigError
+from pfgen_rs.errors import BenchmarkError, ConfigError, unreadable
 from pfgen_rs.metrics.helpfulness import parse_rules
 from pfgen_rs.questions import question
 
@@ -59,7 +59,7 @@ def read_outlines(path: Path) -> list[Outline]:
         else:
             records = [json.loads(line) for line in text.split("\n") if line.strip()]
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror or error}", path=path) from error
+        raise ConfigError(unreadable(error), path=path) from error
     except ValueError as error:
         kind = "TOML" if path.suffix == ".toml" else "JSON lines"
         raise ConfigError(f"is not valid {kind}: {error}", path=path) from None

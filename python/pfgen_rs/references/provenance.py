@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs import _native
-from pfgen_rs.errors import InputError, OutputError
+from pfgen_rs.errors import InputError, OutputError, unreadable
 from pfgen_rs.io import write_atomic
 from pfgen_rs.references.candidates import Gathered, Input
 from pfgen_rs.references.config import BuildConfig
@@ -104,7 +104,7 @@ def state_of(path: str) -> tuple[int, int]:
     try:
         found = os.stat(path)  # noqa: PTH116
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
+        raise InputError(unreadable(error), path=path) from error
     return found.st_size, found.st_mtime_ns
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pfgen_rs.checkout.published import Published, ranked, ranks
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.run_files import README
 from pfgen_rs.report.markup import cell_text, link_target, padding
 from pfgen_rs.stats.sums import left_sum
 
@@ -27,7 +28,7 @@ def table(runs: Iterable[Published]) -> str:
     lines = [_line(heads), "|" + "-----|" * len(_HEADINGS)]
     for run, cells in zip(ordered, rows, strict=True):
         shown = [cell_text(cell) for cell in cells]
-        target = link_target(posixpath.join(run.run, "README.md"))
+        target = link_target(posixpath.join(run.run, README))
         shown[_MODEL] = f"[{shown[_MODEL]}]({target})"
         lines.append(_line(shown))
     return "\n".join(lines) + "\n"

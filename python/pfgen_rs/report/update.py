@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfgen_rs.checkout.checkout import README, Checkout, State, inspect, open_checkout
+from pfgen_rs.checkout.checkout import Checkout, State, inspect, open_checkout
 from pfgen_rs.checkout.files import write_changed
-from pfgen_rs.checkout.published import RESULT, Published
-from pfgen_rs.errors import InputError, PfgenError
-from pfgen_rs.io.run_files import PACKED
+from pfgen_rs.checkout.published import Published
+from pfgen_rs.errors import InputError, PfgenError, unreadable
+from pfgen_rs.io.run_files import PACKED, README, RESULT
 from pfgen_rs.report import leaderboard
 from pfgen_rs.report.tables import write_tables
 
@@ -184,7 +184,7 @@ def _write_leaderboard(done: Report) -> None:
     except PfgenError as error:
         done.problems.append(error)
     except OSError as error:
-        done.problems.append(InputError(f"cannot be read: {error.strerror}", path=path))
+        done.problems.append(InputError(unreadable(error), path=path))
 
 
 def _write_site(

@@ -8,10 +8,9 @@ from pathlib import Path, PurePath
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.patterns import STANDARD_INPUT
+from pfgen_rs.io.run_files import STEM
 
-__all__ = ["RUN_FILE", "output_names", "run_name"]
-
-RUN_FILE = "trials"
+__all__ = ["output_names", "run_name"]
 
 
 def run_name(path: str | None) -> str:
@@ -47,6 +46,6 @@ def _parts(path: str) -> tuple[str, ...]:
     *parents, name = _whole_parts(path) or ("root",)
     stem = name.split(".", 1)[0] or name
     # A run's file is called the same in every run; its folder tells the runs apart.
-    if stem == RUN_FILE and PurePath(name).suffix and parents:
+    if stem == STEM and PurePath(name).suffix and parents:
         return tuple(parents)
     return (*parents, stem)

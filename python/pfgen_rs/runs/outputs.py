@@ -11,6 +11,7 @@ import polars as pl
 
 from pfgen_rs.errors import IncompleteRunError
 from pfgen_rs.io.patterns import STANDARD_INPUT
+from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.runs.naming import output_names
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.estimates import Estimate, from_summary
@@ -103,7 +104,7 @@ def write_results(
     """
     refuse_incomplete(results, allow_partial=allow_partial)
     names = output_names([result.path or STANDARD_INPUT for result in results])
-    targets = [Path(folder, name if len(results) > 1 else "", "result.json") for name in names]
+    targets = [Path(folder, name if len(results) > 1 else "", RESULT) for name in names]
     for result, target in zip(results, targets, strict=True):
         result.to_json(target, allow_partial=allow_partial)
     return targets

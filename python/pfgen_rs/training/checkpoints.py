@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, unreadable
 
 __all__ = ["Checkpoint", "Settling", "find_checkpoints"]
 
@@ -35,7 +35,7 @@ def find_checkpoints(folder: str | os.PathLike[str], *patterns: str) -> list[Che
         with os.scandir(folder) as entries:
             paths = [Path(entry.path) for entry in entries if entry.is_dir()]
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=Path(folder)) from error
+        raise InputError(unreadable(error), path=Path(folder)) from error
     found: dict[int, Path] = {}
     for path in sorted(path for path in paths if any(map(path.match, patterns))):
         numbers = _NUMBERS.findall(path.name)

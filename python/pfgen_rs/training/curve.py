@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.writing import write_parquet
 
 __all__ = ["CURVE", "SCHEMA", "Axis", "Curve", "plot_curve", "read_curve"]
@@ -132,7 +132,7 @@ def read_curve(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, dict[str, An
         about = json.loads(pl.read_parquet_metadata(content).get(_SAMPLE, ""))
         return pl.read_parquet(content).select(list(SCHEMA)).cast(SCHEMA), about
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=Path(path)) from error
+        raise InputError(unreadable(error), path=Path(path)) from error
     except (ValueError, pl.exceptions.PolarsError) as error:
         raise InputError(f"is no learning curve: {error}", path=Path(path)) from None
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.generate.engines.protocol import Answered, Outcome, Parameters
 from pfgen_rs.generate.prompts import Task
 from pfgen_rs.io.records import parse_line, text_field
@@ -71,7 +71,7 @@ def _read(path: Path) -> tuple[dict[Key, str], int]:
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        raise InputError(unreadable(error), path=path) from error
     answers: dict[Key, str] = {}
     blank = 0
     for number, line in enumerate(lines, 1):

@@ -11,11 +11,12 @@ import polars as pl
 
 from pfgen_rs.checkout.checkout import find_runs
 from pfgen_rs.checkout.entries import entries, frame
-from pfgen_rs.checkout.published import RESULT, Published, published, read_published
+from pfgen_rs.checkout.published import Published, published, read_published
 from pfgen_rs.checkout.standings import read_rows
 from pfgen_rs.comparisons import score_runs
-from pfgen_rs.errors import InputError, PfgenError, PlotError
+from pfgen_rs.errors import InputError, PfgenError, PlotError, unreadable
 from pfgen_rs.io.patterns import expand
+from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.runs.result import Result
 
 __all__ = ["Inputs", "question_folder", "read_inputs", "score_inputs"]
@@ -118,7 +119,7 @@ def _leaderboard(path: Path) -> pl.DataFrame | None:
         try:
             table = pl.read_parquet(path)
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise InputError(f"cannot be read: {error}", path=path) from None
+            raise InputError(unreadable(error), path=path) from None
         return table if set(table.columns) >= _COLUMNS else None
     return None
 
@@ -127,7 +128,7 @@ def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        raise InputError(unreadable(error), path=path) from error
 
 
 def _as_published(result: Result) -> Published:

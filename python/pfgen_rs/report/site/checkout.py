@@ -8,11 +8,12 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from pfgen_rs.benchmark import load_benchmark
-from pfgen_rs.checkout.checkout import SAMPLE_ANSWERS, Checkout
+from pfgen_rs.checkout.checkout import Checkout
 from pfgen_rs.checkout.entries import entries
 from pfgen_rs.checkout.published import Published
 from pfgen_rs.checkout.rescoring import Watch, scored_again
 from pfgen_rs.errors import BenchmarkError, PfgenError
+from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.examples import read_examples
 from pfgen_rs.report import site
@@ -43,7 +44,7 @@ def write_site(
     usable = {run.run for run in runs if run.result["metadata_hash"] == checkout.metadata_hash}
     answered = [run for run in checkout.runs if run.name in usable and run.responses is not None]
     results, problems = scored_again(benchmark, answered, jobs, watch)
-    samples = _samples(checkout.data / SAMPLE_ANSWERS)
+    samples = _samples(checkout.data / EXAMPLES)
     with busy("writing the site") if busy else nullcontext():
         site.build(folder, benchmark, entries(runs), results, samples=samples, jobs=jobs)
     return problems

@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from pfgen_rs.errors import OutputError
+from pfgen_rs.errors import OutputError, unreadable
 from pfgen_rs.io import write_atomic
 
 __all__ = ["MARKER", "SiteFolder"]
@@ -63,7 +63,7 @@ class SiteFolder:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise OutputError(f"{self.place}: cannot be read: {error.strerror}") from error
+            raise OutputError(f"{self.place}: {unreadable(error)}") from error
         if is_foreign:
             raise OutputError(
                 f"{self.place}: holds files and is no site of ours ({MARKER} is missing), so nothing was "
