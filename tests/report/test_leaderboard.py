@@ -210,15 +210,17 @@ def test_the_table_fits_the_window(checkout: Path, width: int) -> None:
     done = pfgen("leaderboard", checkout, env={"COLUMNS": str(width)})
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert max(map(cell_len, lines[:-3])) <= width
-    assert "other/" in done.stdout
-    table, *captions = done.stdout.split("[low, high] and")
-    assert ("●" in table) == ("[low, high]" in table) == (width >= 80)
-    assert ("truthfulness" in table) == (width >= 120)
-    assert "rank  range" in table
-    [caption] = captions
-    assert "95 % interval" in caption
-    assert caption.splitlines()[-1] == load_benchmark(checkout / "data").signature
+    end = max(i for i, line in enumerate(lines) if not line.strip())
+    table, captions = "\n".join(lines[:end]), lines[end + 1 :]
+    assert max(map(cell_len, lines[:end])) <= width
+    assert "other/" in table
+    assert "[low, high]" in table
+    assert ("●" in table) == ("├─●─┤" in captions[0]) == (width >= 120)
+    assert ("truthfulness" in table) == (width != 80)
+    assert ("truth-" in table) == (width == 80)
+    assert "95 % interval over questions (Student's t)" in captions[0]
+    assert any(line.startswith("range: ranks that") for line in captions)
+    assert captions[-1] == load_benchmark(checkout / "data").signature
 
 
 def test_runs_of_one_model_are_told_apart(tmp_path: Path) -> None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
-from pfgen_rs.cli import table_fit
+__all__ = ["NARROWEST", "WIDEST", "Bars", "bounds", "interval_bar"]
 
-__all__ = ["LEGEND", "Bars", "bounds", "interval_bar", "richest"]
+WIDEST, NARROWEST = 40, 12
+"""Characters of a bar; one that is narrower than its scale's ends and a gap shows nothing."""
 
-LEGEND = "[low, high] and ├─●─┤: 95 % interval, were other questions of the same kind asked"
-_WIDEST, _NARROWEST = 40, 8  # characters of a bar
 _TICKS = 20  # ends of a scale are twentieths
-_Layout = TypeVar("_Layout")
 
 
 def bounds(row: Mapping[str, Any]) -> str:
@@ -43,21 +40,6 @@ class Bars:
         ends = row["score_low"], row["score_high"]
         drawn = interval_bar(row["score"], *ends, (self.low, self.high), width)
         return Text(drawn, style="cyan")
-
-
-def richest(
-    layouts: Iterable[_Layout], table: Callable[[_Layout, int], Table], room: int
-) -> Table | None:
-    """`table(layout, width of its bars)` of the first layout of which nothing is folded in `room` columns.
-
-    It has bars (of a width that is not 0) where there is room for them, too.
-    """
-    for layout in layouts:
-        left = room - table_fit.width(table(layout, 0))
-        if left >= 0:
-            bar = min(left - table_fit.GAP, _WIDEST)
-            return table(layout, bar if bar >= _NARROWEST else 0)
-    return None
 
 
 def interval_bar(

@@ -11,7 +11,6 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from pfgen_rs.cli import output, table_fit
-from pfgen_rs.cli.bars import richest
 from pfgen_rs.cli.verdicts import p_cell, verdict
 from pfgen_rs.comparisons import RunComparison
 from pfgen_rs.stats import Comparison, Estimate, Pair
@@ -98,9 +97,12 @@ def report(found: RunComparison, count: int, room: int) -> list[RenderableType]:
     """
     ordered = _Ordered.of(found.statistics)
     shown = ordered.pairs()
-    pairs = _pairs(ordered, shown)
-    parts: list[RenderableType] = [_runs(ordered, room), pairs]
+    runs, no_run_columns = _runs(ordered, room)
+    pairs, no_pair_columns = _pairs(ordered, shown)
+    parts: list[RenderableType] = [runs, pairs]
     parts += map(output.cell, _captions(ordered, shown, pairs))
+    if missing := no_run_columns + no_pair_columns:
+        parts.append(output.cell(table_fit.not_shown(missing)))
     if not ordered.several:
         parts += [output.cell(""), output.cell(verdict(shown[0], found.statistics))]
     for table in _categories(ordered, room):
@@ -120,13 +122,11 @@ def _captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> Iterato
         yield _NEIGHBOURS
 
 
-def _runs(ordered: _Ordered, room: int) -> Table:
-    """With errors where names need not be folded for them."""
-
-    def table(figures: int, _: int) -> Table:
-        return _run_table(ordered, figures)
-
-    return richest((4, 3, 2), table, room) or table(2, 0)
+def _runs(ordered: _Ordered, room: int) -> tuple[Table, list[str]]:
+    """With errors where names need not be folded for them; and the headings that are left out."""
+    tables = [_run_table(ordered, figures) for figures in (4, 3, 2)]
+    shown = next((table for table in tables if table_fit.width(table) <= room), tables[-1])
+    return shown, table_fit.dropped(tables[0], shown)
 
 
 def _run_table(ordered: _Ordered, figures: int) -> Table:
@@ -163,15 +163,18 @@ def _estimate(estimate: Estimate) -> tuple[str, ...]:
     )
 
 
-def _pairs(ordered: _Ordered, pairs: Sequence[Pair]) -> Table:
-    """With everything there is room for: what is detectable is left out first, then the uncorrected p."""
+def _pairs(ordered: _Ordered, pairs: Sequence[Pair]) -> tuple[Table, list[str]]:
+    """With everything there is room for, and the headings that are left out.
+
+    What is detectable is left out first, then the uncorrected p.
+    """
     everything = ["difference", ordered.interval, "p", "p (Holm)", "detectable"]
     if not ordered.several:
         everything.remove("p (Holm)")
     without = [*everything[:-1]], [*everything[:2], everything[-2]]
-    return output.first_that_fits(
-        *(_pair_table(ordered, pairs, headings) for headings in (everything, *without))
-    )
+    tables = [_pair_table(ordered, pairs, headings) for headings in (everything, *without)]
+    shown = output.first_that_fits(*tables)
+    return shown, table_fit.dropped(tables[0], shown)
 
 
 def _pair_table(ordered: _Ordered, pairs: Sequence[Pair], headings: Sequence[str]) -> Table:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from rich.console import RenderableType
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+from rich.table import Table
 
 from pfgen_rs import install as installer
-from pfgen_rs.cli import options, output
-from pfgen_rs.questions.inventory import inventory
+from pfgen_rs.cli import options, output, table_fit
+from pfgen_rs.questions.inventory import Available, inventory
 from pfgen_rs.questions.locate import benchmark_path
 
 __all__ = ["app"]
@@ -28,18 +31,26 @@ def list_benchmarks(output_format: options.Format = options.JsonFormat.TABLE) ->
         rows = [{**asdict(b), "path": None if b.path is None else str(b.path)} for b in available]
         output.emit_json(rows)
         return
-    table = output.new_table(
-        "name", "state", "questions", "revision", "folder", numbers=("questions",)
-    )
+    output.show(*_report(available, output.width()))
+
+
+def _report(available: Sequence[Available], room: int) -> list[RenderableType]:
+    """A table that fits a window of `room` columns; folders stay whole, below it where they are too long."""
+    table, brief = _table(available, folders=True), _table(available, folders=False)
+    if table_fit.width(table) <= room:
+        return [table]
+    places = (output.cell(f"{found.name}: {found.path}") for found in available if found.path)
+    return [brief, *places]
+
+
+def _table(available: Sequence[Available], *, folders: bool) -> Table:
+    headings = ["name", "state", "questions", "revision", *(["folder"] if folders else [])]
+    table = output.new_table(*headings, numbers=("questions",))
+    table.columns[0].no_wrap = True
     for found in available:
-        table.add_row(
-            output.cell(found.name),
-            output.cell(found.state),
-            output.cell(found.questions),
-            output.cell((found.revision or "")[:_REVISION_WIDTH]),
-            output.cell(found.path or ""),
-        )
-    output.show(table)
+        cells = [found.name, found.state, found.questions, (found.revision or "")[:_REVISION_WIDTH]]
+        table.add_row(*map(output.cell, cells), *([output.cell(found.path or "")] * folders))
+    return table
 
 
 def _known_names(incomplete: str) -> list[str]:

@@ -6,36 +6,34 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import RenderableType
-from rich.table import Table
 
 from pfgen_rs.cli import output
-from pfgen_rs.cli.bars import LEGEND, Bars, bounds, richest
-from pfgen_rs.cli.plain import aligned, number
+from pfgen_rs.cli.score_table import METRICS, ScoreTable, aligned, number
 from pfgen_rs.io.safe_text import visible
 
 __all__ = ["lines", "report"]
 
 Row = Mapping[str, Any]
-_METRICS = ("fluency", "truthfulness", "helpfulness")
-_BROKEN = ("fluency", "truth-\nfulness", "help-\nfulness")
-_FIGURES = (("length", *_METRICS), ("length", *_BROKEN), ())
-"""Columns besides rank, range, model, score and interval: as many as there is room for."""
-
-_LEGEND = "range: ranks that paired tests leave open"
+_LENGTH = "length"
+_LEGEND = "range: ranks that paired tests cannot rule out"
 
 
 def report(rows: Sequence[Row], room: int) -> list[RenderableType]:
     """The table with most columns that fit a window of `room`, what they mean, and the signatures."""
-
-    def table(figures: Sequence[str], bar: int) -> Table:
-        return _table(rows, figures, bar)
-
-    shown = richest(_FIGURES, table, room) or output.first_that_fits(
-        table((), 0), _table(rows, (), 0, interval=False)
+    table = ScoreTable(
+        rows,
+        about={
+            "rank": [_rank(row) for row in rows],
+            "range": [_range(row) for row in rows],
+            "": [row["icon"] for row in rows],
+            "model": _names(rows),
+        },
+        figures=_figures(rows),
+        optional=(_LENGTH,),
     )
     signatures = dict.fromkeys(row["signature"] for row in rows if row.get("signature"))
-    captions = (LEGEND, f"{_LEGEND}; {_icons(rows)}", *signatures)
-    return [shown, *map(output.cell, captions)]
+    captions = (f"{_LEGEND}; {_icons(rows)}", *signatures)
+    return [*table.parts(room), *map(output.cell, captions)]
 
 
 def _icons(rows: Sequence[Row]) -> str:
@@ -44,29 +42,6 @@ def _icons(rows: Sequence[Row]) -> str:
     for row in rows:
         modes.setdefault(row["icon"], {})[row["mode"] or "no mode"] = None
     return ", ".join(f"{icon} {' or '.join(sorted(found))}" for icon, found in modes.items())
-
-
-def _table(rows: Sequence[Row], figures: Sequence[str], bar: int, interval: bool = True) -> Table:
-    numbers = ("rank", "range", "")
-    shown, bars = output.new_table(*numbers, "model", numbers=numbers), Bars(rows)
-    for heading in ("score", *(["[low, high]"] if interval else [])):
-        shown.add_column(heading, justify="right", no_wrap=True)
-    if bar:
-        shown.add_column(bars.heading(bar), no_wrap=True)
-    for heading in figures:
-        shown.add_column(heading, justify="right", no_wrap=True)
-    for row, name in zip(rows, _names(rows), strict=True):
-        shown.add_row(
-            output.cell(_rank(row)),
-            output.cell(_range(row)),
-            output.cell(row["icon"]),
-            output.cell(name),
-            output.cell(f"{row['score']:.4f}"),
-            *([output.cell(bounds(row))] if interval else []),
-            *([bars.bar(row, bar)] if bar else []),
-            *map(output.cell, _figures(row)[: len(figures)]),
-        )
-    return shown
 
 
 def _names(rows: Sequence[Row]) -> list[str]:
@@ -84,8 +59,12 @@ def _with(row: Row, addition: str | None, names: Sequence[str]) -> str:
     return f"{model} ({addition})" if addition and names.count(model) != 1 else model
 
 
-def _figures(row: Row) -> list[str]:
-    return [f"{row['length']:.1f}", *(f"{row[metric]:.3f}" for metric in _METRICS)]
+def _figures(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """The cells of all columns after the interval."""
+    return {
+        _LENGTH: [f"{row['length']:.1f}" for row in rows],
+        **{metric: [f"{row[metric]:.3f}" for row in rows] for metric in METRICS},
+    }
 
 
 def _rank(row: Row) -> str:
@@ -101,7 +80,7 @@ def _range(row: Row) -> str:
 
 def lines(rows: Sequence[Row]) -> str:
     """A line a run under a line of names, in columns; of our own nothing but ASCII."""
-    head = ("rank", "ranks", "score", "low", "high", "trials", "length", *_METRICS, "model", "run")
+    head = ("rank", "ranks", "score", "low", "high", "trials", "length", *METRICS, "model", "run")
     return aligned([head, *map(_plain, rows)], texts=2)
 
 
@@ -112,7 +91,7 @@ def _plain(row: Row) -> tuple[str, ...]:
         f"{row['score']:.4f}",
         *map(number, (row["score_low"], row["score_high"])),
         str(row["num_trials"]),
-        *_figures(row),
+        *(cells[0] for cells in _figures([row]).values()),
         visible(row["model"]),
         visible(row["run"]),
     )

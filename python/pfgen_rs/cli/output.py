@@ -26,10 +26,11 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from pfgen_rs.cli import process, table_fit
+from pfgen_rs.cli.progress_fit import OneLineProgress
 from pfgen_rs.errors import OutputError, PfgenError
 from pfgen_rs.io import Source
 from pfgen_rs.io.safe_text import escaped_json, visible
@@ -197,11 +198,7 @@ def track(items: Sequence[str], doing: str) -> Iterator[str]:
 
     Ctrl-C ends work on an item even while it waits for input.
     """
-    name = TextColumn(
-        "{task.description}",
-        markup=False,
-        table_column=Column(no_wrap=True, overflow="ellipsis"),
-    )
+    name = TextColumn("{task.description}", markup=False)
     columns = (SpinnerColumn(), name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with progress(*columns) as bar:
         task = bar.add_task(doing, total=len(items))
@@ -216,11 +213,7 @@ def track(items: Sequence[str], doing: str) -> Iterator[str]:
 def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
     """A bar of the bytes that were read, with the rate and the time left; call it as files are scored."""
     process.interrupt_reads()
-    name = TextColumn(
-        "{task.description}",
-        markup=False,
-        table_column=Column(no_wrap=True, overflow="ellipsis"),
-    )
+    name = TextColumn("{task.description}", markup=False)
     rate = TextColumn("{task.fields[rate]}", markup=False)
     columns = (SpinnerColumn(), name, BarColumn(), DownloadColumn(), rate, TimeRemainingColumn())
     sizes = {id(source): source.size for source in sources}
@@ -279,7 +272,7 @@ def busy(doing: str) -> Iterator[None]:
 def progress(*columns: ProgressColumn) -> Iterator[Progress]:
     """A progress display that vanishes when done, and never appears without a terminal."""
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    bar = Progress(*columns, console=console, transient=True)
+    bar = OneLineProgress(*columns, console=console, transient=True)
     if not sys.stderr.isatty():
         yield bar  # shows nothing, as nobody starts it
         return

@@ -7,72 +7,45 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import RenderableType
-from rich.table import Table
 
 from pfgen_rs.cli import output
-from pfgen_rs.cli.bars import LEGEND, Bars, bounds, richest
-from pfgen_rs.cli.plain import aligned, number
+from pfgen_rs.cli.score_table import METRICS, ScoreTable, aligned, number
 from pfgen_rs.io.safe_text import visible
 
 __all__ = ["leaderboard", "lines"]
 
 Row = Mapping[str, Any]
-_METRICS = ("fluency", "truthfulness", "helpfulness")
 _PUBLISHED, _LENGTH = "published ±", "length"
-_BROKEN = ("fluency", "truth-\nfulness", "help-\nfulness")
-_FIGURES = (
-    (_PUBLISHED, _LENGTH, *_METRICS),
-    (_PUBLISHED, _LENGTH, *_BROKEN),
-    (_PUBLISHED, _LENGTH),
-    (_PUBLISHED,),
-    (),
-)
-"""Columns besides rank, run, score and interval: as many as there is room for."""
 
 
 def leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
     """The table with most columns that fit a window of `room`, what they mean, and the signatures."""
     signatures = dict.fromkeys(row["signature"] for row in rows)
-
-    def table(figures: Sequence[str], bar: int) -> Table:
-        return _table(rows, figures, bar)
-
-    shown = richest(_FIGURES, table, room) or table((), 0)
-    legend = [output.cell(LEGEND)]
+    ranks = [str(rank) for rank, _ in enumerate(rows, 1)]
+    table = ScoreTable(
+        rows,
+        about={"rank": ranks, "run": _names(rows)},
+        figures=_figures(rows),
+        optional=(_PUBLISHED, _LENGTH),
+    )
     if len(signatures) == 1:
-        return [shown, *legend, *map(output.cell, signatures)]
+        return [*table.parts(room), *map(output.cell, signatures)]
     marked = (f"{sign}  (rank {', '.join(_ranks(rows, sign))})" for sign in signatures)
-    return [shown, *legend, *map(output.cell, marked)]
+    return [*table.parts(room), *map(output.cell, marked)]
 
 
-def _table(rows: Sequence[Row], figures: Sequence[str], bar: int) -> Table:
-    table, bars = output.new_table("rank", "run", numbers=("rank",)), Bars(rows)
-    for heading in ("score", "[low, high]"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    if bar:
-        table.add_column(bars.heading(bar), no_wrap=True)
-    for heading in figures:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for rank, (row, name) in enumerate(zip(rows, _names(rows), strict=True), 1):
-        table.add_row(
-            output.cell(rank),
-            output.cell(name),
-            output.cell(f"{row['score']:.4f}"),
-            output.cell(bounds(row)),
-            *([bars.bar(row, bar)] if bar else []),
-            *map(output.cell, _figures(row)[: len(figures)]),
-        )
-    return table
+def _figures(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """The cells of all columns after the interval."""
+    return {
+        _PUBLISHED: [_spread(row) for row in rows],
+        _LENGTH: [f"{row['length']:.1f} ±{row['length_std']:.1f}" for row in rows],
+        **{metric: [f"{row[metric]:.4f}" for row in rows] for metric in METRICS},
+    }
 
 
-def _figures(row: Row) -> list[str]:
-    """The cells of all columns that may be left out."""
+def _spread(row: Row) -> str:
     trials = row["num_trials"]
-    return [
-        f"±{row['score_std']:.4f}/√{trials}" if trials > 1 else "–",
-        f"{row['length']:.1f} ±{row['length_std']:.1f}",
-        *(f"{row[metric]:.4f}" for metric in _METRICS),
-    ]
+    return f"±{row['score_std']:.4f}/√{trials}" if trials > 1 else "–"
 
 
 def _names(rows: Sequence[Row]) -> list[str]:
@@ -93,7 +66,7 @@ def lines(rows: Sequence[Row]) -> str:
         "high",
         "trials",
         "length",
-        *_METRICS,
+        *METRICS,
         "run",
         "file",
         "signature",
@@ -107,6 +80,6 @@ def _plain(rank: int, row: Row) -> tuple[str, ...]:
         *map(number, (row["score"], row["score_low"], row["score_high"])),
         str(row["num_trials"]),
         f"{row['length']:.1f}",
-        *(number(row[metric]) for metric in _METRICS),
+        *(number(row[metric]) for metric in METRICS),
         *(visible(str(row[key])) for key in ("name", "file", "signature")),
     )

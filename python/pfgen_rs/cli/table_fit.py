@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Column, Table
 
-__all__ = ["GAP", "fits", "stacked", "width"]
+__all__ = ["GAP", "dropped", "fits", "not_shown", "stacked", "width"]
 
 _FOLDED = 10  # width to which a column of text may be folded and still be read
 GAP = 2
 """Columns of the window between two of a table."""
 
 
-def fits(table: Table, room: int) -> bool:
-    """Whether the table can be read in `room` columns: numbers whole, text folded where it must be."""
-    return sum(_needed(column) + GAP for column in table.columns) <= room
+def fits(table: Table, room: int, folded: int = _FOLDED) -> bool:
+    """Whether the table can be read in `room` columns.
+
+    Numbers stay whole; text is folded to no less than `folded` characters where it must be.
+    """
+    return sum(_needed(column, folded) + GAP for column in table.columns) <= room
 
 
 def width(table: Table) -> int:
@@ -23,14 +28,30 @@ def width(table: Table) -> int:
     return sum(_widest(column) + GAP for column in table.columns)
 
 
-def _needed(column: Column) -> int:
+def _needed(column: Column, folded: int) -> int:
     widest = _widest(column)
-    return widest if column.no_wrap else min(widest, _FOLDED)
+    return widest if column.no_wrap else min(widest, folded)
 
 
 def _widest(column: Column) -> int:
     lines = (line for part in (column.header, *column.cells) for line in str(part).split("\n"))
     return max(map(cell_len, lines))
+
+
+def dropped(full: Table, shown: Table) -> list[str]:
+    """Headings of the columns of a table that another one of the same rows does not have."""
+    kept = set(_headings(shown))
+    return [heading for heading in _headings(full) if heading not in kept]
+
+
+def _headings(table: Table) -> Iterator[str]:
+    return (str(column.header).replace("\n", " ") for column in table.columns)
+
+
+def not_shown(columns: Sequence[str], *ways: str) -> str:
+    """The line below a table that says which columns there was no room for, and how to see them."""
+    others = f"{', '.join(['a wider window', *ways])} or --format json"
+    return f"not shown: {', '.join(columns)} (use {others})"
 
 
 def stacked(table: Table) -> Table:

@@ -1,0 +1,226 @@
+"""What fits into windows of any width: score tables, lists of folders, and progress bars."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from helpers import SCRIPT, environment, pfgen, write_benchmark, write_run
+from pfgen_rs import Result, load_benchmark, score_file
+from pfgen_rs.cli import data
+from pfgen_rs.cli.progress_fit import OneLineProgress, shortened
+from pfgen_rs.cli.score import ScoreFormat, show_results
+from pfgen_rs.questions.inventory import Available
+from pfgen_rs.questions.locate import bundled_path
+
+WIDTHS = (40, 60, 80, 100, 120, 200)
+METRICS = ("fluency", "truthfulness", "helpfulness")
+BAR = re.compile(r"0\.\d\d +[01]\.\d\d(?= )")
+LEGEND = "95 % interval over questions (Student's t)"
+MISSING = re.compile(r"not shown: (.*) \(use a wider window(?:, --plain)? or --format json\)")
+OPTIONAL = ("[low, high]", "published ±", "length")
+MODELS = (
+    "an-organisation/a-model-with-quite-a-long-name-70b-instruct-v0.3",
+    "ある研究所の組織/とても長い名前の日本語大規模言語モデル七十億",
+    "m",
+)
+
+
+@pytest.fixture(scope="module")
+def bundled() -> list[Result]:
+    return [score_file(run) for run in sorted((bundled_path() / "runs").iterdir())]
+
+
+def check(shown: str, results: Sequence[Result], width: int) -> None:
+    """Metrics are there, a bar is wide or absent, and what is absent is named."""
+    lines = shown.splitlines()
+    end = max(i for i, line in enumerate(lines) if not line.strip()) + 1
+    table, captions = "\n".join(lines[:end]), lines[end:]
+    assert max(map(cell_len, lines[:end])) <= width
+    for result in results:
+        values = [result.score, *(getattr(result, metric) for metric in METRICS)]
+        assert all(f"{value:.4f}" in table for value in values)
+    heading, *_ = table.split("─" * 20)
+    bar = BAR.search(heading)
+    assert bar is None or len(bar[0]) > 8
+    assert any("├─●─┤" in line for line in captions) == ("●" in table) == (bar is not None)
+    assert any(LEGEND in line for line in captions) == ("[low, high]" in table)
+    [missing] = [m[1] for line in captions if (m := MISSING.fullmatch(line))] or [""]
+    assert missing == ", ".join(name for name in OPTIONAL if name not in table)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_bundled_runs_show_their_metrics(
+    width: int,
+    bundled: list[Result],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    show_results(bundled, ScoreFormat.TABLE, plain=False)
+    shown = capsys.readouterr().out
+    check(shown, bundled, width)
+    assert ("●" in shown) == (width >= 120)
+    assert ("published ±" in shown.split("not shown")[0]) == (width in {40, 100, 120, 200})
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_long_and_japanese_names_show_their_metrics(
+    width: int,
+    bundled: list[Result],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    named = [
+        replace(result, config={"model": model})
+        for result, model in zip(bundled, MODELS, strict=True)
+    ]
+    show_results(named, ScoreFormat.TABLE, plain=False)
+    shown = capsys.readouterr().out
+    check(shown, named, width)
+    letters = re.sub(r"\W|[a-z0-9]", "", shown)
+    assert all(letter in letters for letter in re.sub(r"\W", "", MODELS[1]))
+
+
+@pytest.mark.published
+def test_published_runs_show_their_metrics(
+    published_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = (
+        "tokyotech-llm/Swallow-MX-8x7b-NVE-v0.1/8d07e4a",
+        "stabilityai/japanese-stablelm-base-beta-70b/d3e5361",
+    )
+    benchmark = load_benchmark(published_dir / "data")
+    results = [score_file(published_dir / "result" / name, benchmark) for name in names]
+    for width in (80, 100):
+        monkeypatch.setenv("COLUMNS", str(width))
+        show_results(results, ScoreFormat.TABLE, plain=False)
+        check(capsys.readouterr().out, results, width)
+
+
+def test_a_narrow_comparison_names_what_it_leaves_out() -> None:
+    runs = sorted((bundled_path() / "runs").iterdir())[:2]
+    for width, missing in ((60, "SE (questions), SE (trials), detectable"), (120, None)):
+        done = pfgen("compare", *runs, "--questions", "0", env={"COLUMNS": str(width)})
+        lines = done.stdout.splitlines()
+        told = [found[1] for line in lines if (found := MISSING.fullmatch(line))]
+        assert told == ([] if missing is None else [missing])
+
+
+# Folders
+
+
+@pytest.mark.parametrize("width", [40, 80, 300])
+def test_folders_of_benchmarks_stay_whole(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path("/", *["a-folder-of-a-long-name"] * 5)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr(
+        data, "inventory", lambda: [Available("mine", "installed", 50, folder, "0123456789ab")]
+    )
+    data.list_benchmarks()
+    shown = capsys.readouterr().out
+    assert str(folder) in shown
+    tabular = [line for line in shown.splitlines() if str(folder) not in line]
+    assert max(map(cell_len, tabular)) <= width
+
+
+# Progress
+
+NAMES = ("scoring", f"scoring /home/someone/{'a-folder/' * 9}trials.jsonl", f"採点 {'長' * 60}.gz")
+
+
+def rows(width: int, names: tuple[str, ...], *columns: ProgressColumn) -> list[str]:
+    """The lines of progress with these tasks in a window of this width."""
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+    bar = OneLineProgress(*columns, console=console)
+    for name in names:
+        bar.add_task(name, total=123_456_789, completed=123_456_789, rate="12,345 responses/s")
+    with console.capture() as captured:
+        console.print(bar.make_tasks_table(bar.tasks))
+    return captured.get().splitlines()
+
+
+def columns() -> Iterator[ProgressColumn]:
+    yield SpinnerColumn()
+    yield TextColumn("{task.description}", markup=False)
+    yield BarColumn()
+    yield DownloadColumn()
+    yield TextColumn("{task.fields[rate]}", markup=False)
+    yield TimeRemainingColumn()
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200])
+def test_progress_takes_a_line_for_each_task(width: int) -> None:
+    for names in [*((name,) for name in NAMES), NAMES]:
+        lines = rows(width, names, *columns())
+        assert len(lines) == len(names)
+        assert max(map(cell_len, lines)) <= width
+    assert all(("━" in line) == (width >= 80) for line in rows(width, NAMES, *columns()))
+
+
+def test_progress_gives_a_long_name_what_the_bar_can_spare() -> None:
+    [short] = rows(100, NAMES[:1], *columns())
+    [long] = rows(100, NAMES[1:2], *columns())
+    assert "⠋ scoring ━" in short
+    assert short.count("━") == 40
+    assert "/trials.jsonl ━" in long
+    assert long.startswith("⠋ …")
+
+
+def test_names_are_cut_at_their_beginning() -> None:
+    assert shortened("abc", 3) == "abc"
+    assert shortened("abcd", 3) == "…cd"
+    assert shortened("長い名前", 6) == "…名前"
+    assert shortened("長い名前", 7) == "…い名前"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pseudo-terminals")
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_terminal_sees_one_line_of_progress(width: int, tmp_path: Path) -> None:
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    run = write_run(tmp_path / ("とても長い名前のフォルダー" * 3) / "実行")
+    benchmark = write_benchmark(tmp_path / "tiny")
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    with subprocess.Popen(
+        [SCRIPT, "score", run, "-b", benchmark],
+        stdout=subprocess.DEVNULL,
+        stderr=follower,
+        env=environment(TERM="xterm-256color"),
+    ) as process:
+        os.close(follower)
+        shown = b""
+        try:
+            while chunk := os.read(leader, 1 << 16):
+                shown += chunk
+        except OSError:  # how Linux says that the other end is closed
+            pass
+    os.close(leader)
+    assert process.returncode == 0
+    frames = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\n", shown.decode()).split("\n")
+    assert max(map(cell_len, (frame.strip() for frame in frames))) <= width
+    assert "\x1b[1A\x1b[2K\x1b[1A" not in shown.decode()  # which goes up two lines
