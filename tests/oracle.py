@@ -15,7 +15,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,7 @@ from words import Words
 Answers = dict[str, list[str]]
 Text = str | Words
 Gram = Sequence[str]
+Sum = Callable[[Iterable[float]], float]
 BEGIN, END = "<begin>", "<end>"  # longer than one character, so no character equals them
 NOT_FOUND = sys.maxsize  # acts as the specification's 9999, at any length
 Q_FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -36,6 +37,23 @@ def left_sum(values: Iterable[float]) -> float:
     for value in values:
         total += value
     return total
+
+
+def compensated_sum(values: Iterable[float]) -> float:
+    """What the built-in `sum` gives for floats from CPython 3.12 on (Neumaier), step by step.
+
+    As its C code: the rounding error of each addition, computed from the operand of larger magnitude, goes
+    into a sum of its own, which is added at the end unless it is zero or not finite.
+    """
+    total = lost = 0.0
+    for value in values:
+        new = total + value
+        if abs(total) >= abs(value):
+            lost += (total - new) + value
+        else:
+            lost += (value - new) + total
+        total = new
+    return total + lost if lost and math.isfinite(lost) else total
 
 
 @dataclass(frozen=True)
@@ -306,14 +324,14 @@ class Question:
             results.append([f"{excess}{name}超過", self.settings.discount(n)])
         return best, n, results
 
-    def score(self, response: Text) -> dict[str, Any]:
+    def score(self, response: Text, add: Sum = left_sum) -> dict[str, Any]:
         """The published `scores` object of one answer (section 5), in the variant pfgen-bench."""
         sources = self.sources
         fluency = {s: round(self.fluency(s, response)[0] / len(sources), 6) for s in sources}
         truth = {s: round(self.truthfulness(s, response) / len(sources), 6) for s in sources}
         value, _, results = self.helpfulness(response)
         helpfulness = round(value, 5)
-        total = left_sum(fluency.values()) + left_sum(truth.values()) + helpfulness
+        total = add(fluency.values()) + add(truth.values()) + helpfulness
         return {
             "fluency": fluency,
             "fluency_discount": 1.0,
@@ -357,8 +375,11 @@ def run_result(
     trials_bytes: bytes,
     trials_lines: list[dict[str, Any]],
     config: dict[str, Any] | None,
+    add: Sum = left_sum,
 ) -> dict[str, Any]:
     """The whole `result.json` (section 6); `file_bytes` in the order of the file names.
+
+    `add` stands for the built-in `sum`, wherever the published scorer uses it.
 
     Raises ValueError for an unknown question or one without any answer.
     """
@@ -368,12 +389,12 @@ def run_result(
     for data in sorted(question_data, key=lambda data: str(data["question_id"])):
         mine = trials[data["question"]]
         question = Question(data)  # one at a time: the tables of a whole set need gigabytes
-        scores = [question.score(trial["answer"]) for trial in mine]
+        scores = [question.score(trial["answer"], add) for trial in mine]
         averages.append([score["average"] for score in scores])
-        summaries[data["question_id"]] = summarise(data["question"], mine, scores)
+        summaries[data["question_id"]] = summarise(data["question"], mine, scores, add)
     num_trials = min(map(len, averages))
     trial_scores = [
-        left_sum(of_one[j] for of_one in averages) / len(averages) for j in range(num_trials)
+        add(of_one[j] for of_one in averages) / len(averages) for j in range(num_trials)
     ]
     lengths = [len(trial["answer"]) for of_one in trials.values() for trial in of_one]
     return {
@@ -381,8 +402,8 @@ def run_result(
         "metadata_hash": sha1("".join(map(sha1, file_bytes)).encode()),
         **({} if config is None else {"config": config}),
         "num_trials": num_trials,
-        **mean_and_std("score", trial_scores, 4),
-        **mean_and_std("length", lengths, 1),
+        **mean_and_std("score", trial_scores, 4, add),
+        **mean_and_std("length", lengths, 1, add),
         "scores": running_scores([summary["scores"] for summary in summaries.values()]),
         "questions": summaries,
     }
@@ -408,15 +429,20 @@ def group_trials(
     return trials
 
 
-def mean_and_std(name: str, values: Sequence[float], digits: int) -> dict[str, float]:
+def mean_and_std(
+    name: str, values: Sequence[float], digits: int, add: Sum = left_sum
+) -> dict[str, float]:
     """Mean and population standard deviation, rounded, under `name` and `name_std`."""
-    mean = left_sum(values) / len(values)
-    variance = left_sum((value - mean) * (value - mean) for value in values) / len(values)
+    mean = add(values) / len(values)
+    variance = add((value - mean) * (value - mean) for value in values) / len(values)
     return {name: round(mean, digits), f"{name}_std": round(math.sqrt(variance), digits)}
 
 
 def summarise(
-    question: str, trials: list[dict[str, Any]], scores: list[dict[str, Any]]
+    question: str,
+    trials: list[dict[str, Any]],
+    scores: list[dict[str, Any]],
+    add: Sum = left_sum,
 ) -> dict[str, Any]:
     """One entry of `questions`."""
     ranked = sorted(range(len(scores)), key=lambda i: -scores[i]["average"])  # stable
@@ -427,18 +453,18 @@ def summarise(
         samples.append({**sample, "scores": scores[i]})
     return {  # every sum here runs in the order of falling `average`
         "question": question,
-        **mean_and_std("score", [scores[i]["average"] for i in ranked], 4),
-        **mean_and_std("length", [len(trials[i]["answer"]) for i in ranked], 1),
-        "scores": mean_scores([scores[i] for i in ranked]),
+        **mean_and_std("score", [scores[i]["average"] for i in ranked], 4, add),
+        **mean_and_std("length", [len(trials[i]["answer"]) for i in ranked], 1, add),
+        "scores": mean_scores([scores[i] for i in ranked], add),
         "samples": samples,
     }
 
 
-def mean_scores(scores: list[dict[str, Any]]) -> dict[str, Any]:
+def mean_scores(scores: list[dict[str, Any]], add: Sum = left_sum) -> dict[str, Any]:
     """Means over the answers, summed in the given order and rounded to 5."""
 
     def mean(values: Iterable[float]) -> float:
-        return round(left_sum(values) / len(scores), 5)
+        return round(add(values) / len(scores), 5)
 
     means: dict[str, Any] = {}
     for part in ("fluency", "truthfulness"):

@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+import readings
 from helpers import write_benchmark, write_run
-from pfgen_rs import InputError, load_benchmark, score_file
+from pfgen_rs import InputError, Settings, load_benchmark, score_file
+from pfgen_rs.comparisons import compare_runs
+from pfgen_rs.metrics.settings import Summation
 from pfgen_rs.verify import compare, verify
 
 Change = Callable[[dict[str, Any]], object]
@@ -183,3 +186,64 @@ def test_a_partial_run_is_compared_as_far_as_it_goes(run: Path) -> None:
     trials.write_bytes(trials.read_bytes().split(b"\n")[0])
     places = {difference.place for difference in verify(run, run.parent / "tiny").failures}
     assert {"input_hash", "num_trials", "questions.Q02"} <= places
+
+
+# Files written by a Python before 3.12, and since.
+
+
+@pytest.fixture
+def telling(tmp_path: Path) -> tuple[Path, Path]:
+    """A run whose values depend on how `sum` adds, and its benchmark."""
+    benchmark = readings.write_benchmark(tmp_path / "set")
+    return readings.write_run(tmp_path / "run", benchmark, "plain"), benchmark
+
+
+@pytest.mark.parametrize("summation", ["plain", "compensated"])
+def test_the_reading_of_a_file_is_found(telling: tuple[Path, Path], summation: Summation) -> None:
+    run, benchmark = telling
+    readings.write_result(run, benchmark, summation)
+    for settings in (None, readings.COMPENSATED):
+        loaded = load_benchmark(benchmark, settings=settings)
+        checked = verify(run, loaded)
+        assert checked.summation == summation
+        assert checked.identical
+        assert checked.figures == checked.agreeing
+        found = load_benchmark(benchmark, settings=Settings(summation=summation)).signature
+        assert checked.signature == found
+
+
+def test_differences_are_those_to_the_better_reading(telling: tuple[Path, Path]) -> None:
+    run, benchmark = telling
+    for summation in readings.ADD:
+        theirs = json.loads(readings.write_result(run, benchmark, summation))
+        theirs["score"] += 0.25
+        theirs["config"]["model"] = "renamed"  # edited after publishing
+        (run / "result.json").write_text(json.dumps(theirs), encoding="utf-8")
+        checked = verify(run, benchmark)
+        assert checked.summation == summation
+        assert [found.place for found in checked.failures] == ["config.model", "score"]
+        assert checked.agreeing == checked.figures - 1
+
+
+def test_a_file_that_fits_both_readings_is_plain(run: Path) -> None:
+    plain = score_file(run, run.parent / "tiny")
+    assert plain.with_summation("compensated").to_bytes() == plain.to_bytes()
+    assert verify(run, run.parent / "tiny").summation == "plain"
+
+
+def test_variant_paper_has_one_reading(run: Path) -> None:
+    benchmark = load_benchmark(run.parent / "tiny", settings=Settings(variant="paper"))
+    checked = verify(run, benchmark)
+    assert checked.summation == "plain"
+    assert not checked.passed
+
+
+def test_runs_are_compared_in_one_reading(telling: tuple[Path, Path]) -> None:
+    run, benchmark = telling
+    other = readings.write_run(run.parent / "other", benchmark, "plain")
+    plain = score_file(run, benchmark)
+    compensated = score_file(other, benchmark, settings=readings.COMPENSATED)
+    for results in ([plain, compensated], [compensated, plain]):
+        found = compare_runs(results, resamples=100).statistics
+        assert {pair.difference for pair in found.pairs} == {0.0}
+        assert found.signature == results[0].signature

@@ -107,10 +107,22 @@ def score_runs(
 
 
 def compare_runs(results: Sequence[Result], **settings: Any) -> RunComparison:
-    """Compare scored runs; `settings` as for `pfgen_rs.stats.compare`, which says what is raised."""
+    """Compare scored runs; `settings` and errors as for `pfgen_rs.stats.compare`.
+
+    Runs scored with different `summation` are compared in that of the first.
+    """
+    results = _summed_alike(results)
     found, notes = samples(results)
     statistics = stats.compare(found, **settings)
     return RunComparison(results, statistics, (*notes, *statistics.notes))
+
+
+def _summed_alike(results: Sequence[Result]) -> Sequence[Result]:
+    summation = results[0].benchmark.settings.summation if results else "plain"
+    return [
+        result if result.benchmark.settings.variant == "paper" else result.with_summation(summation)
+        for result in results
+    ]
 
 
 def samples(results: Sequence[Result]) -> tuple[list[stats.Sample], list[str]]:

@@ -1,4 +1,4 @@
-"""Checking published results: score a run again and compare with its `result.json`."""
+"""Verifies published results: scores runs again and compares them with their `result.json`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.metrics.settings import Summation
+from pfgen_rs.runs.result import Result
 
-__all__ = ["Difference", "Verification", "compare", "verify"]
+__all__ = ["Compared", "Difference", "Reading", "Verification", "best_reading", "compare", "verify"]
 
-# Units of the last digit that each figure is published with; any other value must be the same.
+# One unit of the last published digit, by key; all other values must be equal.
 _SPREAD = {"score": 1e-4, "score_std": 1e-4, "length": 0.1, "length_std": 0.1}
 _TOTALS = {"helpfulness": 1e-5, "average": 1e-5}
 _BY_SOURCE = ("fluency", "truthfulness")
@@ -26,12 +28,11 @@ _SLACK = 1 + 1e-6  # the difference of two decimals is itself not exact
 
 @dataclass(frozen=True)
 class Difference:
-    """A value that is not the same in both results.
+    """A value that differs between the two results.
 
-    `place` is its path (`questions.Q01.samples[0].scores.average`), `theirs` and `ours` the values
-    (`None` for one that is absent; `note` says so). `size` is the distance of two numbers, infinite
-    for anything else. `unit` is that of the figure's last published digit, 0 where values must be
-    the same.
+    `place` is its path (`questions.Q01.samples[0].scores.average`), `theirs` and `ours` are the values
+    (`None` where one is missing; `note` says so). `size` is the distance between two numbers, infinite for
+    anything else. `unit` is one unit of the last published digit, 0 where values must be equal.
     """
 
     place: str
@@ -43,7 +44,7 @@ class Difference:
 
     @property
     def tolerable(self) -> bool:
-        """Whether the values differ by no more than a unit of the last published digit."""
+        """Whether the values differ by at most one unit of the last published digit."""
         return self.size <= self.unit * _SLACK
 
 
@@ -51,9 +52,9 @@ class Difference:
 class Verification:
     """How a run's `result.json` compares with its answers scored again.
 
-    `figures` numbers were compared, `agreeing` of them are exactly the same. `differences` lists
-    every value that is not, texts and missing keys too. `identical`: the file is the same byte for
-    byte.
+    `figures` values were compared and `agreeing` of them are exactly equal. `differences` lists all others,
+    texts and missing keys included. `identical`: the file is the same byte for byte. `summation`: the reading
+    of Python's `sum` that the file was compared in, the one that fits better (`plain` if both fit equally).
     """
 
     run: str
@@ -62,21 +63,22 @@ class Verification:
     differences: list[Difference]
     identical: bool
     signature: str
+    summation: Summation = "plain"
 
     @property
     def largest(self) -> Difference | None:
-        """The largest difference between two numbers, if there is any."""
+        """The largest difference between two numbers; `None` if there are none."""
         numbers = [d for d in self.differences if math.isfinite(d.size)]
         return max(numbers, key=lambda d: d.size, default=None)
 
     @property
     def failures(self) -> list[Difference]:
-        """Differences of more than a unit of the last published digit."""
+        """Differences of more than one unit of the last published digit."""
         return [d for d in self.differences if not d.tolerable]
 
     @property
     def passed(self) -> bool:
-        """Whether no value differs by more than a unit of its last published digit."""
+        """Whether no value differs by more than one unit of its last published digit."""
         return not self.failures
 
 
@@ -88,29 +90,39 @@ def verify(
 ) -> Verification:
     """Score the run in the folder `run` again and compare every value with its `result.json`.
 
-    Raises `InputError` where answers or result cannot be read.
+    The last digits of a file depend on the version of Python that wrote it (see `Settings.summation`), so
+    both readings are tried. Raises `InputError` if the answers or the result cannot be read.
     """
     folder = Path(run)
     content = _result(folder / RESULT)
     theirs = _parse(content, folder / RESULT)
     result = score_file(folder, benchmark, threads=threads)
-    ours = result.to_bytes(allow_partial=True)
-    figures, agreeing, differences = compare(theirs, json.loads(ours))
+    reading = best_reading(theirs, result)
     return Verification(
         run=str(run),
-        figures=figures,
-        agreeing=agreeing,
-        differences=differences,
-        identical=content == ours,
-        signature=result.signature,
+        figures=reading.compared.figures,
+        agreeing=reading.compared.agreeing,
+        differences=reading.compared.differences,
+        identical=content == reading.content,
+        signature=reading.result.signature,
+        summation=reading.result.benchmark.settings.summation,
     )
 
 
-def compare(theirs: dict[str, Any], ours: dict[str, Any]) -> tuple[int, int, list[Difference]]:
-    """Figures in both results, how many of them agree exactly, and all differences in file order.
+class Compared(NamedTuple):
+    """How two results compare.
 
-    Figures are the numbers outside `config`, which is taken over rather than computed.
+    `figures` counts the numbers in both (outside `config`, which is copied rather than computed), `agreeing`
+    those that are exactly equal; `differences` are in the order of the file.
     """
+
+    figures: int
+    agreeing: int
+    differences: list[Difference]
+
+
+def compare(theirs: dict[str, Any], ours: dict[str, Any]) -> Compared:
+    """Compare all values of two results."""
     figures = agreeing = 0
     differences = []
     for path, a, b, note in _walk(theirs, ours, ()):
@@ -119,7 +131,38 @@ def compare(theirs: dict[str, Any], ours: dict[str, Any]) -> tuple[int, int, lis
             agreeing += a == b
         if (difference := _difference(path, a, b, note)) is not None:
             differences.append(difference)
-    return figures, agreeing, differences
+    return Compared(figures, agreeing, differences)
+
+
+class Reading(NamedTuple):
+    """A result with its sums in one reading, the content of its `result.json`, and how that compares."""
+
+    result: Result
+    content: bytes
+    compared: Compared
+
+
+def best_reading(theirs: dict[str, Any], result: Result) -> Reading:
+    """Read the sums of `result` as those of the published object `theirs` were computed.
+
+    Returns the reading with fewer failures, then with fewer differences; the plain one if both are alike.
+    """
+    plain = _reading(theirs, result, "plain")
+    agrees = plain.compared.agreeing == plain.compared.figures
+    if agrees or result.benchmark.settings.variant != "pfgen-bench":
+        return plain
+    return min(plain, _reading(theirs, result, "compensated"), key=_misfit)
+
+
+def _reading(theirs: dict[str, Any], result: Result, summation: Summation) -> Reading:
+    ours = result.with_summation(summation)
+    content = ours.to_bytes(allow_partial=True)
+    return Reading(ours, content, compare(theirs, json.loads(content)))
+
+
+def _misfit(reading: Reading) -> tuple[int, int]:
+    differences = reading.compared.differences
+    return sum(not found.tolerable for found in differences), len(differences)
 
 
 _Path = tuple[str | int, ...]
@@ -130,9 +173,7 @@ def _result(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        problem = (
-            "there is no published result to compare with; pfgen-rs score RUN --out DIR writes one"
-        )
+        problem = "no published result to compare with: pfgen-rs score RUN --out DIR writes one"
         raise InputError(problem, path=path) from None
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
@@ -142,14 +183,14 @@ def _parse(content: bytes, path: Path) -> dict[str, Any]:
     try:
         result = json.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        raise InputError(f"is no JSON: {error}", path=path) from None
+        raise InputError(f"invalid JSON: {error}", path=path) from None
     if not isinstance(result, dict):
-        raise InputError("must hold an object", path=path)
+        raise InputError("expected a JSON object", path=path)
     return result
 
 
 def _walk(theirs: Any, ours: Any, path: _Path) -> Iterator[_Leaf]:
-    """All pairs of values that are no containers, with a note where one side has none."""
+    """All pairs of values other than containers, with a note where one side lacks the value."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         for key in dict.fromkeys([*theirs, *ours]):
             yield from _member(theirs, ours, key, key in theirs, key in ours, path)
@@ -194,7 +235,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _unit(path: _Path) -> float:
-    """Unit of the last published digit of the number at `path`; 0 where there is no rounding."""
+    """One unit of the last published digit of the number at `path`; 0 for numbers that are not rounded."""
     match path:
         case (str(key),) | ("questions", _, str(key)):
             return _SPREAD.get(key, 0.0)

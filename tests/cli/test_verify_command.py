@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import readings
 from helpers import pfgen, write_benchmark, write_run
 from pfgen_rs import score_file
 
@@ -76,6 +77,37 @@ def test_strange_values_are_reported(benchmark: Path, tmp_path: Path) -> None:
     [entry] = json.loads(done.stdout, parse_constant=pytest.fail)
     assert [failure["place"] for failure in entry["listed_failures"]] == ["score", "extra"]
     assert "\x1b" not in pfgen("verify", run, "-b", benchmark).stdout
+
+
+def test_the_reading_of_sums_is_named(tmp_path: Path) -> None:
+    benchmark = readings.write_benchmark(tmp_path / "set")
+    for name in readings.ADD:
+        readings.write_run(tmp_path / "runs" / name, benchmark, name)
+    runs = tmp_path / "runs" / "*"
+    done = pfgen("verify", runs, "-b", benchmark)
+    assert done.returncode == 0
+    assert "2 files have the same bytes" in done.stdout
+    for name in readings.ADD:
+        [line] = [line for line in done.stdout.splitlines() if f"/{name} " in line]
+        assert f" {name} " in line
+    entries = json.loads(pfgen("verify", runs, "-b", benchmark, "-f", "json").stdout)
+    assert [entry["summation"] for entry in entries] == ["compensated", "plain"]
+    assert ["sum:compensated" in entry["signature"] for entry in entries] == [True, False]
+
+
+def test_score_writes_either_reading(tmp_path: Path) -> None:
+    benchmark = readings.write_benchmark(tmp_path / "set")
+    for name in readings.ADD:
+        run = readings.write_run(tmp_path / name, benchmark, name)
+        out = tmp_path / f"{name}-out"
+        done = pfgen("score", run, "-b", benchmark, "--summation", name, "--out", out)
+        assert done.returncode == 0, done.stderr
+        assert ("sum:compensated" in done.stdout) == (name == "compensated")
+        assert (out / "result.json").read_bytes() == (run / "result.json").read_bytes()
+    paper = ("--variant", "paper", "--summation", "compensated")
+    done = pfgen("score", tmp_path / "plain", "-b", benchmark, *paper)
+    assert done.returncode == 2
+    assert "variant 'paper' has no published files" in done.stderr
 
 
 @pytest.mark.published

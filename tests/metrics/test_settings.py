@@ -24,6 +24,8 @@ END = f"v:{__version__}"
     ("values", "message"),
     [
         ({"variant": "papers"}, "variant 'papers' is neither"),
+        ({"summation": "fsum"}, "unknown summation 'fsum': expected one of 'plain', 'compensated'"),
+        ({"variant": "paper", "summation": "compensated"}, "variant 'paper' has no published"),
         ({"min_n": 0}, "min_n must be at least 1"),
         ({"min_n": 5, "max_n": 4}, "max_n must not be smaller than min_n"),
         ({"max_n": 201}, "max_n must not be larger than max_length"),
@@ -74,6 +76,12 @@ def test_the_ends_of_the_ranges_are_allowed(values: dict[str, Any]) -> None:
     assert {name: getattr(chosen, name) for name in values} == values
 
 
+def test_summation_is_no_part_of_the_definition() -> None:
+    chosen = Settings(max_n=9, summation="compensated")
+    assert chosen.definition == Settings(max_n=9) != chosen
+    assert chosen.definition.definition == chosen.definition
+
+
 def test_settings_are_values() -> None:
     chosen = Settings(max_n=9)
     assert chosen == Settings(max_n=9) != Settings()
@@ -107,6 +115,7 @@ def test_signature_of_the_published_settings() -> None:
         ({"target_length": 90}, "variant:pfgen-bench|n:1-10|t:3|length:90-150-200"),
         ({"zero_length": 140}, "variant:pfgen-bench|n:1-10|t:3|length:100-140-200"),
         ({"max_length": 300}, "variant:pfgen-bench|n:1-10|t:3|length:100-150-300"),
+        ({"summation": "compensated"}, "variant:pfgen-bench|n:1-10|t:3|sum:compensated"),
     ],
 )
 def test_signature_of_other_settings(values: dict[str, Any], parts: str) -> None:

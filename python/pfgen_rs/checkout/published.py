@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ _SPREAD = ("score", "score_std", "length", "length_std")
 _SHARES = ("fluency", "truthfulness")
 _ADVICE = "is it of another version? Score the run again"
 _WIDEST = 40
+_LARGEST = sys.float_info.max
 
 Check = Callable[[Any], bool]
 
@@ -157,7 +158,10 @@ def _is_list(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return (
+        is_number and -_LARGEST <= value <= _LARGEST
+    )  # neither NaN, infinite nor too large a whole number
 
 
 def _is_count(value: Any) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pfgen_rs.checkout.checkout import Run
 from pfgen_rs.checkout.published import Published, published
+from pfgen_rs.checkout.summation import rewritten
 from pfgen_rs.errors import IncompleteRunError, InputError, PfgenError
 from pfgen_rs.io import Options, Source
 from pfgen_rs.io.run_files import RESULT
@@ -46,7 +47,7 @@ def _content(run: Run, result: Result) -> Rescored:
             f"({some}), and a published result needs all: have the run answer these, and report again"
         )
     try:
-        content = result.to_bytes()
+        content = rewritten(Path(run.folder, RESULT), result)
         return published(content, Path(run.folder, RESULT), run.name), content
     except InputError as error:  # the file has changed meanwhile
         return error

@@ -41,6 +41,13 @@ class VariantName(StrEnum):
     PAPER = "paper"
 
 
+class SummationName(StrEnum):
+    """How floating-point numbers are added."""
+
+    PLAIN = "plain"
+    COMPENSATED = "compensated"
+
+
 def _ngrams(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"([0-9]{1,6})-([0-9]{1,6})", text)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
@@ -113,6 +120,12 @@ def score(
         str, typer.Option(metavar="MIN-MAX", help="Lengths of Fluency's n-grams, in units.")
     ] = "1-10",
     unit: options.UnitOption = None,
+    summation: Annotated[
+        SummationName,
+        typer.Option(
+            help="Sums as by Python before 3.12 (plain) or since (compensated): last digits may differ."
+        ),
+    ] = SummationName.PLAIN,
     question_field: Annotated[
         str, typer.Option(metavar="KEY", help="Key or column of the question (its text or id).")
     ] = "question",
@@ -138,7 +151,11 @@ def score(
     """
     low, high = _ngrams(ngrams)
     settings = Settings(
-        variant=variant.value, min_n=low, max_n=high, unit=options.unit_of(unit, benchmark)
+        variant=variant.value,
+        min_n=low,
+        max_n=high,
+        unit=options.unit_of(unit, benchmark),
+        summation=summation.value,
     )
     loaded = load_benchmark(benchmark, settings=settings)
     gc.freeze()  # what is loaded stays to the end: nothing to look through again and again

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -10,9 +10,11 @@ from pfgen_rs import _native
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.metrics.units import UNITS, Unit
 
-__all__ = ["SKIPPED", "Settings", "Variant"]
+__all__ = ["SKIPPED", "SUMMATIONS", "Settings", "Summation", "Variant"]
 
 Variant = Literal["pfgen-bench", "paper"]
+Summation = Literal["plain", "compensated"]
+SUMMATIONS: tuple[Summation, ...] = ("plain", "compensated")
 SKIPPED = "^$、。・「」『』（）【】［］〈〉《》"
 _MARKS = "^$"  # stand around every answer in Truthfulness; no token is one of them
 
@@ -35,6 +37,10 @@ class Settings:
     (Imajo et al. 2025, eqs. 1-9, with eq. 6's denominator read as 0.005; keyword
     rules look at the first `max_length` characters in both).
 
+    `summation` is not part of the score's definition and changes its last digit at most. The published scorer
+    uses Python's `sum`, which adds from the left (`plain`) up to Python 3.11 and is `compensated` since 3.12.
+    Choose the latter (in variant `pfgen-bench`) to reproduce a `result.json` that such a Python wrote.
+
     Raises `SettingsError` for values out of range or contradicting each other.
     """
 
@@ -48,6 +54,7 @@ class Settings:
     max_length: int = 200
     skipped: str = SKIPPED
     unit: Unit = "character"
+    summation: Summation = "plain"
 
     def __post_init__(self) -> None:
         """Let the native side, which does the arithmetic, check the values."""
@@ -55,6 +62,11 @@ class Settings:
             raise SettingsError(f"variant {self.variant!r} is neither 'pfgen-bench' nor 'paper'")
         if self.unit not in UNITS:
             raise SettingsError(f"unit {self.unit!r} is none of {', '.join(map(repr, UNITS))}")
+        if self.summation not in SUMMATIONS:
+            known = ", ".join(map(repr, SUMMATIONS))
+            raise SettingsError(f"unknown summation {self.summation!r}: expected one of {known}")
+        if self.variant == "paper" and self.summation != "plain":
+            raise SettingsError("variant 'paper' has no published files: its summation is 'plain'")
         _ = self.native
 
     @cached_property
@@ -78,6 +90,16 @@ class Settings:
     def __getstate__(self) -> dict[str, Any]:
         """Copy and pickle the values alone."""
         return asdict(self)
+
+    @property
+    def definition(self) -> Settings:
+        """The settings that define the score: the same with plain summation."""
+        return self if self.summation == "plain" else replace(self, summation="plain")
+
+    @property
+    def compensated(self) -> bool:
+        """Whether sums are compensated."""
+        return self.summation == "compensated"
 
     def discount(self, length: int) -> float:
         """What a cut after `length` characters leaves: 1 up to `target_length`, 0 at `zero_length`."""

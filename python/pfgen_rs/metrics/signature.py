@@ -49,4 +49,6 @@ def _unusual(settings: Settings) -> list[str]:
         # The characters themselves could break the line; their digest says the same.
         digest = hashlib.sha256("".join(sorted(set(settings.skipped))).encode()).hexdigest()
         parts.append(f"skip:{digest[:8]}")
+    if settings.summation != _DEFAULTS.summation:
+        parts.append(f"sum:{settings.summation}")
     return parts

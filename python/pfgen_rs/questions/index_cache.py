@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pfgen_rs import _native
 from pfgen_rs.errors import OutputError, StoreError
@@ -159,6 +159,11 @@ def _key(questions: Sequence[Question], settings: Settings) -> bytes | None:
     content = {
         "version": _native.__version__,
         "questions": digests,
-        "settings": asdict(settings),
+        "settings": _settings(settings),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
+
+
+def _settings(settings: Settings) -> dict[str, Any]:
+    """What scorers are built with; how scores are summed is no part of it."""
+    return {key: value for key, value in asdict(settings).items() if key != "summation"}

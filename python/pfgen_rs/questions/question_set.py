@@ -97,8 +97,14 @@ class QuestionSet:
         return found
 
     def with_settings(self, settings: Settings) -> Self:
-        """The same questions with other settings; the indexes are shared."""
-        return type(self)(list(self), self.metadata_hash, settings, self.folder)
+        """The same questions with other settings; the indexes are shared.
+
+        Scorers, too, where the settings differ in `summation` alone.
+        """
+        other = type(self)(list(self), self.metadata_hash, settings, self.folder)
+        if settings.definition == self.settings.definition:
+            other._scorers = self._scorers
+        return other
 
     @cached_property
     def codes(self) -> _native.Codes:

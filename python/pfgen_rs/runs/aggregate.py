@@ -1,9 +1,9 @@
-"""Runs summarised exactly as published: means over questions, in the published order of all sums."""
+"""Aggregates runs exactly as published: means over questions, with all sums in the published order."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.score_store import Figures
-from pfgen_rs.stats.sums import left_mean
+from pfgen_rs.stats.sums import left_mean, left_sum, running_sum
 
 __all__ = ["Summaries", "Summary", "summarise"]
 
@@ -20,12 +20,12 @@ Floats = NDArray[np.float64]
 _QUANTILES = (0, 0.25, 0.5, 0.75, 1)
 _METRICS = ("fluency", "truthfulness")
 _PLAIN = ("helpfulness", "average", "length", "line", "start")
-_AT_ONCE = 1 << 24  # figures of one question that are read into memory together
+_AT_ONCE = 1 << 24  # values of one question that are read into memory together
 
 
 @dataclass(frozen=True)
 class Summary:
-    """One question of a run: how many answers, its figures, and its samples (line, start of the line)."""
+    """One question of a run: number of answers, aggregates, and samples (line, start of the line)."""
 
     count: int
     spread: dict[str, float]
@@ -35,7 +35,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Summaries:
-    """A run: its questions by id, and its own figures."""
+    """A run: its questions by id, and its own aggregates."""
 
     questions: dict[str, Summary]
     num_trials: int
@@ -44,17 +44,21 @@ class Summaries:
 
 
 def summarise(benchmark: QuestionSet, figures: Figures) -> Summaries:
-    """Summarise a run, one question at a time."""
+    """Aggregate a run, one question at a time, with the sums that the settings ask for."""
+    compensated = benchmark.settings.compensated
     counts = figures.counts()
     num_trials = min(counts.values())
-    questions = {}
-    by_trial = np.zeros(num_trials)
-    for question_id, count in counts.items():
-        questions[question_id], averages = _question(benchmark, figures, question_id, count)
-        by_trial = by_trial + averages[:num_trials]
+    questions: dict[str, Summary] = {}
+
+    def averages() -> Iterator[Floats]:  # of one question at a time
+        for question_id, count in counts.items():
+            questions[question_id], found = _question(benchmark, figures, question_id, count)
+            yield found[:num_trials]
+
+    by_trial = left_sum(averages(), compensated=compensated) / len(counts)
     spread = {
-        **_mean_and_std("score", by_trial / len(counts), 4),
-        **_lengths(figures),
+        **_mean_and_std("score", by_trial, 4, compensated),
+        **_lengths(figures, compensated),
     }
     scores = _running([summary.scores for summary in questions.values()])
     return Summaries(questions, num_trials, spread, scores)
@@ -63,20 +67,24 @@ def summarise(benchmark: QuestionSet, figures: Figures) -> Summaries:
 def _question(
     benchmark: QuestionSet, figures: Figures, question_id: str, count: int
 ) -> tuple[Summary, Floats]:
-    """All sums run in the order of falling `average` (stable), as published; and the averages."""
+    """Aggregates with all sums in the order of falling `average` (stable), as published; and the averages."""
+    compensated = benchmark.settings.compensated
     sources = benchmark[question_id].sources
     names = [f"{metric}_{source}" for metric in _METRICS for source in sources]
     column = _columns(figures, question_id, count, [*names, *_PLAIN])
     averages = column("average")
     ranked = np.argsort(-averages, kind="stable")
-    means = {name: round(left_mean(column(name)[ranked]), 5) for name in (*names, *_PLAIN[:2])}
+    means = {
+        name: round(left_mean(column(name)[ranked], compensated=compensated), 5)
+        for name in (*names, *_PLAIN[:2])
+    }
     scores: dict[str, Any] = {
         metric: {source: means[f"{metric}_{source}"] for source in sources} for metric in _METRICS
     }
     scores.update({name: means[name] for name in _PLAIN[:2]})
     spread = {
-        **_mean_and_std("score", averages[ranked], 4),
-        **_mean_and_std("length", column("length")[ranked], 1),
+        **_mean_and_std("score", averages[ranked], 4, compensated),
+        **_mean_and_std("length", column("length")[ranked], 1, compensated),
     }
     places = ranked[list(dict.fromkeys(round(x * (len(ranked) - 1)) for x in _QUANTILES))]
     samples = zip(*(column(name)[places].astype(int).tolist() for name in _PLAIN[3:]), strict=True)
@@ -86,13 +94,13 @@ def _question(
 def _columns(
     figures: Figures, question_id: str, count: int, names: Sequence[str]
 ) -> Callable[[str], Floats]:
-    """Columns by name: read all at once or, where they are too long for that, one when it is asked for."""
+    """Columns by name: all read at once or, if they are too long for that, each when it is needed."""
     if count * len(names) <= _AT_ONCE:
         return figures.of_question(question_id, names).__getitem__
     return lambda name: figures.of_question(question_id, [name])[name]
 
 
-def _lengths(figures: Figures) -> dict[str, float]:
+def _lengths(figures: Figures, compensated: bool) -> dict[str, float]:
     """Mean and deviation over all responses, in the file's order, without having all of them at once."""
     height = figures.height
     # Sums of whole numbers are exact in any order.
@@ -100,20 +108,12 @@ def _lengths(figures: Figures) -> dict[str, float]:
         sum(float(lengths.sum()) for lengths in figures.column("length", in_order=False)) / height
     )
     squares = ((lengths - mean) ** 2 for lengths in figures.column("length", in_order=True))
-    return _rounded("length", mean, _left_sum(squares) / height, 1)
+    return _rounded("length", mean, running_sum(squares, compensated=compensated) / height, 1)
 
 
-def _left_sum(pieces: Iterable[Floats]) -> float:
-    total = 0.0
-    for values in pieces:
-        if len(values):
-            total = float(np.add.accumulate(np.concatenate([[total], values]))[-1])
-    return total
-
-
-def _mean_and_std(name: str, values: Floats, digits: int) -> dict[str, float]:
-    mean = left_mean(values)
-    return _rounded(name, mean, left_mean((values - mean) ** 2), digits)
+def _mean_and_std(name: str, values: Floats, digits: int, compensated: bool) -> dict[str, float]:
+    mean = left_mean(values, compensated=compensated)
+    return _rounded(name, mean, left_mean((values - mean) ** 2, compensated=compensated), digits)
 
 
 def _rounded(name: str, mean: float, variance: float, digits: int) -> dict[str, float]:
@@ -121,7 +121,10 @@ def _rounded(name: str, mean: float, variance: float, digits: int) -> dict[str, 
 
 
 def _running(questions: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The run's `scores`: running values, rounded to 5 after each question; sources as they first appear."""
+    """The run's `scores`: running values, rounded to 5 after each question; sources in order of appearance.
+
+    The published scorer adds these up one by one, so they are the same in both readings of sums.
+    """
     total: dict[str, Any] = {metric: {} for metric in _METRICS}
     for scores in questions:
         for metric in _METRICS:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ import polars as pl
 
 from pfgen_rs.errors import IncompleteRunError, InputError
 from pfgen_rs.io import write_atomic
-from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.settings import Settings, Summation
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question_set import QuestionSet
@@ -67,6 +67,21 @@ class Result:
         """
         return pl.concat(self.responses.frames(self.figures), rechunk=True)
 
+    def with_summation(self, summation: Summation) -> Result:
+        """The same run with its sums computed in this way, from the stored scores: nothing is scored again.
+
+        Raises `SettingsError` for variant `paper`, whose sums are plain.
+        """
+        settings = replace(self.benchmark.settings, summation=summation)
+        if settings == self.benchmark.settings:
+            return self
+        sources = {question.id: question.sources for question in self.benchmark}
+        return replace(
+            self,
+            benchmark=self.benchmark.with_settings(settings),
+            figures=self.figures.summed_again(sources, settings.compensated),
+        )
+
     @property
     def name(self) -> str:
         """The model that `config.json` names or, without one, the name of the folder or file."""
@@ -91,8 +106,8 @@ class Result:
                     "category": self.benchmark[question_id].category,
                     "answers": summary.count,
                     **summary.spread,
-                    "fluency": left_sum(scores["fluency"].values()),
-                    "truthfulness": left_sum(scores["truthfulness"].values()),
+                    "fluency": self._whole(scores["fluency"]),
+                    "truthfulness": self._whole(scores["truthfulness"]),
                     "helpfulness": scores["helpfulness"],
                     "average": scores["average"],
                 }
@@ -122,12 +137,12 @@ class Result:
     @property
     def fluency(self) -> float:
         """Sum of the sources' shares of Fluency."""
-        return float(left_sum(self._scores["fluency"].values()))
+        return self._whole(self._scores["fluency"])
 
     @property
     def truthfulness(self) -> float:
         """Sum of the sources' shares of Truthfulness."""
-        return float(left_sum(self._scores["truthfulness"].values()))
+        return self._whole(self._scores["truthfulness"])
 
     @property
     def helpfulness(self) -> float:
@@ -204,7 +219,7 @@ class Result:
 
     @property
     def _is_published_kind(self) -> bool:
-        return self.benchmark.settings == Settings() and not self.missing
+        return self.benchmark.settings.definition == Settings() and not self.missing
 
     @cached_property
     def _counts(self) -> dict[str, int]:
@@ -221,6 +236,9 @@ class Result:
     @property
     def _scores(self) -> dict[str, Any]:
         return self._summaries.scores
+
+    def _whole(self, shares: Mapping[str, float]) -> float:
+        return float(left_sum(shares.values(), compensated=self.benchmark.settings.compensated))
 
     def _question_entry(
         self, question_id: str, samples: dict[int, tuple[Answer, dict[str, Any]]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs.runs.journal import Journal, Record
 from pfgen_rs.scoring.batch import score_names
+from pfgen_rs.scoring.totals import sum_again
 
 __all__ = ["Figures", "Part", "Store", "chunk_figures", "figure_names", "in_file_order"]
 
@@ -121,12 +123,44 @@ def _temporary() -> tuple[IO[bytes], Path]:
     return cast("IO[bytes]", tempfile.TemporaryFile(buffering=0)), Path(tempfile.gettempdir())
 
 
+class _SummedAgain:
+    """A store read with other totals."""
+
+    def __init__(
+        self, store: Store, sources: Mapping[str, Sequence[str]], compensated: bool
+    ) -> None:
+        self.names = store.names
+        self.store, self._sources, self._compensated = store, sources, compensated
+
+    def rows(self, part: Part, start: int, stop: int) -> Floats:
+        """Some rows of a chunk's figures."""
+        matrix = self.store.rows(part, start, stop).copy()
+        within = (
+            (slice(max(first, start) - start, min(last, stop) - start), self._sources[question])
+            for question, (first, last) in part.bounds.items()
+            if first < stop and start < last
+        )
+        sum_again(
+            dict(zip(self.names, matrix.T, strict=True)), within, compensated=self._compensated
+        )
+        return matrix
+
+
 class Figures:
     """The figures of one run, chunk after chunk."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self._store: Store | _SummedAgain = store
         self.parts: list[Part] = []
+
+    def summed_again(self, sources: Mapping[str, Sequence[str]], compensated: bool) -> Figures:
+        """The same with plain or compensated totals; `sources` by question, in the order of its file."""
+        store = self._store
+        found = copy(self)
+        found._store = _SummedAgain(
+            store if isinstance(store, Store) else store.store, sources, compensated
+        )
+        return found
 
     @property
     def height(self) -> int:

@@ -42,7 +42,9 @@ class AnswerScorer:
         self._codes = benchmark.codes
         self._column = benchmark.coder.column
         self._batches = benchmark.batches(list(benchmark))
-        self._simple = not any(benchmark.helpfulness(q).has_expressions for q in benchmark)
+        self._simple = not benchmark.settings.compensated and not any(
+            benchmark.helpfulness(q).has_expressions for q in benchmark
+        )
         # The first call is to cost no more than others.
         answer = [0] if benchmark.settings.unit == "token" else "。"
         self([question.id for question in benchmark], [answer] * len(benchmark))
@@ -70,7 +72,7 @@ class AnswerScorer:
         return f"AnswerScorer({self.metric!r}, {self.benchmark.signature!r})"
 
     def _figures(self, questions: _native.Texts, answers: Column) -> NDArray[np.float64]:
-        """The long way: unknown questions get their message, regular expressions are looked for."""
+        """The long way: for messages about unknown questions, regular expressions, and other summation."""
         if len(questions) != len(answers.coded):
             raise InputError(f"{len(questions)} questions but {len(answers.coded)} answers")
         codes = batch.codes_of(self.benchmark, questions)

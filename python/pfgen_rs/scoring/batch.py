@@ -15,6 +15,7 @@ from pfgen_rs.errors import InputError, UnknownQuestionError
 from pfgen_rs.metrics.units import Answer, Column
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import NO_SUCH_QUESTION, QuestionSet
+from pfgen_rs.scoring.totals import sum_again
 
 __all__ = [
     "CHUNK",
@@ -223,7 +224,14 @@ def figures(
             rows = np.flatnonzero(codes == number) + start
             texts = (answers.texts[row] for row in rows.tolist())
             others.append((number, rules.expression_ends(texts, threads=threads)))
-    return Figures(*batches.score(codes, answers.coded, start, others, threads))
+    found = Figures(*batches.score(codes, answers.coded, start, others, threads))
+    if benchmark.settings.compensated:
+        columns = dict(zip(score_names(benchmark.sources), found.columns, strict=True))
+        of_questions = (
+            (np.flatnonzero(codes == n), q.sources) for n, q in zip(numbers, asked, strict=True)
+        )
+        sum_again(columns, of_questions, compensated=True)
+    return found
 
 
 def question_codes(benchmark: QuestionSet, questions: Any, *, threads: int | None = None) -> Codes:

@@ -1,6 +1,8 @@
-"""Plain left-to-right sums: the published figures' order, on every version of Python.
+"""Sums as the published scorer computes them, in both readings and on every version of Python.
 
-The built-in `sum` is compensated since CPython 3.12, and numpy's is pairwise.
+Plain: float64 addition from the left, as by the built-in `sum` up to CPython 3.11. Compensated: the same,
+with the rounding errors summed apart and added at the end (Neumaier 1974), as by `sum` since CPython 3.12.
+numpy's sum, which is pairwise, is neither.
 """
 
 from __future__ import annotations
@@ -12,19 +14,52 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["left_mean", "left_sum"]
+__all__ = ["left_mean", "left_sum", "running_sum"]
 
 
-def left_sum(values: Iterable[Any]) -> Any:
-    """Sum of numbers (or, element by element, of arrays) from the left, beginning with 0.0."""
+def left_sum(values: Iterable[Any], *, compensated: bool = False) -> Any:
+    """Sum of numbers (or, element by element, of arrays) from the left, starting with 0.0."""
     total: Any = 0.0
+    error: Any = 0.0
     for value in values:
-        total = total + value
-    return total
+        before, total = total, total + value
+        if compensated:
+            error = error + _rounding_error(before, value, total)
+    return _corrected(total, error) if compensated else total
 
 
-def left_mean(values: NDArray[np.float64]) -> float:
-    """Left-to-right sum divided by the number of values (at least one)."""
+def running_sum(pieces: Iterable[NDArray[np.float64]], *, compensated: bool = False) -> float:
+    """Sum from the left of a sequence that comes in pieces."""
     import numpy as np  # here, since whoever needs sums of a few numbers need not wait for it
 
+    total = error = 0.0
+    for values in pieces:
+        if len(values):
+            sums = np.add.accumulate(np.concatenate([[total], values]))
+            total = float(sums[-1])
+            if compensated:
+                errors = _rounding_error(sums[:-1], values, sums[1:])
+                error = float(np.add.accumulate(np.concatenate([[error], errors]))[-1])
+    return float(_corrected(total, error)) if compensated else total
+
+
+def left_mean(values: NDArray[np.float64], *, compensated: bool = False) -> float:
+    """Sum from the left divided by the number of values (at least one)."""
+    import numpy as np
+
+    if compensated:
+        return running_sum([values], compensated=True) / len(values)
     return float(np.add.accumulate(values)[-1]) / len(values)
+
+
+def _rounding_error(a: Any, b: Any, total: Any) -> Any:
+    """`a + b - total` for the rounded `total`: exact, so equal to Neumaier's term (Knuth's TwoSum)."""
+    b_part = total - a
+    return (a - (total - b_part)) + (b - b_part)
+
+
+def _corrected(total: Any, error: Any) -> Any:
+    """The sum with its error; as in CPython, an error that is not finite is left out."""
+    import numpy as np
+
+    return np.where(np.isfinite(error), total + error, total)[()]

@@ -1,0 +1,43 @@
+"""Totals of responses computed again from the sources' shares, with plain or compensated sums.
+
+The native scorer adds plainly. Shares are rounded before they are added, so stored ones are enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pfgen_rs import _native
+from pfgen_rs.stats.sums import left_sum
+
+__all__ = ["Rows", "sum_again"]
+
+Floats = NDArray[np.float64]
+Rows = slice | NDArray[np.intp]
+
+
+def sum_again(
+    columns: Mapping[str, Floats],
+    questions: Iterable[tuple[Rows, Sequence[str]]],
+    *,
+    compensated: bool,
+) -> None:
+    """Replace `fluency`, `truthfulness` and `average` in `columns`, named as by `score_names`, in place.
+
+    `questions`: for each question the rows of its responses and its sources, in the order of its file. Values
+    must be those of variant `pfgen-bench`.
+    """
+    for rows, sources in questions:
+        fluency, truthfulness = (
+            left_sum(
+                [columns[f"{metric}_{source}"][rows] for source in sources], compensated=compensated
+            )
+            for metric in ("fluency", "truthfulness")
+        )
+        total = fluency + truthfulness + columns["helpfulness"][rows]
+        columns["fluency"][rows] = fluency
+        columns["truthfulness"][rows] = truthfulness
+        columns["average"][rows] = _native.round_half_even(total / 3, 5)
