@@ -565,6 +565,13 @@ def test_nothing_acts_on_the_page() -> None:
             assert len({line.count("|") for line in block.strip().splitlines()}) == 1
 
 
+def test_a_lone_surrogate_does_not_break_the_page() -> None:
+    found = check(hostile())
+    page = to_markdown(dataclasses.replace(found, findings=["a\ud800b", *found.findings]))
+    assert "a&#92;ud800b" in page
+    page.encode()
+
+
 def test_files_of_a_check(part: Benchmark, tmp_path: Path) -> None:
     files = run_files(part, tmp_path / "runs")
     found = check(part, files, sizes=[10, 20], draws=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pfgen_rs.drawing.fonts import LATIN, japanese_font, lacks
 from pfgen_rs.drawing.words import Language, translated
 from pfgen_rs.errors import OutputError
+from pfgen_rs.io.safe_text import acts, escaped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,7 +89,7 @@ class Look:
         if len(shown) > 2 * width:  # nobody needs to escape what is not shown
             shown = shown[:width] + "…" + shown[-width:]
         unknown = set.intersection(*(lacks(family, shown) for family in self.families))
-        shown = "".join(_escaped(c) if c in unknown or _acts(c) else c for c in shown)
+        shown = "".join(escaped(c) if c in unknown or acts(c) else c for c in shown)
         if len(shown) <= width:
             return shown
         return shown[: width // 2] + "…" + shown[len(shown) - (width - width // 2 - 1) :]
@@ -135,12 +135,3 @@ def settings(families: Sequence[str] = (LATIN,)) -> Iterator[None]:
         mpl.rcdefaults()
         mpl.rcParams.update({**_STYLE, "font.family": list(families)})
         yield
-
-
-def _acts(character: str) -> bool:
-    return not character.isprintable() and unicodedata.category(character) != "Zs"
-
-
-def _escaped(character: str) -> str:
-    short = repr(character)[1:-1] if character.isascii() else character
-    return short.encode("ascii", "backslashreplace").decode()

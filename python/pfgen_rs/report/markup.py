@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import html
 import os
+import re
 from urllib.parse import quote
 
-__all__ = ["cell_text", "escape", "link_target", "padding"]
+from pfgen_rs.io.safe_text import escaped, visible
+
+__all__ = ["cell_text", "escape", "inert", "link_target", "padding"]
 
 _SPECIAL = "_*`{}[]()#+-.!|"
-_CONTROLS = {code: repr(chr(code))[1:-1].replace("\\", "&#92;") for code in range(0x20)}
+_CONTROLS = {code: escaped(chr(code)).replace("\\", "&#92;") for code in range(0x20)}
 _ESCAPES = {
     **_CONTROLS,
     **{ord(c): html.escape(c) for c in "&<>\"'"},
@@ -18,6 +21,9 @@ _ESCAPES = {
 # What could end a cell, a link's text, or `<code>`; names are else printed as they are.
 _BREAKING = {code: text for code, text in _ESCAPES.items() if chr(code) not in "_{}()#+-.!"}
 _IN_LINKS = "/@+:,=~"
+# Includes what the published format leaves alone: addresses, mentions, formulas. Text does not begin a line,
+# so what acts only there may stay.
+_ACTIVE = re.compile(r"[\\`*_{}\[\]<>#!|~:@$&]|\.(?![0-9])")
 
 
 def escape(text: str) -> str:
@@ -26,8 +32,13 @@ def escape(text: str) -> str:
 
 
 def cell_text(text: str) -> str:
-    """A name in a heading, a table's cell or a link: as it is, but for what would break out of there."""
+    """A name in a heading, a table cell or a link: only what would break out of it is escaped."""
     return text.translate(_BREAKING)
+
+
+def inert(text: str) -> str:
+    """Text within a line or cell of our own pages: nothing in it is Markdown, HTML or a control character."""
+    return _ACTIVE.sub(lambda found: f"&#{ord(found[0])};", visible(text))
 
 
 def link_target(path: str) -> str:
@@ -36,7 +47,7 @@ def link_target(path: str) -> str:
 
 
 def padding(heading: str, cells: list[str]) -> str:
-    """What makes a heading as wide as its widest cell, counting characters beyond ASCII as two."""
+    """Spaces that make a heading as wide as its widest cell, counting non-ASCII characters as two."""
     widest = max(map(_width, cells), default=0)
     return "&nbsp;" * max(0, widest - _width(heading))
 

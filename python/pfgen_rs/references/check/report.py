@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -13,14 +11,11 @@ import polars as pl
 from pfgen_rs.drawing.style import available
 from pfgen_rs.io import write_atomic
 from pfgen_rs.references.check.plots import TITLES, draw
+from pfgen_rs.report.markup import inert
 
 __all__ = ["to_markdown", "write_report"]
 
 PAGE = "check.md"
-# Nothing of it begins a line, so that what acts there alone may stay.
-_ACTIVE = re.compile(r"[\\`*_{}\[\]<>#!|~:@$&]|\.(?![0-9])")
-# Controls; formatting such as changes of direction; line and paragraph separators.
-_ACTING = frozenset({"Cc", "Cf", "Zl", "Zp"})
 # Tables that are short enough for the page, and what stands above them.
 _SHOWN = {
     "sources_overall": "Sources compared: mean scores of one's answers against another alone",
@@ -70,8 +65,8 @@ def to_markdown(check: Check, drawings: Sequence[str] = ()) -> str:
 
 
 def _lines(check: Check, drawings: Sequence[str]) -> Iterator[str]:
-    yield from ("# Check of a reference set", "", _escaped(check.signature), "")
-    yield from (f"- {_escaped(finding)}" for finding in check.findings)
+    yield from ("# Check of a reference set", "", inert(check.signature), "")
+    yield from (f"- {inert(finding)}" for finding in check.findings)
     yield from ("", "## Questions", "", *_table(check.summary), "")
     for name in drawings:
         yield from (
@@ -89,7 +84,7 @@ def _lines(check: Check, drawings: Sequence[str]) -> Iterator[str]:
 
 def _table(table: pl.DataFrame) -> Iterator[str]:
     numbers = [kind.is_numeric() for kind in table.dtypes]
-    yield f"| {' | '.join(map(_escaped, table.columns))} |"
+    yield f"| {' | '.join(map(inert, table.columns))} |"
     yield f"| {' | '.join('---:' if number else '---' for number in numbers)} |"
     for row in table.iter_rows():
         yield f"| {' | '.join(map(_cell, row))} |"
@@ -100,15 +95,4 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.4f}"
-    return _escaped(str(value))
-
-
-def _escaped(text: str) -> str:
-    """Text that means nothing to Markdown or HTML; controls and changes of direction are shown as escapes."""
-    visible = "".join(_shown(character) for character in text)
-    return _ACTIVE.sub(lambda found: f"&#{ord(found[0])};", visible)
-
-
-def _shown(character: str) -> str:
-    acts = unicodedata.category(character) in _ACTING
-    return f"\\u{ord(character):04x}" if acts else character
+    return inert(str(value))

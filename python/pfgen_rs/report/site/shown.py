@@ -5,14 +5,12 @@ Scripts do the same to what they show (`assets/text.js`).
 
 from __future__ import annotations
 
-import unicodedata
-
 from markupsafe import Markup
+
+from pfgen_rs.io.safe_text import acts
 
 __all__ = ["plain", "shown"]
 
-# Controls; formatting such as bidirectional overrides; surrogates; line and paragraph separators.
-_ACTING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _BOX = Markup('<span class="control">{}</span>')
 
 
@@ -24,19 +22,15 @@ def plain(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(f"⟨{_code(c)}⟩" if _acts(c) else c for c in text)
+    return "".join(f"⟨{_code(c)}⟩" if acts(c) else c for c in text)
 
 
 def shown(text: str) -> Markup:
     """`text` as markup, acting characters in small boxes, apart from the direction of what is around it."""
     if text.isprintable():
         return Markup("<bdi>{}</bdi>").format(text)
-    parts = [_BOX.format(_code(c)) if _acts(c) else c for c in text]
+    parts = [_BOX.format(_code(c)) if acts(c) else c for c in text]
     return Markup("<bdi>{}</bdi>").format(Markup("").join(parts))
-
-
-def _acts(character: str) -> bool:
-    return unicodedata.category(character) in _ACTING
 
 
 def _code(character: str) -> str:

@@ -1,0 +1,93 @@
+"""Text of unknown origin on terminals, pages and figures: one table says which characters act."""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pfgen_rs
+from pfgen_rs.io.safe_text import ACTING, acts, escaped_json, visible
+from pfgen_rs.report.markup import inert
+from pfgen_rs.report.site.shown import plain, shown
+
+ROOT = Path(pfgen_rs.__file__).parent
+SCRIPT = ROOT / "report" / "site" / "assets" / "text.js"
+ANY = st.text(st.characters())  # surrogates, too
+ACTORS = {
+    "escape": "\x1b",
+    "line end": "\n",
+    "C1 control": "\x9b",
+    "right-to-left override": "\u202e",
+    "right-to-left mark": "\u200f",
+    "isolate": "\u2066",
+    "zero-width joiner": "\u200d",
+    "line separator": "\u2028",
+    "paragraph separator": "\u2029",
+    "tag": "\U000e0001",
+    "high surrogate": "\ud800",
+    "low surrogate": "\udfff",
+}
+
+
+def active(text: str) -> list[str]:
+    return [c for c in text if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"}]
+
+
+@pytest.mark.parametrize("character", ACTORS.values(), ids=ACTORS.keys())
+def test_acting_characters_are_written_out_everywhere(character: str) -> None:
+    assert acts(character)
+    text = f"あ{character}い"
+    code = f"U+{ord(character):04X}"
+    escape = repr(character)[1:-1]
+    assert visible(text) == f"あ{escape}い"
+    assert html.unescape(inert(text)) == f"あ{escape}い"
+    assert plain(text) == f"あ⟨{code}⟩い"
+    assert shown(text) == f'<bdi>あ<span class="control">{code}</span>い</bdi>'
+    document = json.dumps(text, ensure_ascii=False)
+    assert json.loads(escaped_json(document)) == text
+    assert not active(escaped_json(document))
+
+
+@given(ANY)
+def test_nothing_acts(text: str) -> None:
+    for safe in (visible(text), inert(text), plain(text), str(shown(text))):
+        assert not active(safe)
+        safe.encode()
+
+
+@given(st.text(st.characters(exclude_categories=("Cc", "Cf", "Cs", "Zl", "Zp"))))
+def test_other_characters_stay(text: str) -> None:
+    assert visible(text) == plain(text) == text
+    assert html.unescape(inert(text)) == text
+    assert not re.search(r"[\\`*_{}\[\]<>!|~:@$]", re.sub(r"&#[0-9]+;", "", inert(text)))
+
+
+def test_every_character_is_in_one_class() -> None:
+    acting = {c for c in map(chr, range(sys.maxunicode + 1)) if acts(c)}
+    assert {unicodedata.category(c) for c in acting} == ACTING
+    assert all(visible(c) != c for c in acting)
+
+
+def test_scripts_of_pages_escape_the_same_categories() -> None:
+    classes = re.findall(r"\[((?:\\p\{\w+\})+)\]", SCRIPT.read_text("utf-8"))
+    assert len(classes) == 3
+    for found in classes:
+        assert set(re.findall(r"\w\w(?=\})", found)) == ACTING
+
+
+def test_the_table_stands_in_one_module() -> None:
+    users = set()
+    for path in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Attribute) and ast.unparse(node) == "unicodedata.category":
+                users.add(path.relative_to(ROOT).as_posix())
+    assert users == {"io/safe_text.py"}
