@@ -1,9 +1,9 @@
-"""The face of the package: benchmarks that score, and finding one."""
+"""Benchmarks that score answers, and finding one: what users call first."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import overload
 
 import polars as pl
 
@@ -17,7 +17,7 @@ from pfgen_rs.runs import streaming
 from pfgen_rs.runs.result import Result
 from pfgen_rs.scoring import batch, explain
 from pfgen_rs.scoring.answer_scorer import AnswerScorer
-from pfgen_rs.scoring.batch import Score
+from pfgen_rs.scoring.batch import AnswerColumn, Metric, QuestionColumn, Score, Table
 from pfgen_rs.scoring.explain import Explanation
 
 __all__ = [
@@ -32,45 +32,97 @@ __all__ = [
 class Benchmark(QuestionSet):
     """Questions that score answers, for one choice of settings. Safe to share between threads.
 
-    `bench["Q14"]` is a question; iteration gives all of them by id. Scorers are built when first needed.
+    `bench["Q14"]` is a question, `"Q14" in bench` says whether there is one, and iteration yields all of them
+    by id. A question is named by its text, its id, or its `Question`. Scorers are built when first needed.
 
     Can be pickled (without its scorers, which the other process takes from the cache). `scorer()` works in
-    processes made by `os.fork`, too. Methods that give or take polars frames may hang there, since polars'
-    own threads are not copied: give `multiprocessing` the start method `spawn` or `forkserver` for those.
+    processes made by `os.fork`, too. Methods that take or return polars frames may hang there, since polars'
+    own threads are not copied: use the `multiprocessing` start method `spawn` or `forkserver` for those.
     """
 
-    def score(self, question: str, answer: Answer) -> Score:
-        """Score one answer to a question, given by its text or id; `score_batch` is faster for many.
+    def score(self, question: str | Question, answer: Answer) -> Score:
+        """Score one answer to a question; `score_batch` is faster for many.
 
-        Raises `UnknownQuestionError`, `InputError` where the answer is no text (or no list of ids), and
-        `BenchmarkError` where the question's reference answers cannot be scored against.
+        Raises `UnknownQuestionError`, `InputError` for an answer that is not text (or not a list of ids), and
+        `BenchmarkError` if the question's reference answers cannot be scored against.
         """
         return batch.score(self, question, answer)
 
+    @overload
+    def score_batch(
+        self, data: Table, *, threads: int | None = None, chunk_size: int = batch.CHUNK
+    ) -> pl.DataFrame: ...
+
+    @overload
     def score_batch(
         self,
-        data: Any,
-        answers: Any = None,
+        data: QuestionColumn,
+        answers: AnswerColumn,
+        *,
+        threads: int | None = None,
+        chunk_size: int = batch.CHUNK,
+    ) -> pl.DataFrame: ...
+
+    def score_batch(
+        self,
+        data: Table | QuestionColumn,
+        answers: AnswerColumn | None = None,
         *,
         threads: int | None = None,
         chunk_size: int = batch.CHUNK,
     ) -> pl.DataFrame:
-        """Score many answers; see `pfgen_rs.scoring.batch.score_batch`."""
+        """Score many answers: a row for each, in the order given.
+
+        `data`: a table with the columns `question` (text or id) and `answer`: a polars DataFrame or
+        LazyFrame, anything with Arrow's PyCapsule interface (pyarrow, pandas, DuckDB), or a mapping of
+        columns. Or pass two columns, the questions as `data` and the answers as `answers`: lists, Arrow
+        columns or numpy arrays. An answer is a text or, if the unit is `token`, a list of ids.
+
+        Returns the columns `question_id`, `length` (in code points or other units), `fluency`,
+        `truthfulness`, `helpfulness`, `average`, and for every source S of the benchmark `fluency_S` and
+        `truthfulness_S` (null if the question has no such source). Values depend neither on `threads`
+        (default: all cores) nor on `chunk_size` (responses between checks for Ctrl-C).
+
+        Raises `InputError`, and `UnknownQuestionError`, with the row, counted from 0.
+        """
         return batch.score_batch(self, data, answers, threads=threads, chunk_size=chunk_size)
 
-    def evaluate(self, data: Any, answers: Any = None, *, threads: int | None = None) -> Result:
-        """Score many answers, as `score_batch`, and summarise them as a run."""
+    @overload
+    def evaluate(self, data: Table, *, threads: int | None = None) -> Result: ...
+
+    @overload
+    def evaluate(
+        self, data: QuestionColumn, answers: AnswerColumn, *, threads: int | None = None
+    ) -> Result: ...
+
+    def evaluate(
+        self,
+        data: Table | QuestionColumn,
+        answers: AnswerColumn | None = None,
+        *,
+        threads: int | None = None,
+    ) -> Result:
+        """Score many answers and summarise them as a run: its score, metrics, and `result.json`.
+
+        `data` and `answers`: a table with the columns `question` and `answer`, or two columns, as for
+        `score_batch`. Several answers to a question are trials, in the order given. `threads`: all cores by
+        default. Raises what `score_batch` raises, and `InputError` for no answers at all.
+        """
         return streaming.evaluate(self, data, answers, threads=threads)
 
-    def scorer(self, metric: str = "average", *, threads: int | None = 1) -> AnswerScorer:
-        """A function of questions and answers for calls by the thousand, as in reinforcement learning.
+    def scorer(self, metric: Metric = "average", *, threads: int | None = 1) -> AnswerScorer:
+        """Return a function of questions and answers for calls by the thousand, as in reinforcement learning.
 
-        See `pfgen_rs.scoring.answer_scorer.AnswerScorer`. All questions are made ready now.
+        All questions are prepared now, so that calls have no set-up; see `AnswerScorer`. Raises `InputError`
+        for an unknown metric.
         """
         return AnswerScorer(self, metric, threads=threads)
 
-    def explain(self, question: str, answer: Answer) -> Explanation:
-        """Where an answer's score comes from, character by character."""
+    def explain(self, question: str | Question, answer: Answer) -> Explanation:
+        """Show where an answer's score comes from, character by character.
+
+        Raises what `score` raises, and `SettingsError` for the variant `paper`.
+        """
         return explain.explain(self, question, answer)
 
 
@@ -84,11 +136,11 @@ def score_file(
     skip_bad_lines: bool = False,
     threads: int | None = None,
 ) -> Result:
-    """Score a file of responses: JSON lines (`.gz`, `.xz`, `.zst` too), Parquet, Arrow IPC or CSV.
+    """Score a file of responses: JSON lines (also `.gz`, `.xz`, `.zst`), Parquet, Arrow IPC or CSV.
 
-    `path` may be a run's folder, too (its `trials.jsonl[.xz]`), or `-` for standard input. A neighbouring
-    `config.json` becomes part of the result. `benchmark`: one, or what `load_benchmark` takes. The file may
-    be larger than memory: it is read, and scored, a bounded number of responses at a time.
+    `path` may also be a run's folder (its `trials.jsonl[.xz]`), or `-` for standard input. A `config.json`
+    beside it becomes part of the result. `benchmark`: a benchmark, or what `load_benchmark` takes. The file
+    may be larger than memory: it is read and scored a bounded number of responses at a time.
 
     Raises `InputError` with file, line and question. With `skip_bad_lines` such
     lines (and unknown questions) are left out and listed in the result's `problems`.
@@ -110,7 +162,7 @@ def score_file(
 def resolve(
     benchmark: Benchmark | str | os.PathLike[str] | None, settings: Settings | None
 ) -> Benchmark:
-    """A benchmark, or what `load_benchmark` takes, with these settings (its own where there are none)."""
+    """Return a benchmark, or load what `load_benchmark` takes, with these settings (default: its own)."""
     if not isinstance(benchmark, Benchmark):
         return load_benchmark(benchmark, settings=settings)
     return benchmark if settings is None else benchmark.with_settings(settings)
@@ -122,8 +174,8 @@ def load_benchmark(
     """Load a benchmark.
 
     `name`: a folder of question files, the name of an installed benchmark (`pfgen-rs data install`), or
-    `mini`, the bundled one. Without a name the environment variable PFGEN_RS_BENCHMARK decides, then `mini`.
-    `settings`: the published ones by default, with the unit that the set was built with.
+    `mini`, the bundled one. Default: the environment variable PFGEN_RS_BENCHMARK, or else `mini`.
+    `settings`: by default the published ones, with the unit that the set was built with.
 
     Question files are `Q*.json`, plain or compressed (`.gz`, `.xz`, `.zst`). Raises `BenchmarkNotFoundError`
     or, naming the file, `BenchmarkError`.

@@ -25,6 +25,8 @@ __all__ = [
     "unreadable",
 ]
 
+_SHOWN = 200  # characters of a question
+
 
 class PfgenError(Exception):
     """Base of all errors of this package."""
@@ -126,5 +128,6 @@ def _located(problem: str, path: str | Path | None, line: int | None, question: 
     if line is not None:
         place.append(f"line {line}")
     if question is not None:
-        place.append(f"question {question!r}")
+        shown = question if len(question) <= _SHOWN else question[: _SHOWN - 1] + "…"
+        place.append(f"question {shown!r}")
     return f"{', '.join(place)}: {problem}" if place else problem

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -17,9 +18,10 @@ import pytest
 import helpers
 import small
 from pfgen_rs import Benchmark, InputError, UnknownQuestionError, load_benchmark
+from pfgen_rs.scoring.batch import Metric
 from places import SUPPORT
 
-METRICS = ("average", "fluency", "truthfulness", "helpfulness")
+METRICS: tuple[Metric, ...] = get_args(Metric)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def pairs(mini: Benchmark) -> tuple[list[str], list[str]]:
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("threads", [1, 2, None])
 def test_figures_are_those_of_score_batch(
-    metric: str, threads: int | None, mini: Benchmark, pairs: tuple[list[str], list[str]]
+    metric: Metric, threads: int | None, mini: Benchmark, pairs: tuple[list[str], list[str]]
 ) -> None:
     scores = mini.scorer(metric, threads=threads)(*pairs)
     assert scores.dtype == np.float64
@@ -49,6 +51,9 @@ def test_one_answer_none_and_one_question_for_many(mini: Benchmark) -> None:
     assert scorer(["Q01"], ["猫"]).tolist() == [mini.score("Q01", "猫").average]
     assert scorer([], []).shape == (0,)
     assert scorer("Q01", ["猫", "犬"]).tolist() == scorer(["Q01", "Q01"], ["猫", "犬"]).tolist()
+    both = mini["Q01"], "Q02"
+    assert scorer(both, ["猫", "犬"]).tolist() == scorer(["Q01", "Q02"], ["猫", "犬"]).tolist()
+    assert scorer(mini["Q01"], ["猫"]).tolist() == scorer("Q01", ["猫"]).tolist()
     series = pl.Series(["猫", "犬"])
     assert scorer("Q01", series).tolist() == scorer("Q01", series.to_arrow()).tolist()
 
@@ -64,11 +69,15 @@ def test_what_is_wrong_is_told(mini: Benchmark) -> None:
     with pytest.raises(InputError, match="not one text"):
         scorer(["Q01"], "猫")
     with pytest.raises(InputError, match="row 0 is int"):
-        scorer(["Q01"], [1])
+        scorer(["Q01"], [1])  # type: ignore[list-item]
+    with pytest.raises(InputError, match="not int"):
+        scorer(5, ["猫"])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="not int"):
+        scorer(["Q01"], 5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="lone surrogate"):
         scorer(["Q01"], ["\ud800"])
-    with pytest.raises(InputError, match="no metric 'length'"):
-        mini.scorer("length")
+    with pytest.raises(InputError, match="unknown metric 'length': expected one of average, "):
+        mini.scorer("length")  # type: ignore[arg-type]
 
 
 def test_regular_expressions_are_looked_for() -> None:

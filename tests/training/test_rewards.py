@@ -18,6 +18,7 @@ from pfgen_rs import Benchmark, InputError, SettingsError, UnknownQuestionError,
 from pfgen_rs.generate import Prompter, Task, read_examples
 from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.generate.prompts import MODES
+from pfgen_rs.scoring.batch import Metric
 from pfgen_rs.training import Reward, reward, rewards
 from pfgen_rs.training.prompt_matching import Asked
 
@@ -100,7 +101,7 @@ def test_the_question_that_stands_last_counts() -> None:
 
 
 @pytest.mark.parametrize("metric", ["average", "fluency", "truthfulness", "helpfulness"])
-def test_metrics_and_names(metric: str, mini: Benchmark) -> None:
+def test_metrics_and_names(metric: Metric, mini: Benchmark) -> None:
     found = Reward(mini, metric)
     assert found(["Q02"], [ANSWER]) == mini.score_batch(["Q02"], [ANSWER])[metric].to_list()
     assert found.__name__ == ("pfgen" if metric == "average" else f"pfgen_{metric}")

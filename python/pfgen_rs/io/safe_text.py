@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["ACTING", "acts", "escaped", "escaped_json", "visible"]
+__all__ = ["ACTING", "acts", "escaped", "escaped_json", "shortened", "visible"]
 
 ACTING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """General categories of what a terminal, a page or a table would obey rather than show.
@@ -24,6 +24,11 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(escaped(c) if acts(c) else c for c in text)
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """At most `most` characters of a text, and an ellipsis where it is longer."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def escaped_json(text: str) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 
-__all__ = ["UNITS", "Answer", "Coder", "Column", "Decoded", "Unit", "coder"]
+__all__ = ["UNITS", "Answer", "Coder", "Column", "Decoded", "Unit", "coder", "texts_of"]
 
 Unit = Literal["character", "word", "token"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
@@ -104,15 +104,27 @@ def coder(unit: Unit, *references: Any, skipped: str = "") -> Coder:
     return _Words([_native.Texts(column) for column in references], skipped)
 
 
+def texts_of(column: Any, threads: int | None = None) -> _native.Texts:
+    """A list or Arrow column of text for the native side. Raises `InputError` naming the row."""
+    try:
+        return _native.Texts(column, threads)
+    except TypeError:
+        raise _no_column(column) from None
+
+
+def _no_column(column: Any) -> InputError:
+    return InputError(f"expected a list or a column, not {type(column).__name__}")
+
+
 class _Characters(Coder):
     unit = "character"
 
     def column(self, answers: Any, threads: int | None = None) -> Column:
-        texts = _native.Texts(answers, threads)
+        texts = texts_of(answers, threads)
         return Column(texts, texts)
 
     def encode(self, answers: Any, threads: int | None = None) -> pl.Series:
-        _native.Texts(answers, threads)  # refuses what is no text
+        texts_of(answers, threads)  # refuses what is no text
         return pl.Series(answers, dtype=pl.String)
 
     def decode(self, coded: str) -> str:
@@ -135,11 +147,11 @@ class _Words(Coder):
         self._vocabulary = _native.Vocabulary(references, skipped)
 
     def column(self, answers: Any, threads: int | None = None) -> Column:
-        texts = _native.Texts(answers, threads)
+        texts = texts_of(answers, threads)
         return Column(_native.Texts(self._vocabulary.encode(texts, threads), threads), texts)
 
     def encode(self, answers: Any, threads: int | None = None) -> pl.Series:
-        texts = _native.Texts(answers, threads)
+        texts = texts_of(answers, threads)
         return pl.Series(self._vocabulary.encode(texts, threads), dtype=pl.String)
 
     def decode(self, coded: str) -> str:
@@ -193,4 +205,7 @@ def _coded_tokens(answers: Any) -> _native.TextArray:
         answers = answers.cast(
             pl.List(pl.UInt32)
         )  # Arrow libraries disagree about columns of nothing
-    return _native.code_tokens(answers)
+    try:
+        return _native.code_tokens(answers)
+    except TypeError:
+        raise _no_column(answers) from None

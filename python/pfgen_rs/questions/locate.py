@@ -9,7 +9,7 @@ from pathlib import Path
 from pfgen_rs import install
 from pfgen_rs.errors import BenchmarkNotFoundError
 
-__all__ = ["BUNDLED", "ENVIRONMENT", "benchmark_path", "bundled_path"]
+__all__ = ["BUNDLED", "ENVIRONMENT", "benchmark_path", "bundled_path", "name_of"]
 
 BUNDLED = "mini"
 ENVIRONMENT = "PFGEN_RS_BENCHMARK"
@@ -23,6 +23,14 @@ def benchmark_path(name: str | os.PathLike[str] | None = None) -> Path:
 def bundled_path() -> Path:
     """Folder of the bundled benchmark, with its sample runs."""
     return Path(str(resources.files("pfgen_rs") / "data" / BUNDLED))
+
+
+def name_of(folder: Path) -> str:
+    """What a benchmark's folder is loaded by: the name of a bundled or installed one, else its path."""
+    if folder == bundled_path().absolute():
+        return BUNDLED
+    names = (name for name in install.known() if install.installed_path(name) == folder)
+    return next(names, str(folder))
 
 
 def _folder(name: str | os.PathLike[str]) -> Path:

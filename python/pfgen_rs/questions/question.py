@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError, InputError
+from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.helpfulness import Rule, parse_rules
 from pfgen_rs.metrics.ngram_index import NgramIndex
 from pfgen_rs.metrics.units import UNITS, Unit
@@ -38,6 +39,15 @@ class Question:
     rules: tuple[Rule, ...] = field(repr=False)
     digest: str | None = field(default=None, init=False, repr=False, compare=False)
     """SHA-1 of the question file's content, where the question was read from one."""
+
+    def __repr__(self) -> str:
+        """Show what it asks and how much there is to compare with, not the reference answers."""
+        counts = {source: len(answers) for source, answers in self.answers.items()}
+        answers = shortened(", ".join(f"{source}: {count}" for source, count in counts.items()))
+        return (
+            f"Question({shortened(self.id)!r}, {shortened(self.text)!r}, "
+            f"answers: {{{answers}}}, rules: {len(self.rules)})"
+        )
 
     @property
     def has_tokens(self) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 from pfgen_rs import _native
-from pfgen_rs.errors import BenchmarkError, UnknownQuestionError
+from pfgen_rs.errors import BenchmarkError, InputError, UnknownQuestionError
 from pfgen_rs.metrics import units
 from pfgen_rs.metrics.helpfulness import Helpfulness
 from pfgen_rs.metrics.ngram_index import NgramIndex
@@ -18,20 +18,18 @@ from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.units import Coder, Unit
 from pfgen_rs.questions.index_cache import IndexCache
+from pfgen_rs.questions.locate import name_of
 from pfgen_rs.questions.question import Question
+from pfgen_rs.questions.unknown import Lookalikes
 
-__all__ = ["NO_SUCH_QUESTION", "QuestionSet"]
-
-NO_SUCH_QUESTION = (
-    "the benchmark has no question with exactly this text or id; is another benchmark meant?"
-)
+__all__ = ["QuestionSet"]
 
 
 class QuestionSet:
     """Questions with scorers for one choice of settings. Safe to share between threads.
 
-    `bench["Q14"]` is a question; iteration gives all of them by id. Scorers are built when first needed.
-    `folder`: where the questions were read from, if they were.
+    `bench["Q14"]` is a question, `"Q14" in bench` says whether there is one, and iteration yields all of them
+    by id. Scorers are built when first needed. `folder`: where the questions were read from, if they were.
     """
 
     def __init__(
@@ -50,18 +48,18 @@ class QuestionSet:
         self._by_text = {q.text: q for q in self._questions.values()}
         self._scorers: dict[str, _native.Scorer] = {}
         self._all_batches: _native.Batches | None = None
+        self._lone_batches: dict[str, _native.Batches] = {}
         self._helpfulness: dict[str, Helpfulness] = {}
         self._indexes: dict[str, NgramIndex] = {}
 
-    def __getitem__(self, question_id: str) -> Question:
-        """The question with this id; `UnknownQuestionError` (a `LookupError`) if there is none."""
-        try:
-            return self._questions[question_id]
-        except KeyError:
-            known = ", ".join(list(self._questions)[:3])
-            raise UnknownQuestionError(
-                f"no question has the id {question_id!r}: the ids are {known}, …"
-            ) from None
+    def __getitem__(self, question: str | Question) -> Question:
+        """The question with this id or, failing that, this text; raises what `find` raises."""
+        found = self._questions.get(question) if isinstance(question, str) else None
+        return self.find(question) if found is None else found
+
+    def __contains__(self, question: object) -> bool:
+        """Whether there is a question with this id or text (that of a `Question` object)."""
+        return self._found(question) is not None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without the scorers: they are built again where they are needed."""
@@ -89,12 +87,46 @@ class QuestionSet:
         """What makes scores of this benchmark reproducible, in one line."""
         return signature(self.metadata_hash, self.settings)
 
-    def find(self, question: str) -> Question:
-        """The question with this exact text or, failing that, this id; `UnknownQuestionError` otherwise."""
-        found = self._by_text.get(question) or self._questions.get(question)
-        if found is None:
-            raise UnknownQuestionError(NO_SUCH_QUESTION, question=question)
-        return found
+    def find(self, question: str | Question) -> Question:
+        """The question with this exact text or, failing that, this id; of a `Question`, the text counts.
+
+        Raises `UnknownQuestionError`, and `InputError` for what is neither text nor `Question`.
+        """
+        found = self._found(question)
+        if found is not None:
+            return found
+        text = question.text if isinstance(question, Question) else question
+        if not isinstance(text, str):
+            raise InputError(
+                f"invalid question: expected its text, its id or a Question, not {type(text).__name__}"
+            )
+        raise self.unknown(text)
+
+    def _found(self, question: object) -> Question | None:
+        if isinstance(question, Question):
+            return self._by_text.get(question.text)
+        if isinstance(question, str):
+            return self._by_text.get(question) or self._questions.get(question)
+        return None
+
+    def unknown(
+        self,
+        question: str,
+        others: Iterable[str] = (),
+        *,
+        row: int | None = None,
+        path: str | None = None,
+        line: int | None = None,
+        search: bool = True,
+    ) -> UnknownQuestionError:
+        """The error for a question that is not here; `others` and `search` as for `Lookalikes.message`."""
+        problem = self._lookalikes.message(question, others, search=search)
+        problem = problem if row is None else f"row {row}: {problem}"
+        return UnknownQuestionError(problem, path=path, line=line, question=question)
+
+    def crowd(self, asked: Iterable[str]) -> str | None:
+        """What to tell about these questions if at least half of them are published ones, and not here."""
+        return self._lookalikes.crowd(asked)
 
     def with_settings(self, settings: Settings) -> Self:
         """The same questions with other settings; the indexes are shared.
@@ -112,6 +144,11 @@ class QuestionSet:
         return _native.Codes([[q.text for q in self], list(self._questions)])
 
     @cached_property
+    def in_order(self) -> list[Question]:
+        """The questions by their numbers."""
+        return list(self)
+
+    @cached_property
     def coder(self) -> Coder:
         """What makes code points of the units of answers; for words it knows all reference answers."""
         columns = [answers for question in self for answers in question.answers.values()]
@@ -123,7 +160,7 @@ class QuestionSet:
         encode = self.coder.column
         return [(source, encode(answers).coded) for source, answers in question.answers.items()]
 
-    def index(self, question: str) -> NgramIndex:
+    def index(self, question: str | Question) -> NgramIndex:
         """Suffix-array index over the units of the reference answers to the question with this text or id.
 
         Built when first asked for. Raises `UnknownQuestionError`.
@@ -186,25 +223,28 @@ class QuestionSet:
         self.prepare(questions, threads=threads)
         if self._all_batches is not None:
             return self._all_batches
-        places = {source: place for place, source in enumerate(self.sources)}
-        entries = [self._batch_entry(question, places) for question in self]
-        batches = _native.Batches(entries, len(places))
-        if None not in entries:
+        ready = [self._entry(q) if q.id in self._scorers else None for q in self]
+        batches = _native.Batches(ready, len(self.sources))
+        if None not in ready:
             self._all_batches = batches
         return batches
+
+    def lone_batches(self, question: Question) -> _native.Batches:
+        """What scores responses to this question alone, by the code 0, however many others there are."""
+        if question.id not in self._lone_batches:
+            self.prepare([question])
+            self._lone_batches[question.id] = _native.Batches(
+                [self._entry(question)], len(self.sources)
+            )
+        return self._lone_batches[question.id]
 
     def baselines(self, question: Question) -> dict[str, float]:
         """Mean Fluency, with baseline 1, of each source's own answers (spec: the divisor of Fluency)."""
         return dict(zip(question.sources, self.native_scorer(question).baselines, strict=True))
 
-    def _batch_entry(
-        self, question: Question, places: Mapping[str, int]
-    ) -> tuple[_native.Scorer, _native.Rules, list[int]] | None:
-        scorer = self._scorers.get(question.id)
-        if scorer is None:
-            return None
-        columns = [places[source] for source in question.sources]
-        return scorer, self.helpfulness(question).native, columns
+    def _entry(self, question: Question) -> tuple[_native.Scorer, _native.Rules, list[int]]:
+        columns = [self._places[source] for source in question.sources]
+        return self._scorers[question.id], self.helpfulness(question).native, columns
 
     def _scorer(self, question: Question) -> _native.Scorer:
         stored = self._cache.load(self._numbers[question.id])
@@ -218,6 +258,14 @@ class QuestionSet:
     @cached_property
     def _cache(self) -> IndexCache:
         return IndexCache(list(self), self.settings)
+
+    @cached_property
+    def _lookalikes(self) -> Lookalikes:
+        return Lookalikes(None if self.folder is None else name_of(self.folder), list(self))
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {source: place for place, source in enumerate(self.sources)}
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

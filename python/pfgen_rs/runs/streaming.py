@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs import _native, io
-from pfgen_rs.errors import InputError, UnknownQuestionError
+from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Reading, Source
-from pfgen_rs.questions.question_set import NO_SUCH_QUESTION, QuestionSet
+from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.responses import FileTexts, MemoryTexts, with_texts
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.score_store import (
@@ -34,6 +35,8 @@ Progress = Callable[[Source, int, int], None]
 Taker = Callable[[Source, pl.DataFrame], None]
 Codes = NDArray[np.uint32]
 KEPT = 64 << 20  # bytes of text that are kept in memory for `Result.frame`
+_SEARCHES = 5  # unknown questions of a file for which the nearest known one is looked for
+_LOOKED_AT = 1 << 16  # unknown questions that are looked at together
 
 
 def new_store(benchmark: QuestionSet, **more: Any) -> Store:
@@ -185,7 +188,9 @@ class _Run:
 
     def _nothing_left(self) -> str:
         if self._decoded:
-            return "no line answers a question of the benchmark"
+            asked = (problem.question for problem in self._problems if problem.question is not None)
+            crowd = self._benchmark.crowd(islice(asked, _LOOKED_AT))
+            return ": ".join(filter(None, ["no line answers a question of the benchmark", crowd]))
         if not self._problems:
             return "there are no responses in it"
         first = self._problems[0]
@@ -202,8 +207,9 @@ class Known:
 
     def __init__(self, benchmark: QuestionSet, path: str, skip: bool) -> None:
         self._benchmark, self._path, self._skip = benchmark, path, skip
-        self._questions = list(benchmark)
+        self._questions = benchmark.in_order
         self._ready: set[int] = set()
+        self._searches = _SEARCHES
 
     def of(self, chunk: Chunk) -> tuple[Chunk, Codes]:
         """The chunk with known questions alone, and their codes.
@@ -225,9 +231,14 @@ class Known:
 
     def _refuse(self, chunk: Chunk, rows: list[int]) -> None:
         for row in rows:
-            text, line = chunk.questions[row], int(chunk.lines[row])
-            error = UnknownQuestionError(
-                NO_SUCH_QUESTION, path=self._path, line=line, question=text
+            others = () if self._skip else chunk.questions
+            self._searches -= 1
+            error = self._benchmark.unknown(
+                chunk.questions[row],
+                others,
+                path=self._path,
+                line=int(chunk.lines[row]),
+                search=self._searches >= 0,
             )
             if not self._skip:
                 raise error

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
-from pfgen_rs.metrics.units import Column
+from pfgen_rs.metrics.units import Column, texts_of
+from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring import batch
+from pfgen_rs.scoring.batch import AnswerColumn, Metric, QuestionColumn
 
 __all__ = ["AnswerScorer"]
 
@@ -19,22 +21,22 @@ __all__ = ["AnswerScorer"]
 class AnswerScorer:
     """`scorer(questions, answers)`: one metric of each answer, float64 of shape (answers,).
 
-    `questions` are texts or ids, or one of them for all answers; `answers` are texts (lists of ids where the
-    unit is `token`). Both may be lists or Arrow columns.
+    `questions` are texts, ids or `Question` objects, or one of them for all answers; `answers` are texts
+    (lists of ids where the unit is `token`). Both may be lists or Arrow columns.
 
-    `metric`: `average`, `fluency`, `truthfulness` or `helpfulness`, as `score_batch` gives it.
+    `metric`: `average`, `fluency`, `truthfulness` or `helpfulness`, as `score_batch` returns it.
 
-    Thread-safe, without polars, and safe in processes made by `os.fork`: calls run on the calling thread
-    unless `threads` says otherwise (`None`: all cores; it pays from some hundred answers on). Can be pickled,
-    and so sent to worker processes. Raises what `score_batch` raises.
+    Thread-safe, does not use polars, and safe in processes made by `os.fork`: calls run on the calling thread
+    unless `threads` says otherwise (`None`: all cores, which pays off from a few hundred answers on). Can be
+    pickled, and so sent to worker processes. Raises what `score_batch` raises.
     """
 
     def __init__(
-        self, benchmark: QuestionSet, metric: str = "average", *, threads: int | None = 1
+        self, benchmark: QuestionSet, metric: Metric = "average", *, threads: int | None = 1
     ) -> None:
         if metric not in batch.METRICS:
-            known = ", ".join(batch.METRICS)
-            raise InputError(f"there is no metric {metric!r}: choose one of {known}")
+            known = ", ".join(get_args(Metric))
+            raise InputError(f"unknown metric {metric!r}: expected one of {known}")
         self.benchmark = benchmark
         self.metric = metric
         self.threads = threads
@@ -45,16 +47,25 @@ class AnswerScorer:
         self._simple = not benchmark.settings.compensated and not any(
             benchmark.helpfulness(q).has_expressions for q in benchmark
         )
-        # The first call is to cost no more than others.
+        # So that the first call costs no more than others.
         answer = [0] if benchmark.settings.unit == "token" else "。"
         self([question.id for question in benchmark], [answer] * len(benchmark))
 
-    def __call__(self, questions: Any, answers: Any) -> NDArray[np.float64]:
+    def __call__(
+        self, questions: str | Question | QuestionColumn, answers: AnswerColumn
+    ) -> NDArray[np.float64]:
         """Score answers; see the class."""
         column = self._column(answers, self.threads)
-        if isinstance(questions, str):
-            questions = [questions] * len(column.coded)
-        asked = _native.Texts(questions, self.threads)
+        each: Any = questions
+        if isinstance(questions, str | Question):
+            each = [questions] * len(column.coded)
+        try:
+            asked = _native.Texts(each, self.threads)
+        except (
+            InputError,
+            TypeError,
+        ):  # looking for `Question` objects first would cost every call
+            asked = texts_of(batch.asked_texts(each), self.threads)
         if self._simple:
             scores = self._batches.figure(
                 self._codes, asked, column.coded, self._figure, self.threads
@@ -72,7 +83,7 @@ class AnswerScorer:
         return f"AnswerScorer({self.metric!r}, {self.benchmark.signature!r})"
 
     def _figures(self, questions: _native.Texts, answers: Column) -> NDArray[np.float64]:
-        """The long way: for messages about unknown questions, regular expressions, and other summation."""
+        """The slow path: messages about unknown questions, regular expressions, compensated sums."""
         if len(questions) != len(answers.coded):
             raise InputError(f"{len(questions)} questions but {len(answers.coded)} answers")
         codes = batch.codes_of(self.benchmark, questions)
@@ -80,5 +91,5 @@ class AnswerScorer:
         return found.columns[self._figure]
 
 
-def _again(benchmark: QuestionSet, metric: str, threads: int | None) -> AnswerScorer:
+def _again(benchmark: QuestionSet, metric: Metric, threads: int | None) -> AnswerScorer:
     return AnswerScorer(benchmark, metric, threads=threads)

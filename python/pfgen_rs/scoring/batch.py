@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
-from pfgen_rs.errors import InputError, UnknownQuestionError
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.units import Answer, Column
 from pfgen_rs.questions.question import Question
-from pfgen_rs.questions.question_set import NO_SUCH_QUESTION, QuestionSet
-from pfgen_rs.scoring.totals import sum_again
+from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.scoring.totals import Rows, sum_again
 
 __all__ = [
     "CHUNK",
     "METRICS",
+    "AnswerColumn",
     "Details",
     "Figures",
+    "Metric",
+    "QuestionColumn",
     "Score",
+    "Table",
+    "asked_texts",
     "coded",
     "codes_of",
     "figures",
@@ -39,7 +45,34 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.uint32]
 
 CHUNK = 1 << 18
+_LOOKED_AT = 1 << 16  # questions of a column, to say what they have in common
 METRICS = ("fluency", "truthfulness", "helpfulness", "average")
+Metric = Literal["average", "fluency", "truthfulness", "helpfulness"]
+
+
+class ArrowStream(Protocol):
+    """A column or table with Arrow's PyCapsule interface, as of pyarrow, pandas, polars or DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+class ArrowArray(Protocol):
+    """A column in one piece with Arrow's PyCapsule interface."""
+
+    def __arrow_c_array__(
+        self, requested_schema: object | None = None
+    ) -> tuple[object, object]: ...
+
+
+Table = pl.DataFrame | pl.LazyFrame | Mapping[str, Any] | ArrowStream
+"""Columns by name."""
+
+_Arrow = pl.Series | ArrowStream | ArrowArray | NDArray[Any]
+QuestionColumn = Sequence[str | Question] | _Arrow
+"""Texts or ids."""
+
+AnswerColumn = Sequence[Answer] | _Arrow
+"""Texts or, where the unit is `token`, lists of ids."""
 
 
 class Details(NamedTuple):
@@ -95,17 +128,20 @@ class Figures(NamedTuple):
     columns: list[Floats]
 
 
-def score(benchmark: QuestionSet, question: str, answer: Answer) -> Score:
-    """Score one answer to the question with this text or id."""
+def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> Score:
+    """Score one answer to a question: one of the benchmark, or its text or id."""
     found = benchmark.find(question)
     column = benchmark.coder.column([answer], 1)
-    codes = benchmark.codes.find(_native.Texts([found.id]))
-    _, columns = figures(benchmark, codes, column, threads=1)
+    rules = benchmark.helpfulness(found)
+    text, coded = column.texts[0], column.coded[0]
+    ends = [(0, rules.expression_ends([text]))] if rules.has_expressions else []
+    batches = benchmark.lone_batches(found)
+    _, columns = batches.score(np.zeros(1, np.uint32), column.coded, 0, ends, 1)
+    if benchmark.settings.compensated:
+        _compensate(benchmark, columns, [(slice(None), found.sources)])
     values = dict(
         zip(score_names(benchmark.sources), (column[0].item() for column in columns), strict=True)
     )
-    rules = benchmark.helpfulness(found)
-    text, coded = column.texts[0], column.coded[0]
     value, cut = rules.evaluate(text, coded)
     return Score(
         fluency={source: values[f"fluency_{source}"] for source in found.sources},
@@ -131,25 +167,13 @@ def _details(
 
 def score_batch(
     benchmark: QuestionSet,
-    data: Any,
-    answers: Any = None,
+    data: Table | QuestionColumn,
+    answers: AnswerColumn | None = None,
     *,
     threads: int | None = None,
     chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
-    """Score many answers; one row each, in the order given.
-
-    `data`: a table with the columns `question` (text or id) and `answer` (polars DataFrame or LazyFrame,
-    anything with Arrow's PyCapsule interface such as a pyarrow Table, a pandas DataFrame or a DuckDB
-    relation, or a mapping of columns); or the questions, with `answers` beside them (lists or Arrow columns).
-
-    An answer is a text or, where the unit is `token`, a list of ids (in Arrow, a list of whole numbers).
-
-    Gives `question_id`, `length` (code points, or other units), `fluency`, `truthfulness`, `helpfulness`,
-    `average`, and `fluency_S`, `truthfulness_S` for every source S of the benchmark (null where the question
-    lacks it). Values do not depend on `threads` (default: all cores) or `chunk_size` (responses between
-    checks for Ctrl-C). Raises `InputError` naming the row.
-    """
+    """Score many answers, a row each; see `Benchmark.score_batch`."""
     questions, texts = text_columns(data, answers)
     return score_columns(benchmark, questions, texts, threads=threads, chunk_size=chunk_size)
 
@@ -212,26 +236,39 @@ def figures(
     threads: int | None = None,
 ) -> Figures:
     """Figures of the answers from `start` on to the questions with these codes, one each."""
-    numbers = np.flatnonzero(np.bincount(codes, minlength=1))
-    asked = [
-        question for number, question in enumerate(benchmark) if number in set(numbers.tolist())
-    ]
-    batches = benchmark.batches(asked, threads=threads)
+    counts = np.bincount(codes, minlength=1)
+    asked = {n: benchmark.in_order[n] for n in np.flatnonzero(counts).tolist()}
+    batches = benchmark.batches(list(asked.values()), threads=threads)
+    expressions = {
+        number: rules
+        for number, question in asked.items()
+        if (rules := benchmark.helpfulness(question)).has_expressions
+    }
+    compensated = benchmark.settings.compensated
+    rows = _rows_by_code(codes, counts) if expressions or compensated else []
     others = []
-    for number, question in zip(numbers.tolist(), asked, strict=True):
-        rules = benchmark.helpfulness(question)
-        if rules.has_expressions:
-            rows = np.flatnonzero(codes == number) + start
-            texts = (answers.texts[row] for row in rows.tolist())
-            others.append((number, rules.expression_ends(texts, threads=threads)))
+    for number, rules in expressions.items():
+        texts = (answers.texts[start + row] for row in rows[number].tolist())
+        others.append((number, rules.expression_ends(texts, threads=threads)))
     found = Figures(*batches.score(codes, answers.coded, start, others, threads))
-    if benchmark.settings.compensated:
-        columns = dict(zip(score_names(benchmark.sources), found.columns, strict=True))
-        of_questions = (
-            (np.flatnonzero(codes == n), q.sources) for n, q in zip(numbers, asked, strict=True)
-        )
-        sum_again(columns, of_questions, compensated=True)
+    if compensated:
+        by_question = [(rows[number], question.sources) for number, question in asked.items()]
+        _compensate(benchmark, found.columns, by_question)
     return found
+
+
+def _rows_by_code(codes: Codes, counts: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """The rows of each code, rising, in time that is linear in rows and codes."""
+    return np.split(np.argsort(codes, kind="stable"), np.cumsum(counts)[:-1])
+
+
+def _compensate(
+    benchmark: QuestionSet,
+    columns: Sequence[Floats],
+    questions: Sequence[tuple[Rows, Sequence[str]]],
+) -> None:
+    named = dict(zip(score_names(benchmark.sources), columns, strict=True))
+    sum_again(named, questions, compensated=True)
 
 
 def question_codes(benchmark: QuestionSet, questions: Any, *, threads: int | None = None) -> Codes:
@@ -239,6 +276,8 @@ def question_codes(benchmark: QuestionSet, questions: Any, *, threads: int | Non
     if isinstance(questions, pl.Series):
         if questions.null_count():
             raise InputError(f"row {questions.is_null().arg_true()[0]}: the question is null")
+        if questions.dtype.is_nested() or questions.dtype == pl.Object:
+            raise InputError(f"invalid questions: expected text, not {questions.dtype.base_type()}")
         questions = questions.cast(pl.String)
     return codes_of(benchmark, _native.Texts(questions, threads), threads=threads)
 
@@ -249,7 +288,8 @@ def codes_of(benchmark: QuestionSet, texts: _native.Texts, *, threads: int | Non
     unknown = np.flatnonzero(codes == _native.UNKNOWN)
     if len(unknown):
         row = int(unknown[0])
-        raise UnknownQuestionError(f"row {row}: {NO_SUCH_QUESTION}", question=texts[row])
+        others = (texts[i] for i in range(min(len(texts), _LOOKED_AT)))
+        raise benchmark.unknown(texts[row], others, row=row)
     return codes
 
 
@@ -278,12 +318,19 @@ def text_columns(data: Any, answers: Any) -> tuple[pl.Series, Any]:
 
 
 def _question_column(questions: Any) -> pl.Series:
-    if isinstance(questions, str):
-        raise InputError("a column of questions is wanted, not one text: put it into a list")
+    if isinstance(questions, str | Question):
+        raise InputError("invalid questions: expected a list or column, not one question")
     try:
-        return pl.Series("question", questions, dtype=pl.String)
+        return pl.Series("question", asked_texts(questions), dtype=pl.String)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"the questions are no column of text: {error}") from None
+        raise InputError(f"invalid questions: expected text: {_reason(error)}") from None
+
+
+def asked_texts(questions: Any) -> Any:
+    """A column of questions with the texts of its `Question` objects in their places."""
+    if isinstance(questions, list | tuple) and Question in set(map(type, questions)):
+        return [each.text if isinstance(each, Question) else each for each in questions]
+    return questions
 
 
 def _as_text(column: Any) -> Any:
@@ -302,7 +349,14 @@ def _table(data: Any) -> pl.DataFrame:
             f"responses must be a table with the columns 'question' and 'answer', or two columns; "
             f"not {type(data).__name__}"
         )
+    if isinstance(data, Mapping):
+        data = {name: asked_texts(column) for name, column in data.items()}
     try:
         return pl.DataFrame(data)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"the responses are no table of text: {error}") from None
+        raise InputError(f"invalid table of responses: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    """The first line of another library's message: the others are about that library."""
+    return shortened((str(error).splitlines() or [type(error).__name__])[0], 200)

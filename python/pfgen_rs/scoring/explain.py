@@ -47,10 +47,12 @@ class Explanation:
     rules: list[RuleReport]
 
 
-def explain(benchmark: QuestionSet, question: str, answer: Answer) -> Explanation:
-    """Explain one answer to the question with this text or id (variant `pfgen-bench` only)."""
+def explain(benchmark: QuestionSet, question: str | Question, answer: Answer) -> Explanation:
+    """Explain one answer to a question (variant `pfgen-bench` only)."""
     if benchmark.settings.variant != "pfgen-bench":
-        raise SettingsError("only the variant 'pfgen-bench' can be explained")
+        raise SettingsError(
+            f"cannot explain scores of variant {benchmark.settings.variant!r}: use variant 'pfgen-bench'"
+        )
     found = benchmark.find(question)
     score = batch.score(benchmark, found.id, answer)
     windows, coverage, gains, skipped = _native.explain(

@@ -12,6 +12,7 @@ from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.generate.prompts import Mode
+from pfgen_rs.scoring.batch import Metric
 from pfgen_rs.training.checks import function
 from pfgen_rs.training.prompt_matching import Asked, said, unknown_question
 
@@ -41,7 +42,7 @@ class Reward:
     def __init__(
         self,
         benchmark: Benchmark | str | os.PathLike[str] | None = None,
-        metric: str = "average",
+        metric: Metric = "average",
         *,
         clean: Callable[[str], str] | None = None,
         unknown: float | None = None,
@@ -70,9 +71,10 @@ class Reward:
             )
         found = list(map(self._asked.id, named))
         answers = self._answers(prompts, completions)
-        if None not in found:
-            return list(self._score(found, answers).tolist())
-        return self._with_unknown(named, found, answers)
+        known = [question for question in found if question is not None]
+        if len(known) == len(found):
+            return list(self._score(known, answers).tolist())
+        return self._with_unknown(named, found, known, answers)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what it was made of."""
@@ -94,13 +96,17 @@ class Reward:
         ]
 
     def _with_unknown(
-        self, named: Sequence[Any], found: Sequence[str | None], answers: Sequence[str]
+        self,
+        named: Sequence[Any],
+        found: Sequence[str | None],
+        known: Sequence[str],
+        answers: Sequence[str],
     ) -> list[float]:
         if self.unknown is None:
             raise unknown_question(named[found.index(None)])
         rows = [row for row, question in enumerate(found) if question is not None]
         rewards = [self.unknown] * len(found)
-        scores = self._score([found[row] for row in rows], [answers[row] for row in rows])
+        scores = self._score(known, [answers[row] for row in rows])
         for row, score in zip(rows, scores.tolist(), strict=True):
             rewards[row] = score
         return rewards
@@ -149,7 +155,7 @@ def _default_reward() -> Reward:
 
 def _again(
     benchmark: Benchmark,
-    metric: str,
+    metric: Metric,
     clean: Callable[[str], str] | None,
     unknown: float | None,
     threads: int | None,

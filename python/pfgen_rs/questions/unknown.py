@@ -1,0 +1,172 @@
+"""What to tell somebody who asks for a question that a benchmark does not have.
+
+Time and the length of messages are bounded whatever the questions: they come from files of unknown origin.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import pairwise
+
+from pfgen_rs import install
+from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.questions.question import Question
+
+__all__ = ["PUBLISHED_DIGESTS", "Lookalikes", "digest"]
+
+PUBLISHED_DIGESTS = re.findall(
+    "[0-9a-f]{16}",
+    """
+    c64059620be0cda9 552eb78aea3b5c37 3ea4a9347bcc270d c573fb76390c9834 88e0dcc5d361c35d
+    b4a9350a01c71f71 0ae0eba279357bf8 daafadcefd443c1c d0900109803d0cfd 0bbaff1c8cfd62cc
+    0d3f3a253286c251 fca996256fcd9942 a74b7a692f2e3ce8 49e8e4346b3b10b5 58d4d02189e2fefd
+    a5ec921f3da952d9 fbf4e62493f8e44e 85704e297e969d94 e74a7147ca1d735e 8ce11d17ae198214
+    ca50f32a9ebd4845 5b7fe2b9659262b4 53aad5994e540854 bf494df90efc6c0e 620e45a5beeb148f
+    52cf262f7df2bc96 a5b7f303a1e55681 30031fb133f0df17 2b39ffba8a2fce32 fcb41a936b5e35ac
+    d1b2a62454e60dd0 857fb6ddb9fec140 cd943cd0d34c7890 d7bd4572ad3ae72d 042636dcd1460dbb
+    7169abddceb284df 35f36f3981099571 1c724fa6df125afb 21ec3cba51b348e4 92bd40cb0e97dd41
+    6279b50c0800b50c 612f23ec8912a247 577c32afbdf92169 cf4664c9e1feda3c 174fa66c786f6bb3
+    68a4746a3336094d ff69c158aeacb325 3e070ee08eee31e4 f3fcacecd0fd46b8 039b7425da485b51
+    """,
+)
+"""`digest` of the published questions in the order of their ids, Q01 to Q50."""
+
+_PUBLISHED = "pfgen-bench"
+_IDS = {digest: f"Q{number:02}" for number, digest in enumerate(PUBLISHED_DIGESTS, 1)}
+_LONGEST = 400  # characters; nothing longer is taken for a misspelt question
+_NEAR = 0.5  # of two texts' pairs of neighbouring characters
+_MOST = 2_000  # questions among which the nearest is looked for
+_ID = re.compile(r"([^\W\d]{1,8})0*(\d{1,9})")
+_ELSEWHERE = "choose another benchmark with -b ('pfgen-rs data list' shows them)"
+
+
+class Lookalikes:
+    """Finds what a question that a benchmark lacks may be instead. Thread-safe: never changes.
+
+    `name`: what the benchmark is called, if it has a name.
+    """
+
+    def __init__(self, name: str | None, questions: Sequence[Question]) -> None:
+        self._name = name
+        self._questions = questions
+        self._by_id = {_folded_id(question.id): question for question in reversed(questions)}
+        self._by_text = {_folded(question.text): question for question in reversed(questions)}
+
+    def message(self, asked: str, others: Iterable[str] = (), *, search: bool = True) -> str:
+        """Name the benchmark, what it lacks, and what to do about it.
+
+        `others`: the questions asked beside this one; if at least half are published ones, the message says
+        so. `search`: say what may be meant, which takes longer than all else.
+        """
+        hint = self._meant(asked, others) if search else None
+        return f"{self._problem}; {hint or _ELSEWHERE}"
+
+    @cached_property
+    def _problem(self) -> str:
+        name = "the benchmark" if self._name is None else f"benchmark {shortened(self._name)!r}"
+        return f"{name} has no question with exactly this text or id"
+
+    def _meant(self, asked: str, others: Iterable[str]) -> str | None:
+        return (
+            self.crowd(others)
+            or self._same(asked)
+            or self._published(asked)
+            or self._other_id(asked)
+            or self._nearest(asked)
+        )
+
+    def crowd(self, asked: Iterable[str]) -> str | None:
+        """`N of M questions are those of pfgen-bench`, and how to use it, if that is at least half of them.
+
+        Different questions count once. Nothing where all of the published ones are here.
+        """
+        different = set(asked)
+        published = {found for text in different if (found := digest(text)) in _IDS}
+        if published <= self._digests or 2 * len(published) < len(different):
+            return None
+        return f"{len(published)} of {len(different)} questions are those of {_cure()}"
+
+    def _same(self, asked: str) -> str | None:
+        """A question whose text or id differs in width, case, white space or zeros alone."""
+        if len(asked) > _LONGEST:
+            return None
+        found = self._by_text.get(_folded(asked)) or self._by_id.get(_folded_id(asked))
+        return None if found is None else f"did you mean {_shown(found)}?"
+
+    def _published(self, asked: str) -> str | None:
+        found = _IDS.get(digest(asked) or "")
+        return None if found is None else f"it is {found} of {_cure()}"
+
+    def _other_id(self, asked: str) -> str | None:
+        """For what looks like an id: the ids that there are."""
+        if not _ID.fullmatch(asked[:_LONGEST]) or not self._questions:
+            return None
+        first, last = (shortened(self._questions[place].id) for place in (0, -1))
+        ids = f"its ids are {first} to {last}"
+        return f"{ids}; {asked} is one of {_cure()}" if asked in _IDS.values() else ids
+
+    def _nearest(self, asked: str) -> str | None:
+        if len(asked) > _LONGEST:
+            return None
+        own = _pairs(_folded(asked))
+        alike = [(_likeness(own, pairs), -i) for i, pairs in enumerate(self._pairs)]
+        likeness, place = max(alike, default=(0.0, 0))
+        if likeness < _NEAR:
+            return None
+        return (
+            f"the nearest one is {_shown(self._questions[-place])}; if it is another, {_ELSEWHERE}"
+        )
+
+    @cached_property
+    def _digests(self) -> set[str | None]:
+        return {digest(question.text) for question in self._questions}
+
+    @cached_property
+    def _pairs(self) -> list[Counter[str]]:
+        return [_pairs(_folded(question.text[:_LONGEST])) for question in self._questions[:_MOST]]
+
+
+def digest(text: str) -> str | None:
+    """The first 8 bytes of the SHA-256 of a question, regardless of width, case and white space.
+
+    16 hexadecimal digits; `None` for texts that are too long for a question.
+    """
+    if len(text) > _LONGEST:
+        return None
+    return hashlib.sha256(_folded(text).encode(errors="replace")).hexdigest()[:16]
+
+
+def _shown(question: Question) -> str:
+    return f"{shortened(question.id)}, {shortened(question.text)!r}"
+
+
+def _cure() -> str:
+    use = f"use -b {_PUBLISHED} (in Python, load_benchmark({_PUBLISHED!r}))"
+    if install.installed_path(_PUBLISHED) is None:
+        use = f"run 'pfgen-rs data install {_PUBLISHED}', then {use}"
+    return f"{_PUBLISHED}: {use}"
+
+
+def _folded(text: str) -> str:
+    """A text without what is easily mistyped: full width, case, white space."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def _folded_id(text: str) -> str:
+    folded = _folded(text[:_LONGEST])
+    match = _ID.fullmatch(folded)
+    return folded if match is None else match[1] + match[2]
+
+
+def _pairs(text: str) -> Counter[str]:
+    return Counter(map("".join, pairwise(text)))
+
+
+def _likeness(a: Counter[str], b: Counter[str]) -> float:
+    """Dice's coefficient: 0 to 1."""
+    return 2 * (a & b).total() / max(a.total() + b.total(), 1)
