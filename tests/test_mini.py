@@ -118,28 +118,28 @@ def test_only_random_random_is_drawn() -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ('start = ["{x}"]', r"sources.A.start: \{x\} names no rule"),
-        ('start = ["あ"]\nrules.x = ["{y}"]', r"sources.A.rules.x: \{y\} names no rule"),
-        ('start = ["{p.a}"]', r"sources.A.start: \{p.a\} names no record"),
-        ('start = ["{p.b}"]\nrecords.p = [{ a = "1" }]', r"no field of the record p"),
+        ('start = ["{x}"]', r"sources.A.start: \{x\} is not a rule"),
+        ('start = ["あ"]\nrules.x = ["{y}"]', r"sources.A.rules.x: \{y\} is not a rule"),
+        ('start = ["{p.a}"]', r"sources.A.start: \{p.a\} is not a record"),
+        ('start = ["{p.b}"]\nrecords.p = [{ a = "1" }]', r"not a field of record p"),
         ('start = ["{a.b.c}"]', r"\{a.b.c\} is neither"),
         ('start = ["{}"]', r"\{\} is neither"),
-        ('start = ["あ{い"]', r"a brace without its partner"),
+        ('start = ["あ{い"]', r"unbalanced brace"),
         ('start = ["あ"]\nrules.x = ["a", "{y}"]\nrules.y = ["{x}"]', r"\(x -> y -> x\)"),
-        ('start = ["あ"]\nrules.x = ["{x}"]', r"sources.A.rules.x: leads back .*\(x -> x\)"),
+        ('start = ["あ"]\nrules.x = ["{x}"]', r"sources.A.rules.x: circular rule \(x -> x\)"),
         ('start = ["あ"]\nrules.x = []', r"sources.A.rules.x: empty"),
         ("start = []", r"sources.A.start: empty"),
-        ("", r"sources.A.start: a list is needed"),
-        ('start = "あ"', r"sources.A.start: a list is needed"),
-        ("start = [1]", r"only strings may stand here, not 1"),
-        ('start = ["あ\\nい"]', r"answers are one line"),
-        ('start = ["あ"]\nrules = 1', r"sources.A.rules: a table is needed"),
+        ("", r"sources.A.start: expected a list"),
+        ('start = "あ"', r"sources.A.start: expected a list"),
+        ("start = [1]", r"expected strings, not 1"),
+        ('start = ["あ\\nい"]', r"expected one line"),
+        ('start = ["あ"]\nrules = 1', r"sources.A.rules: expected a table"),
         (
             'start = ["あ"]\nrecords.p = [{ a = "1" }, { b = "1" }]',
             r"needs the fields a; one has b",
         ),
-        ('start = ["あ"]\nrecords.p = [{ a = 1 }]', r"p.a: a non-empty string is needed"),
-        ('start = ["あ"]\nrecords.p = ["a"]', r"only tables may stand here"),
+        ('start = ["あ"]\nrecords.p = [{ a = 1 }]', r"p.a: expected a non-empty string"),
+        ('start = ["あ"]\nrecords.p = ["a"]', r"expected tables"),
     ],
 )
 def test_errors_name_file_source_and_rule(source: str, message: str) -> None:
@@ -150,7 +150,7 @@ def test_errors_name_file_source_and_rule(source: str, message: str) -> None:
 @pytest.mark.parametrize("key", ["question_id", "question", "category", "note", "keywords"])
 def test_a_missing_key_is_an_error(key: str) -> None:
     header = "\n".join(line for line in HEADER.splitlines() if not line.startswith(f"{key} "))
-    with pytest.raises(BenchmarkError, match=f"Q01.toml: {key}: a .* is needed"):
+    with pytest.raises(BenchmarkError, match=f"Q01.toml: {key}: expected a "):
         grammar_file('start = ["あ"]', header)
 
 
@@ -160,7 +160,7 @@ def test_files_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
     (tmp_path / "Q78.toml").write_bytes(b"\xff")
     with pytest.raises(BenchmarkError, match=r"Q78.toml: cannot read"):
         load(tmp_path / "Q78.toml")
-    with pytest.raises(BenchmarkError, match="not valid TOML"):
+    with pytest.raises(BenchmarkError, match="invalid TOML"):
         loads("a = ")
     with pytest.raises(BenchmarkError, match="sources: empty"):
         loads(f"{HEADER}\n[sources]")

@@ -84,19 +84,19 @@ def test_errors_are_failures_of_their_tasks(log: Path) -> None:
 
 
 SAID = {
-    "die": "ended with exit code 3 before it had given all results (3 are missing)",
+    "die": "ended with exit code 3 before it had sent all results (3 are missing)",
     "kill": "was ended by signal 9 before",
-    "garbage": "wrote no result: is not JSON",
-    "blank": "wrote no result: is not JSON",
-    "list": "wrote no result: must hold an object",
-    "bytes": "wrote no result: is not UTF-8",
-    "unknown": "99 is not the 'id' of a task that waits",
-    "twice": "1 is not the 'id' of a task that waits",
-    "true": "True is not the 'id' of a task that waits",
+    "garbage": "wrote an invalid result: is not JSON",
+    "blank": "wrote an invalid result: is not JSON",
+    "list": "wrote an invalid result: must hold an object",
+    "bytes": "wrote an invalid result: is not UTF-8",
+    "unknown": "99 is not the 'id' of an open task",
+    "twice": "1 is not the 'id' of an open task",
+    "true": "True is not the 'id' of an open task",
     "no answer": "the key 'answer' is missing",
     "wrong type": "'answer' must be text",
     "endless": "wrote a line of more than 4194304 bytes",
-    "deep": "wrote no result: is nested too deeply",
+    "deep": "wrote an invalid result: is nested too deeply",
 }
 
 

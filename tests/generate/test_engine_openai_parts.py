@@ -139,7 +139,7 @@ def test_keys_that_cannot_be_sent_are_refused_unseen(key: str) -> None:
         ({"concurrency": 0}, "from 1 to 1000: 0"),
         ({"timeout": 0.0}, "must be positive"),
         ({"timeout": float("nan")}, "must be positive"),
-        ({"retries": -1}, "must not be negative"),
+        ({"retries": -1}, "must be at least 0"),
         ({"omit": ["stops"]}, "no option 'stops' to omit: choose of seed, stop"),
         ({"omit": "stops"}, "no option 'stops' to omit"),
         ({"omit": [["seed"]]}, r"no option \['seed'\] to omit"),

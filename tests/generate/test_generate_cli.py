@@ -261,7 +261,7 @@ def test_bad_usage(tmp_path: Path, tiny: Path, more: list[str], said: str) -> No
     [
         (["--name=../x"], SettingsError, "cannot name a run"),
         (["--name=./llama"], SettingsError, "(--name, where the model is a path)"),
-        (["--temperature=-1"], SettingsError, "must not be negative"),
+        (["--temperature=-1"], SettingsError, "must be at least 0"),
         (["--top-p=nan"], SettingsError, "top_p must be a number"),
         (["--engine=command", "--command="], SettingsError, "the command is empty"),
         (["--questions=none.jsonl"], PfgenError, "none.jsonl"),

@@ -209,7 +209,7 @@ def test_the_scorer_in_somebody_elses_task(harness: Harness, mini: Benchmark) ->
 def test_a_mode_that_chats_do_not_have(harness: Harness) -> None:
     done = harness.command("pfgen_rs/pfgen", "--model", "mockllm/model", "-T", "mode=completion")
     assert done.returncode != 0
-    assert done.stdout.strip() == "inspect_ai has no mode 'completion', only chat and qa"
+    assert done.stdout.strip() == "unknown mode 'completion': expected chat or qa"
 
 
 WRONG = """
@@ -233,10 +233,10 @@ def test_settings_are_checked_before_anybody_is_asked() -> None:
     done = helpers.python(WRONG)
     assert done.returncode == 0, done.stderr
     trials, none, examples, think, mode, *scorer = json.loads(done.stdout)
-    assert trials.endswith("`trials` must be a whole number and at least 1, not 'x'")
+    assert trials.endswith("`trials` must be an integer of at least 1, not 'x'")
     assert none.endswith("at least 1, not 0")
-    assert examples.endswith("the number of examples is a whole number from 0, not 'x'")
+    assert examples.endswith("the number of examples must be an integer of at least 0, not 'x'")
     assert think.endswith("think must be one of keep, strip, not 'foo'")
-    assert mode.endswith("no mode 'poem', only chat and qa")
+    assert mode.endswith("unknown mode 'poem': expected chat or qa")
     assert scorer[0] == "think must be one of keep, strip, not 'foo'"
-    assert scorer[1].startswith("there is no mode 'poem': choose one of")
+    assert scorer[1].startswith("unknown mode 'poem': expected one of")

@@ -114,7 +114,7 @@ def test_somebody_has_to_answer() -> None:
 def test_settings_that_cannot_be() -> None:
     for wrong, match in (
         ({"evry": 2}, "no setting `evry`: `every` is meant"),
-        ({"every": 2.5}, "`every` must be a whole number"),
+        ({"every": 2.5}, "`every` must be an integer"),
         ({"temperature": 0.5}, "`temperature` is for .*: here `generate` decides"),
         ({"generate": 3}, "`generate` must be a function, not int"),
         ({"generate": None}, "who answers"),

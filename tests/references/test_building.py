@@ -471,7 +471,7 @@ def test_files_of_others_are_not_touched_by_any_build(prepared: BuildConfig) -> 
 
 def test_a_place_that_cannot_be_written(prepared: BuildConfig) -> None:
     (prepared.folder / "set").write_text("", encoding="utf-8")
-    with pytest.raises(OutputError, match="set: is no folder"):
+    with pytest.raises(OutputError, match="set: not a directory"):
         build(prepared)
 
 
@@ -481,7 +481,7 @@ def test_two_builds_at_once(prepared: BuildConfig) -> None:
     work.mkdir()
     handle = os.open(work, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
-    with pytest.raises(BuildError, match="another build of this set is at work"):
+    with pytest.raises(BuildError, match="another build of this set is running"):
         build(prepared)
     assert work.is_dir()
     os.close(handle)
@@ -492,7 +492,7 @@ def test_rules_for_unknown_questions(prepared: BuildConfig) -> None:
     rules = '[[Q77.rule]]\nname = "none"\nforbid = "。"\n'
     (prepared.folder / "rules.toml").write_text(rules, encoding="utf-8")
     with pytest.raises(
-        ConfigError, match=r"rules.toml: there is no question 'Q77'; there are: Q03"
+        ConfigError, match=r"rules.toml: unknown question 'Q77': expected one of Q03"
     ):
         build(prepared)
 
@@ -508,7 +508,7 @@ def test_damaged_checkpoints(prepared: BuildConfig, name: str) -> None:
     path.write_bytes(path.read_bytes()[:100])
     resumed = command(prepared.folder, "--resume")
     assert resumed.returncode == 2
-    assert "is damaged; build without --resume" in resumed.stderr
+    assert "is damaged: build without --resume" in resumed.stderr
     assert command(prepared.folder).returncode == 0
 
 
@@ -564,9 +564,9 @@ def test_the_command(prepared: BuildConfig) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("sed = 3", "there is no key 'sed' (is 'seed' meant?)"),
-        ("only = ['Q99']", "there is no question 'Q99'"),
-        ("normalise.without = ['dance']", "no rule is called 'dance'"),
+        ("sed = 3", "unknown key 'sed' (is 'seed' meant?)"),
+        ("only = ['Q99']", "unknown question 'Q99'"),
+        ("normalise.without = ['dance']", "unknown rule 'dance'"),
         ("normalise.extra = ['style.toml']", "style.toml"),
     ],
 )

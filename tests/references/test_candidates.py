@@ -76,7 +76,7 @@ def test_one_source_and_some_questions(tmp_path: Path) -> None:
     assert pool(tmp_path / "pools", "Q02") == [("広いです。", "Y", "b")]
     assert not (tmp_path / "pools" / "Q01").exists()
     wrong = config(tmp_path, "a.jsonl", only=("Q03",))
-    with pytest.raises(ConfigError, match="there is no question 'Q03'"):
+    with pytest.raises(ConfigError, match="unknown question 'Q03'"):
         gather(wrong, input_files(wrong), None, tmp_path / "pools", memory=1 << 20)
 
 
@@ -130,7 +130,7 @@ def test_a_column_that_is_no_text(tmp_path: Path) -> None:
 def test_no_candidates(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b"")
     found = config(tmp_path, "a.jsonl")
-    with pytest.raises(InputError, match="there are no candidates"):
+    with pytest.raises(InputError, match="no candidates"):
         gather(found, input_files(found), None, tmp_path / "pools", memory=1 << 20)
 
 

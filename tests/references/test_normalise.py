@@ -217,7 +217,7 @@ def test_the_digest_is_of_what_rules_do(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_is_an_error() -> None:
-    with pytest.raises(SettingsError, match=r"'closd'; there are: .*closed"):
+    with pytest.raises(SettingsError, match=r"'closd': expected one of .*closed"):
         Style.standard(without=["closd"])
 
 
@@ -230,7 +230,7 @@ RULE = "[[rule]]\nname = 'a-b'\nreason = 'Why.'\n"
         ("", ["no rules"]),
         ("rules = []", ["unknown key 'rules'", "[[rule]]"]),
         ("rule = 3", ["no rules"]),
-        ("[[rule]", ["not valid TOML"]),
+        ("[[rule]", ["invalid TOML"]),
         ("[[rule]]\nreason = 'x'", ["rule: name"]),
         (
             "[[rule]]\nname = 'A b'\nreason = 'x'\nreject = 'x'\nexample = 'x'",
@@ -241,11 +241,11 @@ RULE = "[[rule]]\nname = 'a-b'\nreason = 'Why.'\n"
         (RULE, ["'a-b'", "exactly one of correct, translate, reject, require, repeats"]),
         (RULE + "reject = 'x'\nrequire = 'x'", ["'a-b'", "reject and require"]),
         (RULE + "reject = 'x'\nexampel = 'x'", ["'a-b'", "'exampel'", "example"]),
-        (RULE + "reject = 'x'", ["'a-b'", "example is needed"]),
+        (RULE + "reject = 'x'", ["'a-b'", "missing example"]),
         (RULE + "reject = 'x'\nexample = 3", ["'a-b'", "example", "3"]),
         (RULE + "reject = 'x'\nexample = 'y'", ["'a-b'", "'y' is not rejected"]),
-        (RULE + "reject = 'x'\nexample = 'x'\nby = 'z'", ["'a-b'", "by has no meaning"]),
-        (RULE + "correct = 'x'\nbefore = 'x'\nafter = 'y'", ["'a-b'", "by is missing"]),
+        (RULE + "reject = 'x'\nexample = 'x'\nby = 'z'", ["'a-b'", "by cannot be combined"]),
+        (RULE + "correct = 'x'\nbefore = 'x'\nafter = 'y'", ["'a-b'", "missing key 'by'"]),
         (
             RULE + "correct = 'x'\nby = 'y'\nbefore = 'x'",
             ["'a-b'", "as many texts before as after"],
@@ -258,7 +258,7 @@ RULE = "[[rule]]\nname = 'a-b'\nreason = 'Why.'\n"
         (RULE + "correct = '('\nby = ''\nbefore = '('\nafter = ''", ['"a-b"', "unclosed group"]),
         (RULE + "correct = 'x'\nby = '${1}'\nbefore = 'x'\nafter = ''", ['"a-b"', "no group"]),
         (RULE + "translate = 'xy'\nby = 'z'\nbefore = 'x'\nafter = 'z'", ['"a-b"', "2 characters"]),
-        (2 * (RULE + "reject = 'x'\nexample = 'x'\n"), ["2 rules", "'a-b'"]),
+        (2 * (RULE + "reject = 'x'\nexample = 'x'\n"), ["duplicate rule 'a-b'"]),
     ],
 )
 def test_unusable_files_are_named(text: str, parts: list[str], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -163,6 +164,25 @@ def test_fonts_that_matplotlib_has_not_heard_of(monkeypatch: pytest.MonkeyPatch)
     for cached in (fonts._found, fonts._font):
         cached.cache_clear()
     assert fonts.japanese_font() is not None
+
+
+def test_families_with_hyphens_and_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hyphen is no fontconfig pattern, and boxes for every character are no Japanese font."""
+    names = ["Last Resort High-Efficiency", "No-Such Family"]
+    monkeypatch.setattr("matplotlib.font_manager.get_font_names", lambda: names)
+    monkeypatch.setattr(fonts, "_FAMILIES", ())
+    monkeypatch.setattr(fonts, "_add_new_ones", lambda: None)
+    assert list(fonts._japanese()) == []
+    assert fonts.lacks("No-Such Family", "a") == {"a"}
+
+
+def test_drawing_is_quiet_about_faces_that_a_font_lacks(capfd: pytest.CaptureFixture[str]) -> None:
+    logger = logging.getLogger("matplotlib.font_manager")
+    level = logger.level
+    with style.settings():
+        logger.warning("findfont: Failed to find font weight bold")
+    assert logger.level == level
+    assert capfd.readouterr() == ("", "")
 
 
 # Files.

@@ -150,7 +150,7 @@ def test_what_is_no_completion_is_told(scores: Reward) -> None:
     with pytest.raises(InputError, match="1 questions"):
         scores(["Q02", "Q02"], [ANSWER, ANSWER], question=["Q02"])
     for wrong in (3, [3], None):
-        with pytest.raises(InputError, match="a text or a list of messages"):
+        with pytest.raises(InputError, match="a string or a list of messages"):
             scores(["Q02"], [wrong])
 
 

@@ -41,6 +41,7 @@ _MISSING = (
     "no installed font has Japanese glyphs, so Japanese text is drawn as escapes: install one (such as Noto "
     f"Sans CJK JP), or name one by --font or {ENVIRONMENT}"
 )
+_LAST_RESORT = "Last Resort"  # has a glyph for every character: a box that names its block
 _FILES = (".ttf", ".otf", ".ttc", ".otc")
 
 
@@ -108,7 +109,8 @@ def _japanese() -> Iterator[str]:
 def _all_families() -> list[str]:
     from matplotlib import font_manager
 
-    return sorted(font_manager.get_font_names())
+    names = font_manager.get_font_names()
+    return sorted(name for name in names if not name.startswith(_LAST_RESORT))
 
 
 def _add_new_ones() -> None:
@@ -126,7 +128,8 @@ def _add_new_ones() -> None:
 def _font(family: str) -> FT2Font | None:
     from matplotlib import font_manager
 
-    sought: Any = font_manager.FontProperties(family=family)
+    # A list, since a lone name is read as a fontconfig pattern, in which hyphens have a meaning.
+    sought: Any = font_manager.FontProperties(family=[family])
     try:
         path = font_manager.findfont(sought, fallback_to_default=False)
     except ValueError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -131,7 +132,18 @@ def settings(families: Sequence[str] = (LATIN,)) -> Iterator[None]:
     """The settings of matplotlib as all figures here want them; what was set before comes back."""
     import matplotlib as mpl
 
-    with mpl.rc_context():
+    with mpl.rc_context(), _quiet(logging.getLogger("matplotlib.font_manager")):
         mpl.rcdefaults()
         mpl.rcParams.update({**_STYLE, "font.family": list(families)})
         yield
+
+
+@contextmanager
+def _quiet(logger: logging.Logger) -> Iterator[None]:
+    """Without its warnings, such as that a Japanese font has no bold face."""
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -64,7 +64,7 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
-            raise SettingsError(f"there is no mode {self.mode!r}: choose one of {', '.join(MODES)}")
+            raise SettingsError(f"unknown mode {self.mode!r}: expected one of {', '.join(MODES)}")
         _check_model(self.model)
         stop = default_stop(self.mode) if self.stop is None else _stop(self.stop)
         object.__setattr__(self, "stop", stop)
@@ -77,15 +77,19 @@ class RunConfig:
 
     def _check_numbers(self) -> None:
         if type(self.num_examples) is not int or self.num_examples < 0:
-            raise SettingsError(f"num_examples must be a whole number from 0: {self.num_examples}")
+            raise SettingsError(
+                f"num_examples must be an integer of at least 0, not {self.num_examples}"
+            )
         if self.max_tokens is not None and (
             type(self.max_tokens) is not int or self.max_tokens < 1
         ):
-            raise SettingsError(f"max_tokens must be a whole number from 1: {self.max_tokens}")
+            raise SettingsError(
+                f"max_tokens must be an integer of at least 1, not {self.max_tokens}"
+            )
         if self.temperature is not None and self.temperature < 0:
-            raise SettingsError(f"temperature must not be negative: {self.temperature}")
+            raise SettingsError(f"temperature must be at least 0, not {self.temperature}")
         if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise SettingsError(f"top_p must be above 0 and at most 1: {self.top_p}")
+            raise SettingsError(f"top_p must be above 0 and at most 1, not {self.top_p}")
 
     def _check_more(self) -> None:
         for key in self.more:
@@ -165,13 +169,13 @@ def _check_model(model: str) -> None:
 
 def _stop(strings: Sequence[str]) -> tuple[str, ...]:
     if isinstance(strings, str) or not all(isinstance(s, str) and s for s in strings):
-        raise SettingsError(f"stop must hold texts that are not empty: {strings!r}")
+        raise SettingsError(f"stop must be non-empty strings, not {strings!r}")
     return tuple(strings)
 
 
 def _number(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SettingsError(f"{name} must be a number: {value!r}")
+        raise SettingsError(f"{name} must be a number, not {value!r}")
     return float(value)
 
 

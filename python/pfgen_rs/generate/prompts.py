@@ -63,9 +63,9 @@ class Prompter:
         prefix: str = "",
     ) -> None:
         if mode not in MODES:
-            raise SettingsError(f"there is no mode {mode!r}: choose one of {', '.join(MODES)}")
+            raise SettingsError(f"unknown mode {mode!r}: expected one of {', '.join(MODES)}")
         if num_examples < 0:
-            raise SettingsError(f"the number of examples must not be negative: {num_examples}")
+            raise SettingsError(f"num_examples must be at least 0, not {num_examples}")
         self.examples = examples
         self.mode: Mode = mode
         self.num_examples = num_examples
@@ -84,14 +84,14 @@ class Prompter:
         A trial of q questions takes q hashes and a sort.
         """
         if trial < 1:
-            raise InputError(f"trials count from 1, not {trial}")
+            raise InputError(f"trial must be at least 1, not {trial}")
         order = sorted(self._shown, key=lambda question: self._digest(trial, question))
         return [self._task(trial, text, order) for text in self._known(questions)]
 
     def _known(self, questions: Iterable[str] | None) -> Iterator[str]:
         for question in self._shown if questions is None else questions:
             if question not in self._shown:
-                raise InputError("there is no sample answer to this question", question=question)
+                raise InputError("no example answer to this question", question=question)
             yield question
 
     def _task(self, trial: int, question: str, order: list[str]) -> Task:

@@ -62,8 +62,8 @@ class RunFolder:
             raise InputError(unreadable(error), path=path) from error
         if old != content:
             raise GenerationError(
-                f"{path}: holds another configuration than the one that its folder is named after: put it "
-                "back, or use another folder of results"
+                f"{path}: does not match the configuration that its folder is named after: restore it, or "
+                "use another folder of results"
             )
 
     def _trials(self) -> list[Path]:

@@ -144,9 +144,7 @@ def _examples(benchmark: Place) -> list[Example]:
     if not isinstance(benchmark, Benchmark):
         return read_examples(benchmark)
     if benchmark.folder is None:
-        raise SettingsError(
-            "the benchmark was not read from files, so its sample answers are needed: give examples"
-        )
+        raise SettingsError("the benchmark was not read from files, so examples must be passed")
     return read_examples(benchmark.folder)
 
 

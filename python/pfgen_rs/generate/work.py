@@ -131,8 +131,8 @@ class Work:
                 key = outcome.task.trial, outcome.task.question
                 if asked.pop(key, None) is None:
                     raise GenerationError(
-                        f"the engine {engine.name!r} gave an outcome for a task that it was not given, or "
-                        f"gave two: {key[1]!r} in trial {key[0]}"
+                        f"engine {engine.name!r} returned an outcome for an unknown task, or a second "
+                        f"one: {key[1]!r} in trial {key[0]}"
                     )
                 self._take(key, outcome)
         return not asked

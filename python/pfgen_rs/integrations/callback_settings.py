@@ -26,7 +26,7 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
     """
     known = [*SAMPLING, *(inspect.signature(StepEvaluator).parameters.keys() - _OURS)]
     for name in settings.keys() - known:
-        raise SettingsError(f"there is no setting `{name}`{_meant(name, known)}")
+        raise SettingsError(f"unknown setting `{name}`{_meant(name, known)}")
     sampling = {name: value for name, value in settings.items() if name in SAMPLING}
     check_sampling(**sampling)
     others = {name: value for name, value in settings.items() if name not in SAMPLING}
@@ -34,7 +34,7 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
         count(others[name], name)
     mode = others.get("mode", "completion")
     if mode not in MODES:
-        raise SettingsError(f"there is no mode {mode!r}: choose one of {', '.join(MODES)}")
+        raise SettingsError(f"unknown mode {mode!r}: expected one of {', '.join(MODES)}")
     return sampling, others | {"loggers": functions(others.get("loggers", ()), "loggers")}
 
 
@@ -45,7 +45,7 @@ def check_sampling(
     count(batch_size, "batch_size")
     count(max_new_tokens, "max_new_tokens")
     if not _number(temperature) or not 0 <= temperature < float("inf"):
-        raise SettingsError(f"`temperature` must be a number from 0, not {temperature!r:.60}")
+        raise SettingsError(f"`temperature` must be at least 0, not {temperature!r:.60}")
     if not _number(top_p) or not 0 < top_p <= 1:
         raise SettingsError(f"`top_p` must be above 0 and at most 1, not {top_p!r:.60}")
 

@@ -119,10 +119,10 @@ def _named(column: str) -> Iterator[None]:
 def _column(batch: Any, name: str) -> Any:
     names = _names(batch)
     if name not in names:
-        raise InputError(f"the column {name!r} is missing; there are: {', '.join(names)}")
+        raise InputError(f"missing column {name!r}: found {', '.join(names)}")
     column = batch[name]
     if isinstance(column, str):
-        raise InputError("the scorer takes batches: call map with batched=True")
+        raise InputError("the scorer needs batches: call map with batched=True")
     return column if hasattr(column, "__arrow_c_stream__") else _listed(column)
 
 

@@ -78,7 +78,7 @@ class PfgenMetric(Metric):
         """
         infos = extra_info_list or [{}] * len(references_list)
         if not len(lm_outputs) == len(references_list) == len(infos):
-            raise InputError("there must be as many outputs as references and extra_info")
+            raise InputError("outputs, references and extra_info must have the same length")
         questions = [
             self._question(row, info, references)
             for row, (info, references) in enumerate(zip(infos, references_list, strict=True))

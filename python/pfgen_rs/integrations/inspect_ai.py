@@ -105,7 +105,7 @@ def pfgen_solver(
     whole(num_examples, "the number of examples")
     count(rounds, "rounds")
     if mode not in _CHATS:
-        raise SettingsError(f"inspect_ai has no mode {mode!r}, only {' and '.join(_CHATS)}")
+        raise SettingsError(f"unknown mode {mode!r}: expected {' or '.join(_CHATS)}")
     # The command line makes numbers of what looks like one.
     prompter = Prompter(
         read_examples(benchmark),
@@ -165,7 +165,7 @@ def pfgen_scorer(
     """
     _check_think(think)
     if mode is not None and mode not in MODES:
-        raise SettingsError(f"there is no mode {mode!r}: choose one of {', '.join(MODES)}")
+        raise SettingsError(f"unknown mode {mode!r}: expected one of {', '.join(MODES)}")
     bench = prepared(benchmark)
 
     async def scored(state: TaskState, target: scoring.Target) -> scoring.Score:  # noqa: ARG001

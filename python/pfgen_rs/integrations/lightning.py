@@ -50,7 +50,7 @@ class PfgenCallback(Callback):  # type: ignore[misc]
         **settings: Any,
     ) -> None:
         if generate is None and tokenizer is None:
-            raise SettingsError("who answers? Give a function `generate`, or a tokenizer")
+            raise SettingsError("nothing to answer with: pass a function `generate` or a tokenizer")
         self.benchmark = benchmark
         self.every = None if every is None else count(every, "every")
         self.generate, self.tokenizer = generate, tokenizer

@@ -19,6 +19,6 @@ def harness_path(name: str) -> Path:
     """
     if name not in HARNESSES:
         raise SettingsError(
-            f"there are no files for a harness {name!r}: choose one of {', '.join(sorted(HARNESSES))}"
+            f"unknown harness {name!r}: expected one of {', '.join(sorted(HARNESSES))}"
         )
     return Path(__file__).resolve().parent / HARNESSES[name]

@@ -91,7 +91,7 @@ class PfgenCallback(TrainerCallback):  # type: ignore[misc]
             if tokenizer is not None:
                 return tokenizer
         raise SettingsError(
-            "there is no tokenizer: give PfgenCallback(tokenizer=…) or Trainer(processing_class=…)"
+            "no tokenizer: pass PfgenCallback(tokenizer=…) or Trainer(processing_class=…)"
         )
 
     def _step(self, state: Any) -> None:

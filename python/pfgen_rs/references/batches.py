@@ -44,7 +44,7 @@ def texts_of(
     for batch in batches():
         if batch.null_count():
             row = first + int(batch.is_null().arg_max() or 0)
-            raise InputError(f"row {row} is null: every answer must be text")
+            raise InputError(f"row {row} is null: expected text")
         yield first, _native.Texts(batch, threads)
         first += len(batch)
 
@@ -54,8 +54,8 @@ def _column(answers: pl.Series | Sequence[str]) -> pl.Series:
         return answers
     if isinstance(answers, str) or not isinstance(answers, Iterable):
         kind = type(answers).__name__
-        raise InputError(f"a column or list of answers or batches of them are wanted, not {kind}")
+        raise InputError(f"expected a column, a list or batches of answers, not {kind}")
     try:
         return pl.Series("answer", answers, dtype=pl.String)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"the answers are no column of text: {error}") from None
+        raise InputError(f"expected a column of text: {error}") from None

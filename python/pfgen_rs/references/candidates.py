@@ -122,7 +122,7 @@ class _Sorter:
         row = int(np.flatnonzero(missing)[0])
         if not self._config.skip_bad_lines:
             raise UnknownQuestionError(
-                "the questions of the configuration have none with exactly this text or id "
+                "no question of the configuration has this text or id "
                 "(skip_bad_lines leaves such candidates out)",
                 path=path,
                 line=int(chunk.lines[row]),
@@ -163,12 +163,10 @@ class _Sorter:
         for name in self._config.only:
             if name not in known:
                 shown = ", ".join(sorted(known))
-                raise ConfigError(
-                    f"there is no question {name!r} to build alone; there are: {shown}"
-                )
+                raise ConfigError(f"unknown question {name!r}: expected one of {shown}")
         rows = {question_id: writer.rows for question_id, writer in self._writers.items()}
         if not rows:
-            raise InputError("there are no candidates")
+            raise InputError("no candidates")
         asked = self._config.only or known
         return [
             (each, rows.get(each.question_id, 0))

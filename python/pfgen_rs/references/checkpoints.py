@@ -67,7 +67,7 @@ def locked(folder: Path) -> Iterator[None]:
     except OSError:
         os.close(handle)
         raise BuildError(
-            f"{folder}: another build of this set is at work there; wait for it"
+            f"{folder}: another build of this set is running there; wait until it ends"
         ) from None
     try:
         yield

@@ -43,7 +43,7 @@ class Fields:
     def __post_init__(self) -> None:
         names = [self.question, self.answer, self.source, self.model]
         if len(set(names)) < len(names):
-            raise ConfigError(f"all fields must differ: {', '.join(names)}")
+            raise ConfigError(f"duplicate field names: {', '.join(names)}")
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Select:
         if self.proposals is not None:
             _at_least(0, proposals=self.proposals)
             if self.seconds is not None:
-                raise ConfigError("the budget is either proposals or seconds, not both")
+                raise ConfigError("proposals and seconds are mutually exclusive")
         if self.seconds is not None and not self.seconds >= 0:
             raise ConfigError(f"seconds must be at least 0, not {self.seconds}")
 
@@ -164,14 +164,15 @@ class BuildConfig:
         _one_of("unit", self.unit, UNITS)
         _at_least(0, examples=self.examples)
         if not 0 <= self.seed <= _LARGEST:
-            raise ConfigError(f"seed must lie in 0…{_LARGEST}, not {self.seed}")
+            raise ConfigError(f"seed must be in 0…{_LARGEST}, not {self.seed}")
         self._check_steps()
 
     def _check_steps(self) -> None:
         for step in self.steps:
             _one_of("steps", step, STEPS)
-        if len(set(self.steps)) < len(self.steps):
-            raise ConfigError("steps: a step stands there twice")
+        for step in self.steps:
+            if self.steps.count(step) > 1:
+                raise ConfigError(f"steps: duplicate step {step!r}")
         if "normalise" in self.steps[1:] or "select" in self.steps[:-1]:
             raise ConfigError(
                 "steps: normalise, which changes texts, comes first; select comes last"
@@ -196,7 +197,7 @@ def read_config(path: str | Path) -> BuildConfig:
     except OSError as error:
         raise ConfigError(unreadable(error), path=path) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"is not valid TOML: {error}", path=path) from None
+        raise ConfigError(f"invalid TOML: {error}", path=path) from None
     try:
         return _table(BuildConfig, data, "", folder=path.resolve().parent)
     except ConfigError as error:
@@ -210,11 +211,11 @@ def _table(kind: type[T], data: Mapping[str, object], where: str, **more: Any) -
     values = {}
     for key, value in data.items():
         if key not in known:
-            raise ConfigError(f"{_at(where)}there is no key {key!r}{_hint(key, known)}")
+            raise ConfigError(f"{_at(where)}unknown key {key!r}{_hint(key, known)}")
         values[key] = _value(types[key], value, f"{where}.{key}" if where else key)
     for key, each in known.items():
         if key not in values and each.default is MISSING and each.default_factory is MISSING:
-            raise ConfigError(f"{_at(where)}the key {key!r} is missing")
+            raise ConfigError(f"{_at(where)}missing key {key!r}")
     try:
         return kind(**values, **more)
     except ConfigError as error:
@@ -224,11 +225,11 @@ def _table(kind: type[T], data: Mapping[str, object], where: str, **more: Any) -
 def _value(kind: Any, value: object, where: str) -> Any:
     if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
         if not isinstance(value, dict):
-            raise ConfigError(f"{where}: a table is needed, not {value!r}")
+            raise ConfigError(f"{where}: expected a table, not {value!r}")
         return _table(kind, value, where)
     if kind == Names:
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise ConfigError(f"{where}: a list of texts is needed, not {value!r}")
+            raise ConfigError(f"{where}: expected a list of strings, not {value!r}")
         return tuple(value)
     if kind == Unit:
         kind = str
@@ -236,8 +237,8 @@ def _value(kind: Any, value: object, where: str) -> Any:
     if float in kinds and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if type(value) not in kinds:
-        wanted = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-        raise ConfigError(f"{where}: {wanted[kinds[0]]} is needed, not {value!r}")
+        wanted = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}
+        raise ConfigError(f"{where}: expected {wanted[kinds[0]]}, not {value!r}")
     return value
 
 

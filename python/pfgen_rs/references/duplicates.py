@@ -48,7 +48,7 @@ def duplicates(
     Raises `SettingsError`, and `InputError` naming the row.
     """
     if memory < 1:
-        raise SettingsError(f"memory must be a number of bytes from 1 on, not {memory}")
+        raise SettingsError(f"memory must be at least 1 byte, not {memory}")
     batches = as_batches(answers)
     span = _Span(batches, max(memory, LEAST_MEMORY) // ROW_BYTES, threads)
     found = [span.read()]
@@ -135,7 +135,7 @@ class _Span:
     def _check(self, rows: int) -> None:
         if self.rows not in (-1, rows):
             raise InputError(
-                f"there were {self.rows} answers at first, but {rows} later: "
-                "every reading must give the same"
+                f"the first reading gave {self.rows} answers, a later one {rows}: "
+                "each must give the same"
             )
         self.rows = rows

@@ -146,7 +146,7 @@ def load(path: str | Path) -> QuestionGrammar:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BenchmarkError(f"cannot read the grammar file: {error}", path=path) from error
+        raise BenchmarkError(f"cannot read grammar file: {error}", path=path) from error
     return loads(text, path=path)
 
 
@@ -155,11 +155,11 @@ def loads(text: str, *, path: str | Path = "<string>") -> QuestionGrammar:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BenchmarkError(f"not valid TOML: {error}", path=path) from error
+        raise BenchmarkError(f"invalid TOML: {error}", path=path) from error
     table = _Table(data, path, "")
     sources = table.table("sources")
     if not sources.data:
-        table.fail("sources: empty; add at least one source, such as [sources.A]")
+        table.fail("sources: empty: add at least one source, such as [sources.A]")
     return QuestionGrammar(
         question_id=table.text("question_id"),
         question=table.text("question"),
@@ -192,38 +192,38 @@ class _Table:
     def text(self, key: str) -> str:
         value = self.data.get(key)
         if not isinstance(value, str) or not value:
-            self.fail(f"{self.at(key)}: a non-empty string is needed")
+            self.fail(f"{self.at(key)}: expected a non-empty string")
         return value
 
     def texts(self, key: str) -> list[str]:
         values = self._list(key)
         for value in values:
             if not isinstance(value, str):
-                self.fail(f"{self.at(key)}: only strings may stand here, not {value!r}")
+                self.fail(f"{self.at(key)}: expected strings, not {value!r}")
             if "\n" in value or "\r" in value:
-                self.fail(f"{self.at(key)}: answers are one line; remove the break in {value!r}")
+                self.fail(f"{self.at(key)}: expected one line, but {value!r} has a line break")
         return [value for value in values if isinstance(value, str)]
 
     def table(self, key: str) -> _Table:
         value = self.data.get(key)
         if not isinstance(value, dict):
-            self.fail(f"{self.at(key)}: a table is needed")
+            self.fail(f"{self.at(key)}: expected a table")
         return _Table(value, self.path, self.at(key))
 
     def tables(self, key: str) -> list[_Table]:
         values = self._list(key)
         for value in values:
             if not isinstance(value, dict):
-                self.fail(f"{self.at(key)}: only tables may stand here, not {value!r}")
+                self.fail(f"{self.at(key)}: expected tables, not {value!r}")
         where = self.at(key)
         return [_Table(value, self.path, where) for value in values if isinstance(value, dict)]
 
     def _list(self, key: str) -> list[object]:
         value = self.data.get(key)
         if not isinstance(value, list):
-            self.fail(f"{self.at(key)}: a list is needed")
+            self.fail(f"{self.at(key)}: expected a list")
         if not value:
-            self.fail(f"{self.at(key)}: empty; give at least one entry")
+            self.fail(f"{self.at(key)}: empty: expected at least one entry")
         return value
 
 
@@ -256,7 +256,7 @@ def _template(text: str, table: _Table, key: str) -> Template:
         if index % 2:
             parts.append(_mention(piece, table, key))
         elif "{" in piece or "}" in piece:
-            table.fail(f"{table.at(key)}: a brace without its partner in {text!r}")
+            table.fail(f"{table.at(key)}: unbalanced brace in {text!r}")
         elif piece:
             parts.append(piece)
     return tuple(parts)
@@ -284,13 +284,13 @@ def _rows(records: _Table, name: str) -> Rows:
 def _check_mentions(grammar: Grammar, template: Template, table: _Table, where: str) -> None:
     for part in template:
         if isinstance(part, Rule) and part.name not in grammar.rules:
-            table.fail(f"{where}: {{{part.name}}} names no rule of {table.where}")
+            table.fail(f"{where}: {{{part.name}}} is not a rule of {table.where}")
         if isinstance(part, Field):
             mention = f"{{{part.record}.{part.name}}}"
             if part.record not in grammar.records:
-                table.fail(f"{where}: {mention} names no record of {table.where}")
+                table.fail(f"{where}: {mention} is not a record of {table.where}")
             if part.name not in grammar.records[part.record][0]:
-                table.fail(f"{where}: {mention} names no field of the record {part.record}")
+                table.fail(f"{where}: {mention} is not a field of record {part.record}")
 
 
 def _check_cycles(grammar: Grammar, table: _Table) -> None:
@@ -299,7 +299,7 @@ def _check_cycles(grammar: Grammar, table: _Table) -> None:
     def visit(name: str, above: tuple[str, ...]) -> None:
         if name in above:
             cycle = " -> ".join((*above[above.index(name) :], name))
-            table.fail(f"{table.at('rules')}.{name}: leads back to itself ({cycle})")
+            table.fail(f"{table.at('rules')}.{name}: circular rule ({cycle})")
         if name in finished:
             return
         for template in grammar.rules[name]:

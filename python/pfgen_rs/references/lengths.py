@@ -67,7 +67,7 @@ def _check(target: int, count: int, seed: int) -> None:
     if target < 0 or count < 0:
         raise SettingsError(f"target and count must be 0 or more, not {target} and {count}")
     if not 0 <= seed < SEEDS:
-        raise SettingsError(f"seed must lie in 0…2^64 - 1, not {seed}")
+        raise SettingsError(f"seed must be in 0…2^64 - 1, not {seed}")
 
 
 def _lengths(batches: Batches, threads: int | None) -> NDArray[np.uint32]:
@@ -88,9 +88,7 @@ def _smallest(
         parts.append(_native.text_digests(texts, seed, threads)[mine])
     digests = np.concatenate(parts)
     if len(digests) != len(rows):
-        raise InputError(
-            f"there are only {end} answers at the second reading: every reading must give the same"
-        )
+        raise InputError(f"the second reading gave only {end} answers: each must give the same")
     # The sort is stable, so that equal texts stay in the order of their rows.
     return rows[np.lexsort((digests[:, 1], digests[:, 0]))[:count]]
 

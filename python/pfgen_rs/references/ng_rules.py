@@ -92,12 +92,12 @@ def parse_answer_rules(
     name.
     """
     if not isinstance(tables, list):
-        raise BenchmarkError(f"{where}: a list of rules is needed, not {tables!r}", path=path)
+        raise BenchmarkError(f"{where}: expected a list of rules, not {tables!r}", path=path)
     rules = [_rule(RuleTable(table, path, f"{where}: rule")) for table in tables]
     names = [rule.name for rule in rules]
     for name in names:
         if names.count(name) > 1:
-            problem = f"{where}: {names.count(name)} rules are called {name!r}"
+            problem = f"{where}: duplicate rule {name!r}"
             raise BenchmarkError(problem, path=path)
     try:
         return AnswerRules(rules)

@@ -110,7 +110,7 @@ class Style:
             rules |= {rule.name: rule for rule in read_style(file)}
         for name in without:
             if name not in rules:
-                raise SettingsError(f"no rule is called {name!r}; there are: {', '.join(rules)}")
+                raise SettingsError(f"unknown rule {name!r}: expected one of {', '.join(rules)}")
             del rules[name]
         return cls(rules.values())
 
@@ -161,14 +161,16 @@ def read_style(path: str | Path) -> tuple[StyleRule, ...]:
     data = read_tables(path)
     tables = data.pop("rule", [])
     if data:
-        raise BenchmarkError(f"unknown key {next(iter(data))!r}; a style has [[rule]]s", path=path)
+        raise BenchmarkError(
+            f"unknown key {next(iter(data))!r}: expected [[rule]] tables", path=path
+        )
     if not isinstance(tables, list) or not tables:
-        raise BenchmarkError("there are no rules: add a [[rule]]", path=path)
+        raise BenchmarkError("no rules: add a [[rule]]", path=path)
     rules = tuple(_rule(RuleTable(table, path, "rule")) for table in tables)
     names = [rule.name for rule in rules]
     for name in names:
         if names.count(name) > 1:
-            raise BenchmarkError(f"{names.count(name)} rules are called {name!r}", path=path)
+            raise BenchmarkError(f"duplicate rule {name!r}", path=path)
     for rule in rules:
         _check_examples(rule, path)
     return rules
@@ -182,10 +184,10 @@ def _rule(table: RuleTable) -> StyleRule:
     kind = table.one_of((*_CORRECTING, *_REJECTING))
     correcting = kind in _CORRECTING
     if correcting and "by" not in table.data:
-        table.fail("by is missing: what matches are replaced by")
+        table.fail("missing key 'by': the replacement")
     unwanted = {"example"} if correcting else {"by", "before", "after"}
     if unwanted & table.data.keys():
-        table.fail(f"{min(unwanted & table.data.keys())} has no meaning beside {kind}")
+        table.fail(f"{min(unwanted & table.data.keys())} cannot be combined with {kind}")
     return StyleRule(
         name=name,
         reason=table.text("reason"),
@@ -200,11 +202,11 @@ def _examples(table: RuleTable, correcting: bool) -> tuple[tuple[str, str | None
     if not correcting:
         rejected = table.texts("example")
         if not rejected:
-            table.fail("an example is needed: a text that is rejected")
+            table.fail("missing example: a text that is rejected")
         return tuple((text, None) for text in rejected)
     before, after = table.texts("before"), table.texts("after")
     if not before or len(before) != len(after):
-        table.fail("examples are needed: as many texts before as after")
+        table.fail("missing examples: as many texts before as after")
     return tuple(zip(before, after, strict=True))
 
 

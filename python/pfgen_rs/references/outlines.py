@@ -62,7 +62,7 @@ def read_outlines(path: Path) -> list[Outline]:
         raise ConfigError(unreadable(error), path=path) from error
     except ValueError as error:
         kind = "TOML" if path.suffix == ".toml" else "JSON lines"
-        raise ConfigError(f"is not valid {kind}: {error}", path=path) from None
+        raise ConfigError(f"invalid {kind}: {error}", path=path) from None
     outlines = [_outline(record, f"question {i}", path) for i, record in enumerate(records, 1)]
     if not outlines:
         raise ConfigError("holds no question", path=path)
@@ -72,11 +72,13 @@ def read_outlines(path: Path) -> list[Outline]:
 
 def _outline(record: object, where: str, path: Path) -> Outline:
     if not isinstance(record, dict):
-        raise ConfigError(f"{where}: an object is needed, not {record!r}", path=path)
+        raise ConfigError(f"{where}: expected an object, not {record!r}", path=path)
     unknown = sorted(set(record) - set(_KEYS))
     if unknown:
         shown = ", ".join(_KEYS)
-        raise ConfigError(f"{where}: there is no key {unknown[0]!r}; there are: {shown}", path=path)
+        raise ConfigError(
+            f"{where}: unknown key {unknown[0]!r}: expected one of {shown}", path=path
+        )
     for key in _KEYS[:-1]:
         if not isinstance(record.get(key, ""), str) or (key in _KEYS[:2] and not record.get(key)):
             raise ConfigError(f"{where}: {key!r} must be text", path=path)
@@ -93,7 +95,7 @@ def _refuse_twice(outlines: Iterable[Outline], path: Path) -> None:
     for outline in outlines:
         for value in dict.fromkeys((outline.question_id, outline.question)):
             if value in seen:
-                raise ConfigError(f"{value!r} stands there twice", path=path)
+                raise ConfigError(f"duplicate {value!r}", path=path)
             seen.add(value)
 
 

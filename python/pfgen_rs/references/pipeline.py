@@ -137,7 +137,7 @@ class _Build:
         left_out = [each for each in built if not each.answers]
         questions = [each for each in built if each.answers]
         if not questions:
-            raise BuildError("no question has any answer left")
+            raise BuildError("no question has any answers left")
         content = provenance.provenance(self._config, self._style, gathered.inputs, built)
         write_set(self._out, questions, content)
         remove(self._work)
@@ -243,7 +243,7 @@ class _Build:
         unknown = sorted(self._rules.keys() - set(known))
         if unknown and not self._config.only:
             raise ConfigError(
-                f"there is no question {unknown[0]!r}; there are: {', '.join(known)}",
+                f"unknown question {unknown[0]!r}: expected one of {', '.join(known)}",
                 path=self._config.path(self._config.rules.file),
             )
 

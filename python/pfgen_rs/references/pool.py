@@ -42,7 +42,7 @@ class Pool:
 
 def damaged(path: Path) -> BuildError:
     """What to raise where what an earlier build has left cannot be used."""
-    return BuildError(f"{path}: what was kept of the build is damaged; build without --resume")
+    return BuildError(f"{path}: the saved state of the build is damaged: build without --resume")
 
 
 class PoolWriter:

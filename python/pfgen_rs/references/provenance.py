@@ -89,11 +89,11 @@ def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
 def _refuse_unwritable(folder: Path) -> None:
     """Say before the work what would go wrong after it."""
     if folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder}: is no folder; name another one")
+        raise OutputError(f"{folder}: not a directory: choose another")
     for place in (folder, *folder.parents):
         if place.exists():
             if not os.access(place, os.W_OK | os.X_OK):
-                raise OutputError(f"{place}: nothing can be written there; name another folder")
+                raise OutputError(f"{place}: not writable: choose another folder")
             return
 
 

@@ -21,9 +21,9 @@ def read_tables(path: str | Path) -> dict[str, object]:
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise BenchmarkError(f"cannot read the rules: {error}", path=path) from error
+        raise BenchmarkError(f"cannot read rules: {error}", path=path) from error
     except tomllib.TOMLDecodeError as error:
-        raise BenchmarkError(f"not valid TOML: {error}", path=path) from error
+        raise BenchmarkError(f"invalid TOML: {error}", path=path) from error
 
 
 def compiled(rules: Iterable[NativeRule], path: str | Path | None = None) -> _native.Corrections:
@@ -40,7 +40,7 @@ class RuleTable:
     def __init__(self, data: object, path: str | Path | None, where: str) -> None:
         self.path, self.where = path, where
         if not isinstance(data, Mapping):
-            self.fail(f"a rule is a table, not {data!r}")
+            self.fail(f"expected a table, not {data!r}")
         self.data: Mapping[str, object] = data
         name = self.text("name")
         self.where = f"{where} {name!r}"
@@ -53,7 +53,7 @@ class RuleTable:
         """Refuse every other key."""
         unknown = [key for key in self.data if key not in keys]
         if unknown:
-            self.fail(f"unknown key {unknown[0]!r}; a rule has some of: {', '.join(keys)}")
+            self.fail(f"unknown key {unknown[0]!r}: expected one of {', '.join(keys)}")
 
     def one_of(self, kinds: Sequence[str]) -> str:
         """The one of these keys that is there."""
@@ -61,7 +61,7 @@ class RuleTable:
         if len(present) != 1:
             names = ", ".join(kinds)
             found = " and ".join(present) or "none"
-            self.fail(f"exactly one of {names} is needed, but there is {found}")
+            self.fail(f"expected exactly one of {names}, found {found}")
         return present[0]
 
     def text(self, key: str, default: str | None = None) -> str:

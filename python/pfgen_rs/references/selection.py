@@ -110,7 +110,7 @@ def select(
             max_n=max_n,
         )
     except (OverflowError, TypeError) as error:
-        raise SettingsError(f"a setting has an impossible value: {error}") from None
+        raise SettingsError(f"invalid setting: {error}") from None
     growth = _Pace(_FIRST_ROUND)
     while not growth.timed(native.grow):
         pass
@@ -180,13 +180,13 @@ class _Pace:
 def _limit(proposals: int | None, seconds: float | None) -> int | None:
     """The most proposals; None where the default is wanted."""
     if proposals is not None and seconds is not None:
-        raise SettingsError("proposals and seconds are both given: one of them ends the search")
+        raise SettingsError("proposals and seconds are mutually exclusive")
     if proposals is not None and not 0 <= proposals <= _MOST_PROPOSALS:
-        raise SettingsError(f"proposals must lie in 0…{_MOST_PROPOSALS}, not {proposals}")
+        raise SettingsError(f"proposals must be in 0…{_MOST_PROPOSALS}, not {proposals}")
     if seconds is None:
         return proposals
     if not 0 <= seconds < math.inf:
-        raise SettingsError(f"seconds must be a number from 0, not {seconds}")
+        raise SettingsError(f"seconds must be at least 0, not {seconds}")
     return _MOST_PROPOSALS
 
 
@@ -205,7 +205,7 @@ def _strata(strata: Sequence[Any] | NDArray[Any]) -> NDArray[np.uint32]:
     try:
         return np.unique(_column("strata", strata), return_inverse=True)[1].astype(np.uint32)
     except TypeError as error:
-        raise InputError(f"strata must be values that can be sorted: {error}") from None
+        raise InputError(f"strata must be sortable: {error}") from None
 
 
 def _column(name: str, values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:

@@ -103,24 +103,22 @@ class _Passes:
                 self._progress(self._done, total)
         if self._done != total:
             raise InputError(
-                f"there were {self._rows} answers at first, but {self._done - start} later: "
-                "every reading must give the same"
+                f"the first reading gave {self._rows} answers, a later one {self._done - start}: "
+                "each must give the same"
             )
 
 
 def _check(n: int, threshold: int, memory: int) -> None:
     for name, value, least in (("n", n, 1), ("threshold", threshold, 0), ("memory", memory, 1)):
         if not least <= value <= (MOST if name != "memory" else 1 << 62):
-            raise SettingsError(f"{name} must be a number from {least} on, not {value}")
+            raise SettingsError(f"{name} must be at least {least}, not {value}")
 
 
 def _weights(weights: ArrayLike, rows: int) -> NDArray[np.uint32]:
     """Weights as the native filter takes them."""
     given = np.asarray(weights)
     if given.shape != (rows,):
-        raise InputError(
-            f"one weight a row is wanted, {rows}, but they have the shape {given.shape}"
-        )
+        raise InputError(f"expected one weight per row ({rows}), but their shape is {given.shape}")
     if rows and not (given.dtype.kind in "iub" and 0 <= given.min() <= given.max() <= MOST):
-        raise InputError(f"weights must be whole numbers of 0…{MOST}")
+        raise InputError(f"weights must be integers in 0…{MOST}")
     return np.ascontiguousarray(given, dtype=np.uint32)

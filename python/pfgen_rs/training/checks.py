@@ -21,7 +21,7 @@ def whole(value: Any, what: str) -> int:
     except (TypeError, ValueError, OverflowError, RuntimeError):
         number = None
     if number is None or number < 0:
-        raise InputError(f"{what} is a whole number from 0, not {value!r:.60}")
+        raise InputError(f"{what} must be an integer of at least 0, not {value!r:.60}")
     return int(number)
 
 
@@ -40,7 +40,7 @@ def count(value: Any, what: str) -> int:
     except TypeError:
         number = 0
     if number < 1:
-        raise SettingsError(f"`{what}` must be a whole number and at least 1, not {value!r:.60}")
+        raise SettingsError(f"`{what}` must be an integer of at least 1, not {value!r:.60}")
     return number
 
 
@@ -56,7 +56,9 @@ def functions(value: Function | Sequence[Function], what: str) -> tuple[Function
     if callable(value):
         return (value,)
     if not isinstance(value, Sequence) or not all(map(callable, value)):
-        raise SettingsError(f"`{what}` must be functions of metrics and a step, not {value!r:.60}")
+        raise SettingsError(
+            f"`{what}` must be callables taking metrics and a step, not {value!r:.60}"
+        )
     return tuple(value)
 
 
@@ -75,11 +77,11 @@ def check_texts(texts: Any, tasks: Sequence[Task]) -> tuple[str, ...]:
         given = "one text" if isinstance(texts, str) else type(texts).__name__
         raise InputError(f"`generate` must return a list of {len(tasks)} texts, not {given}{hint}")
     if len(texts) != len(tasks):
-        raise InputError(f"`generate` gave {len(texts)} texts for {len(tasks)} tasks")
+        raise InputError(f"`generate` returned {len(texts)} texts for {len(tasks)} tasks")
     for task, text in zip(tasks, texts, strict=True):
         if not isinstance(text, str):
             raise InputError(
-                f"`generate` gave {type(text).__name__}, not a text", question=task.question
+                f"`generate` returned {type(text).__name__}, not a string", question=task.question
             )
     return tuple(texts)
 

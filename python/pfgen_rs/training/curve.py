@@ -115,7 +115,7 @@ class Curve:
             theirs, ours = sample.get(name), self.sample.get(name)
             if theirs != ours:
                 raise SettingsError(
-                    f"{origin}: holds the curve of another sample ({name}: {theirs!r}, now {ours!r}): choose "
+                    f"{origin}: has the curve of another sample ({name}: {theirs!r}, now {ours!r}): choose "
                     "another folder, or the same settings"
                 )
 
@@ -134,7 +134,7 @@ def read_curve(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, dict[str, An
     except OSError as error:
         raise InputError(unreadable(error), path=Path(path)) from error
     except (ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"is no learning curve: {error}", path=Path(path)) from None
+        raise InputError(f"not a learning curve: {error}", path=Path(path)) from None
 
 
 def plot_curve(

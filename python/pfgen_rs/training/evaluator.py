@@ -186,7 +186,7 @@ class StepEvaluator:
             sample, step, rows = state["sample"], state["step"], list(state["rows"])
             done = {row["step"] for row in rows}
         except (KeyError, TypeError) as error:
-            raise InputError(f"this is no state of a StepEvaluator: {error!r}") from None
+            raise InputError(f"not the state of a StepEvaluator: {error!r}") from None
         self._record.check(sample, "the state")
         self.wait()
         self._seen, self._done = step, done
@@ -221,9 +221,9 @@ class StepEvaluator:
     def _ready(self) -> None:
         """Raise what stands against going on, such as what went wrong in the background."""
         if os.getpid() != self._process:
-            raise PfgenError("this StepEvaluator belongs to the process that it was forked from")
+            raise PfgenError("this StepEvaluator belongs to the process it was forked from")
         if self._background.closed:
-            raise PfgenError("this StepEvaluator is closed: make a new one to go on")
+            raise PfgenError("this StepEvaluator is closed: make a new one")
         self._background.check()
 
     def _begin(self, step: int) -> None:

@@ -99,7 +99,7 @@ def _active_run() -> Any:
     import wandb
 
     if wandb.run is None:
-        raise InputError("W&B has no active run: call wandb.init first, or hand over a run")
+        raise InputError("W&B has no active run: call wandb.init first, or pass a run")
     return wandb.run
 
 

@@ -58,7 +58,7 @@ def said(completion: Any) -> str:
 def _last(messages: Any, role: str) -> str:
     """What somebody says last in a chat; raises `InputError` for what is none."""
     if not isinstance(messages, Sequence) or not all(isinstance(m, Mapping) for m in messages):
-        raise InputError(f"a text or a list of messages is wanted, not {type(messages).__name__}")
+        raise InputError(f"expected a string or a list of messages, not {type(messages).__name__}")
     for message in reversed(messages):
         if message.get("role", role) == role:
             return _content(message.get("content"))

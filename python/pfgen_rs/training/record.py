@@ -42,7 +42,7 @@ class Record:
         prefix: str = "",
     ) -> None:
         if folder is not None and folder.exists() and not folder.is_dir():
-            raise OutputError(f"{folder}: is no folder: choose another one for the curve")
+            raise OutputError(f"{folder}: not a directory: choose another for the curve")
         if folder is not None:
             _remove_unfinished(folder)
         self.sample, self.folder = sample, folder

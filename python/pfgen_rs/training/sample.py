@@ -96,14 +96,14 @@ def choose_questions(
         chosen = set(known)
     elif isinstance(wanted, int):
         if not 1 <= wanted <= len(known):
-            raise SettingsError(f"there are {len(known)} questions to choose from, not {wanted}")
+            raise SettingsError(f"cannot choose {wanted} of {len(known)} questions")
         chosen = set(sorted(known, key=lambda text: _digest(seed, text))[:wanted])
     else:
         chosen = {benchmark.find(question).text for question in texts_of(wanted, "questions")}
     for text in chosen - set(known):
-        raise InputError("there is no sample answer to this question", question=text)
+        raise InputError("no example answer to this question", question=text)
     if not chosen:
-        raise SettingsError("no question is chosen")
+        raise SettingsError("no questions chosen")
     for text in chosen:
         benchmark.find(text)
     return tuple(text for text in known if text in chosen)
@@ -113,7 +113,7 @@ def examples_of(benchmark: QuestionSet) -> list[Example]:
     """The sample answers that stand beside a benchmark's questions; raises `SettingsError`."""
     if benchmark.folder is None:
         raise SettingsError(
-            "the benchmark was not read from files: give its sample answers as `examples`"
+            "the benchmark was not read from files: pass its example answers as `examples`"
         )
     return read_examples(benchmark.folder)
 

@@ -179,7 +179,7 @@ def _split(command: str | Sequence[str]) -> list[str]:
         raise SettingsError(f"the command cannot be split into arguments: {error}") from None
     if not any(PLACE in part for part in parts):
         raise SettingsError(
-            f"the command does not say where the checkpoint stands: put {PLACE} there"
+            f"the command does not name the checkpoint: put {PLACE} where its path belongs"
         )
     return parts
 
@@ -195,7 +195,7 @@ def _alone(out: Path) -> Iterator[None]:
     try:
         if not lock(handle):
             raise OutputError(
-                f"{out}: another watcher is writing there: stop it, or choose another folder"
+                f"{out}: another watcher is writing there: stop it or choose another folder"
             )
         yield
     finally:

@@ -45,7 +45,7 @@ class CommandEngine:
         self.model = model
         self._command = _split(command)
         if timeout is not None and not timeout > 0:
-            raise SettingsError(f"the timeout must be positive: {timeout}")
+            raise SettingsError(f"timeout must be positive, not {timeout}")
         self._timeout = timeout
         self._program: Program | None = None
         self._ids = count(1)
@@ -70,18 +70,20 @@ class CommandEngine:
             line = program.next_line(self._timeout)
         except TimeoutError:
             raise GenerationError(
-                f"{program.name!r} gave no result for {self._timeout:g} seconds "
+                f"{program.name!r} sent no result for {self._timeout:g} seconds "
                 f"({len(open_tasks)} are missing)"
             ) from None
         if line is None:
             raise GenerationError(
-                f"{program.name!r} {program.ending()} before it had given all results "
+                f"{program.name!r} {program.ending()} before it had sent all results "
                 f"({len(open_tasks)} are missing); what it wrote to standard error may tell why"
             )
         try:
             return _parsed(line, open_tasks)
         except InputError as error:
-            raise GenerationError(f"{program.name!r} wrote no result: {error.problem}") from None
+            raise GenerationError(
+                f"{program.name!r} wrote an invalid result: {error.problem}"
+            ) from None
 
     def close(self) -> None:
         """Let the program end."""
@@ -112,7 +114,7 @@ def _parsed(line: bytes, open_tasks: dict[int, Task]) -> Outcome:
     record = parse_line(line)
     number = record.get("id")
     if type(number) is not int or number not in open_tasks:
-        raise InputError(f"{number!r:.60} is not the 'id' of a task that waits for one")
+        raise InputError(f"{number!r:.60} is not the 'id' of an open task")
     if "error" in record:
         return Failed(open_tasks.pop(number), text_field(record, "error")[:_REASON])
     answer = text_field(record, "answer")

@@ -47,5 +47,5 @@ def recorded_name(name: str) -> str:
 
 def _kind(name: str) -> Any:
     if name not in ENGINES:
-        raise SettingsError(f"there is no engine {name!r}: choose one of {', '.join(ENGINES)}")
+        raise SettingsError(f"unknown engine {name!r}: expected one of {', '.join(ENGINES)}")
     return getattr(import_module(f"pfgen_rs.generate.engines.{name}"), ENGINES[name])

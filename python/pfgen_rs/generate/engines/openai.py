@@ -106,8 +106,8 @@ class OpenAIEngine:
 
 def _check(concurrency: int, timeout: float, retries: int) -> None:
     if not 1 <= concurrency <= 1000:
-        raise SettingsError(f"the concurrency must be from 1 to 1000: {concurrency}")
+        raise SettingsError(f"concurrency must be in 1…1000, not {concurrency}")
     if not timeout > 0:
-        raise SettingsError(f"the timeout must be positive: {timeout}")
+        raise SettingsError(f"timeout must be positive, not {timeout}")
     if retries < 0:
-        raise SettingsError(f"the number of retries must not be negative: {retries}")
+        raise SettingsError(f"retries must be at least 0, not {retries}")

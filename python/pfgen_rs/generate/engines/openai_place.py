@@ -57,9 +57,11 @@ def find_place(base_url: str | None = None, key: str | None = None) -> Place:
     key = (key or os.environ.get(KEY) or "").strip() or None
     parts = _parts(url)
     if key is None and not _is_local(parts.hostname or ""):
-        raise GenerationError(f"{parts.hostname} wants a key: set {KEY} in the environment")
+        raise GenerationError(f"{parts.hostname} needs an API key: set {KEY} in the environment")
     if key is not None and not (key.isascii() and key.isprintable()):
-        raise SettingsError(f"the key ({KEY}) has characters that cannot be sent; it is not shown")
+        raise SettingsError(
+            f"the API key ({KEY}) has characters that cannot be sent; it is not shown"
+        )
     return Place(url, key)
 
 

@@ -82,9 +82,7 @@ def _omitted(names: object) -> frozenset[str]:
         raise SettingsError(f"omit must be a list of names, not {names!r:.60}")
     for name in listed:
         if name not in OPTIONS:
-            raise SettingsError(
-                f"there is no option {name!r:.60} to omit: choose of {', '.join(OPTIONS)}"
-            )
+            raise SettingsError(f"cannot omit {name!r:.60}: expected one of {', '.join(OPTIONS)}")
     return frozenset(listed)
 
 
@@ -93,9 +91,9 @@ def read_answer(task: Task, body: bytes) -> Outcome:
     try:
         reply = json.loads(body)
     except (ValueError, RecursionError):
-        raise CutError("the server sent a body that is no JSON, or was cut") from None
+        raise CutError("the server sent a body that is not JSON, or was cut off") from None
     if not isinstance(reply, dict):
-        raise CutError("the server sent a body that is no JSON object")
+        raise CutError("the server sent a body that is not a JSON object")
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):

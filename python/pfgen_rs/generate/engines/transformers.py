@@ -51,14 +51,14 @@ class TransformersEngine:
     ) -> None:
         """Load nothing yet; raises `SettingsError`, and `GenerationError` where a package is missing."""
         if batch_size < 1:
-            raise SettingsError(f"the batch size must be at least 1: {batch_size}")
+            raise SettingsError(f"batch size must be at least 1, not {batch_size}")
         try:
             import torch
             import transformers
         except ImportError as error:
             raise missing("engine transformers", "transformers", error, GenerationError) from None
         if dtype != "auto" and not isinstance(getattr(torch, dtype, None), torch.dtype):
-            raise SettingsError(f"torch has no dtype {dtype!r}: try bfloat16, float16 or float32")
+            raise SettingsError(f"unknown dtype {dtype!r}: try bfloat16, float16 or float32")
         self._torch, self._transformers = torch, transformers
         self.model = model
         self._hub = {"revision": revision, "trust_remote_code": trust_remote_code}

@@ -73,7 +73,7 @@ class Batches:
     def _chat_text(self, task: Task) -> str:
         if self._chat_template is None and not self._tokenizer.chat_template:
             raise GenerationError(
-                f"the model has no chat template, which mode {task.mode} needs: give one, or use mode "
+                f"the model has no chat template, which mode {task.mode} needs: pass one, or use mode "
                 "completion"
             )
         text = self._tokenizer.apply_chat_template(
@@ -104,7 +104,7 @@ class Batches:
                 )
         except torch.OutOfMemoryError as error:
             raise GenerationError(
-                f"{len(batch)} prompts at a time do not fit the memory: choose a smaller batch_size"
+                f"a batch of {len(batch)} prompts does not fit in memory: choose a smaller batch_size"
             ) from error
         texts: list[str] = self._tokenizer.batch_decode(
             made[:, ids.shape[1] :], skip_special_tokens=True, clean_up_tokenization_spaces=False

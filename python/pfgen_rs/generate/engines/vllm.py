@@ -49,7 +49,7 @@ class VllmEngine:
     ) -> None:
         """Load nothing yet; raises `SettingsError`, and `GenerationError` where vLLM is not installed."""
         if batch_size < 1:
-            raise SettingsError(f"the batch size must be at least 1: {batch_size}")
+            raise SettingsError(f"batch size must be at least 1, not {batch_size}")
         try:
             import vllm
         except ImportError as error:
@@ -117,7 +117,7 @@ class VllmEngine:
         except RuntimeError as error:
             raise GenerationError(f"vLLM failed: {error}") from error
         if len(outputs) != len(tasks):
-            raise GenerationError(f"vLLM gave {len(outputs)} answers to {len(tasks)} prompts")
+            raise GenerationError(f"vLLM returned {len(outputs)} answers for {len(tasks)} prompts")
         return [output.outputs[0].text for output in outputs]
 
     def _sampling(self, task: Task, parameters: Parameters) -> Any:

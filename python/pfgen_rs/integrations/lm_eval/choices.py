@@ -42,7 +42,7 @@ class Choices:
             if type(value).__name__ != field.type:
                 raise SettingsError(f"{KEY}.{field.name} must be {field.type}, not {value!r}")
         if self.trials < 1:
-            raise SettingsError(f"there must be at least one trial, not {self.trials}")
+            raise SettingsError(f"trials must be at least 1, not {self.trials}")
         if self.think not in ("keep", "strip"):
             raise SettingsError(f"{KEY}.think must be 'keep' or 'strip', not {self.think!r}")
 
@@ -78,5 +78,5 @@ def _check_beside(metadata: Mapping[str, Any]) -> None:
 def _trials() -> int:
     text = os.environ.get(TRIALS) or str(_FEW)
     if not text.isdecimal():
-        raise SettingsError(f"{TRIALS} must be a whole number, not {text!r}")
+        raise SettingsError(f"{TRIALS} must be an integer, not {text!r}")
     return int(text)

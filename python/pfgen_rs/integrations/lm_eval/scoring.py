@@ -80,7 +80,7 @@ def scored(
 def _cleaned(given: Sequence[str | None], doc: Mapping[str, Any]) -> str:
     if len(given) != 1:
         raise InputError(
-            f"{len(given)} answers to one document: ask for more trials rather than for repeats",
+            f"{len(given)} answers to one document: use more trials instead of repeats",
             question=doc["question"],
         )
     return cleaned(given[0] or "", doc["mode"], default_stop(doc["mode"]), think=doc["think"])

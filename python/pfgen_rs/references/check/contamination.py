@@ -49,7 +49,7 @@ def contamination(
     `text`. `responses` as `scored_runs` gives them.
     """
     if stretch < 1:
-        raise SettingsError(f"a stretch has at least 1 character, not {stretch}")
+        raise SettingsError(f"stretch must be at least 1 character, not {stretch}")
     counts, examples = [], []
     asked = {q: part for (q,), part in responses.group_by(["question_id"], maintain_order=True)}
     present = [question for question in benchmark if question.id in asked]

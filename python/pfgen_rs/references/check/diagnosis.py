@@ -82,7 +82,7 @@ def check(
     """
     loaded = resolve(benchmark, None)
     if loaded.settings.unit == "token":
-        raise SettingsError("a set of tokens has no texts to look into: check sets of text")
+        raise SettingsError("cannot check a set of tokens: it has no text")
     io.interruptibly(lambda: loaded.prepare(threads=threads))
     tables = _of_set(loaded, similarity, threads, progress)
     files = list(runs)

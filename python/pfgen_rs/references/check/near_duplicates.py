@@ -99,7 +99,7 @@ def similar_pairs(texts: Sequence[str], *, n: int = 5, threshold: float = 0.9) -
     index of these are compared. Raises `SettingsError` for a threshold outside 0…1, or 0, or an n below 1.
     """
     if n < 1 or not 0 < threshold <= 1:
-        raise SettingsError(f"n must be at least 1 and the threshold in 0…1, not {n}, {threshold}")
+        raise SettingsError(f"n must be at least 1 and threshold in 0…1, not {n} and {threshold}")
     sets = [frozenset(text[i : i + n] for i in range(len(text) - n + 1)) for text in texts]
     pairs = [
         SimilarPair(similarity, *sorted(pair))

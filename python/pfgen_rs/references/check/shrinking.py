@@ -31,7 +31,7 @@ def shrunk(benchmark: Benchmark, size: int, *, seed: int = 0, draw: int = 0) -> 
     smaller sets lie within larger ones. Empty answers are taken last.
     """
     if size < 1:
-        raise SettingsError(f"a set can shrink to 1 answer a source or more, not {size}")
+        raise SettingsError(f"size must be at least 1 answer a source, not {size}")
     questions = [
         dataclasses.replace(
             question,
