@@ -12,6 +12,7 @@ import pytest
 
 from pfgen_rs import benchmark
 from pfgen_rs.metrics import ngram_index, units
+from pfgen_rs.questions import locate
 from pfgen_rs.training import rewards
 from places import ROOT
 
@@ -29,8 +30,10 @@ COMMANDS = re.findall(
 
 
 @pytest.mark.parametrize("source", PYTHON)
-def test_python_examples_run(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+def test_python_examples_run_in_any_folder(
+    source: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
     exec(compile(source, "README.md", "exec"), {})
 
 
@@ -56,7 +59,7 @@ def test_commands_run(command: str) -> None:
     assert done.stdout
 
 
-@pytest.mark.parametrize("module", [benchmark, ngram_index, rewards, units])
+@pytest.mark.parametrize("module", [benchmark, locate, ngram_index, rewards, units])
 def test_docstring_examples_run(module: ModuleType) -> None:
     done = doctest.testmod(module)
     assert done.attempted

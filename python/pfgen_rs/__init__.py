@@ -44,6 +44,7 @@ __all__ = [
     "UnknownQuestionError",
     "__version__",
     "load_benchmark",
+    "sample_runs",
     "scan",
     "score_file",
 ]
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from pfgen_rs.benchmark import Benchmark, Question, load_benchmark, score_file
     from pfgen_rs.metrics.ngram_index import NgramIndex
     from pfgen_rs.metrics.settings import Settings
+    from pfgen_rs.questions.locate import sample_runs
     from pfgen_rs.runs.result import Result
     from pfgen_rs.scanning import scan
     from pfgen_rs.scoring.answer_scorer import AnswerScorer
@@ -70,6 +72,7 @@ else:  # loaded when first used, since importing polars and numpy takes longer t
         "Settings": "metrics.settings",
         "__version__": "_native",
         "load_benchmark": "benchmark",
+        "sample_runs": "questions.locate",
         "scan": "scanning",
         "score_file": "benchmark",
     }

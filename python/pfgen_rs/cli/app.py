@@ -74,7 +74,7 @@ def _root(
 
 
 app.command("generate")(generate.generate_answers)
-app.command("score")(score.score)
+app.command("score", cls=score.ScoreCommand)(score.score)
 app.command("compare")(compare.compare)
 app.command("plan-trials")(plan_trials.plan_trials)
 app.command("explain")(explain.explain)

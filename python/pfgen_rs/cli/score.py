@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import gc
+import glob
 import re
+import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.cli import options, output, score_view
 from pfgen_rs.io import TABLES, Options, patterns
 from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.questions.locate import BUNDLED, bundled_path
 from pfgen_rs.runs import outputs
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.resumable import Job
 
-__all__ = ["ScoreFormat", "report_gaps", "score", "show_results"]
+__all__ = ["ScoreCommand", "ScoreFormat", "report_gaps", "score", "show_results"]
 
 _SHOWN_PROBLEMS = 5
 _SHOWN_QUESTIONS = 5
@@ -59,6 +64,30 @@ def _table_path(path: Path | None) -> Path | None:
     if path is not None and path.suffix.lower() not in TABLES:
         raise typer.BadParameter(f"the name must end in one of {', '.join(TABLES)}")
     return path
+
+
+class ScoreCommand(TyperCommand):
+    """`score`, which tells people who give it no run how to try it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; without runs, in a terminal, point to the bundled ones."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            if getattr(error.param, "name", None) != "files" or not sys.stdin.isatty():
+                raise
+            for line in _how_to_try():
+                output.remark(line)
+            raise typer.Exit(output.BAD_INPUT) from None
+
+
+def _how_to_try() -> list[str]:
+    runs = Path(glob.escape(str(bundled_path()))) / "runs" / "*"
+    return [
+        "error: no runs given: name files or folders of answers, or - for standard input",
+        "Try it with the bundled sample runs:",
+        f"  pfgen-rs score {shlex.quote(str(runs))} -b {BUNDLED}",
+    ]
 
 
 def score(

@@ -9,7 +9,7 @@ from pathlib import Path
 from pfgen_rs import install
 from pfgen_rs.errors import BenchmarkNotFoundError
 
-__all__ = ["BUNDLED", "ENVIRONMENT", "benchmark_path", "bundled_path", "name_of"]
+__all__ = ["BUNDLED", "ENVIRONMENT", "benchmark_path", "bundled_path", "name_of", "sample_runs"]
 
 BUNDLED = "mini"
 ENVIRONMENT = "PFGEN_RS_BENCHMARK"
@@ -23,6 +23,19 @@ def benchmark_path(name: str | os.PathLike[str] | None = None) -> Path:
 def bundled_path() -> Path:
     """Folder of the bundled benchmark, with its sample runs."""
     return Path(str(resources.files("pfgen_rs") / "data" / BUNDLED))
+
+
+def sample_runs() -> dict[str, Path]:
+    """Folders of the bundled sample runs by name: answers to the questions of `mini`, good and bad.
+
+    `faithful` answers well, `careless` with mistakes, and `babbling` next to nothing that was asked. They are
+    part of the installed package. Returns a new dictionary, in the order of the names.
+
+    >>> sorted(sample_runs())
+    ['babbling', 'careless', 'faithful']
+    """
+    folders = sorted(path for path in (bundled_path() / "runs").iterdir() if path.is_dir())
+    return {folder.name: folder for folder in folders}
 
 
 def name_of(folder: Path) -> str:
