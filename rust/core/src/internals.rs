@@ -1,6 +1,6 @@
 //! Parts of the way from answers to scores by themselves, for benches; no interface that is kept.
 
-pub use crate::score::lanes::passes::{Pass, Passes};
+pub use crate::score::compact::passes::{Pass, Passes};
 
 use crate::error::Result;
 use crate::index::corpus::{Corpus, Markers, SourceText};

@@ -1,6 +1,6 @@
 //! In how many answers of each source the suffixes of a range begin.
 
-use super::NgramIndex;
+use super::ngram_index::NgramIndex;
 use std::ops::Range;
 
 /// Counts distinct answers; reused between ranges so that a range costs only its own length.

@@ -1,7 +1,7 @@
 //! Public queries of the index: counts, frequencies, places, continuations, lists of n-grams.
 
-use super::NgramIndex;
 use super::document_frequency::AnswerCounter;
+use super::ngram_index::NgramIndex;
 use crate::error::{Error, Result};
 use crate::text::{SEPARATOR, Symbol};
 use std::cmp::{Ordering, Reverse};

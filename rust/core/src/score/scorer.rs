@@ -1,9 +1,10 @@
 //! One question's scorer: the metrics of a response, relative to the baselines.
 
-use super::explanation::Explanation;
-use super::lanes::{self, Block, InstructionSet, LANES, LaneScore, LaneScorer};
-use super::reader::{self, Reader};
+use super::compact::scorer::{LANES, LaneScore, LaneScorer, positions};
+use super::compact::{self, Block, InstructionSet};
 use super::settings::{Settings, Variant};
+use super::wide::Explanation;
+use super::wide::scorer::{self as reader, Reader};
 use crate::blob::{Blob, BlobBuilder};
 use crate::error::{Error, Result};
 use crate::index::compact::{CompactTable, Reading};
@@ -104,9 +105,9 @@ impl Scorer {
 
     /// The passes over `responses`; `None` where the table is wide.
     #[cfg(feature = "internals")]
-    pub(crate) fn passes<'a>(&'a self, responses: &'a [&'a str]) -> Option<lanes::passes::Passes<'a>> {
+    pub(crate) fn passes<'a>(&'a self, responses: &'a [&'a str]) -> Option<compact::passes::Passes<'a>> {
         match &self.engine {
-            Engine::Compact(lanes, _) => Some(lanes::passes::Passes::new(lanes, responses)),
+            Engine::Compact(lanes, _) => Some(compact::passes::Passes::new(lanes, responses)),
             Engine::Wide(_) => None,
         }
     }
@@ -289,7 +290,7 @@ impl Engine {
     fn new(corpus: &Corpus, settings: &Settings, scale: Scale) -> Result<Self> {
         let lengths = Lengths { summed: settings.min_n..=settings.max_n, window: settings.truthfulness_n };
         let full: Vec<u32> = scale.worth.iter().map(|worth| full(worth)).collect();
-        let reading = Reading { skipped: &settings.skipped, full: &full, positions: lanes::positions(settings) };
+        let reading = Reading { skipped: &settings.skipped, full: &full, positions: positions(settings) };
         if settings.variant == Variant::PfgenBench
             && CompactTable::has_room(corpus, &lengths, &reading)
             && let Some(table) = CompactTable::new(corpus, &lengths, &reading)?

@@ -1,7 +1,7 @@
 //! Document frequencies of all windows of a text: what pages shade characters by.
 
-use super::lanes::LaneScorer;
-use super::reader::Reader;
+use super::compact::scorer::LaneScorer;
+use super::wide::scorer::Reader;
 use crate::index::compact::CompactView;
 use crate::index::states::ROOT;
 use crate::index::tables::Match;

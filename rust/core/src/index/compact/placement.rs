@@ -5,8 +5,8 @@
 //! so that the symbol found there tells whether the edge is the state's own. States with many edges are placed first;
 //! those with one edge, the most, fill the gaps.
 
-use super::{NOWHERE, ROOT, TARGET_BITS, UNKNOWN, UNKNOWN_SKIPPED, number_of};
-use crate::index::states::States;
+use super::table::{NOWHERE, TARGET_BITS, UNKNOWN, UNKNOWN_SKIPPED, number_of};
+use crate::index::states::{ROOT, States};
 use crate::text::Symbol;
 
 const FREE: u32 = u32::MAX;

@@ -14,7 +14,7 @@
 //! later pass takes it ([`span`]). Memory therefore depends on distinct n-grams, not on the length of the texts, and
 //! neither it nor the number of threads changes the result: marks are a set.
 
-mod counter;
+mod filter;
 mod keys;
 mod pool;
 mod recent;
@@ -25,7 +25,7 @@ mod staging;
 mod table;
 
 use crate::error::{Error, Result};
-use counter::{Count, Counter, Plan};
+use filter::{Count, Counter, Plan};
 use keys::{Hashed, Rolling};
 use pool::Pool;
 pub use scan::Scan;

@@ -1,7 +1,8 @@
 //! From states to scores: what each character adds to Fluency and is worth to Truthfulness, and the best cuts.
 
 use super::block::{Block, PADDING};
-use super::{Lane4, Plan, walk};
+use super::scorer::{Lane4, Plan};
+use super::walk;
 use crate::index::compact::{CompactTable, CompactView, Lanes};
 
 /// Responses whose sums of Truthfulness are added up side by side, since each addition waits for the one before.

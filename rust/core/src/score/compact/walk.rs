@@ -1,7 +1,7 @@
 //! The table's state at every character of every lane.
 
 use super::block::{Block, PADDING};
-use super::{LANES, Plan};
+use super::scorer::{LANES, Plan};
 use crate::index::compact::CompactView;
 use crate::index::states::ROOT;
 

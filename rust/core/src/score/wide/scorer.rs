@@ -1,22 +1,22 @@
-//! Reading a response over the wide table, a character at a time: variant `paper`, explanations, and settings or questions
-//! for which the compact table has no room.
+//! The scorer over the wide table.
 
-use super::repeats::{self, Seen};
-use super::scorer::{Cut, Scale};
-use super::settings::{Settings, Variant};
-use super::{fluency, paper, truthfulness};
+use super::paper;
 use crate::blob::Blob;
 use crate::error::Result;
 use crate::index::corpus::Corpus;
 use crate::index::tables::{Lengths, Match, NgramTable, NgramView};
+use crate::score::repeats::{self, Seen};
+use crate::score::scorer::{Cut, Scale};
+use crate::score::settings::{Settings, Variant};
+use crate::score::{fluency, truthfulness};
 use crate::text::{Alphabet, BEGIN, END, Symbol};
 use rustc_hash::FxHashSet;
 
 /// One question's wide table with everything else that reading a response takes; read-only.
 #[derive(Debug)]
-pub(super) struct Reader {
-    pub(super) settings: Settings,
-    pub(super) scale: Scale,
+pub(crate) struct Reader {
+    pub(crate) settings: Settings,
+    pub(crate) scale: Scale,
     alphabet: Alphabet,
     table: NgramTable,
     skipped: FxHashSet<char>,
@@ -24,30 +24,30 @@ pub(super) struct Reader {
 
 /// Buffers of one thread.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     /// The response with what stands at its ends, as characters and as symbols.
-    pub(super) characters: Vec<char>,
-    pub(super) symbols: Vec<Symbol>,
+    pub(crate) characters: Vec<char>,
+    pub(crate) symbols: Vec<Symbol>,
     /// The counted symbols once more, where they fit.
     narrow: Vec<i16>,
     /// Per counted character, how long the longest n-gram ending there is that also ended earlier.
-    pub(super) seen: Seen,
+    pub(crate) seen: Seen,
     /// Per symbol and source, what Fluency gains when the cut includes it.
-    pub(super) gains: Vec<u64>,
+    pub(crate) gains: Vec<u64>,
     /// Per symbol and source, the document frequency of the Truthfulness window that ends there.
-    pub(super) windows: Vec<u32>,
+    pub(crate) windows: Vec<u32>,
     /// Per symbol, whether Truthfulness skips it.
-    pub(super) skipped: Vec<bool>,
+    pub(crate) skipped: Vec<bool>,
 }
 
 impl Reader {
-    pub(super) fn new(corpus: &Corpus, settings: Settings, scale: Scale) -> Result<Self> {
+    pub(crate) fn new(corpus: &Corpus, settings: Settings, scale: Scale) -> Result<Self> {
         let table = NgramTable::new(corpus, lengths(&settings))?;
         Ok(Self::over(table, corpus.alphabet.clone(), settings, scale))
     }
 
     /// The reader whose table was stored.
-    pub(super) fn stored(table: Blob, alphabet: Alphabet, settings: Settings, scale: Scale) -> Result<Self> {
+    pub(crate) fn stored(table: Blob, alphabet: Alphabet, settings: Settings, scale: Scale) -> Result<Self> {
         let table = NgramTable::stored(table, scale.sources(), lengths(&settings))?;
         Ok(Self::over(table, alphabet, settings, scale))
     }
@@ -56,24 +56,24 @@ impl Reader {
         Self { skipped: settings.skipped.iter().copied().collect(), settings, scale, alphabet, table }
     }
 
-    pub(super) fn table(&self) -> &Blob {
+    pub(crate) fn table(&self) -> &Blob {
         self.table.blob()
     }
 
-    pub(super) fn table_view(&self) -> NgramView<'_> {
+    pub(crate) fn table_view(&self) -> NgramView<'_> {
         self.table.view()
     }
 
-    pub(super) fn alphabet(&self) -> &Alphabet {
+    pub(crate) fn alphabet(&self) -> &Alphabet {
         &self.alphabet
     }
 
-    pub(super) fn source_count(&self) -> usize {
+    pub(crate) fn source_count(&self) -> usize {
         self.scale.sources()
     }
 
     /// Reads a response into `scratch` and gives its length.
-    pub(super) fn load(&self, response: &str, scratch: &mut Scratch) -> usize {
+    pub(crate) fn load(&self, response: &str, scratch: &mut Scratch) -> usize {
         match self.settings.variant {
             Variant::PfgenBench => self.read(response, scratch),
             Variant::Paper => self.read_marked(response, scratch),
@@ -82,7 +82,7 @@ impl Reader {
     }
 
     /// Fluency of the response in `scratch`, of `length` characters, against one source.
-    pub(super) fn fluency(&self, scratch: &Scratch, source: usize, length: usize, baseline: f64) -> Cut {
+    pub(crate) fn fluency(&self, scratch: &Scratch, source: usize, length: usize, baseline: f64) -> Cut {
         match self.settings.variant {
             Variant::PfgenBench => {
                 // The first symbol is the added `^`.
@@ -95,7 +95,7 @@ impl Reader {
     }
 
     /// Truthfulness likewise.
-    pub(super) fn truthfulness(&self, scratch: &Scratch, source: usize, length: usize) -> Cut {
+    pub(crate) fn truthfulness(&self, scratch: &Scratch, source: usize, length: usize) -> Cut {
         let Variant::PfgenBench = self.settings.variant else {
             return paper::truthfulness(self, scratch, source, length);
         };
@@ -106,18 +106,18 @@ impl Reader {
     }
 
     /// What character `at` of the text is covered by: the largest document frequency of the windows over it.
-    pub(super) fn coverage(&self, scratch: &Scratch, source: usize, at: usize) -> u32 {
+    pub(crate) fn coverage(&self, scratch: &Scratch, source: usize, at: usize) -> u32 {
         let last = (at + self.settings.truthfulness_n).min(scratch.symbols.len());
         (at..last).map(|end| scratch.windows[end * self.source_count() + source]).max().unwrap_or(0)
     }
 
     /// Characters of the response that a cut may include; what was read has one more at each end unless it was cut.
-    pub(super) fn counted(&self, scratch: &Scratch) -> usize {
+    pub(crate) fn counted(&self, scratch: &Scratch) -> usize {
         (scratch.symbols.len() - 2).min(self.settings.max_length)
     }
 
     /// Fills `scratch` with the gains and windows of `^response$`, cut as the published scorer cuts it.
-    pub(super) fn read(&self, response: &str, scratch: &mut Scratch) {
+    pub(crate) fn read(&self, response: &str, scratch: &mut Scratch) {
         let whole = std::iter::once('^').chain(response.chars()).chain(std::iter::once('$'));
         scratch.characters.clear();
         scratch.characters.extend(whole.take(self.settings.max_length + 2));

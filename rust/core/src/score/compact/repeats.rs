@@ -1,7 +1,7 @@
 //! How much of what ends at each character also ended earlier, for all lanes at once.
 
-use super::LANES;
 use super::block::{Block, PADDING, Row};
+use super::scorer::LANES;
 use crate::score::repeats::seen_before;
 
 /// Distances that are looked at together: their runs are independent of each other.

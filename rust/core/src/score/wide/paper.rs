@@ -1,7 +1,7 @@
 //! The papers' equations taken literally (variant `paper`): markers are part of the n-grams, every occurrence counts,
 //! the whole length is discounted.
 
-use super::reader::{Reader, Scratch};
+use super::scorer::{Reader, Scratch};
 
 /// `F` of eqs. 1–3, divided by the baseline. The frequencies are summed as integers and divided once.
 pub(super) fn fluency(reader: &Reader, scratch: &Scratch, source: usize, length: usize, baseline: f64) -> f64 {

@@ -1,35 +1,13 @@
-//! The hot path: Fluency and Truthfulness of the published variant, many responses at a time, over the compact table.
-//!
-//! Up to [`LANES`] responses to one question go through four passes, each of which reads what the one before left in a
-//! [`Block`]:
-//!
-//! 1. `load`: characters become symbols, response `i` in lane `i`;
-//! 2. `repeats`: for every character the longest n-gram ending there that ended earlier, all lanes in one instruction;
-//! 3. `walk`: the table's state at every character, the lanes' steps interleaved, since each one waits for memory;
-//! 4. `finish`: gains, sums and best cuts, a response at a time, its sources side by side.
-//!
-//! The passes are plain Rust over fixed-size arrays, compiled once for each instruction set of [`dispatch`]; the compiler
-//! vectorises them. Integers throughout up to the last step, and floating-point operations in a fixed order, make the
-//! results the same on all.
+//! The scorer over the compact table.
 
-mod block;
-mod dispatch;
-mod finish;
-#[cfg(feature = "internals")]
-pub(crate) mod passes;
-mod repeats;
-mod walk;
-
-pub(crate) use block::Block;
-pub use dispatch::InstructionSet;
-
-use dispatch::Work;
-
-use super::scorer::{Cut, Scale};
-use super::settings::Settings;
-use super::{fluency, truthfulness};
+use super::block::Block;
+use super::dispatch::{self, InstructionSet, Work};
+use super::{finish, repeats, walk};
 use crate::fetch::fetch_text;
 use crate::index::compact::{CompactTable, CompactView, LEVELS_BITS, Lanes, MOST_SOURCES};
+use crate::score::scorer::{Cut, Scale};
+use crate::score::settings::Settings;
+use crate::score::{fluency, truthfulness};
 
 /// Responses that are read side by side.
 pub(crate) const LANES: usize = 32;
@@ -40,50 +18,50 @@ const BYTES_A_CHARACTER: usize = 3;
 const AHEAD: usize = 4;
 
 /// A value for each source, and one to fill the vector.
-pub(super) type Lane4 = [f64; MOST_SOURCES + 1];
+pub(crate) type Lane4 = [f64; MOST_SOURCES + 1];
 
 /// The settings in the form in which the passes use them.
 #[derive(Debug)]
-struct Plan {
+pub(super) struct Plan {
     /// Longest n-gram; a match does not grow beyond it.
-    longest: u32,
-    window: usize,
-    target: usize,
-    zero: usize,
-    max_length: usize,
+    pub(super) longest: u32,
+    pub(super) window: usize,
+    pub(super) target: usize,
+    pub(super) zero: usize,
+    pub(super) max_length: usize,
     /// Characters that are read, with the added `$`: what lies behind reaches no score.
-    positions: usize,
+    pub(super) positions: usize,
     /// The same in `^response$`, and room for the windows that go on after them.
-    indices: usize,
+    pub(super) indices: usize,
     /// Symbol of the added `$`.
-    end_symbol: u16,
+    pub(super) end_symbol: u16,
     /// State and match length after the added `^`.
-    begin: (u32, u32),
+    pub(super) begin: (u32, u32),
     /// Level of the window that ends with it.
-    begin_level: u16,
+    pub(super) begin_level: u16,
     /// Whether it counts for Truthfulness.
-    keeps_begin: u16,
+    pub(super) keeps_begin: u16,
     /// `d(k)` for every cut.
-    discounts: Vec<f64>,
+    pub(super) discounts: Vec<f64>,
     /// What a character is worth to Truthfulness, by the levels of what covers it in each source.
-    worth: Vec<Lane4>,
+    pub(super) worth: Vec<Lane4>,
 }
 
 /// What one response scores against each source.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct LaneScore {
+pub(crate) struct LaneScore {
     /// Best `raw(k) · d(k)`, not yet divided by the baseline.
-    pub(super) fluency: Lane4,
-    pub(super) truthfulness: Lane4,
+    pub(crate) fluency: Lane4,
+    pub(crate) truthfulness: Lane4,
     /// Characters of the whole response.
-    pub(super) length: usize,
+    pub(crate) length: usize,
 }
 
 /// Scores responses to one question over its compact table.
 #[derive(Debug)]
-pub(super) struct LaneScorer {
-    table: CompactTable,
-    plan: Plan,
+pub(crate) struct LaneScorer {
+    pub(super) table: CompactTable,
+    pub(super) plan: Plan,
 }
 
 /// All passes over some responses.
@@ -104,7 +82,7 @@ impl Work for ScoreBlock<'_> {
 }
 
 impl LaneScorer {
-    pub(super) fn new(table: CompactTable, settings: &Settings, scale: &Scale) -> Self {
+    pub(crate) fn new(table: CompactTable, settings: &Settings, scale: &Scale) -> Self {
         let view = table.view();
         let begin_symbol = view.symbol('^');
         let begin = view.begin(begin_symbol);
@@ -127,22 +105,22 @@ impl LaneScorer {
         Self { table, plan }
     }
 
-    pub(super) fn table(&self) -> &CompactTable {
+    pub(crate) fn table(&self) -> &CompactTable {
         &self.table
     }
 
     /// Characters of a Truthfulness window.
-    pub(super) fn window(&self) -> usize {
+    pub(crate) fn window(&self) -> usize {
         self.plan.window
     }
 
     /// Scores up to [`LANES`] responses into as many scores; faster where they are of similar length.
-    pub(super) fn score(&self, set: InstructionSet, responses: &[&str], block: &mut Block, scores: &mut [LaneScore]) {
+    pub(crate) fn score(&self, set: InstructionSet, responses: &[&str], block: &mut Block, scores: &mut [LaneScore]) {
         dispatch::run(set, ScoreBlock { scorer: self, responses, block, scores });
     }
 
     /// Fluency and Truthfulness of one response against each source, with their cuts: the obvious way, over the same gains.
-    pub(super) fn cuts(&self, response: &str, block: &mut Block, scale: &Scale, baselines: &[f64]) -> Vec<(Cut, Cut)> {
+    pub(crate) fn cuts(&self, response: &str, block: &mut Block, scale: &Scale, baselines: &[f64]) -> Vec<(Cut, Cut)> {
         let (plan, view) = (&self.plan, self.table.view());
         self.read(&[response], block);
         self.gather(block, &view, 0);
@@ -162,7 +140,7 @@ impl LaneScorer {
 
     /// The last pass.
     #[inline(always)]
-    fn finish(&self, responses: &[&str], block: &mut Block, scores: &mut [LaneScore]) {
+    pub(super) fn finish(&self, responses: &[&str], block: &mut Block, scores: &mut [LaneScore]) {
         let (plan, view) = (&self.plan, self.table.view());
         let used = &mut scores[..responses.len()];
         for (lane, score) in used.iter_mut().enumerate() {
@@ -189,7 +167,7 @@ impl LaneScorer {
     }
 
     #[inline(always)]
-    fn load(&self, responses: &[&str], block: &mut Block) {
+    pub(super) fn load(&self, responses: &[&str], block: &mut Block) {
         block.prepare(&self.plan);
         // Responses to one question lie all over a large batch.
         let bytes = BYTES_A_CHARACTER * self.plan.positions;
@@ -219,7 +197,7 @@ impl LaneScorer {
 }
 
 /// Characters, with the added `$`, that can reach a score: those before the zero length, and what their windows cover.
-pub(super) fn positions(settings: &Settings) -> usize {
+pub(crate) fn positions(settings: &Settings) -> usize {
     (settings.zero_length + settings.truthfulness_n).saturating_sub(2).clamp(1, settings.max_length + 1)
 }
 

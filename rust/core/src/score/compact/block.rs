@@ -1,8 +1,7 @@
 //! Buffers for the responses that are read side by side.
 
-use super::LANES;
-use super::Plan;
 use super::finish::Pending;
+use super::scorer::{LANES, Plan};
 use crate::index::compact::CompactView;
 use crate::score::repeats::Seen;
 

@@ -1,7 +1,9 @@
 //! The passes one at a time, for benches.
 
+use super::block::Block;
 use super::dispatch::{self, InstructionSet, Work};
-use super::{Block, LANES, LaneScore, LaneScorer, repeats, walk};
+use super::scorer::{LANES, LaneScore, LaneScorer};
+use super::{repeats, walk};
 
 /// One of the passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

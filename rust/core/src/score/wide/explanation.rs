@@ -1,6 +1,6 @@
 //! Where a response's scores come from, character by character.
 
-use super::reader::{Reader, Scratch};
+use super::scorer::{Reader, Scratch};
 
 /// Per character of the response (as far as it is read) and source: rows of `sources` values, one row a character.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Explanation {
 
 impl Reader {
     /// Explains the published variant's Fluency and Truthfulness of `response`, in the time of scoring it.
-    pub(super) fn explain(&self, response: &str) -> Explanation {
+    pub(crate) fn explain(&self, response: &str) -> Explanation {
         let mut scratch = Scratch::default();
         self.read(response, &mut scratch);
         let sources = self.source_count();

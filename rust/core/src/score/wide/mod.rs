@@ -1,0 +1,8 @@
+//! Reading a response over the wide table, a character at a time: variant `paper`, explanations, and settings or questions
+//! for which the compact table has no room.
+
+mod explanation;
+mod paper;
+pub(super) mod scorer;
+
+pub use explanation::Explanation;
