@@ -215,7 +215,7 @@ fn least(scores: &[i64], row: Option<&[u16]>, by: u32, places: Range<usize>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::references::{Candidates, Search};
+    use crate::references::search::{Candidates, Search};
 
     #[test]
     fn rows_that_are_not_kept_change_nothing() {

@@ -9,11 +9,13 @@ pub mod naive;
 mod overlaps;
 mod pool;
 mod random;
+mod search;
 mod selection;
 mod shares;
 pub mod singletons;
 
 pub use corrections::{Action, Corrected, CorrectionRule, Corrections};
 pub use digests::text_digests;
-pub use selection::{Candidates, Ratio, Search, Selector};
+pub use search::{Candidates, Ratio, Search};
+pub use selection::Selector;
 pub use singletons::{Scan, SingletonFilter, SingletonSettings};

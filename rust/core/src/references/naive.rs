@@ -1,6 +1,6 @@
 //! The error of a choice in the obvious way: the oracle of the tests.
 
-use super::{Candidates, Ratio};
+use super::search::{Candidates, Ratio};
 use std::collections::{BTreeMap, BTreeSet};
 
 type Ngrams = BTreeSet<Vec<char>>;

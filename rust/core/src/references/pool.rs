@@ -8,7 +8,7 @@
 use super::classes::Classes;
 use super::overlaps::{Adder, Overlaps};
 use super::random::Random;
-use super::selection::{Candidates, Search};
+use super::search::{Candidates, Search};
 use super::shares::shares;
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;

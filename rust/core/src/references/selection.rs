@@ -3,6 +3,7 @@
 use super::climb::Climb;
 use super::pool::Pool;
 use super::random::Random;
+use super::search::{Candidates, Ratio, Search};
 use crate::error::Result;
 use rayon::prelude::*;
 
@@ -10,42 +11,6 @@ use rayon::prelude::*;
 const RANDOM_CHOICE: u64 = u64::MAX;
 /// Bytes of overlaps that all restarts keep together; what is not kept is made anew, which only takes time.
 const KEPT_BYTES: usize = 256 << 20;
-
-/// Texts to choose from.
-#[derive(Debug, Clone, Copy)]
-pub struct Candidates<'a> {
-    /// The texts, a row each.
-    pub texts: &'a [&'a str],
-    /// How often each stood in the pool: at least once. Once where this is `None`.
-    pub weights: Option<&'a [u64]>,
-    /// The number of each text's stratum. One stratum where this is `None`.
-    pub strata: Option<&'a [u32]>,
-}
-
-/// What is looked for, and how.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Search {
-    /// Texts to choose; all where there are fewer.
-    pub count: usize,
-    /// Shortest n-gram.
-    pub min_n: usize,
-    /// Longest n-gram.
-    pub max_n: usize,
-    /// What chance begins with.
-    pub seed: u64,
-    /// Searches from the same start, each with its own chance; the best wins, of equal ones the first.
-    pub restarts: usize,
-}
-
-/// An exact error: the mean over the pool's n-grams of the squared difference between the share of chosen texts that
-/// contain it and that of the pool's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ratio {
-    /// A sum of squares of integers.
-    pub numerator: u128,
-    /// N-grams times the squared product of both numbers of texts; 0 where there is no n-gram.
-    pub denominator: u128,
-}
 
 /// A choice of texts that becomes better as long as it runs.
 ///
