@@ -1,14 +1,10 @@
-//! Passes over the texts, for one kind of keys.
+//! The filter: passes over the texts, from which threads stage what tables then count.
 
-use super::SingletonSettings;
-use super::keys::{Key, Scheme};
-use super::pool::Pool;
-use super::recent::Recent;
-use super::scatter::{Part, Scatter};
-use super::span::Span;
-use super::staging::{BLOCK, Staging};
-use super::table::{Occurrence, Table};
-use crate::error::Result;
+use super::keys::{Hashed, Key, Rolling, Scheme, Span};
+use super::pool::{Pool, Scan};
+use super::table::{BLOCK, Occurrence, Recent, Staging, Table};
+use crate::error::{Error, Result};
+use crate::text::{SEPARATOR, Symbol, UNKNOWN};
 use rayon::prelude::*;
 
 const LEAST_MEMORY: usize = 1 << 16;
@@ -19,8 +15,79 @@ const FEW: u64 = 1 << 8;
 /// Buckets that a thread takes at a time, at least.
 const TOGETHER: usize = 1 << 4;
 
+/// How answers are filtered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SingletonSettings {
+    /// An n-gram that occurs so often or less is seldom.
+    pub threshold: u32,
+    /// Bytes for counting; besides, each answer takes a few bytes. Less than 64 KiB counts as that.
+    pub memory: usize,
+    /// Parts into which texts are divided, best as many as the rayon pool has threads.
+    pub threads: usize,
+}
+
+/// Drops the answers that contain a seldom n-gram.
+///
+/// Answers come in rounds of passes: every answer is given to [`add`](Self::add) in each pass, until
+/// [`finish_pass`](Self::finish_pass) says that no pass is left; [`finish_round`](Self::finish_round) then drops what
+/// was found. The next round counts among what is left.
+///
+/// Time: linear in the characters, for each pass. Space: 17 to 26 bytes a distinct n-gram of a pass (29 to 43 where the
+/// alphabet is so large that keys take 128 bits); n-grams that are seldom take that much an occurrence, so that time
+/// grows with the threshold, too.
+pub struct SingletonFilter {
+    pool: Pool,
+    counter: Box<dyn Count>,
+}
+
+impl SingletonFilter {
+    /// A filter of the answers that `scan` has seen. Each stands for as many answers as its weight says (one where
+    /// there are no weights); an answer of weight 0 is not there at all.
+    ///
+    /// # Errors
+    /// There are too many answers to number them, or not as many weights as answers.
+    pub fn new(scan: &Scan, weights: Option<Vec<u32>>, settings: SingletonSettings) -> Result<Self> {
+        let pool = Pool::new(scan, weights, settings.threshold)?;
+        let (radix, n) = (pool.alphabet.len(), scan.n());
+        let counter: Box<dyn Count> = if let Some(scheme) = Rolling::<u64>::new(radix, n) {
+            Box::new(Counter::new(scheme, Plan::new::<u64>(scan.ngrams(), settings)))
+        } else if let Some(scheme) = Rolling::<u128>::new(radix, n) {
+            Box::new(Counter::new(scheme, Plan::new::<u128>(scan.ngrams(), settings)))
+        } else {
+            Box::new(Counter::new(Hashed { n }, Plan::new::<u128>(scan.ngrams(), settings)))
+        };
+        Ok(Self { pool, counter })
+    }
+
+    /// Counts the answers that stand in the rows from `first_row` on.
+    ///
+    /// # Errors
+    /// They are not what was scanned: a row or a character is new.
+    pub fn add(&mut self, texts: &[&str], first_row: usize) -> Result<()> {
+        if first_row.checked_add(texts.len()).is_none_or(|end| end > self.pool.rows()) {
+            return Err(Error::ChangedAnswers { row: self.pool.rows() });
+        }
+        self.counter.add(&self.pool, texts, first_row)
+    }
+
+    /// Ends a pass over all answers, and says whether the round needs another.
+    pub fn finish_pass(&mut self) -> bool {
+        self.counter.finish_pass(&self.pool)
+    }
+
+    /// Ends a round: drops what its passes found, and gives the number of rows dropped.
+    pub fn finish_round(&mut self) -> usize {
+        self.pool.drop_marked()
+    }
+
+    /// Whether each row is there: not dropped, and of a positive weight.
+    pub fn kept(&self) -> Vec<bool> {
+        self.pool.kept()
+    }
+}
+
 /// What counting does for one kind of keys.
-pub(super) trait Count: Send + Sync {
+trait Count: Send + Sync {
     /// Counts the texts of the rows from `first_row` on.
     fn add(&mut self, pool: &Pool, texts: &[&str], first_row: usize) -> Result<()>;
 
@@ -30,7 +97,7 @@ pub(super) trait Count: Send + Sync {
 
 /// How memory is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Plan {
+struct Plan {
     /// Threads that read texts.
     scatters: usize,
     buckets: usize,
@@ -43,7 +110,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new<K: Key>(ngrams: u64, settings: SingletonSettings) -> Self {
+    fn new<K: Key>(ngrams: u64, settings: SingletonSettings) -> Self {
         let (memory, scatters) = (settings.memory.max(LEAST_MEMORY), settings.threads.max(1));
         let block = BLOCK * size_of::<Occurrence<K>>();
         // With an eighth of the memory staged, tables that are just within bounds may grow by two eighths and a bit.
@@ -62,7 +129,7 @@ impl Plan {
 }
 
 /// Counts n-grams whose keys are those of `S`.
-pub(super) struct Counter<S: Scheme> {
+struct Counter<S: Scheme> {
     scheme: S,
     plan: Plan,
     span: Span,
@@ -71,7 +138,7 @@ pub(super) struct Counter<S: Scheme> {
 }
 
 impl<S: Scheme> Counter<S> {
-    pub(super) fn new(scheme: S, plan: Plan) -> Self {
+    fn new(scheme: S, plan: Plan) -> Self {
         let scatter = || Scatter::new(Staging::new(plan.buckets, plan.blocks), Recent::new(plan.recent));
         let scatters = std::iter::repeat_with(scatter).take(plan.scatters).collect();
         let mut counter = Self { scheme, plan, span: Span::whole(plan.buckets), scatters, tables: Vec::new() };
@@ -125,5 +192,71 @@ impl<S: Scheme> Count for Counter<S> {
         let next = self.span.next(self.plan.buckets);
         self.begin_pass(next.unwrap_or(Span::whole(self.plan.buckets)));
         next.is_some()
+    }
+}
+
+/// Texts of consecutive rows, and how far they are read.
+struct Part<'a> {
+    texts: &'a [&'a str],
+    row: usize,
+    /// N-grams of the first text that are already staged.
+    ngrams: usize,
+}
+
+impl<'a> Part<'a> {
+    fn new(texts: &'a [&'a str], first_row: usize) -> Self {
+        Self { texts, row: first_row, ngrams: 0 }
+    }
+}
+
+/// What a thread keeps between texts.
+struct Scatter<S: Scheme> {
+    staging: Staging<S::Key>,
+    recent: Recent<S::Key>,
+    symbols: Vec<Symbol>,
+}
+
+impl<S: Scheme> Scatter<S> {
+    fn new(staging: Staging<S::Key>, recent: Recent<S::Key>) -> Self {
+        Self { staging, recent, symbols: Vec::new() }
+    }
+
+    /// Stages n-grams until the part is read, or nothing more can be staged; says whether it is read.
+    fn read(&mut self, part: &mut Part<'_>, scheme: &S, span: &Span, pool: &Pool) -> Result<bool> {
+        while let Some((text, others)) = part.texts.split_first() {
+            if pool.has(part.row) {
+                self.symbols.clear();
+                self.symbols.push(SEPARATOR);
+                self.symbols.extend(text.chars().map(|character| pool.alphabet.symbol(character)));
+                if self.symbols.contains(&UNKNOWN) {
+                    return Err(Error::ChangedAnswers { row: part.row });
+                }
+                if !self.stage(part, scheme, span, pool) {
+                    return Ok(false);
+                }
+            }
+            *part = Part { texts: others, row: part.row + 1, ngrams: 0 };
+        }
+        Ok(true)
+    }
+
+    /// Stages what is left of the n-grams of the symbols; says whether all found a place.
+    fn stage(&mut self, part: &mut Part<'_>, scheme: &S, span: &Span, pool: &Pool) -> bool {
+        let Self { staging, recent, symbols } = self;
+        let (row, weight) = (part.row as u32, pool.weight(part.row as u32));
+        for (staged, key) in scheme.keys(&symbols[part.ngrams..]).enumerate() {
+            let bucket = span.bucket(key);
+            if bucket >= span.buckets() {
+                continue;
+            }
+            if staging.is_full() {
+                part.ngrams += staged;
+                return false;
+            }
+            if !recent.enough(key, weight, pool.threshold, span) {
+                staging.push(bucket, Occurrence::new(key, row));
+            }
+        }
+        true
     }
 }

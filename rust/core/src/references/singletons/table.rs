@@ -1,19 +1,25 @@
-//! The n-grams of a bucket: which are seldom so far, and in which rows they stand.
+//! Where n-grams are counted: what was just met, what is staged by bucket, and each bucket's table of which n-grams are
+//! seldom so far and in which rows they stand.
 
-use super::keys::Key;
-use super::pool::Pool;
-use super::span::Span;
+use super::keys::{Key, Span};
+use super::pool::{MOST_ROWS, Pool};
+use crate::fetch::fetch;
 
 /// In place of a row: nothing stands here.
 const EMPTY: u32 = u32::MAX;
 /// In place of a row: the n-gram occurs more often than the threshold.
-const OFTEN: u32 = u32::MAX - 1;
-/// Rows that can be told from those.
-pub(super) const MOST_ROWS: usize = OFTEN as usize;
+const OFTEN: u32 = MOST_ROWS as u32;
 
 /// A table has at most 7 of 10 slots taken, and grows by half: between 1.4 and 2.2 slots an entry.
 const FULL: (usize, usize) = (7, 10);
 const SMALLEST: usize = 16;
+
+/// Occurrences in a block.
+pub(super) const BLOCK: usize = 64;
+/// In place of a block: there is none.
+const NO_BLOCK: u32 = u32::MAX;
+/// Occurrences that a line of the cache holds, at least.
+const LINE: usize = 64 / 20;
 
 /// An occurrence of an n-gram, packed: 12 bytes where keys have 8.
 #[repr(C, packed(4))]
@@ -48,6 +54,128 @@ impl<K: Key> Occurrence<K> {
     #[inline(always)]
     fn row(self) -> u32 {
         self.row
+    }
+}
+
+/// An n-gram, and how many answers with it were staged, packed: more of them fit into the cache.
+#[repr(C, packed(4))]
+#[derive(Default)]
+struct Known<K> {
+    key: K,
+    staged: u32,
+}
+
+impl<K: Key> Clone for Known<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: Key> Copy for Known<K> {}
+
+/// A slot remembers one n-gram, the last that came by, and how often it was staged since.
+pub(super) struct Recent<K> {
+    slots: Vec<Known<K>>,
+    shift: u32,
+}
+
+impl<K: Key> Recent<K> {
+    /// Bytes of a slot.
+    pub(super) const SLOT: usize = size_of::<Known<K>>();
+
+    /// With so many slots: a power of two, at least two.
+    pub(super) fn new(slots: usize) -> Self {
+        Self { slots: vec![Known::default(); slots], shift: u64::BITS - slots.ilog2() }
+    }
+
+    /// Whether enough occurrences of `key` are staged: more would not change that it occurs often. Otherwise this one
+    /// must be staged.
+    ///
+    /// What a slot forgets is counted anew, which stages more than needed and changes nothing.
+    #[inline(always)]
+    pub(super) fn enough(&mut self, key: K, weight: u32, threshold: u32, span: &Span) -> bool {
+        let slot = &mut self.slots[(span.within(key) >> self.shift) as usize];
+        // Whether it is known is hard to foretell, so no branch hangs on it.
+        let Known { key: known, staged } = *slot;
+        let before = if known == key { staged } else { 0 };
+        *slot = Known { key, staged: before.saturating_add(weight) };
+        before > threshold
+    }
+
+    /// Forgets everything, as a pass begins: it counts from the start.
+    pub(super) fn clear(&mut self) {
+        self.slots.fill(Known::default());
+    }
+}
+
+/// A fixed number of blocks, which buckets take as they need them.
+pub(super) struct Staging<K> {
+    occurrences: Vec<Occurrence<K>>,
+    /// By bucket, where its next occurrence goes: always a place in a block of its own.
+    ends: Vec<u32>,
+    /// By block, the block before it in its bucket.
+    before: Vec<u32>,
+    blocks: usize,
+}
+
+impl<K: Key> Staging<K> {
+    /// With so many blocks: at least one more than there are buckets.
+    pub(super) fn new(buckets: usize, blocks: usize) -> Self {
+        let (occurrences, before) = (Vec::with_capacity(blocks * BLOCK), Vec::with_capacity(blocks));
+        let mut staging = Self { occurrences, ends: vec![0; buckets], before, blocks };
+        staging.clear();
+        staging
+    }
+
+    /// Whether another occurrence might find no place.
+    #[inline(always)]
+    pub(super) fn is_full(&self) -> bool {
+        self.before.len() == self.blocks
+    }
+
+    /// Puts an occurrence into a bucket; the staging must not be full.
+    #[inline(always)]
+    pub(super) fn push(&mut self, bucket: usize, occurrence: Occurrence<K>) {
+        let end = &mut self.ends[bucket];
+        self.occurrences[*end as usize] = occurrence;
+        *end += 1;
+        if (*end as usize).is_multiple_of(BLOCK) {
+            let last = *end / BLOCK as u32 - 1;
+            self.take_block(bucket, last);
+        }
+    }
+
+    /// The occurrences of a bucket, in parts.
+    pub(super) fn bucket(&self, bucket: usize) -> impl Iterator<Item = &[Occurrence<K>]> {
+        let mut end = self.ends[bucket] as usize;
+        let mut block = end / BLOCK;
+        std::iter::from_fn(move || {
+            let part = self.occurrences.get(block * BLOCK..end)?;
+            let next = self.before[block];
+            block = next as usize;
+            end = (block + 1) * BLOCK;
+            for at in (block * BLOCK..end).step_by(LINE) {
+                fetch(&self.occurrences, at);
+            }
+            Some(part)
+        })
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.before.clear();
+        for bucket in 0..self.ends.len() {
+            self.take_block(bucket, NO_BLOCK);
+        }
+    }
+
+    #[inline(never)]
+    fn take_block(&mut self, bucket: usize, last: u32) {
+        let start = self.before.len() * BLOCK;
+        self.before.push(last);
+        self.ends[bucket] = start as u32;
+        if start == self.occurrences.len() {
+            self.occurrences.resize(start + BLOCK, Occurrence::empty());
+        }
     }
 }
 
