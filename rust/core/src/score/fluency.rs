@@ -1,8 +1,10 @@
 //! Fluency of the published figures: document frequencies of the distinct n-grams before the best cut.
 
+use super::scale::Cut;
+
 /// The largest `raw(k) · d(k) / baseline` and the first `k` that attains it, from what each further character adds to
 /// `raw`; `discounts[k]` is `d(k)`.
-pub(super) fn best_cut(gains: impl Iterator<Item = u64>, discounts: &[f64], baseline: f64) -> (f64, u32) {
+pub(super) fn best_cut(gains: impl Iterator<Item = u64>, discounts: &[f64], baseline: f64) -> Cut {
     let (mut raw, mut best, mut best_length) = (0, 0.0, 0);
     for (gain, (length, discount)) in gains.zip(discounts.iter().enumerate().skip(1)) {
         raw += gain;

@@ -2,7 +2,7 @@
 
 use super::keywords::NOT_FOUND;
 use super::rules::{Rule, RuleStep};
-use super::scorer::Cut;
+use super::scale::Cut;
 use super::settings::{Settings, Variant};
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,10 +1,16 @@
 //! One question's scorer: the metrics of a response, relative to the baselines.
 
-use super::compact::scorer::{LANES, LaneScore, LaneScorer, positions};
-use super::compact::{self, Block, InstructionSet};
+use super::compact::block::{Block, LANES};
+use super::compact::dispatch::InstructionSet;
+#[cfg(feature = "internals")]
+use super::compact::passes::Passes;
+use super::compact::plan::positions;
+use super::compact::scorer::{LaneScore, LaneScorer};
+use super::scale::{Cut, Scale};
 use super::settings::{Settings, Variant};
-use super::wide::Explanation;
-use super::wide::scorer::{self as reader, Reader};
+use super::wide::explanation::Explanation;
+use super::wide::scorer::Reader;
+use super::wide::scratch::Scratch as WideScratch;
 use crate::blob::{Blob, BlobBuilder};
 use crate::error::{Error, Result};
 use crate::index::compact::{CompactTable, Reading};
@@ -19,19 +25,6 @@ pub struct SourceScore {
     pub fluency: f64,
     /// Truthfulness.
     pub truthfulness: f64,
-}
-
-/// A value and the length in characters of the first cut that attains it (0 where nothing scores).
-pub type Cut = (f64, u32);
-
-/// What scores are measured by, whatever the table.
-#[derive(Debug, Clone)]
-pub(super) struct Scale {
-    pub(super) answer_counts: Vec<usize>,
-    /// `d(k)` for every cut.
-    pub(super) discounts: Vec<f64>,
-    /// Per source, what a character covered by a document frequency is worth to Truthfulness.
-    pub(super) worth: Vec<Vec<f64>>,
 }
 
 /// Fluency and Truthfulness against the reference answers of one question.
@@ -57,7 +50,7 @@ enum Engine {
 #[derive(Debug, Default)]
 pub struct Scratch {
     block: Block,
-    wide: reader::Scratch,
+    wide: WideScratch,
     scores: Vec<LaneScore>,
 }
 
@@ -105,9 +98,9 @@ impl Scorer {
 
     /// The passes over `responses`; `None` where the table is wide.
     #[cfg(feature = "internals")]
-    pub(crate) fn passes<'a>(&'a self, responses: &'a [&'a str]) -> Option<compact::passes::Passes<'a>> {
+    pub(crate) fn passes<'a>(&'a self, responses: &'a [&'a str]) -> Option<Passes<'a>> {
         match &self.engine {
-            Engine::Compact(lanes, _) => Some(compact::passes::Passes::new(lanes, responses)),
+            Engine::Compact(lanes, _) => Some(Passes::new(lanes, responses)),
             Engine::Wide(_) => None,
         }
     }
@@ -289,7 +282,7 @@ impl Scorer {
 impl Engine {
     fn new(corpus: &Corpus, settings: &Settings, scale: Scale) -> Result<Self> {
         let lengths = Lengths { summed: settings.min_n..=settings.max_n, window: settings.truthfulness_n };
-        let full: Vec<u32> = scale.worth.iter().map(|worth| full(worth)).collect();
+        let full = scale.full();
         let reading = Reading { skipped: &settings.skipped, full: &full, positions: positions(settings) };
         if settings.variant == Variant::PfgenBench
             && CompactTable::has_room(corpus, &lengths, &reading)
@@ -303,42 +296,4 @@ impl Engine {
     fn compact(table: CompactTable, settings: &Settings, scale: Scale) -> Self {
         Self::Compact(Box::new(LaneScorer::new(table, settings, &scale)), scale)
     }
-}
-
-impl Scale {
-    fn new(corpus: &Corpus, settings: &Settings) -> Result<Self> {
-        let counts: Vec<_> = (0..corpus.names.len()).map(|source| corpus.answer_count(source)).collect();
-        if let Some(source) = counts.iter().position(|&count| count == 0) {
-            return Err(Error::NoAnswers { source: corpus.names[source].clone() });
-        }
-        // The wide table sums frequencies as 32-bit numbers.
-        if counts.iter().any(|&count| u32::try_from(count * settings.max_n).is_err()) {
-            let reason = "max_n times the answers of a source must stay below 2^32".to_owned();
-            return Err(Error::InvalidSettings { reason });
-        }
-        Ok(Self::of_counts(counts, settings))
-    }
-
-    fn of_counts(answer_counts: Vec<usize>, settings: &Settings) -> Self {
-        Self {
-            discounts: (0..=settings.max_length + 1).map(|length| settings.discount(length)).collect(),
-            worth: answer_counts.iter().map(|&count| worth(count, settings.threshold)).collect(),
-            answer_counts,
-        }
-    }
-
-    pub(super) fn sources(&self) -> usize {
-        self.answer_counts.len()
-    }
-}
-
-/// What a character is worth, by the document frequency that it is covered by.
-fn worth(answers: usize, threshold: f64) -> Vec<f64> {
-    let scale = 1.0 / threshold;
-    (0..=answers).map(|frequency| (frequency as f64 / answers as f64 * scale).min(1.0)).collect()
-}
-
-/// The smallest document frequency that counts in full, or the largest that there can be.
-fn full(worth: &[f64]) -> u32 {
-    worth.iter().position(|&worth| worth >= 1.0).unwrap_or(worth.len() - 1) as u32
 }

@@ -1,5 +1,7 @@
 //! Truthfulness of the published figures: the share of characters covered by a window that is common enough.
 
+use super::scale::Cut;
+
 /// The best score over the cuts past the target length, or the last one, and the length of that cut.
 ///
 /// `worth` gives what the characters of `^response$` are worth, `None` where one is skipped; `follows` says whether
@@ -9,7 +11,7 @@ pub(super) fn best_cut(
     discounts: &[f64],
     target: usize,
     follows: bool,
-) -> (f64, u32) {
+) -> Cut {
     let (mut total, mut count, mut last_at) = (0.0, 0u32, 0);
     let (mut best, mut best_at) = (0.0, 0);
     let score = |total: f64, count: u32, at: usize| total / f64::from(count) * discounts[at];

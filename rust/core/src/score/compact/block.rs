@@ -1,14 +1,19 @@
 //! Buffers for the responses that are read side by side.
 
-use super::finish::Pending;
-use super::scorer::{LANES, Plan};
+use super::plan::Plan;
 use crate::index::compact::CompactView;
 use crate::score::repeats::Seen;
+
+/// Responses that are read side by side.
+pub(crate) const LANES: usize = 32;
 
 /// A symbol that no response has: it stands before the first character.
 const BEFORE: u16 = u16::MAX;
 /// Rows of it that `repeats` reaches back to.
 pub(super) const PADDING: usize = 3;
+
+/// Bits of a place that hold the length of the match.
+const LENGTH_BITS: u32 = 4;
 
 /// One value for each lane.
 pub(super) type Row = [u16; LANES];
@@ -38,6 +43,15 @@ pub(crate) struct Block {
     pub(super) pending: Vec<Pending>,
     pub(super) covered: Vec<u16>,
     pub(super) field: Vec<u16>,
+}
+
+/// An n-gram whose sum is an ancestor's of the state at a position.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Pending {
+    pub(super) position: u32,
+    /// Where to look next.
+    pub(super) ancestor: u32,
+    pub(super) length: u32,
 }
 
 impl Block {
@@ -81,4 +95,16 @@ impl Block {
     pub(super) fn longest(&self, lanes: usize) -> usize {
         self.ends[..lanes].iter().copied().max().unwrap_or(0)
     }
+}
+
+/// A state and the length of the match, as `places` holds them.
+#[inline(always)]
+pub(super) fn pack(state: u32, length: u32) -> u32 {
+    state << LENGTH_BITS | length
+}
+
+/// The state and the length of the match at a place.
+#[inline(always)]
+pub(super) fn unpack(place: u32) -> (u32, u32) {
+    (place >> LENGTH_BITS, place & ((1 << LENGTH_BITS) - 1))
 }

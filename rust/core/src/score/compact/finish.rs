@@ -1,21 +1,11 @@
 //! From states to scores: what each character adds to Fluency and is worth to Truthfulness, and the best cuts.
 
-use super::block::{Block, PADDING};
-use super::scorer::{Lane4, Plan};
-use super::walk;
+use super::block::{Block, PADDING, Pending, unpack};
+use super::plan::{Lane4, Plan};
 use crate::index::compact::{CompactTable, CompactView, Lanes};
 
 /// Responses whose sums of Truthfulness are added up side by side, since each addition waits for the one before.
 pub(super) const SIDE_BY_SIDE: usize = 4;
-
-/// An n-gram whose sum is an ancestor's of the state at a position.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Pending {
-    position: u32,
-    /// Where to look next.
-    ancestor: u32,
-    length: u32,
-}
 
 /// Reads what `walk` left of one lane: gains by position, and levels and what is kept by index in `^response$`.
 #[inline(always)]
@@ -31,7 +21,7 @@ pub(super) fn gather(block: &mut Block, plan: &Plan, table: &CompactTable, view:
     let mut waiting = 0;
     for (position, ((&place, (symbols, seen)), ((gain, level), kept))) in places.iter().zip(rows).zip(into).enumerate()
     {
-        let (state, length) = walk::unpack(place);
+        let (state, length) = unpack(place);
         let record = view.record(state);
         let (sums, frequencies) = view.lanes.worth(record);
         let symbol = symbols[lane];
@@ -55,7 +45,7 @@ pub(super) fn gather(block: &mut Block, plan: &Plan, table: &CompactTable, view:
 pub(super) fn leave_out_begin(block: &mut Block, plan: &Plan, view: &CompactView<'_>, lane: usize) {
     let places = &block.places[lane * plan.positions..][..block.ends[lane].min(plan.longest as usize)];
     for ((&place, seen), (gain, own)) in places.iter().zip(&block.seen).zip(block.gains.iter_mut().zip(1..)) {
-        let (state, length) = walk::unpack(place);
+        let (state, length) = unpack(place);
         if length > own {
             *gain = view.up_to(state, own) - view.up_to(state, own.min(u32::from(seen[lane])));
         }

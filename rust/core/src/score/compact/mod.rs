@@ -12,14 +12,14 @@
 //! vectorises them. Integers throughout up to the last step, and floating-point operations in a fixed order, make the
 //! results the same on all.
 
-mod block;
-mod dispatch;
+pub(super) mod block;
+pub(super) mod dispatch;
 mod finish;
 #[cfg(feature = "internals")]
 pub(crate) mod passes;
+pub(super) mod plan;
 mod repeats;
 pub(super) mod scorer;
 mod walk;
 
-pub(crate) use block::Block;
 pub use dispatch::InstructionSet;

@@ -1,8 +1,8 @@
 //! The passes one at a time, for benches.
 
-use super::block::Block;
+use super::block::{Block, LANES};
 use super::dispatch::{self, InstructionSet, Work};
-use super::scorer::{LANES, LaneScore, LaneScorer};
+use super::scorer::{LaneScore, LaneScorer};
 use super::{repeats, walk};
 
 /// One of the passes.

@@ -1,7 +1,6 @@
 //! How much of what ends at each character also ended earlier, for all lanes at once.
 
-use super::block::{Block, PADDING, Row};
-use super::scorer::LANES;
+use super::block::{Block, LANES, PADDING, Row};
 use crate::score::repeats::seen_before;
 
 /// Distances that are looked at together: their runs are independent of each other.

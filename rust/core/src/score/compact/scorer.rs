@@ -2,50 +2,18 @@
 
 use super::block::Block;
 use super::dispatch::{self, InstructionSet, Work};
+use super::plan::{Lane4, Plan};
 use super::{finish, repeats, walk};
 use crate::fetch::fetch_text;
-use crate::index::compact::{CompactTable, CompactView, LEVELS_BITS, Lanes, MOST_SOURCES};
-use crate::score::scorer::{Cut, Scale};
+use crate::index::compact::{CompactTable, CompactView};
+use crate::score::scale::{Cut, Scale};
 use crate::score::settings::Settings;
 use crate::score::{fluency, truthfulness};
-
-/// Responses that are read side by side.
-pub(crate) const LANES: usize = 32;
 
 /// Most of the text is Japanese.
 const BYTES_A_CHARACTER: usize = 3;
 /// So many responses before one is read it is fetched.
 const AHEAD: usize = 4;
-
-/// A value for each source, and one to fill the vector.
-pub(crate) type Lane4 = [f64; MOST_SOURCES + 1];
-
-/// The settings in the form in which the passes use them.
-#[derive(Debug)]
-pub(super) struct Plan {
-    /// Longest n-gram; a match does not grow beyond it.
-    pub(super) longest: u32,
-    pub(super) window: usize,
-    pub(super) target: usize,
-    pub(super) zero: usize,
-    pub(super) max_length: usize,
-    /// Characters that are read, with the added `$`: what lies behind reaches no score.
-    pub(super) positions: usize,
-    /// The same in `^response$`, and room for the windows that go on after them.
-    pub(super) indices: usize,
-    /// Symbol of the added `$`.
-    pub(super) end_symbol: u16,
-    /// State and match length after the added `^`.
-    pub(super) begin: (u32, u32),
-    /// Level of the window that ends with it.
-    pub(super) begin_level: u16,
-    /// Whether it counts for Truthfulness.
-    pub(super) keeps_begin: u16,
-    /// `d(k)` for every cut.
-    pub(super) discounts: Vec<f64>,
-    /// What a character is worth to Truthfulness, by the levels of what covers it in each source.
-    pub(super) worth: Vec<Lane4>,
-}
 
 /// What one response scores against each source.
 #[derive(Debug, Clone, Copy, Default)]
@@ -83,25 +51,7 @@ impl Work for ScoreBlock<'_> {
 
 impl LaneScorer {
     pub(crate) fn new(table: CompactTable, settings: &Settings, scale: &Scale) -> Self {
-        let view = table.view();
-        let begin_symbol = view.symbol('^');
-        let begin = view.begin(begin_symbol);
-        let ends_window = begin.1 as usize >= settings.truthfulness_n;
-        let plan = Plan {
-            longest: settings.max_n as u32,
-            window: settings.truthfulness_n,
-            target: settings.target_length,
-            zero: settings.zero_length,
-            max_length: settings.max_length,
-            positions: positions(settings),
-            indices: positions(settings) + 1 + settings.truthfulness_n,
-            end_symbol: view.symbol('$'),
-            begin,
-            begin_level: if ends_window { view.record(begin.0).levels() } else { 0 },
-            keeps_begin: u16::from(!table.skips(begin_symbol)),
-            discounts: scale.discounts.clone(),
-            worth: worth_by_levels(&scale.worth, view.lanes),
-        };
+        let plan = Plan::new(&table, settings, scale);
         Self { table, plan }
     }
 
@@ -114,7 +64,7 @@ impl LaneScorer {
         self.plan.window
     }
 
-    /// Scores up to [`LANES`] responses into as many scores; faster where they are of similar length.
+    /// Scores up to 32 responses into as many scores; faster where they are of similar length.
     pub(crate) fn score(&self, set: InstructionSet, responses: &[&str], block: &mut Block, scores: &mut [LaneScore]) {
         dispatch::run(set, ScoreBlock { scorer: self, responses, block, scores });
     }
@@ -194,17 +144,4 @@ impl LaneScorer {
         let text = response.chars().chain(std::iter::once('$')).take(self.plan.max_length + 1);
         text.skip(self.plan.zero - 1).any(|character| !self.table.skips(view.symbol(character)))
     }
-}
-
-/// Characters, with the added `$`, that can reach a score: those before the zero length, and what their windows cover.
-pub(crate) fn positions(settings: &Settings) -> usize {
-    (settings.zero_length + settings.truthfulness_n).saturating_sub(2).clamp(1, settings.max_length + 1)
-}
-
-/// What the levels of all sources together, as a state's record has them, are worth.
-fn worth_by_levels(worth: &[Vec<f64>], lanes: Lanes) -> Vec<Lane4> {
-    let of = |levels, source: usize| {
-        worth.get(source).map_or(0.0, |worth| worth[lanes.level(levels, source).min(worth.len() - 1)])
-    };
-    (0..1 << LEVELS_BITS).map(|levels| std::array::from_fn(|source| of(levels, source))).collect()
 }

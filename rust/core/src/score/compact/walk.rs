@@ -1,17 +1,9 @@
 //! The table's state at every character of every lane.
 
-use super::block::{Block, PADDING};
-use super::scorer::{LANES, Plan};
+use super::block::{Block, LANES, PADDING, pack};
+use super::plan::Plan;
 use crate::index::compact::CompactView;
 use crate::index::states::ROOT;
-
-const LENGTH_BITS: u32 = 4;
-
-/// A state and the length of the match, as `places` holds them.
-#[inline(always)]
-pub(super) fn unpack(place: u32) -> (u32, u32) {
-    (place >> LENGTH_BITS, place & ((1 << LENGTH_BITS) - 1))
-}
 
 /// Lanes up to so many are cut into parts, so that there are enough walkers to take turns. Tables that no cache
 /// holds, as when every call asks other questions, are read a third faster by that.
@@ -50,7 +42,7 @@ pub(super) fn fill(block: &mut Block, plan: &Plan, table: &CompactView<'_>, lane
             table.fetch_state(step.state);
             // Where the symbol was not taken, the walker's next turn writes here again.
             let place = if at < walker.first { nowhere } else { lane * plan.positions + at };
-            places[place] = step.state << LENGTH_BITS | step.length;
+            places[place] = pack(step.state, step.length);
             (walker.state, walker.length) = (step.state, step.length);
             walker.position = at + usize::from(step.taken);
             if walker.position == walker.end {

@@ -1,6 +1,7 @@
 //! Where a response's scores come from, character by character.
 
-use super::scorer::{Reader, Scratch};
+use super::scorer::Reader;
+use super::scratch::Scratch;
 
 /// Per character of the response (as far as it is read) and source: rows of `sources` values, one row a character.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

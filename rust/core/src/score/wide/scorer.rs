@@ -1,15 +1,16 @@
 //! The scorer over the wide table.
 
 use super::paper;
+use super::scratch::Scratch;
 use crate::blob::Blob;
 use crate::error::Result;
 use crate::index::corpus::Corpus;
 use crate::index::tables::{Lengths, Match, NgramTable, NgramView};
-use crate::score::repeats::{self, Seen};
-use crate::score::scorer::{Cut, Scale};
+use crate::score::repeats;
+use crate::score::scale::{Cut, Scale};
 use crate::score::settings::{Settings, Variant};
 use crate::score::{fluency, truthfulness};
-use crate::text::{Alphabet, BEGIN, END, Symbol};
+use crate::text::{Alphabet, BEGIN, END};
 use rustc_hash::FxHashSet;
 
 /// One question's wide table with everything else that reading a response takes; read-only.
@@ -20,24 +21,6 @@ pub(crate) struct Reader {
     alphabet: Alphabet,
     table: NgramTable,
     skipped: FxHashSet<char>,
-}
-
-/// Buffers of one thread.
-#[derive(Debug, Default)]
-pub(crate) struct Scratch {
-    /// The response with what stands at its ends, as characters and as symbols.
-    pub(crate) characters: Vec<char>,
-    pub(crate) symbols: Vec<Symbol>,
-    /// The counted symbols once more, where they fit.
-    narrow: Vec<i16>,
-    /// Per counted character, how long the longest n-gram ending there is that also ended earlier.
-    pub(crate) seen: Seen,
-    /// Per symbol and source, what Fluency gains when the cut includes it.
-    pub(crate) gains: Vec<u64>,
-    /// Per symbol and source, the document frequency of the Truthfulness window that ends there.
-    pub(crate) windows: Vec<u32>,
-    /// Per symbol, whether Truthfulness skips it.
-    pub(crate) skipped: Vec<bool>,
 }
 
 impl Reader {
@@ -90,14 +73,16 @@ impl Reader {
                 let gains = gains.skip(1).take(self.counted(scratch)).copied();
                 fluency::best_cut(gains, &self.scale.discounts, baseline)
             }
-            Variant::Paper => (paper::fluency(self, scratch, source, length, baseline), length as u32),
+            Variant::Paper => {
+                (paper::fluency(&self.settings, &self.scale, scratch, source, length) / baseline, length as u32)
+            }
         }
     }
 
     /// Truthfulness likewise.
     pub(crate) fn truthfulness(&self, scratch: &Scratch, source: usize, length: usize) -> Cut {
         let Variant::PfgenBench = self.settings.variant else {
-            return paper::truthfulness(self, scratch, source, length);
+            return paper::truthfulness(&self.settings, &self.scale, scratch, source, length);
         };
         let worth = scratch.skipped.iter().enumerate().map(|(at, skipped)| {
             (!skipped).then(|| self.scale.worth[source][self.coverage(scratch, source, at) as usize])
