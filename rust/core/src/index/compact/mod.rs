@@ -2,7 +2,7 @@
 //!
 //! | array | element |
 //! | --- | --- |
-//! | states | what a state is worth, its parent, and its place among the edges (see [`Record`]) |
+//! | states | what a state is worth, its parent, and its place among the edges (see [`record`]) |
 //! | edges | symbol (12 bits) and target (20): the edge of a state with `base` by `symbol` is at `base ^ symbol` |
 //! | unigrams | document frequencies of each symbol |
 //! | pages | characters to symbols |
@@ -12,6 +12,9 @@
 //! everything else uses the wide layout.
 
 mod placement;
+mod record;
+mod symbols;
 mod table;
 
-pub(crate) use table::{CompactTable, CompactView, LEVELS_BITS, Lanes, MOST_SOURCES, Reading};
+pub(crate) use record::{LEVELS_BITS, Lanes, MOST_SOURCES};
+pub(crate) use table::{CompactTable, CompactView, Reading};

@@ -5,7 +5,8 @@
 //! so that the symbol found there tells whether the edge is the state's own. States with many edges are placed first;
 //! those with one edge, the most, fill the gaps.
 
-use super::table::{NOWHERE, TARGET_BITS, UNKNOWN, UNKNOWN_SKIPPED, number_of};
+use super::record::{NOWHERE, TARGET_BITS, number_of};
+use super::symbols::{UNKNOWN, UNKNOWN_SKIPPED};
 use crate::index::states::{ROOT, States};
 use crate::text::Symbol;
 

@@ -1,0 +1,189 @@
+//! States as the table has them: 16 bytes each, with the values of several sources packed.
+
+use crate::index::states::{ROOT, State, States};
+use crate::index::tables::Lengths;
+use bytemuck::{Pod, Zeroable};
+
+pub(crate) const MOST_SOURCES: usize = 3;
+/// Bits of the levels of all sources together.
+pub(crate) const LEVELS_BITS: u32 = 9;
+
+/// Bits of a state's number.
+pub(super) const TARGET_BITS: u32 = 20;
+pub(super) const TARGET_MASK: u32 = (1 << TARGET_BITS) - 1;
+pub(super) const MOST_STATES: usize = (1 << TARGET_BITS) - 2;
+/// Where an unknown character leads: no n-gram ends there. (It is no synonym of the root, from which every symbol has an
+/// edge, so that its length of 1 does not survive the next character.)
+pub(super) const NOWHERE: u32 = 1;
+
+/// A state, in 128 bits.
+///
+/// The sum of the document frequencies of all n-grams of 1 to `n` characters that end there is `sums + n × frequencies`, for
+/// every `n` of the state. Low word: sums (42 bits, as many for each source), base (22). High word: frequencies (30 bits, as
+/// many for each source), parent (20), length of the parent (4), levels of the window's frequency (9, as many for each source).
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Record {
+    low: u64,
+    high: u64,
+}
+
+const SUMS_BITS: u32 = 42;
+const FREQUENCIES_BITS: u32 = 30;
+const ABOVE_SHIFT: u32 = FREQUENCIES_BITS + TARGET_BITS;
+const LEVELS_SHIFT: u32 = ABOVE_SHIFT + 4;
+pub(super) const BASE_BITS: u32 = 64 - SUMS_BITS;
+
+impl Record {
+    /// The state's n-grams are longer.
+    #[inline(always)]
+    pub(crate) fn above(self) -> u32 {
+        (self.high >> ABOVE_SHIFT) as u32 & 15
+    }
+
+    /// Levels of the window's frequency in all sources.
+    #[inline(always)]
+    pub(crate) fn levels(self) -> u16 {
+        (self.high >> LEVELS_SHIFT) as u16
+    }
+
+    /// The state of the longest n-gram that ends at more places.
+    #[inline(always)]
+    pub(crate) fn parent(self) -> u32 {
+        (self.high >> FREQUENCIES_BITS) as u32 & TARGET_MASK
+    }
+
+    #[inline(always)]
+    pub(super) fn base(self) -> u32 {
+        (self.low >> SUMS_BITS) as u32
+    }
+}
+
+/// How the values of several sources lie in a record, and in the lanes of a 64-bit word in which they are added up: sums
+/// over a whole response do not overflow a lane.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lanes {
+    sources: u32,
+    sums: Spread,
+    frequencies: Spread,
+}
+
+/// Moves packed values into lanes: by 0, once and twice `shift`.
+#[derive(Debug, Clone, Copy)]
+struct Spread {
+    masks: [u64; MOST_SOURCES],
+    shift: u32,
+}
+
+impl Spread {
+    fn new(sources: u32, bits: u32) -> Self {
+        let width = bits / sources;
+        let mask = |source: u32| if source < sources { ((1 << width) - 1) << (source * width) } else { 0 };
+        let shift = if sources == 1 { 0 } else { 64 / sources - width };
+        Self { masks: [mask(0), mask(1), mask(2)], shift }
+    }
+
+    #[inline(always)]
+    fn of(self, packed: u64) -> u64 {
+        let [first, second, third] = self.masks.map(|mask| packed & mask);
+        first | second << self.shift | third << self.shift << self.shift
+    }
+}
+
+impl Lanes {
+    pub(super) fn new(sources: usize) -> Self {
+        let sources = sources as u32;
+        Self { sources, sums: Spread::new(sources, SUMS_BITS), frequencies: Spread::new(sources, FREQUENCIES_BITS) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn sources(self) -> usize {
+        self.sources as usize
+    }
+
+    /// Bits of a lane.
+    #[inline(always)]
+    pub(crate) fn width(self) -> u32 {
+        64 / self.sources
+    }
+
+    /// Sums and frequencies of a state, in lanes: n-grams of up to `n` characters sum to `sums + n × frequencies`.
+    #[inline(always)]
+    pub(crate) fn worth(self, record: Record) -> (u64, u64) {
+        (self.sums.of(record.low), self.frequencies.of(record.high))
+    }
+
+    /// The bits that each source's level has among [`Record::levels`].
+    #[inline(always)]
+    pub(crate) fn fields_of_levels(self) -> impl Iterator<Item = u16> {
+        let bits = LEVELS_BITS / self.sources;
+        (0..self.sources).map(move |source| ((1 << bits) - 1) << (bits * source))
+    }
+
+    /// Document frequencies of a state's n-grams, by source.
+    #[inline(always)]
+    pub(super) fn frequencies_of(self, record: Record) -> impl Iterator<Item = u32> {
+        let bits = FREQUENCIES_BITS / self.sources;
+        (0..self.sources).map(move |source| (record.high >> (bits * source)) as u32 & ((1 << bits) - 1))
+    }
+
+    /// Levels of these document frequencies, where all from `full` on are one.
+    fn levels(self, frequencies: &[u32], full: &[u32]) -> u32 {
+        let levels = frequencies.iter().zip(full).map(|(&frequency, &full)| u64::from(frequency.min(full)));
+        pack(levels, LEVELS_BITS / self.sources) as u32
+    }
+
+    /// One source's level.
+    pub(crate) fn level(self, levels: usize, source: usize) -> usize {
+        let bits = LEVELS_BITS / self.sources;
+        levels >> (bits as usize * source) & ((1 << bits) - 1)
+    }
+
+    /// Whether `answers` of a source, in n-grams of up to `longest` characters, at `positions` of a response, fit.
+    pub(super) fn have_room(self, answers: usize, longest: usize, positions: usize, full: u32) -> bool {
+        let below = |value: usize, bits: u32| value >> bits.min(usize::BITS - 1) == 0;
+        below(full as usize, LEVELS_BITS / self.sources)
+            && below(answers, FREQUENCIES_BITS / self.sources)
+            && below(answers * longest, SUMS_BITS / self.sources)
+            && below(answers * longest * positions, self.width())
+    }
+}
+
+/// The number of a state in the table, where [`NOWHERE`] stands after the root.
+pub(super) fn number_of(state: u32) -> u32 {
+    if state == ROOT { ROOT } else { state + 1 }
+}
+
+pub(super) fn records(states: &States, bases: &[u32], lengths: &Lengths, full: &[u32]) -> Vec<Record> {
+    let sources = states.sources;
+    let lanes = Lanes::new(sources);
+    let mut records = vec![Record::zeroed(); states.list.len() + 1];
+    let mut sums_of = vec![0; states.list.len() * sources];
+    let mut levels_of = vec![0u32; states.list.len()];
+    for (state, &State { parent, length, above }) in states.list.iter().enumerate() {
+        let frequencies = states.frequencies_of(state);
+        let (before, sums) = sums_of.split_at_mut(state * sources);
+        let inherited = before.get(parent as usize * sources..).unwrap_or_default();
+        for ((sum, &frequency), &inherited) in sums.iter_mut().zip(frequencies).zip(inherited) {
+            *sum = inherited + u64::from(frequency) * u64::from(length - above);
+        }
+        let rest = sums.iter().zip(frequencies).map(|(sum, &frequency)| sum - u64::from(frequency) * u64::from(length));
+        levels_of[state] = match lengths.window as u16 {
+            window if above >= window => levels_of[parent as usize],
+            window if length >= window => lanes.levels(frequencies, full),
+            _ => 0,
+        };
+        records[number_of(state as u32) as usize] = Record {
+            low: pack(rest, SUMS_BITS / lanes.sources) | u64::from(bases[state]) << SUMS_BITS,
+            high: pack(frequencies.iter().copied().map(u64::from), FREQUENCIES_BITS / lanes.sources)
+                | u64::from(number_of(parent)) << FREQUENCIES_BITS
+                | u64::from(above) << ABOVE_SHIFT
+                | u64::from(levels_of[state]) << LEVELS_SHIFT,
+        };
+    }
+    records
+}
+
+pub(super) fn pack(values: impl DoubleEndedIterator<Item = u64>, bits: u32) -> u64 {
+    values.rev().fold(0, |packed, value| packed.unbounded_shl(bits) | value)
+}
