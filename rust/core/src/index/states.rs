@@ -4,8 +4,9 @@
 //! read backwards, a node stands for the n-grams that end at exactly the same places, which differ only in how far they
 //! reach to the left. Those sets are the states of the suffix automaton (Blumer et al., "The Smallest Automaton
 //! Recognizing the Subwords of a Text", 1985), here cut at the longest n-gram that scoring asks for: reading a response,
-//! the state after each character is that of the longest known n-gram ending there, and a node's ancestors are the
-//! shorter ones. Both layouts of the scoring table are made from these states.
+//! the state after each character is that of the longest known n-gram ending there, and its suffix links lead to the
+//! shorter ones: a state's suffix link is the parent of its node in the tree. Both layouts of the scoring table are made
+//! from these states.
 
 use super::corpus::Corpus;
 use super::suffix_array;
@@ -18,11 +19,11 @@ pub(crate) const ROOT: u32 = 0;
 /// N-grams that end at the same places.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct State {
-    /// The state of the longest n-gram that ends at more places.
-    pub(crate) parent: u32,
+    /// Its suffix link: the state of the longest n-gram that also ends at other places.
+    pub(crate) link: u32,
     /// Length of the state's longest n-gram.
     pub(crate) length: u16,
-    /// Length of the parent's: the state's n-grams are longer.
+    /// Length of the link's longest n-gram: the state's n-grams are longer.
     pub(crate) above: u16,
 }
 
@@ -37,7 +38,7 @@ pub(crate) struct States {
     /// First edge of each state, and the number of edges.
     pub(crate) edge_starts: Vec<u32>,
     /// A next symbol and the state of the state's n-grams with that symbol behind them. N-grams of `depth` symbols
-    /// are shortened by one before they are continued; a state that has no other n-grams has its parent's edges,
+    /// are shortened by one before they are continued; a state that has no other n-grams has its link's edges,
     /// which are not repeated here.
     pub(crate) edges: Vec<(Symbol, u32)>,
 }
@@ -76,7 +77,7 @@ struct Builder<'a> {
     /// The range of ranks below each state.
     ranges: Vec<Range<u32>>,
     frequencies: Vec<u32>,
-    /// The state of the most symbols of the suffix of each rank; those of fewer are its ancestors.
+    /// The state of the most symbols of the suffix of each rank; its suffix links lead to those of fewer.
     deepest: Vec<u32>,
 }
 
@@ -92,7 +93,7 @@ impl<'a> Builder<'a> {
             answer_of_rank: answers_of_ranks(corpus, &suffixes),
             source_of_answer: (0..corpus.answers()).map(|answer| corpus.source_of(answer as u32) as u32).collect(),
             counted_by: vec![ROOT; corpus.answers()],
-            states: vec![State { parent: ROOT, length: 0, above: 0 }],
+            states: vec![State { link: ROOT, length: 0, above: 0 }],
             ranges: std::iter::once(0..suffixes.len() as u32).collect(),
             frequencies: vec![0; sources],
             deepest: vec![ROOT; suffixes.len()],
@@ -106,15 +107,16 @@ impl<'a> Builder<'a> {
         let mut state = ROOT;
         while (state as usize) < self.states.len() {
             if u32::from(self.states[state as usize].length) < self.depth {
-                self.add_children(state);
+                self.add_linked_to(state);
             }
             state += 1;
         }
     }
 
-    fn add_children(&mut self, parent: u32) {
-        let length = self.states[parent as usize].length;
-        let Range { mut start, end: last } = self.ranges[parent as usize];
+    /// Adds the states whose suffix link is `link`.
+    fn add_linked_to(&mut self, link: u32) {
+        let length = self.states[link as usize].length;
+        let Range { mut start, end: last } = self.ranges[link as usize];
         while start < last {
             let (mut end, mut shared) = (start + 1, u16::MAX);
             while end < last && self.shared[end as usize] > length {
@@ -122,14 +124,14 @@ impl<'a> Builder<'a> {
                 end += 1;
             }
             if self.text[self.suffixes[start as usize] as usize + length as usize] != SEPARATOR {
-                self.add_state(parent, start..end, shared);
+                self.add_state(link, start..end, shared);
             }
             start = end;
         }
     }
 
     /// Adds the state of the suffixes of `ranks`, which share `shared` symbols (any number where there is only one).
-    fn add_state(&mut self, parent: u32, ranks: Range<u32>, shared: u16) {
+    fn add_state(&mut self, link: u32, ranks: Range<u32>, shared: u16) {
         let state = self.states.len() as u32;
         let sources = self.corpus.names.len();
         let row = self.frequencies.len();
@@ -147,7 +149,7 @@ impl<'a> Builder<'a> {
             _ => shared,
         };
         self.deepest[places].fill(state);
-        self.states.push(State { parent, length, above: self.states[parent as usize].length });
+        self.states.push(State { link, length, above: self.states[link as usize].length });
         self.ranges.push(ranks);
     }
 
@@ -157,7 +159,7 @@ impl<'a> Builder<'a> {
     }
 
     /// An edge leads to a state from those of its n-grams without their last symbol. Backwards, that is the state's
-    /// prefix begun one symbol later (a suffix link); the n-grams without it lie on the way from there to the root.
+    /// prefix begun one symbol later; the n-grams without it lie on the suffix links from there to the root.
     fn edges(&self) -> (Vec<u32>, Vec<(Symbol, u32)>) {
         let rank_of = suffix_array::ranks(&self.suffixes);
         let mut found = Vec::with_capacity(2 * self.states.len());
@@ -188,7 +190,7 @@ impl<'a> Builder<'a> {
             };
             while from != ROOT && self.states[from as usize].length >= above {
                 edge(from, symbol, to as u32);
-                from = self.states[from as usize].parent;
+                from = self.states[from as usize].link;
             }
             if from == ROOT && above == 0 {
                 edge(ROOT, symbol, to as u32);
@@ -200,7 +202,7 @@ impl<'a> Builder<'a> {
     fn state_of(&self, rank: usize, length: u16) -> u32 {
         let mut state = self.deepest[rank];
         while self.states[state as usize].above >= length {
-            state = self.states[state as usize].parent;
+            state = self.states[state as usize].link;
         }
         state
     }

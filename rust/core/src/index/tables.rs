@@ -40,7 +40,7 @@ impl Lengths {
 struct WideState {
     first_edge: u32,
     edges: u32,
-    parent: u32,
+    link: u32,
     length: u16,
     above: u16,
 }
@@ -141,17 +141,17 @@ impl<'a> NgramView<'a> {
         let Match { mut state, mut length } = before;
         if length == self.depth {
             length -= 1;
-            let WideState { parent, above, .. } = self.states[state as usize];
+            let WideState { link, above, .. } = self.states[state as usize];
             if above as usize == length {
-                state = parent;
+                state = link;
             }
         }
         while state != ROOT {
             if let Some(target) = self.target(state, symbol) {
                 return Match { state: target, length: length + 1 };
             }
-            let WideState { parent, above, .. } = self.states[state as usize];
-            (state, length) = (parent, above as usize);
+            let WideState { link, above, .. } = self.states[state as usize];
+            (state, length) = (link, above as usize);
         }
         match self.roots[code] {
             NONE => Match::START,
@@ -202,7 +202,7 @@ impl<'a> NgramView<'a> {
     #[inline]
     fn sums(&self, mut state: u32, length: usize) -> (&'a [u32], &'a [u32], u32) {
         while length <= self.states[state as usize].above as usize {
-            state = self.states[state as usize].parent;
+            state = self.states[state as usize].link;
         }
         let longest = self.states[state as usize].length as usize;
         let (frequencies, rest) = self.row(state).split_at(self.sources);
@@ -214,14 +214,14 @@ impl<'a> NgramView<'a> {
 fn wide_states(states: &States) -> (Vec<WideState>, Vec<Edge>) {
     let mut wide = Vec::with_capacity(states.list.len());
     let mut edges = Vec::with_capacity(states.edges.len());
-    for (number, &State { parent, length, above }) in states.list.iter().enumerate() {
+    for (number, &State { link, length, above }) in states.list.iter().enumerate() {
         let first = edges.len();
         if number != ROOT as usize {
             edges.extend(states.edges_of(number).iter().map(|&(symbol, target)| Edge { symbol, target }));
             edges[first..].sort_unstable_by_key(|edge| edge.symbol);
         }
         let count = (edges.len() - first) as u32;
-        wide.push(WideState { first_edge: first as u32, edges: count, parent, length, above });
+        wide.push(WideState { first_edge: first as u32, edges: count, link, length, above });
     }
     (wide, edges)
 }
@@ -230,11 +230,11 @@ fn rows(states: &States, lengths: &Lengths) -> Vec<u32> {
     let sources = states.sources;
     let width = 3 * sources;
     let mut rows = vec![0; states.list.len() * width];
-    for (number, &State { parent, length, above }) in states.list.iter().enumerate().skip(1) {
+    for (number, &State { link, length, above }) in states.list.iter().enumerate().skip(1) {
         let frequencies = states.frequencies_of(number);
         let counted = lengths.summed(above as usize, length as usize);
         let (before, row) = rows.split_at_mut(number * width);
-        let inherited = &before[parent as usize * width..][..width];
+        let inherited = &before[link as usize * width..][..width];
         row[..sources].copy_from_slice(frequencies);
         for source in 0..sources {
             row[sources + source] = inherited[sources + source] + counted * frequencies[source];

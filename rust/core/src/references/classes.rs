@@ -2,7 +2,7 @@
 //!
 //! For what a choice of texts contains, n-grams with the same set of texts are one: a *class*. An n-gram of one text
 //! only needs no class, its number per text is enough. Classes are found in the suffix array with its LCP values: each
-//! maximal range of suffixes that share a prefix stands for the n-grams longer than its parent's prefix, and the texts
+//! maximal range of suffixes that share a prefix stands for the n-grams longer than the enclosing range's prefix, and the texts
 //! of the range are theirs (Abouelhoda, Kurtz and Ohlebusch, "Replacing Suffix Trees with Enhanced Suffix Arrays",
 //! 2004).
 

@@ -2,7 +2,7 @@
 //!
 //! | array | element |
 //! | --- | --- |
-//! | states | what a state is worth, its parent, and its place among the edges (see [`record`]) |
+//! | states | what a state is worth, its suffix link, and its place among the edges (see [`record`]) |
 //! | edges | symbol (12 bits) and target (20): the edge of a state with `base` by `symbol` is at `base ^ symbol` |
 //! | unigrams | document frequencies of each symbol |
 //! | pages | characters to symbols |

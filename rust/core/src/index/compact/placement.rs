@@ -46,9 +46,9 @@ impl Placement {
                 bases[state] = slots.place_one(compact(&states.edges_of(state)[0]), &mut gaps);
             }
         }
-        // N-grams of the greatest length go on as their parents do; other states without edges keep nothing.
+        // N-grams of the greatest length go on as their suffix links do; other states without edges keep nothing.
         for (number, state) in states.list.iter().enumerate().filter(|(_, state)| state.above + 1 == states.depth) {
-            bases[number] = bases[state.parent as usize];
+            bases[number] = bases[state.link as usize];
         }
         Self { bases, edges: slots.edges }
     }

@@ -20,7 +20,8 @@ pub(super) const NOWHERE: u32 = 1;
 ///
 /// The sum of the document frequencies of all n-grams of 1 to `n` characters that end there is `sums + n × frequencies`, for
 /// every `n` of the state. Low word: sums (42 bits, as many for each source), base (22). High word: frequencies (30 bits, as
-/// many for each source), parent (20), length of the parent (4), levels of the window's frequency (9, as many for each source).
+/// many for each source), suffix link (20), length of its longest n-gram (4), levels of the window's frequency (9, as many for
+/// each source).
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Record {
@@ -47,9 +48,9 @@ impl Record {
         (self.high >> LEVELS_SHIFT) as u16
     }
 
-    /// The state of the longest n-gram that ends at more places.
+    /// The suffix link: the state of the longest n-gram that also ends at other places.
     #[inline(always)]
-    pub(crate) fn parent(self) -> u32 {
+    pub(crate) fn link(self) -> u32 {
         (self.high >> FREQUENCIES_BITS) as u32 & TARGET_MASK
     }
 
@@ -160,23 +161,23 @@ pub(super) fn records(states: &States, bases: &[u32], lengths: &Lengths, full: &
     let mut records = vec![Record::zeroed(); states.list.len() + 1];
     let mut sums_of = vec![0; states.list.len() * sources];
     let mut levels_of = vec![0u32; states.list.len()];
-    for (state, &State { parent, length, above }) in states.list.iter().enumerate() {
+    for (state, &State { link, length, above }) in states.list.iter().enumerate() {
         let frequencies = states.frequencies_of(state);
         let (before, sums) = sums_of.split_at_mut(state * sources);
-        let inherited = before.get(parent as usize * sources..).unwrap_or_default();
+        let inherited = before.get(link as usize * sources..).unwrap_or_default();
         for ((sum, &frequency), &inherited) in sums.iter_mut().zip(frequencies).zip(inherited) {
             *sum = inherited + u64::from(frequency) * u64::from(length - above);
         }
         let rest = sums.iter().zip(frequencies).map(|(sum, &frequency)| sum - u64::from(frequency) * u64::from(length));
         levels_of[state] = match lengths.window as u16 {
-            window if above >= window => levels_of[parent as usize],
+            window if above >= window => levels_of[link as usize],
             window if length >= window => lanes.levels(frequencies, full),
             _ => 0,
         };
         records[number_of(state as u32) as usize] = Record {
             low: pack(rest, SUMS_BITS / lanes.sources) | u64::from(bases[state]) << SUMS_BITS,
             high: pack(frequencies.iter().copied().map(u64::from), FREQUENCIES_BITS / lanes.sources)
-                | u64::from(number_of(parent)) << FREQUENCIES_BITS
+                | u64::from(number_of(link)) << FREQUENCIES_BITS
                 | u64::from(above) << ABOVE_SHIFT
                 | u64::from(levels_of[state]) << LEVELS_SHIFT,
         };

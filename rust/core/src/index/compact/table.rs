@@ -152,7 +152,7 @@ impl CompactView<'_> {
         let edge = self.edges[slot as usize];
         let taken = edge >> TARGET_BITS == u32::from(symbol);
         Step {
-            state: if taken { edge & TARGET_MASK } else { record.parent() },
+            state: if taken { edge & TARGET_MASK } else { record.link() },
             length: if taken { length + 1 } else { record.above() },
             taken,
         }
@@ -187,7 +187,7 @@ impl CompactView<'_> {
             return 0;
         }
         while self.record(state).above() >= length {
-            state = self.record(state).parent();
+            state = self.record(state).link();
         }
         let (sums, frequencies) = self.lanes.worth(self.record(state));
         sums + frequencies * u64::from(length)

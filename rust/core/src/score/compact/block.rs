@@ -45,12 +45,12 @@ pub(crate) struct Block {
     pub(super) field: Vec<u16>,
 }
 
-/// An n-gram whose sum is an ancestor's of the state at a position.
+/// An n-gram whose sum stands with a state that the suffix links lead to from the one at a position.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pending {
     pub(super) position: u32,
     /// Where to look next.
-    pub(super) ancestor: u32,
+    pub(super) state: u32,
     pub(super) length: u32,
 }
 

@@ -33,11 +33,11 @@ pub(super) fn gather(block: &mut Block, plan: &Plan, table: &CompactTable, view:
         let below = sums + frequencies * u64::from(repeated);
         let unigram = view.unigram(if repeated == 1 { symbol } else { 0 });
         *gain = sums + frequencies * u64::from(length) - if own { below } else { unigram };
-        pending[waiting] = Pending { position: position as u32, ancestor: record.parent(), length: repeated };
+        pending[waiting] = Pending { position: position as u32, state: record.link(), length: repeated };
         waiting += usize::from(!own && repeated > 1);
     }
     levels[end + 1..].fill(0);
-    subtract_ancestors(gains, &mut pending[..waiting], view);
+    subtract_linked(gains, &mut pending[..waiting], view);
 }
 
 /// Where a known n-gram reaches back to the added `^`, takes the gain from those that do not: it is no part of Fluency's.
@@ -52,20 +52,20 @@ pub(super) fn leave_out_begin(block: &mut Block, plan: &Plan, view: &CompactView
     }
 }
 
-/// Subtracts the sums that stand with ancestors: all of them a step further at a time, without branches.
+/// Subtracts the sums that the suffix links lead to: all of them one link further at a time, without branches.
 #[inline(always)]
-fn subtract_ancestors(gains: &mut [u64], pending: &mut [Pending], view: &CompactView<'_>) {
+fn subtract_linked(gains: &mut [u64], pending: &mut [Pending], view: &CompactView<'_>) {
     let mut count = pending.len();
     while count > 0 {
         let mut left = 0;
         for at in 0..count {
-            let Pending { position, ancestor, length } = pending[at];
-            let record = view.record(ancestor);
+            let Pending { position, state, length } = pending[at];
+            let record = view.record(state);
             let found = record.above() < length;
             let (sums, frequencies) = view.lanes.worth(record);
             let sum = sums + frequencies * u64::from(length);
             gains[position as usize] -= if found { sum } else { 0 };
-            pending[left] = Pending { position, ancestor: record.parent(), length };
+            pending[left] = Pending { position, state: record.link(), length };
             left += usize::from(!found);
         }
         count = left;
