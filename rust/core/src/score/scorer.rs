@@ -5,11 +5,11 @@ use super::compact::dispatch::InstructionSet;
 #[cfg(feature = "internals")]
 use super::compact::passes::Passes;
 use super::compact::plan::positions;
-use super::compact::scorer::{LaneScore, LaneScorer};
+use super::compact::scorer::{CompactScore, CompactScorer};
 use super::scale::{Cut, Scale};
 use super::settings::{Settings, Variant};
 use super::wide::explanation::Explanation;
-use super::wide::scorer::Reader;
+use super::wide::scorer::WideScorer;
 use super::wide::scratch::Scratch as WideScratch;
 use crate::blob::{Blob, BlobBuilder};
 use crate::error::{Error, Result};
@@ -42,8 +42,8 @@ pub struct Scorer {
 /// Which layout the scoring table has.
 #[derive(Debug)]
 enum Engine {
-    Compact(Box<LaneScorer>, Scale),
-    Wide(Box<Reader>),
+    Compact(Box<CompactScorer>, Scale),
+    Wide(Box<WideScorer>),
 }
 
 /// Buffers of one thread.
@@ -51,7 +51,7 @@ enum Engine {
 pub struct Scratch {
     block: Block,
     wide: WideScratch,
-    scores: Vec<LaneScore>,
+    scores: Vec<CompactScore>,
 }
 
 impl Scorer {
@@ -100,7 +100,7 @@ impl Scorer {
     #[cfg(feature = "internals")]
     pub(crate) fn passes<'a>(&'a self, responses: &'a [&'a str]) -> Option<Passes<'a>> {
         match &self.engine {
-            Engine::Compact(lanes, _) => Some(Passes::new(lanes, responses)),
+            Engine::Compact(compact, _) => Some(Passes::new(compact, responses)),
             Engine::Wide(_) => None,
         }
     }
@@ -112,7 +112,7 @@ impl Scorer {
     #[doc(hidden)]
     pub fn new_wide(sources: &[SourceText<'_>], settings: Settings) -> Result<Self> {
         Self::with_layout(sources, settings, |corpus, settings, scale| {
-            Ok(Engine::Wide(Box::new(Reader::new(corpus, settings.clone(), scale)?)))
+            Ok(Engine::Wide(Box::new(WideScorer::new(corpus, settings.clone(), scale)?)))
         })
     }
 
@@ -164,10 +164,10 @@ impl Scorer {
     ) {
         let sources = self.source_count();
         match &self.engine {
-            Engine::Compact(lanes, _) => {
-                scratch.scores.resize(LANES, LaneScore::default());
+            Engine::Compact(compact, _) => {
+                scratch.scores.resize(LANES, CompactScore::default());
                 for (start, responses) in (0..).step_by(LANES).zip(responses.chunks(LANES)) {
-                    lanes.score(set, responses, &mut scratch.block, &mut scratch.scores);
+                    compact.score(set, responses, &mut scratch.block, &mut scratch.scores);
                     for (i, score) in (start..).zip(&scratch.scores[..responses.len()]) {
                         lengths[i] = score.length as u32;
                         for (source, into) in scores[i * sources..][..sources].iter_mut().enumerate() {
@@ -177,13 +177,13 @@ impl Scorer {
                     }
                 }
             }
-            Engine::Wide(reader) => {
+            Engine::Wide(wide) => {
                 for ((response, scores), length) in responses.iter().zip(scores.chunks_mut(sources)).zip(lengths) {
-                    let read = reader.load(response, &mut scratch.wide);
+                    let read = wide.load(response, &mut scratch.wide);
                     *length = read as u32;
                     for (source, into) in scores.iter_mut().enumerate() {
-                        into.fluency = reader.fluency(&scratch.wide, source, read, self.baselines[source]).0;
-                        into.truthfulness = reader.truthfulness(&scratch.wide, source, read).0;
+                        into.fluency = wide.fluency(&scratch.wide, source, read, self.baselines[source]).0;
+                        into.truthfulness = wide.truthfulness(&scratch.wide, source, read).0;
                     }
                 }
             }
@@ -194,12 +194,12 @@ impl Scorer {
     pub fn cuts(&self, response: &str, scratch: &mut Scratch) -> Vec<(Cut, Cut)> {
         let sources = 0..self.source_count();
         match &self.engine {
-            Engine::Compact(lanes, scale) => lanes.cuts(response, &mut scratch.block, scale, &self.baselines),
-            Engine::Wide(reader) => {
-                let length = reader.load(response, &mut scratch.wide);
-                let (reader, read) = (&**reader, &scratch.wide);
-                let fluency = |source| reader.fluency(read, source, length, self.baselines[source]);
-                sources.map(|source| (fluency(source), reader.truthfulness(read, source, length))).collect()
+            Engine::Compact(compact, scale) => compact.cuts(response, &mut scratch.block, scale, &self.baselines),
+            Engine::Wide(wide) => {
+                let length = wide.load(response, &mut scratch.wide);
+                let (wide, read) = (&**wide, &scratch.wide);
+                let fluency = |source| wide.fluency(read, source, length, self.baselines[source]);
+                sources.map(|source| (fluency(source), wide.truthfulness(read, source, length))).collect()
             }
         }
     }
@@ -208,8 +208,8 @@ impl Scorer {
     /// contain it: a row of sources a window, from the first. All of the text is read. Takes `O(L × max_n)`.
     pub fn windows(&self, text: &str, into: &mut Vec<u32>) {
         match &self.engine {
-            Engine::Compact(lanes, _) => lanes.windows(text, into),
-            Engine::Wide(reader) => reader.windows(text, into),
+            Engine::Compact(compact, _) => compact.windows(text, into),
+            Engine::Wide(wide) => wide.windows(text, into),
         }
     }
 
@@ -221,13 +221,13 @@ impl Scorer {
         settings.validate()?;
         let corpus = Corpus::new(sources, Markers::None)?;
         let scale = Scale::new(&corpus, settings)?;
-        Ok(Reader::new(&corpus, settings.clone(), scale)?.explain(response))
+        Ok(WideScorer::new(&corpus, settings.clone(), scale)?.explain(response))
     }
 
     fn table(&self) -> &Blob {
         match &self.engine {
-            Engine::Compact(lanes, _) => lanes.table().blob(),
-            Engine::Wide(reader) => reader.table(),
+            Engine::Compact(compact, _) => compact.table().blob(),
+            Engine::Wide(wide) => wide.table(),
         }
     }
 
@@ -235,9 +235,9 @@ impl Scorer {
     pub(crate) fn parts(&self) -> [Blob; 2] {
         let (compact, scale, characters) = match &self.engine {
             Engine::Compact(_, scale) => (1u32, scale, Vec::new()),
-            Engine::Wide(reader) => {
-                let characters = reader.alphabet().characters().iter().map(|&character| u32::from(character));
-                (0, &reader.scale, characters.collect())
+            Engine::Wide(wide) => {
+                let characters = wide.alphabet().characters().iter().map(|&character| u32::from(character));
+                (0, &wide.scale, characters.collect())
             }
         };
         let counts: Vec<u64> = scale.answer_counts.iter().map(|&count| count as u64).collect();
@@ -260,7 +260,7 @@ impl Scorer {
             let characters = head.array::<u32>(3).iter().map(|&code| char::from_u32(code));
             let characters = characters.collect::<Option<_>>().ok_or(damaged("it has no characters"))?;
             let alphabet = Alphabet::from_characters(characters);
-            Engine::Wide(Box::new(Reader::stored(table, alphabet, settings.clone(), scale)?))
+            Engine::Wide(Box::new(WideScorer::stored(table, alphabet, settings.clone(), scale)?))
         };
         Ok(Self { settings, engine, baselines })
     }
@@ -290,10 +290,10 @@ impl Engine {
         {
             return Ok(Self::compact(table, settings, scale));
         }
-        Ok(Self::Wide(Box::new(Reader::new(corpus, settings.clone(), scale)?)))
+        Ok(Self::Wide(Box::new(WideScorer::new(corpus, settings.clone(), scale)?)))
     }
 
     fn compact(table: CompactTable, settings: &Settings, scale: Scale) -> Self {
-        Self::Compact(Box::new(LaneScorer::new(table, settings, &scale)), scale)
+        Self::Compact(Box::new(CompactScorer::new(table, settings, &scale)), scale)
     }
 }

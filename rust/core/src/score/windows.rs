@@ -1,19 +1,19 @@
 //! Document frequencies of all windows of a text: what pages shade characters by.
 
-use super::compact::scorer::LaneScorer;
-use super::wide::scorer::Reader;
+use super::compact::scorer::CompactScorer;
+use super::wide::scorer::WideScorer;
 use crate::index::compact::CompactView;
 use crate::index::states::ROOT;
 use crate::index::tables::Match;
 
-impl LaneScorer {
+impl CompactScorer {
     /// Appends, for every window of `text`, its document frequency in each source.
     ///
     /// Each window is read by itself: unlike the steps of one walk over the text, windows do not wait for each other.
     pub(super) fn windows(&self, text: &str, into: &mut Vec<u32>) {
         let view = self.table().view();
         let symbols: Vec<u16> = text.chars().map(|character| view.symbol(character)).collect();
-        into.reserve(symbols.len() * view.lanes.sources());
+        into.reserve(symbols.len() * view.packing.sources());
         for window in symbols.windows(self.window()) {
             view.frequencies(state_of(&view, window), into);
         }
@@ -29,7 +29,7 @@ fn state_of(view: &CompactView<'_>, ngram: &[u16]) -> Option<u32> {
     })
 }
 
-impl Reader {
+impl WideScorer {
     /// Likewise.
     pub(super) fn windows(&self, text: &str, into: &mut Vec<u32>) {
         let (table, sources) = (self.table_view(), self.source_count());

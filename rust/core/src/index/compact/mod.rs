@@ -16,5 +16,5 @@ mod record;
 mod symbols;
 mod table;
 
-pub(crate) use record::{LEVELS_BITS, Lanes, MOST_SOURCES};
+pub(crate) use record::{LEVELS_BITS, MOST_SOURCES, Packing};
 pub(crate) use table::{CompactTable, CompactView, Reading};

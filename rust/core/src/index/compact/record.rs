@@ -60,16 +60,16 @@ impl Record {
     }
 }
 
-/// How the values of several sources lie in a record, and in the lanes of a 64-bit word in which they are added up: sums
-/// over a whole response do not overflow a lane.
+/// How the values of several sources are packed: in a record, and in the wider fields of a 64-bit word in which they are added
+/// up. Sums over a whole response do not overflow a field.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lanes {
+pub(crate) struct Packing {
     sources: u32,
     sums: Spread,
     frequencies: Spread,
 }
 
-/// Moves packed values into lanes: by 0, once and twice `shift`.
+/// Moves values from a record to the wider fields: by 0, once and twice `shift`.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
     masks: [u64; MOST_SOURCES],
@@ -91,7 +91,7 @@ impl Spread {
     }
 }
 
-impl Lanes {
+impl Packing {
     pub(super) fn new(sources: usize) -> Self {
         let sources = sources as u32;
         Self { sources, sums: Spread::new(sources, SUMS_BITS), frequencies: Spread::new(sources, FREQUENCIES_BITS) }
@@ -102,13 +102,13 @@ impl Lanes {
         self.sources as usize
     }
 
-    /// Bits of a lane.
+    /// Bits of a wide field.
     #[inline(always)]
     pub(crate) fn width(self) -> u32 {
         64 / self.sources
     }
 
-    /// Sums and frequencies of a state, in lanes: n-grams of up to `n` characters sum to `sums + n × frequencies`.
+    /// Sums and frequencies of a state, in wide fields: n-grams of up to `n` characters sum to `sums + n × frequencies`.
     #[inline(always)]
     pub(crate) fn worth(self, record: Record) -> (u64, u64) {
         (self.sums.of(record.low), self.frequencies.of(record.high))
@@ -157,7 +157,7 @@ pub(super) fn number_of(state: u32) -> u32 {
 
 pub(super) fn records(states: &States, bases: &[u32], lengths: &Lengths, full: &[u32]) -> Vec<Record> {
     let sources = states.sources;
-    let lanes = Lanes::new(sources);
+    let packing = Packing::new(sources);
     let mut records = vec![Record::zeroed(); states.list.len() + 1];
     let mut sums_of = vec![0; states.list.len() * sources];
     let mut levels_of = vec![0u32; states.list.len()];
@@ -171,12 +171,12 @@ pub(super) fn records(states: &States, bases: &[u32], lengths: &Lengths, full: &
         let rest = sums.iter().zip(frequencies).map(|(sum, &frequency)| sum - u64::from(frequency) * u64::from(length));
         levels_of[state] = match lengths.window as u16 {
             window if above >= window => levels_of[link as usize],
-            window if length >= window => lanes.levels(frequencies, full),
+            window if length >= window => packing.levels(frequencies, full),
             _ => 0,
         };
         records[number_of(state as u32) as usize] = Record {
-            low: pack(rest, SUMS_BITS / lanes.sources) | u64::from(bases[state]) << SUMS_BITS,
-            high: pack(frequencies.iter().copied().map(u64::from), FREQUENCIES_BITS / lanes.sources)
+            low: pack(rest, SUMS_BITS / packing.sources) | u64::from(bases[state]) << SUMS_BITS,
+            high: pack(frequencies.iter().copied().map(u64::from), FREQUENCIES_BITS / packing.sources)
                 | u64::from(number_of(link)) << FREQUENCIES_BITS
                 | u64::from(above) << ABOVE_SHIFT
                 | u64::from(levels_of[state]) << LEVELS_SHIFT,

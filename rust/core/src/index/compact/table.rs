@@ -2,7 +2,7 @@
 
 use super::placement::Placement;
 use super::record::{
-    BASE_BITS, Lanes, MOST_SOURCES, MOST_STATES, NOWHERE, Record, TARGET_BITS, TARGET_MASK, pack, records,
+    BASE_BITS, MOST_SOURCES, MOST_STATES, NOWHERE, Packing, Record, TARGET_BITS, TARGET_MASK, pack, records,
 };
 use super::symbols::{FIRST_KNOWN, MOST_SYMBOLS, PAGE, PAGE_BITS, Symbols, UNKNOWN_SKIPPED};
 use crate::blob::{Blob, BlobBuilder};
@@ -28,7 +28,7 @@ pub(crate) struct Reading<'a> {
 #[derive(Debug)]
 pub(crate) struct CompactTable {
     blob: Blob,
-    lanes: Lanes,
+    packing: Packing,
     /// Symbols from 1 up to here, exclusively, are skipped.
     skipped_end: u16,
 }
@@ -36,7 +36,7 @@ pub(crate) struct CompactTable {
 /// The table's arrays.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CompactView<'a> {
-    pub(crate) lanes: Lanes,
+    pub(crate) packing: Packing,
     states: &'a [Record],
     edges: &'a [u32],
     unigrams: &'a [u64],
@@ -64,7 +64,7 @@ impl CompactTable {
             && sources <= MOST_SOURCES
             && (0..sources).all(|source| {
                 let (answers, full) = (corpus.answer_count(source), reading.full[source]);
-                Lanes::new(sources).have_room(answers, *lengths.summed.end(), reading.positions, full)
+                Packing::new(sources).have_room(answers, *lengths.summed.end(), reading.positions, full)
             })
             && corpus.alphabet.len() <= MOST_SYMBOLS
     }
@@ -101,7 +101,7 @@ impl CompactTable {
             [sources, skipped_end]
                 if (1..=MOST_SOURCES as u32).contains(&sources) && skipped_end >= u32::from(FIRST_KNOWN) =>
             {
-                Ok(Self { lanes: Lanes::new(sources as usize), skipped_end: skipped_end as u16, blob })
+                Ok(Self { packing: Packing::new(sources as usize), skipped_end: skipped_end as u16, blob })
             }
             _ => Err(damaged),
         }
@@ -113,7 +113,7 @@ impl CompactTable {
 
     pub(crate) fn view(&self) -> CompactView<'_> {
         CompactView {
-            lanes: self.lanes,
+            packing: self.packing,
             states: self.blob.array(1),
             edges: self.blob.array(2),
             unigrams: self.blob.array(3),
@@ -175,13 +175,13 @@ impl CompactView<'_> {
         self.states[state as usize]
     }
 
-    /// Document frequencies of one symbol, in lanes; those of symbol 0, which is unknown, are 0.
+    /// Document frequencies of one symbol, in wide fields; those of symbol 0, which is unknown, are 0.
     #[inline(always)]
     pub(crate) fn unigram(&self, symbol: u16) -> u64 {
         self.unigrams[symbol as usize]
     }
 
-    /// Sums of the n-grams of up to `length` characters that end where those of `state` do, in lanes.
+    /// Sums of the n-grams of up to `length` characters that end where those of `state` do, in wide fields.
     pub(crate) fn up_to(&self, mut state: u32, length: u32) -> u64 {
         if length == 0 {
             return 0;
@@ -189,7 +189,7 @@ impl CompactView<'_> {
         while self.record(state).above() >= length {
             state = self.record(state).link();
         }
-        let (sums, frequencies) = self.lanes.worth(self.record(state));
+        let (sums, frequencies) = self.packing.worth(self.record(state));
         sums + frequencies * u64::from(length)
     }
 
@@ -197,7 +197,7 @@ impl CompactView<'_> {
     #[inline(always)]
     pub(crate) fn frequencies(&self, state: Option<u32>, into: &mut Vec<u32>) {
         let record = state.map_or(Record::zeroed(), |state| self.record(state));
-        into.extend(self.lanes.frequencies_of(record));
+        into.extend(self.packing.frequencies_of(record));
     }
 
     /// The match after one symbol, from the beginning.
@@ -208,7 +208,7 @@ impl CompactView<'_> {
 }
 
 fn unigrams(states: &States, symbols: &Symbols) -> Vec<u64> {
-    let width = Lanes::new(states.sources).width();
+    let width = Packing::new(states.sources).width();
     let mut unigrams = vec![0; symbols.of_dense.len()];
     for &(symbol, target) in states.edges_of(ROOT as usize) {
         let frequencies = states.frequencies_of(target as usize).iter().copied().map(u64::from);

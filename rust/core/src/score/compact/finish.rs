@@ -1,8 +1,8 @@
 //! From states to scores: what each character adds to Fluency and is worth to Truthfulness, and the best cuts.
 
 use super::block::{Block, PADDING, Pending, unpack};
-use super::plan::{Lane4, Plan};
-use crate::index::compact::{CompactTable, CompactView, Lanes};
+use super::plan::{PerSource, Plan};
+use crate::index::compact::{CompactTable, CompactView, Packing};
 
 /// Responses whose sums of Truthfulness are added up side by side, since each addition waits for the one before.
 pub(super) const SIDE_BY_SIDE: usize = 4;
@@ -23,7 +23,7 @@ pub(super) fn gather(block: &mut Block, plan: &Plan, table: &CompactTable, view:
     {
         let (state, length) = unpack(place);
         let record = view.record(state);
-        let (sums, frequencies) = view.lanes.worth(record);
+        let (sums, frequencies) = view.packing.worth(record);
         let symbol = symbols[lane];
         *kept = u16::from(!table.skips(symbol));
         *level = if length >= plan.window as u32 { record.levels() } else { 0 };
@@ -62,7 +62,7 @@ fn subtract_linked(gains: &mut [u64], pending: &mut [Pending], view: &CompactVie
             let Pending { position, state, length } = pending[at];
             let record = view.record(state);
             let found = record.above() < length;
-            let (sums, frequencies) = view.lanes.worth(record);
+            let (sums, frequencies) = view.packing.worth(record);
             let sum = sums + frequencies * u64::from(length);
             gains[position as usize] -= if found { sum } else { 0 };
             pending[left] = Pending { position, state: record.link(), length };
@@ -74,14 +74,14 @@ fn subtract_linked(gains: &mut [u64], pending: &mut [Pending], view: &CompactVie
 
 /// Best `raw(k) · d(k)` of each source, not yet divided by the baseline.
 #[inline(always)]
-pub(super) fn best_fluency(gains: &[u64], plan: &Plan, lanes: Lanes) -> Lane4 {
+pub(super) fn best_fluency(gains: &[u64], plan: &Plan, packing: Packing) -> PerSource {
     let (undiscounted, rest) = gains.split_at(gains.len().min(plan.target));
     let mut raw = undiscounted.iter().sum::<u64>();
     // Up to the target length the discount is 1, so the longest cut is the best of those.
-    let mut best = apart(raw, lanes);
+    let mut best = apart(raw, packing);
     for (gain, &discount) in rest.iter().zip(&plan.discounts[plan.target + 1..]) {
         raw += gain;
-        for (best, raw) in best.iter_mut().zip(apart(raw, lanes)) {
+        for (best, raw) in best.iter_mut().zip(apart(raw, packing)) {
             let value = raw * discount;
             *best = if value > *best { value } else { *best };
         }
@@ -91,8 +91,8 @@ pub(super) fn best_fluency(gains: &[u64], plan: &Plan, lanes: Lanes) -> Lane4 {
 
 /// Each source's value.
 #[inline(always)]
-pub(super) fn apart(packed: u64, lanes: Lanes) -> Lane4 {
-    let (width, mask) = (lanes.width(), u64::MAX >> (64 - lanes.width()));
+pub(super) fn apart(packed: u64, packing: Packing) -> PerSource {
+    let (width, mask) = (packing.width(), u64::MAX >> (64 - packing.width()));
     // Values stay far below 2^53; as signed numbers they are converted faster.
     std::array::from_fn(|source| (packed.unbounded_shr(width * source as u32) & mask) as i64 as f64)
 }
@@ -100,13 +100,13 @@ pub(super) fn apart(packed: u64, lanes: Lanes) -> Lane4 {
 /// From the levels of windows by their ends to the place in `worth` of what covers each kept character, which is the highest
 /// of the levels in each source; to 0, which is worth nothing, where it is skipped.
 #[inline(always)]
-pub(super) fn cover(block: &mut Block, plan: &Plan, lanes: Lanes, lane: usize) {
+pub(super) fn cover(block: &mut Block, plan: &Plan, packing: Packing, lane: usize) {
     let range = lane * plan.indices..(lane + 1) * plan.indices;
     let (levels, kept) = (&mut block.levels[range.clone()], &block.kept[range]);
     let end = (block.ends[lane] + 1).min(plan.zero);
     let covered = &mut block.covered[..end];
     covered.fill(0);
-    for source in lanes.fields_of_levels() {
+    for source in packing.fields_of_levels() {
         let field = &mut block.field[..end];
         field.fill(0);
         for offset in 0..plan.window {
@@ -126,7 +126,7 @@ pub(super) fn cover(block: &mut Block, plan: &Plan, lanes: Lanes, lane: usize) {
 
 /// Sums, from the left, of what the characters before the target length are worth, for lanes from `first` on.
 #[inline(always)]
-pub(super) fn undiscounted(block: &Block, plan: &Plan, first: usize) -> [Lane4; SIDE_BY_SIDE] {
+pub(super) fn undiscounted(block: &Block, plan: &Plan, first: usize) -> [PerSource; SIDE_BY_SIDE] {
     let of_lane = |side: usize| &block.levels[(first + side) * plan.indices..][..plan.target.min(plan.indices)];
     let levels: [&[u16]; SIDE_BY_SIDE] = std::array::from_fn(of_lane);
     let longest = block.ends[first..][..SIDE_BY_SIDE].iter().max().map_or(0, |end| (end + 1).min(levels[0].len()));
@@ -146,9 +146,9 @@ pub(super) fn best_truthfulness(
     block: &Block,
     plan: &Plan,
     lane: usize,
-    mut total: Lane4,
+    mut total: PerSource,
     follows: impl Fn() -> bool,
-) -> Lane4 {
+) -> PerSource {
     let end = (block.ends[lane] + 1).min(plan.zero);
     let indices = lane * plan.indices..lane * plan.indices + end;
     let (levels, kept) = (&block.levels[indices.clone()], &block.kept[indices]);
@@ -174,7 +174,7 @@ pub(super) fn best_truthfulness(
 }
 
 #[inline(always)]
-fn add(total: &mut Lane4, worth: &Lane4) {
+fn add(total: &mut PerSource, worth: &PerSource) {
     for (total, worth) in total.iter_mut().zip(worth) {
         *total += worth;
     }

@@ -2,7 +2,7 @@
 
 use super::block::{Block, LANES};
 use super::dispatch::{self, InstructionSet, Work};
-use super::scorer::{LaneScore, LaneScorer};
+use super::scorer::{CompactScore, CompactScorer};
 use super::{repeats, walk};
 
 /// One of the passes.
@@ -21,17 +21,18 @@ pub enum Pass {
 /// Up to 32 responses, of which every pass can be run again by itself.
 #[derive(Debug)]
 pub struct Passes<'a> {
-    scorer: &'a LaneScorer,
+    scorer: &'a CompactScorer,
     responses: &'a [&'a str],
     block: Block,
-    scores: Vec<LaneScore>,
+    scores: Vec<CompactScore>,
 }
 
 impl<'a> Passes<'a> {
     /// All passes have run once, so that each finds what those before it leave.
-    pub(in crate::score) fn new(scorer: &'a LaneScorer, responses: &'a [&'a str]) -> Self {
+    pub(in crate::score) fn new(scorer: &'a CompactScorer, responses: &'a [&'a str]) -> Self {
         let responses = &responses[..responses.len().min(LANES)];
-        let mut passes = Self { scorer, responses, block: Block::default(), scores: vec![LaneScore::default(); LANES] };
+        let mut passes =
+            Self { scorer, responses, block: Block::default(), scores: vec![CompactScore::default(); LANES] };
         for pass in [Pass::Load, Pass::Repeats, Pass::Walk, Pass::Finish] {
             passes.run(InstructionSet::chosen(), pass);
         }

@@ -1,11 +1,11 @@
 //! The settings in the form in which the passes use them.
 
-use crate::index::compact::{CompactTable, LEVELS_BITS, Lanes, MOST_SOURCES};
+use crate::index::compact::{CompactTable, LEVELS_BITS, MOST_SOURCES, Packing};
 use crate::score::scale::Scale;
 use crate::score::settings::Settings;
 
 /// A value for each source, and one to fill the vector.
-pub(super) type Lane4 = [f64; MOST_SOURCES + 1];
+pub(super) type PerSource = [f64; MOST_SOURCES + 1];
 
 /// What the passes ask for at every character.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Plan {
     /// `d(k)` for every cut.
     pub(super) discounts: Vec<f64>,
     /// What a character is worth to Truthfulness, by the levels of what covers it in each source.
-    pub(super) worth: Vec<Lane4>,
+    pub(super) worth: Vec<PerSource>,
 }
 
 impl Plan {
@@ -53,7 +53,7 @@ impl Plan {
             begin_level: if ends_window { view.record(begin.0).levels() } else { 0 },
             keeps_begin: u16::from(!table.skips(begin_symbol)),
             discounts: scale.discounts.clone(),
-            worth: worth_by_levels(&scale.worth, view.lanes),
+            worth: worth_by_levels(&scale.worth, view.packing),
         }
     }
 }
@@ -64,9 +64,9 @@ pub(crate) fn positions(settings: &Settings) -> usize {
 }
 
 /// What the levels of all sources together, as a state's record has them, are worth.
-fn worth_by_levels(worth: &[Vec<f64>], lanes: Lanes) -> Vec<Lane4> {
+fn worth_by_levels(worth: &[Vec<f64>], packing: Packing) -> Vec<PerSource> {
     let of = |levels, source: usize| {
-        worth.get(source).map_or(0.0, |worth| worth[lanes.level(levels, source).min(worth.len() - 1)])
+        worth.get(source).map_or(0.0, |worth| worth[packing.level(levels, source).min(worth.len() - 1)])
     };
     (0..1 << LEVELS_BITS).map(|levels| std::array::from_fn(|source| of(levels, source))).collect()
 }

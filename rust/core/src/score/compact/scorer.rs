@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use super::dispatch::{self, InstructionSet, Work};
-use super::plan::{Lane4, Plan};
+use super::plan::{PerSource, Plan};
 use super::{finish, repeats, walk};
 use crate::fetch::fetch_text;
 use crate::index::compact::{CompactTable, CompactView};
@@ -17,27 +17,27 @@ const AHEAD: usize = 4;
 
 /// What one response scores against each source.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct LaneScore {
+pub(crate) struct CompactScore {
     /// Best `raw(k) · d(k)`, not yet divided by the baseline.
-    pub(crate) fluency: Lane4,
-    pub(crate) truthfulness: Lane4,
+    pub(crate) fluency: PerSource,
+    pub(crate) truthfulness: PerSource,
     /// Characters of the whole response.
     pub(crate) length: usize,
 }
 
 /// Scores responses to one question over its compact table.
 #[derive(Debug)]
-pub(crate) struct LaneScorer {
+pub(crate) struct CompactScorer {
     pub(super) table: CompactTable,
     pub(super) plan: Plan,
 }
 
 /// All passes over some responses.
 struct ScoreBlock<'a> {
-    scorer: &'a LaneScorer,
+    scorer: &'a CompactScorer,
     responses: &'a [&'a str],
     block: &'a mut Block,
-    scores: &'a mut [LaneScore],
+    scores: &'a mut [CompactScore],
 }
 
 impl Work for ScoreBlock<'_> {
@@ -49,7 +49,7 @@ impl Work for ScoreBlock<'_> {
     }
 }
 
-impl LaneScorer {
+impl CompactScorer {
     pub(crate) fn new(table: CompactTable, settings: &Settings, scale: &Scale) -> Self {
         let plan = Plan::new(&table, settings, scale);
         Self { table, plan }
@@ -65,7 +65,13 @@ impl LaneScorer {
     }
 
     /// Scores up to 32 responses into as many scores; faster where they are of similar length.
-    pub(crate) fn score(&self, set: InstructionSet, responses: &[&str], block: &mut Block, scores: &mut [LaneScore]) {
+    pub(crate) fn score(
+        &self,
+        set: InstructionSet,
+        responses: &[&str],
+        block: &mut Block,
+        scores: &mut [CompactScore],
+    ) {
         dispatch::run(set, ScoreBlock { scorer: self, responses, block, scores });
     }
 
@@ -77,9 +83,9 @@ impl LaneScorer {
         let cuts = block.lengths[0].min(plan.zero - 1);
         let follows = self.counts_after(&view, response);
         let end = (block.ends[0] + 1).min(plan.zero);
-        finish::cover(block, plan, view.lanes, 0);
+        finish::cover(block, plan, view.packing, 0);
         let of_source = |(source, &baseline): (usize, &f64)| {
-            let gains = block.gains[..cuts].iter().map(|&gain| finish::apart(gain, view.lanes)[source] as u64);
+            let gains = block.gains[..cuts].iter().map(|&gain| finish::apart(gain, view.packing)[source] as u64);
             let covered = block.levels[..end].iter().zip(&block.kept);
             let worth = covered.map(|(&level, &kept)| (kept == 1).then(|| plan.worth[level as usize][source]));
             let truthfulness = truthfulness::best_cut(worth, &plan.discounts, plan.target, follows);
@@ -90,14 +96,14 @@ impl LaneScorer {
 
     /// The last pass.
     #[inline(always)]
-    pub(super) fn finish(&self, responses: &[&str], block: &mut Block, scores: &mut [LaneScore]) {
+    pub(super) fn finish(&self, responses: &[&str], block: &mut Block, scores: &mut [CompactScore]) {
         let (plan, view) = (&self.plan, self.table.view());
         let used = &mut scores[..responses.len()];
         for (lane, score) in used.iter_mut().enumerate() {
             self.gather(block, &view, lane);
-            finish::cover(block, plan, view.lanes, lane);
+            finish::cover(block, plan, view.packing, lane);
             score.length = block.lengths[lane];
-            score.fluency = finish::best_fluency(&block.gains[..score.length.min(plan.zero - 1)], plan, view.lanes);
+            score.fluency = finish::best_fluency(&block.gains[..score.length.min(plan.zero - 1)], plan, view.packing);
         }
         for (first, scores) in (0..).step_by(finish::SIDE_BY_SIDE).zip(used.chunks_mut(finish::SIDE_BY_SIDE)) {
             let totals = finish::undiscounted(block, plan, first);

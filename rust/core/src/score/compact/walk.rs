@@ -5,7 +5,7 @@ use super::plan::Plan;
 use crate::index::compact::CompactView;
 use crate::index::states::ROOT;
 
-/// Lanes up to so many are cut into parts, so that there are enough walkers to take turns. Tables that no cache
+/// Packing up to so many are cut into parts, so that there are enough walkers to take turns. Tables that no cache
 /// holds, as when every call asks other questions, are read a third faster by that.
 const FEW: usize = 16;
 

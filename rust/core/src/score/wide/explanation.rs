@@ -1,6 +1,6 @@
 //! Where a response's scores come from, character by character.
 
-use super::scorer::Reader;
+use super::scorer::WideScorer;
 use super::scratch::Scratch;
 
 /// Per character of the response (as far as it is read) and source: rows of `sources` values, one row a character.
@@ -16,7 +16,7 @@ pub struct Explanation {
     pub skipped: Vec<bool>,
 }
 
-impl Reader {
+impl WideScorer {
     /// Explains the published variant's Fluency and Truthfulness of `response`, in the time of scoring it.
     pub(crate) fn explain(&self, response: &str) -> Explanation {
         let mut scratch = Scratch::default();

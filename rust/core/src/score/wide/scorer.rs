@@ -15,7 +15,7 @@ use rustc_hash::FxHashSet;
 
 /// One question's wide table with everything else that reading a response takes; read-only.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct WideScorer {
     pub(crate) settings: Settings,
     pub(crate) scale: Scale,
     alphabet: Alphabet,
@@ -23,13 +23,13 @@ pub(crate) struct Reader {
     skipped: FxHashSet<char>,
 }
 
-impl Reader {
+impl WideScorer {
     pub(crate) fn new(corpus: &Corpus, settings: Settings, scale: Scale) -> Result<Self> {
         let table = NgramTable::new(corpus, lengths(&settings))?;
         Ok(Self::over(table, corpus.alphabet.clone(), settings, scale))
     }
 
-    /// The reader whose table was stored.
+    /// The scorer whose table was stored.
     pub(crate) fn stored(table: Blob, alphabet: Alphabet, settings: Settings, scale: Scale) -> Result<Self> {
         let table = NgramTable::stored(table, scale.sources(), lengths(&settings))?;
         Ok(Self::over(table, alphabet, settings, scale))
