@@ -31,11 +31,11 @@ END = f"v:{__version__}"
         ({"max_n": 201}, "max_n must not be larger than max_length"),
         ({"truthfulness_n": 0}, "truthfulness_n must be at least 1"),
         ({"truthfulness_n": 201}, "truthfulness_n must not be larger than max_length"),
-        ({"threshold": 0.0}, "threshold must lie in"),
-        ({"threshold": -0.1}, "threshold must lie in"),
-        ({"threshold": 1e-310}, "threshold must lie in"),
-        ({"threshold": 1.0000001}, "threshold must lie in"),
-        ({"threshold": float("nan")}, "threshold must lie in"),
+        ({"threshold": 0.0}, "threshold must be between"),
+        ({"threshold": -0.1}, "threshold must be between"),
+        ({"threshold": 1e-310}, "threshold must be between"),
+        ({"threshold": 1.0000001}, "threshold must be between"),
+        ({"threshold": float("nan")}, "threshold must be between"),
         ({"target_length": 150}, "zero_length must be larger than target_length"),
         ({"zero_length": 201}, "max_length must not be smaller than zero_length"),
         ({"max_length": 149}, "max_length must not be smaller than zero_length"),
@@ -164,5 +164,5 @@ def test_signature_of_the_published_set(published_benchmark: Benchmark) -> None:
 
 @pytest.mark.parametrize("threads", [-1, 0, 1025, 100_000])
 def test_threads_have_a_limit(threads: int, mini: Benchmark) -> None:
-    with pytest.raises(SettingsError, match=rf"threads must lie in 1…1024 .*, not {threads}$"):
+    with pytest.raises(SettingsError, match=rf"threads must be between 1 and 1024 .*, not {threads}$"):
         mini.score_batch(["Q01"], ["答え"], threads=threads)

@@ -124,7 +124,7 @@ def test_tables_of_tokens(tokens: Benchmark) -> None:
 @pytest.mark.parametrize(
     ("rows", "problem"),
     [
-        ([[1], [2, -1]], "row 1: a token id is a whole number from 0 to 1056767, not -1"),
+        ([[1], [2, -1]], "row 1: token ids must be whole numbers from 0 to 1056767, not -1"),
         ([[1_056_768]], "row 0: .* not 1056768"),
         ([[2**70]], "row 0: .* not 1180591620717411303424"),
         ([[1.0]], r"row 0: .* not 1\.0"),
@@ -132,14 +132,14 @@ def test_tables_of_tokens(tokens: Benchmark) -> None:
         ([[None]], "row 0: .* not None"),
         (["ab"], "row 0 must be a list of token ids, not str"),
         ([[1], 2], "row 1 must be a list of token ids, not int"),
-        ("ab", "not one text"),
+        ("ab", "not a single string"),
         (pl.Series([[1], [-2]]), "row 1: .* not -2"),
         (pl.Series([[1], [2, None]]), "row 1: .* not null"),
         (pl.Series([[1], None]), "row 1 is null"),
         (pl.Series([[2**63]], dtype=pl.List(pl.UInt64)), "row 0: .* not 9223372036854775808"),
         (pl.Series([[1.5]]), "not of lists of Float64"),
         (pl.Series([1, 2]), "not of Int64"),
-        (pl.Series(["a"]), "a column of lists of token ids is wanted, not of"),
+        (pl.Series(["a"]), "expected a column of lists of token ids, not of"),
     ],
 )
 def test_what_is_no_token(tokens: Benchmark, rows: Any, problem: str) -> None:

@@ -256,7 +256,7 @@ RULE = "[[rule]]\nname = 'a-b'\nreason = 'Why.'\n"
             ["'x' becomes 'x', not 'xx'"],
         ),
         (RULE + "correct = '('\nby = ''\nbefore = '('\nafter = ''", ['"a-b"', "unclosed group"]),
-        (RULE + "correct = 'x'\nby = '${1}'\nbefore = 'x'\nafter = ''", ['"a-b"', "no group"]),
+        (RULE + "correct = 'x'\nby = '${1}'\nbefore = 'x'\nafter = ''", ['"a-b"', "not a group"]),
         (RULE + "translate = 'xy'\nby = 'z'\nbefore = 'x'\nafter = 'z'", ['"a-b"', "2 characters"]),
         (2 * (RULE + "reject = 'x'\nexample = 'x'\n"), ["duplicate rule 'a-b'"]),
     ],

@@ -66,7 +66,7 @@ def test_what_is_wrong_is_told(mini: Benchmark) -> None:
         scorer(["Q01", "Q01"], ["猫"])
     with pytest.raises(InputError, match="1 questions but 2 answers"):
         scorer(["Q01"], ["猫", "犬"])
-    with pytest.raises(InputError, match="not one text"):
+    with pytest.raises(InputError, match="not a single string"):
         scorer(["Q01"], "猫")
     with pytest.raises(InputError, match="row 0 is int"):
         scorer(["Q01"], [1])  # type: ignore[list-item]

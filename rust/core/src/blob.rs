@@ -58,8 +58,8 @@ impl Blob {
     /// The run in the bytes `range` of a file. [`Error::DamagedStore`] where it cannot be one.
     pub(crate) fn mapped(map: &Arc<Mmap>, range: Range<usize>) -> Result<Self> {
         let bytes = map.get(range.clone()).ok_or(Error::DamagedStore { reason: "it is cut short" })?;
-        let words = bytemuck::try_cast_slice(bytes).map_err(|_| Error::DamagedStore { reason: "it is out of step" })?;
-        let arrays = layout(words).ok_or(Error::DamagedStore { reason: "its tables leave it" })?;
+        let words = bytemuck::try_cast_slice(bytes).map_err(|_| Error::DamagedStore { reason: "it is misaligned" })?;
+        let arrays = layout(words).ok_or(Error::DamagedStore { reason: "its tables reach past its end" })?;
         Ok(Self { words: Words::Mapped(Arc::clone(map), range), arrays })
     }
 

@@ -108,7 +108,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoSources => write!(f, "there are no reference answers: give at least one source"),
+            Self::NoSources => write!(f, "no reference answers: at least one source is needed"),
             Self::NoAnswers { source } => {
                 write!(f, "source {source:?} has no reference answers: remove it or add answers")
             }
@@ -119,41 +119,42 @@ impl fmt::Display for Error {
             ),
             Self::TextTooLong { symbols } => write!(
                 f,
-                "the reference answers of one question hold {symbols} characters, more than 2^31 - 1: split them"
+                "the reference answers of one question have {symbols} characters, more than the limit of 2^31 - 1: \
+                 split them"
             ),
-            Self::TooManyWords { words, room } => write!(
-                f,
-                "the texts have {words} distinct words, and only {room} can be told apart: split the set of questions"
-            ),
+            Self::TooManyWords { words, room } => {
+                write!(f, "the texts have {words} distinct words, but only {room} fit: split the set of questions")
+            }
             Self::SuffixArray { reason } => write!(f, "the suffix array could not be built: {reason}"),
-            Self::EmptyPattern => write!(f, "the empty n-gram has no frequency: give at least one character"),
+            Self::EmptyPattern => write!(f, "empty n-gram: at least one character is needed"),
             Self::InvalidSettings { reason } => write!(f, "{reason}"),
-            Self::EmptyPool => write!(f, "there is no answer to choose from: give at least one"),
+            Self::EmptyPool => write!(f, "no answers to choose from: at least one is needed"),
             Self::UnequalLengths { what, length, texts } => {
-                write!(f, "{what} has {length} rows, but there are {texts} answers: give one for each")
+                write!(f, "{what} has {length} rows, but there are {texts} answers: expected one row per answer")
             }
             Self::ZeroWeight { row } => {
-                write!(f, "row {row} has the weight 0: weights are at least 1; leave out what does not count")
+                write!(f, "row {row} has weight 0: weights must be at least 1; leave out rows that do not count")
             }
             Self::TextTooRich { row, ngrams } => write!(
                 f,
-                "row {row} has {ngrams} different n-grams, more than 65,535: leave out such long answers, or lower max_n"
+                "row {row} has {ngrams} different n-grams, more than the limit of 65,535: \
+                 leave out such long answers, or lower max_n"
             ),
             Self::PoolTooLarge => write!(
                 f,
-                "the answers, their weights and the number to choose are too large together to compare choices exactly: \
+                "the answers, their weights and the number to choose are together too large to compare choices exactly: \
                  divide the weights by a common factor, or choose from fewer answers"
             ),
             Self::DamagedStore { reason } => write!(f, "the stored index cannot be used: {reason}"),
             Self::UnreadableStore { reason } => write!(f, "the stored index cannot be read: {reason}"),
             Self::InvalidRule { rule, reason } => write!(f, "rule {rule:?}: {reason}"),
             Self::TooManyAnswers { answers, most } => {
-                write!(f, "there are {answers} answers, more than {most}: divide them")
+                write!(f, "there are {answers} answers, more than the limit of {most}: split them")
             }
             Self::ChangedAnswers { row } => {
                 write!(
                     f,
-                    "row {row} is not what it was when the answers were read before: every reading must give the same"
+                    "row {row} has changed since the answers were first read: every reading must give the same answers"
                 )
             }
             Self::Threads { reason } => write!(f, "the worker threads could not be started: {reason}"),

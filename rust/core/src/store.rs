@@ -75,8 +75,8 @@ impl Store {
         let damaged = |reason| Error::DamagedStore { reason };
         let &[head, head_length, table, table_length, sum] =
             self.directory.get(number).ok_or(damaged("it has fewer questions"))?;
-        let head = range(head, head_length).ok_or(damaged("its directory is wrong"))?;
-        let table = range(table, table_length).ok_or(damaged("its directory is wrong"))?;
+        let head = range(head, head_length).ok_or(damaged("its directory is invalid"))?;
+        let table = range(table, table_length).ok_or(damaged("its directory is invalid"))?;
         let (Some(head_bytes), Some(table_bytes)) = (self.map.get(head.clone()), self.map.get(table.clone())) else {
             return Err(damaged("it is cut short"));
         };

@@ -219,7 +219,7 @@ mod tests {
         assert!(of(&["one two a b c"], "").is_ok());
         let error = Error::TooManyWords { words: 3, room: 2 };
         assert_eq!(of(&["one two six a"], "").err(), Some(error.clone()));
-        assert!(error.to_string().contains("3 distinct words, and only 2"));
+        assert!(error.to_string().contains("3 distinct words, but only 2"));
         for (text, reserved) in [("one two \u{e001}", ""), ("one two", "\u{e001}")] {
             assert_eq!(of(&[text], reserved).err(), Some(Error::TooManyWords { words: 2, room: 1 }));
         }

@@ -128,16 +128,16 @@ fn unusable_rules_are_errors() {
     for (pattern, by, part) in [
         ("(", "", "unclosed group"),
         (r"\w{900}{900}", "", "too large"),
-        ("(a)", "${2}", "${2} names no group"),
-        ("(?P<x>a)", "${y}", "${y} names no group"),
+        ("(a)", "${2}", "${2} is not a group"),
+        ("(?P<x>a)", "${y}", "${y} is not a group"),
         ("(a)", "$1", "a lone $"),
         ("(a)", "a$", "a lone $"),
     ] {
         let reason = reason(correct(pattern, by));
         assert!(reason.contains(part), "{reason}");
     }
-    assert!(reason(rule("aba", Action::Translate("xyz".to_owned()))).contains("different"));
-    assert!(reason(rule("ab", Action::Translate("x".to_owned()))).contains("cannot become 1"));
+    assert!(reason(rule("aba", Action::Translate("xyz".to_owned()))).contains("3 characters (2 distinct)"));
+    assert!(reason(rule("ab", Action::Translate("x".to_owned()))).contains("to 1:"));
     assert!(reason(rule("", Action::Translate(String::new()))).contains("0 characters"));
     assert!(reason(rule("", Action::Repeats)).contains("empty"));
 }

@@ -144,5 +144,6 @@ impl<'a> Column<'a> {
 }
 
 fn view_number(number: usize) -> Result<u32, ArrowError> {
-    u32::try_from(number).map_err(|_| ArrowError::InvalidArgumentError("too much text at once".to_owned()))
+    u32::try_from(number)
+        .map_err(|_| ArrowError::InvalidArgumentError("the text is too long: at most 4 GiB at once".to_owned()))
 }

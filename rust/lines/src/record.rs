@@ -29,7 +29,7 @@ impl<'de> Visitor<'de> for RecordVisitor<'_> {
     type Value = Record<'de>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("an object with question and answer")
+        out.write_str("an object with a question and an answer")
     }
 
     /// As in Python, the last of several equal keys counts.

@@ -120,7 +120,7 @@ impl Batches {
         threads: Option<i64>,
     ) -> PyResult<Option<Column<'py, f64>>> {
         if figure >= TOTALS {
-            return Err(bad_input(format!("there are {TOTALS} totals, but {figure} is asked for")));
+            return Err(bad_input(format!("figure {figure} is out of range: there are {TOTALS} totals")));
         }
         let found: Vec<u32> = questions.iter().map(|text| codes.code(text)).collect();
         if found.contains(&UNKNOWN) {

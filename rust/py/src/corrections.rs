@@ -84,7 +84,10 @@ fn rule((name, kind, pattern, by): (String, String, String, String)) -> PyResult
         "reject" => Action::Reject,
         "require" => Action::Require,
         "repeats" => Action::Repeats,
-        _ => return Err(bad_input(format!("{kind:?} is no kind of rule"))),
+        _ => {
+            let known = r#""correct", "translate", "reject", "require", "repeats""#;
+            return Err(bad_input(format!("unknown kind of rule {kind:?}; expected one of {known}")));
+        }
     };
     Ok(CorrectionRule { name, pattern, action })
 }

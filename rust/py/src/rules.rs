@@ -23,7 +23,7 @@ impl Rules {
             "t" => Ok(RuleStep::Pattern(number)),
             "and" => Ok(RuleStep::And(number)),
             "or" => Ok(RuleStep::Or(number)),
-            _ => Err(bad_input(format!("{kind:?} is no kind of rule"))),
+            _ => Err(bad_input(format!("unknown kind of rule {kind:?}; expected one of \"t\", \"and\", \"or\""))),
         };
         let rule = |(importance, steps): (f64, Vec<_>)| {
             Ok(Rule { steps: steps.into_iter().map(step).collect::<PyResult<_>>()?, importance })
@@ -43,7 +43,11 @@ impl Rules {
     /// Unrounded Helpfulness of a response and the largest cut that attains it.
     fn score(&self, settings: &Settings, text: Text, others: Vec<u32>) -> PyResult<(f64, u32)> {
         if others.len() != self.core.others() {
-            return Err(bad_input(format!("{} patterns, but the ends of {}", self.core.others(), others.len())));
+            return Err(bad_input(format!(
+                "expected the ends of {} patterns, not of {}",
+                self.core.others(),
+                others.len()
+            )));
         }
         let length = text.0.chars().count();
         let helpful = self.core.score(&settings.core, &text.0, length, &others, &mut RuleScratch::default());

@@ -139,7 +139,7 @@ fn windows_of(scorer: &pfgen_core::Scorer, texts: &Texts, pool: Option<&ThreadPo
 }
 
 fn checked_key(key: &[u8]) -> PyResult<[u8; KEY_BYTES]> {
-    key.try_into().map_err(|_| bad_input(format!("a key has {KEY_BYTES} bytes, not {}", key.len())))
+    key.try_into().map_err(|_| bad_input(format!("a key must have {KEY_BYTES} bytes, not {}", key.len())))
 }
 
 fn with_sources<R: Send>(

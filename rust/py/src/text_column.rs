@@ -131,17 +131,17 @@ impl<'py> FromPyObject<'_, 'py> for Text {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        text(&value, || "it".to_owned()).map(Self)
+        text(&value, || "the value".to_owned()).map(Self)
     }
 }
 
 fn text(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> PyResult<PyBackedStr> {
     let string = value.cast::<PyString>().map_err(|_| {
         let kind = value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
-        bad_input(format!("text is wanted, but {} is {kind}", place()))
+        bad_input(format!("expected text, but {} is {kind}", place()))
     })?;
     PyBackedStr::try_from(string.clone())
-        .map_err(|_| bad_input(format!("{} holds a lone surrogate, which is no Unicode text", place())))
+        .map_err(|_| bad_input(format!("{} contains a lone surrogate, which is not valid Unicode text", place())))
 }
 
 impl<'py> FromPyObject<'_, 'py> for TextColumn {
@@ -149,7 +149,7 @@ impl<'py> FromPyObject<'_, 'py> for TextColumn {
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if value.is_instance_of::<PyString>() {
-            return Err(bad_input("a column of text is wanted, not one text: put it into a list".to_owned()));
+            return Err(bad_input("expected a column of text, not a single string: put it in a list".to_owned()));
         }
         if value.hasattr("__arrow_c_stream__")? || value.hasattr("__arrow_c_array__")? {
             let column =
@@ -167,8 +167,8 @@ impl Chunk {
             DataType::LargeUtf8 => Self::LargeUtf8(array.as_string().clone()),
             DataType::Utf8View => Self::Utf8View(array.as_string_view().clone()),
             other => {
-                let wanted = "a column of text is wanted (Utf8, LargeUtf8 or Utf8View)";
-                return Err(bad_input(format!("{wanted}, not of {other}")));
+                let expected = "expected a column of text (Utf8, LargeUtf8 or Utf8View)";
+                return Err(bad_input(format!("{expected}, not of {other}")));
             }
         })
     }

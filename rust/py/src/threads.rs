@@ -41,7 +41,7 @@ fn checked(count: i64) -> PyResult<usize> {
     if (1..=MOST_THREADS).contains(&count) {
         return Ok(count as usize);
     }
-    let reason = format!("threads must lie in 1…{MOST_THREADS} (or be None for all cores), not {count}");
+    let reason = format!("threads must be between 1 and {MOST_THREADS} (or None for all cores), not {count}");
     Err(to_python(Error::InvalidSettings { reason }))
 }
 

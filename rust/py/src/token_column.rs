@@ -18,7 +18,7 @@ use std::fmt::{Display, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-const WANTED: &str = "a column of lists of token ids is wanted";
+const EXPECTED: &str = "expected a column of lists of token ids";
 
 /// What a column may be.
 pub(crate) enum TokenColumn {
@@ -47,7 +47,7 @@ impl<'py> FromPyObject<'_, 'py> for TokenColumn {
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if value.is_instance_of::<PyString>() {
-            return Err(bad_input(format!("{WANTED}, not one text")));
+            return Err(bad_input(format!("{EXPECTED}, not a single string")));
         }
         if value.hasattr("__arrow_c_stream__")? || value.hasattr("__arrow_c_array__")? {
             let read = value.extract().and_then(|column: AnyArray| Ok(column.into_chunked_array()?));
@@ -77,7 +77,7 @@ fn code_of(row: usize, token: &Bound<'_, PyAny>) -> PyResult<char> {
 }
 
 fn no_token(row: usize, token: impl Display) -> PyErr {
-    bad_input(format!("row {row}: a token id is a whole number from 0 to {LARGEST_TOKEN}, not {token}"))
+    bad_input(format!("row {row}: token ids must be whole numbers from 0 to {LARGEST_TOKEN}, not {token}"))
 }
 
 fn code_arrays(arrays: &[ArrayRef]) -> PyResult<LargeStringBuilder> {
@@ -100,7 +100,7 @@ fn code_arrays(arrays: &[ArrayRef]) -> PyResult<LargeStringBuilder> {
                 let rows = (0..lists.len()).map(|row| row * size..(row + 1) * size);
                 code_values(lists.values(), rows, first, &mut coded)?;
             }
-            other => return Err(bad_input(format!("{WANTED}, not of {other}"))),
+            other => return Err(bad_input(format!("{EXPECTED}, not of {other}"))),
         }
         first += array.len();
     }
@@ -131,7 +131,7 @@ fn code_values(
             into.extend(rows.map(|_| Some("")));
             Ok(())
         }
-        other => Err(bad_input(format!("{WANTED}, not of lists of {other}"))),
+        other => Err(bad_input(format!("{EXPECTED}, not of lists of {other}"))),
     }
 }
 

@@ -112,7 +112,7 @@ impl NgramTable {
         if blob.arrays() == Self::ARRAYS {
             Ok(Self { lengths, sources, blob })
         } else {
-            Err(Error::DamagedStore { reason: "a wide table has other arrays" })
+            Err(Error::DamagedStore { reason: "a wide table has unexpected arrays" })
         }
     }
 

@@ -147,7 +147,7 @@ impl Step {
             Action::Reject => Self::Reject,
             Action::Require => Self::Require,
             Action::Repeats if rule.pattern.is_empty() => {
-                return Err(invalid(&rule.name, "what closes a sentence must not be empty"));
+                return Err(invalid(&rule.name, "the end of a sentence must not be empty"));
             }
             Action::Repeats => Self::Repeats(rule.pattern.clone()),
         })
@@ -192,14 +192,17 @@ fn known_groups(rule: &CorrectionRule, pattern: Regex, by: &str) -> Result<Regex
         }
         let group = rest.strip_prefix('{').and_then(|inner| inner.split_once('}'));
         let Some((group, after)) = group else {
-            return Err(invalid(&rule.name, &format!("a lone $ in {by:?}: write ${{1}} for a group, $$ for the sign")));
+            return Err(invalid(
+                &rule.name,
+                &format!("a lone $ in {by:?}: write ${{1}} for a group, $$ for a literal $"),
+            ));
         };
         let known = match group.parse::<usize>() {
             Ok(number) => number < pattern.captures_len(),
             Err(_) => pattern.capture_names().flatten().any(|name| name == group),
         };
         if !known {
-            return Err(invalid(&rule.name, &format!("${{{group}}} names no group of {:?}", rule.pattern)));
+            return Err(invalid(&rule.name, &format!("${{{group}}} is not a group of {:?}", rule.pattern)));
         }
         rest = after;
     }
@@ -210,7 +213,10 @@ fn translation(rule: &CorrectionRule, by: &str) -> Result<FxHashMap<char, char>>
     let (from, to) = (rule.pattern.chars().count(), by.chars().count());
     let of: FxHashMap<char, char> = rule.pattern.chars().zip(by.chars()).collect();
     if from == 0 || from != to || of.len() != from {
-        let reason = format!("{from} characters ({} different ones) cannot become {to}, each one another", of.len());
+        let reason = format!(
+            "cannot translate {from} characters ({} distinct) to {to}: expected distinct characters, and as many",
+            of.len()
+        );
         return Err(invalid(&rule.name, &reason));
     }
     Ok(of)
@@ -230,12 +236,14 @@ fn invalid(rule: &str, reason: &str) -> Error {
 fn reason(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(limit) => {
-            format!("the pattern is too large: over {limit} bytes when compiled; repeat less, or smaller classes")
+            format!(
+                "the pattern is too large: more than {limit} bytes when compiled; use fewer repetitions or smaller classes"
+            )
         }
         other => {
             let text = other.to_string();
             let last = text.lines().last().unwrap_or_default();
-            format!("no valid regular expression: {}", last.strip_prefix("error: ").unwrap_or(last))
+            format!("invalid regular expression: {}", last.strip_prefix("error: ").unwrap_or(last))
         }
     }
 }

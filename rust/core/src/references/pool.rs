@@ -158,7 +158,7 @@ fn check(candidates: &Candidates<'_>, search: &Search) -> Result<u64> {
     let invalid = |reason: &str| Err(Error::InvalidSettings { reason: reason.to_owned() });
     match search {
         Search { count: 0, .. } => return invalid("count must be at least 1"),
-        Search { restarts: 0 | MANY_RESTARTS.., .. } => return invalid("restarts must lie in 1…1,000"),
+        Search { restarts: 0 | MANY_RESTARTS.., .. } => return invalid("restarts must be between 1 and 1,000"),
         Search { min_n: 0, .. } => return invalid("min_n must be at least 1"),
         Search { min_n, max_n, .. } if min_n > max_n => return invalid("max_n must not be smaller than min_n"),
         Search { max_n, .. } if i16::try_from(*max_n).is_err() => {

@@ -249,7 +249,7 @@ impl Scorer {
     pub(crate) fn stored(settings: Settings, [head, table]: [Blob; 2]) -> Result<Self> {
         let damaged = |reason| Error::DamagedStore { reason };
         if head.arrays() != 4 || head.array::<u32>(0).len() != 1 {
-            return Err(damaged("a scorer has other arrays"));
+            return Err(damaged("a scorer has unexpected arrays"));
         }
         let answer_counts = head.array::<u64>(1).iter().map(|&count| count as usize).collect();
         let baselines = head.array::<f64>(2).to_vec();
@@ -258,7 +258,7 @@ impl Scorer {
             Engine::compact(CompactTable::stored(table)?, &settings, scale)
         } else {
             let characters = head.array::<u32>(3).iter().map(|&code| char::from_u32(code));
-            let characters = characters.collect::<Option<_>>().ok_or(damaged("it has no characters"))?;
+            let characters = characters.collect::<Option<_>>().ok_or(damaged("its characters are invalid"))?;
             let alphabet = Alphabet::from_characters(characters);
             Engine::Wide(Box::new(WideScorer::stored(table, alphabet, settings.clone(), scale)?))
         };

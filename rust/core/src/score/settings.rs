@@ -65,7 +65,7 @@ impl Settings {
             (self.truthfulness_n >= 1, "truthfulness_n must be at least 1"),
             (self.truthfulness_n <= self.max_length, "truthfulness_n must not be larger than max_length"),
             (i16::try_from(self.truthfulness_n).is_ok(), "truthfulness_n must not be larger than 32,767"),
-            ((1e-9..=1.0).contains(&self.threshold), "threshold must lie in 1e-9…1"),
+            ((1e-9..=1.0).contains(&self.threshold), "threshold must be between 1e-9 and 1"),
             (self.target_length < self.zero_length, "zero_length must be larger than target_length"),
             (self.zero_length <= self.max_length, "max_length must not be smaller than zero_length"),
             (self.max_length < NOT_FOUND as usize, "max_length must not be larger than 9,998"),

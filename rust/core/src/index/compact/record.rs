@@ -60,8 +60,8 @@ impl Record {
     }
 }
 
-/// How the values of several sources are packed: in a record, and in the wider fields of a 64-bit word in which they are added
-/// up. Sums over a whole response do not overflow a field.
+/// How the values of several sources are packed: in a record, and in the fields of a 64-bit word in which they are added up.
+/// Sums over a whole response do not overflow a field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packing {
     sources: u32,
@@ -69,7 +69,7 @@ pub(crate) struct Packing {
     frequencies: Spread,
 }
 
-/// Moves values from a record to the wider fields: by 0, once and twice `shift`.
+/// Moves values from a record to the fields of a word: by 0, once and twice `shift`.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
     masks: [u64; MOST_SOURCES],
@@ -102,13 +102,13 @@ impl Packing {
         self.sources as usize
     }
 
-    /// Bits of a wide field.
+    /// Bits of a field of a word.
     #[inline(always)]
     pub(crate) fn width(self) -> u32 {
         64 / self.sources
     }
 
-    /// Sums and frequencies of a state, in wide fields: n-grams of up to `n` characters sum to `sums + n × frequencies`.
+    /// Sums and frequencies of a state, a field for each source: n-grams of up to `n` characters sum to `sums + n × frequencies`.
     #[inline(always)]
     pub(crate) fn worth(self, record: Record) -> (u64, u64) {
         (self.sums.of(record.low), self.frequencies.of(record.high))

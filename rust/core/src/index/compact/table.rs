@@ -93,7 +93,7 @@ impl CompactTable {
 
     /// The table that was stored as `blob`.
     pub(crate) fn stored(blob: Blob) -> Result<Self> {
-        let damaged = Error::DamagedStore { reason: "a compact table has other arrays" };
+        let damaged = Error::DamagedStore { reason: "a compact table has unexpected arrays" };
         if blob.arrays() != Self::ARRAYS {
             return Err(damaged);
         }
@@ -175,13 +175,13 @@ impl CompactView<'_> {
         self.states[state as usize]
     }
 
-    /// Document frequencies of one symbol, in wide fields; those of symbol 0, which is unknown, are 0.
+    /// Document frequencies of one symbol, a field for each source; those of symbol 0, which is unknown, are 0.
     #[inline(always)]
     pub(crate) fn unigram(&self, symbol: u16) -> u64 {
         self.unigrams[symbol as usize]
     }
 
-    /// Sums of the n-grams of up to `length` characters that end where those of `state` do, in wide fields.
+    /// Sums of the n-grams of up to `length` characters that end where those of `state` do, a field for each source.
     pub(crate) fn up_to(&self, mut state: u32, length: u32) -> u64 {
         if length == 0 {
             return 0;

@@ -111,7 +111,8 @@ impl Pool {
             return Err(Error::TooManyAnswers { answers: rows, most: MOST_ROWS });
         }
         if let Some(weights) = weights.as_ref().filter(|weights| weights.len() != rows) {
-            let reason = format!("there are {rows} answers but {} weights: give one for each", weights.len());
+            let reason =
+                format!("there are {rows} answers but {} weights: expected one weight per answer", weights.len());
             return Err(Error::InvalidSettings { reason });
         }
         let kept = match &weights {
