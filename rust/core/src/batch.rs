@@ -4,7 +4,7 @@ use crate::score::{RuleScratch, Rules, Scorer, Scratch, SourceScore, TOTALS, tot
 use rayon::prelude::*;
 use std::cell::RefCell;
 
-/// Responses that a thread takes at a time; within them those of similar length go together.
+/// Responses that a thread takes at a time; among them those of similar length go together.
 const BLOCK: usize = 256;
 /// Responses to one question.
 #[derive(Debug, Clone, Copy)]
@@ -17,14 +17,14 @@ pub struct Group<'a> {
     pub columns: &'a [usize],
     /// Which of the responses they are.
     pub rows: &'a [u32],
-    /// Per row, the ends of those patterns that the rules do not look for themselves.
+    /// Per row, the ends of the patterns that the rules do not search for themselves.
     pub others: &'a [u32],
 }
 
 /// Responses to several questions.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
-    /// Every response stands in one group.
+    /// Every response is in exactly one group.
     pub groups: &'a [Group<'a>],
     /// Columns of sources.
     pub sources: usize,
@@ -37,8 +37,8 @@ pub struct Batch<'a> {
 pub struct Columns {
     /// Code points of each response.
     pub lengths: Vec<u32>,
-    /// [`TOTALS`] columns, then each source's share of Fluency, then of Truthfulness; not a number where a question
-    /// lacks the source.
+    /// [`TOTALS`] columns, then each source's share of Fluency, then of Truthfulness; NaN where a question lacks the
+    /// source.
     pub figures: Vec<Vec<f64>>,
 }
 
@@ -73,7 +73,7 @@ pub fn score_groups<'a>(batch: Batch<'_>, response: impl Fn(usize) -> &'a str + 
     }
 }
 
-/// The same with the threads of the rayon pool that it runs in; the result does not depend on their number.
+/// The same on the threads of the current rayon pool; the result does not depend on their number.
 pub fn score_groups_parallel<'a>(batch: Batch<'_>, response: impl Fn(usize) -> &'a str + Sync) -> Columns {
     let tasks: Vec<_> = batch.groups.iter().flat_map(tasks).collect();
     let parts: Vec<_> = tasks.into_par_iter().map(|(group, range)| score_part(group, range, &response)).collect();

@@ -23,8 +23,8 @@ enum Words {
     Mapped(Arc<Mmap>, Range<usize>),
 }
 
-/// Puts arrays together. The first word is their number; then come the bytes of each, and the arrays themselves, each from
-/// a word's begin.
+/// Concatenates arrays. The first word is their number; then come the length of each in bytes and the arrays
+/// themselves, each aligned to a word.
 #[derive(Debug, Default)]
 pub(crate) struct BlobBuilder {
     lengths: Vec<u64>,
@@ -55,7 +55,7 @@ impl BlobBuilder {
 }
 
 impl Blob {
-    /// The run in the bytes `range` of a file. [`Error::DamagedStore`] where it cannot be one.
+    /// The run in the bytes `range` of a file; [`Error::DamagedStore`] if they are not one.
     pub(crate) fn mapped(map: &Arc<Mmap>, range: Range<usize>) -> Result<Self> {
         let bytes = map.get(range.clone()).ok_or(Error::DamagedStore { reason: "it is cut short" })?;
         let words = bytemuck::try_cast_slice(bytes).map_err(|_| Error::DamagedStore { reason: "it is misaligned" })?;
@@ -74,7 +74,7 @@ impl Blob {
     /// Array `number` as it was added.
     ///
     /// # Panics
-    /// If it is not there or holds values of another size.
+    /// If there is no such array, or its values have another size.
     pub(crate) fn array<T: Pod>(&self, number: usize) -> &[T] {
         bytemuck::cast_slice(&self.bytes()[self.arrays[number].clone()])
     }

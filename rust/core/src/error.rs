@@ -1,4 +1,4 @@
-//! Everything that can go wrong in this crate, one variant a cause.
+//! Everything that can go wrong in this crate, one variant per cause.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// A cause of failure; its `Display` is a sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// There is no source to build from.
+    /// There are no sources to build from.
     NoSources,
     /// A source has no answers, so its frequencies are undefined.
     NoAnswers {
@@ -34,19 +34,19 @@ pub enum Error {
     },
     /// The suffix array could not be built.
     SuffixArray {
-        /// What the construction said.
+        /// What the library reported.
         reason: String,
     },
     /// A query for the empty n-gram, which occurs everywhere and nowhere.
     EmptyPattern,
-    /// A setting leaves its range or contradicts another.
+    /// A setting is out of range or contradicts another.
     InvalidSettings {
         /// What is wrong.
         reason: String,
     },
-    /// There is nothing to choose from.
+    /// There are no answers to choose from.
     EmptyPool,
-    /// A column beside the texts has another number of rows.
+    /// A column does not have as many rows as there are texts.
     UnequalLengths {
         /// The column.
         what: &'static str,
@@ -55,12 +55,12 @@ pub enum Error {
         /// The texts.
         texts: usize,
     },
-    /// A text that stood in the pool no time at all.
+    /// A text of weight 0.
     ZeroWeight {
         /// Its row.
         row: usize,
     },
-    /// A text with more n-grams than overlaps are counted up to.
+    /// A text with more n-grams than an overlap can count.
     TextTooRich {
         /// Its row.
         row: usize,
@@ -76,7 +76,7 @@ pub enum Error {
     },
     /// A file of stored scorers that cannot be read.
     UnreadableStore {
-        /// What the operating system said.
+        /// The operating system's message.
         reason: String,
     },
     /// A rule over texts that cannot be used.
@@ -86,7 +86,7 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// The answers of a pool are more than row numbers can tell apart.
+    /// A pool of more answers than there are row numbers.
     TooManyAnswers {
         /// How many there are.
         answers: usize,
@@ -100,7 +100,7 @@ pub enum Error {
     },
     /// The worker threads could not be started.
     Threads {
-        /// What the operating system said.
+        /// The operating system's message.
         reason: String,
     },
 }

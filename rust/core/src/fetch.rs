@@ -1,9 +1,9 @@
-//! Fetching memory into the cache before it is read.
+//! Prefetching memory into the cache.
 
-/// Bytes that are fetched at once.
+/// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Asks for `values[at]`, to be read soon; nothing happens where there is no such instruction.
+/// Prefetches `values[at]`; does nothing where there is no such instruction.
 #[inline(always)]
 #[allow(unsafe_code)] // an instruction that takes a bare pointer
 pub(crate) fn fetch<T>(values: &[T], at: usize) {
@@ -17,7 +17,7 @@ pub(crate) fn fetch<T>(values: &[T], at: usize) {
     let _ = (values, at);
 }
 
-/// Asks for the first `bytes` bytes of a text.
+/// Prefetches the first `bytes` bytes of a text.
 #[inline(always)]
 pub(crate) fn fetch_text(text: &str, bytes: usize) {
     for at in (0..text.len().min(bytes)).step_by(LINE) {

@@ -1,4 +1,4 @@
-//! Parts of the way from answers to scores by themselves, for benches; no interface that is kept.
+//! The steps from answers to scores on their own, for benches; not a stable interface.
 
 pub use crate::score::compact::passes::{Pass, Passes};
 
@@ -7,7 +7,7 @@ use crate::index::corpus::{Corpus, Markers, SourceText};
 use crate::index::states::States;
 use crate::score::{Scorer, Settings};
 
-/// Derives the states of n-grams up to `settings.max_n` and gives their number.
+/// Derives the states of n-grams up to `settings.max_n` and returns their number.
 ///
 /// # Errors
 /// As [`Scorer::new`].
@@ -16,7 +16,7 @@ pub fn count_states(sources: &[SourceText<'_>], settings: &Settings) -> Result<u
     Ok(States::derive(&corpus, settings.max_n.max(settings.truthfulness_n))?.list.len())
 }
 
-/// Builds the table of a scorer, compact where it has room, and gives its bytes: everything but the baselines.
+/// Builds the table of a scorer, compact if it has room, but no baselines; returns the table's size in bytes.
 ///
 /// # Errors
 /// As [`Scorer::new`].
@@ -24,7 +24,7 @@ pub fn build_table(sources: &[SourceText<'_>], settings: &Settings) -> Result<us
     Scorer::table_only(sources, settings.clone())
 }
 
-/// The passes over `responses`; `None` where the scorer's table is wide.
+/// The passes over `responses`; `None` if the scorer's table is wide.
 pub fn passes<'a>(scorer: &'a Scorer, responses: &'a [&'a str]) -> Option<Passes<'a>> {
     scorer.passes(responses)
 }

@@ -1,12 +1,12 @@
 //! Exact pfgen-bench scoring over a suffix-array index of reference answers.
 //!
 //! * [`NgramIndex`] answers questions about n-grams of any length in the reference answers of one question.
-//! * [`Scorer`] is derived from it and gives Fluency and Truthfulness of responses.
+//! * [`Scorer`] is derived from it and computes the Fluency and Truthfulness of responses.
 //! * [`Literals`] finds the literal keywords that Helpfulness rules ask for.
-//! * [`references`] makes reference answers out of many candidates.
-//! * [`Vocabulary`] makes code points of words, so that all of the above counts words as well.
+//! * [`references`] selects reference answers from many candidates.
+//! * [`Vocabulary`] maps words to code points, so that all of the above works on words as well.
 //!
-//! Lengths and offsets are Unicode code points everywhere. The crate knows no file format and no Python.
+//! Lengths and offsets are Unicode code points everywhere. The crate knows nothing of file formats or Python.
 
 mod batch;
 mod blob;

@@ -10,11 +10,11 @@
 //! | 32 | key: a digest of everything that the scorers depend on |
 //! | 8 | number of scorers |
 //! | 8 | checksum (XXH3) of the bytes before it and of the directory |
-//! | 40 a scorer | directory: begin and length of its two parts, checksum of both |
+//! | 40 a scorer | directory: start and length of its two parts, checksum of both |
 //! | rest | the parts, each from a multiple of 8 |
 //!
 //! The directory is checked when the file is opened, a scorer when it is asked for: opening takes no time, and what was
-//! not checked is not used. Whoever shortens a file that is mapped ends the process; files are therefore replaced, never
+//! not checked is not used. Truncating a mapped file would crash the process; files are therefore replaced, never
 //! changed.
 
 use crate::blob::Blob;
@@ -31,7 +31,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub const KEY_BYTES: usize = 32;
 const MAGIC: &[u8; 8] = b"pfgenidx";
 const BYTE_ORDER: u32 = 0x0102_0304;
-/// To be raised with every change of a table or of this file.
+/// To be raised with every change to a table or to this format.
 const VERSION: u32 = 1;
 const FIXED: usize = 8 + 4 + 4 + KEY_BYTES + 8;
 const ENTRY: usize = 5;
@@ -48,8 +48,8 @@ impl Store {
     /// Opens a file that was written with the same key.
     ///
     /// # Errors
-    /// [`Error::UnreadableStore`] where there is no file, [`Error::DamagedStore`] where it is another, older, of a foreign
-    /// byte order, cut short or changed.
+    /// [`Error::UnreadableStore`] if the file cannot be read, [`Error::DamagedStore`] if it is of another kind, version
+    /// or byte order, cut short or changed.
     pub fn open(path: &Path, key: &[u8; KEY_BYTES]) -> Result<Self> {
         let unreadable = |error: std::io::Error| Error::UnreadableStore { reason: error.to_string() };
         let map = Arc::new(map(&File::open(path).map_err(unreadable)?).map_err(unreadable)?);
@@ -62,7 +62,7 @@ impl Store {
         self.directory.len()
     }
 
-    /// Whether there is no scorer.
+    /// Whether there are no scorers.
     pub fn is_empty(&self) -> bool {
         self.directory.is_empty()
     }
@@ -87,7 +87,7 @@ impl Store {
     }
 }
 
-/// The begin of a file of these scorers; the parts of each follow, as [`Scorer::stored_bytes`] gives them.
+/// The header of a file of these scorers; the parts of each follow, as [`Scorer::stored_bytes`] returns them.
 pub fn store_header(key: &[u8; KEY_BYTES], scorers: &[&Scorer]) -> Vec<u8> {
     let mut header = Vec::with_capacity(FIXED + WORD);
     header.extend_from_slice(MAGIC);
@@ -112,7 +112,7 @@ pub fn store_header(key: &[u8; KEY_BYTES], scorers: &[&Scorer]) -> Vec<u8> {
 }
 
 impl Scorer {
-    /// The scorer's parts as they stand in a file.
+    /// The scorer's parts as they are in a file.
     pub fn stored_bytes(&self) -> Vec<u8> {
         self.parts().iter().flat_map(|part| part.bytes().iter().copied()).collect()
     }

@@ -8,9 +8,9 @@ pub type Symbol = i32;
 
 /// Ends every answer; no pattern contains it.
 pub const SEPARATOR: Symbol = 0;
-/// Stands before an answer's first character where markers are asked for.
+/// Stands before an answer's first character if there are markers.
 pub const BEGIN: Symbol = 1;
-/// Stands after an answer's last character where markers are asked for.
+/// Stands after an answer's last character if there are markers.
 pub const END: Symbol = 2;
 /// A character that no reference answer contains; equal to no symbol of an index.
 pub const UNKNOWN: Symbol = -1;

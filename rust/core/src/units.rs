@@ -31,9 +31,9 @@ pub fn token_of(code: char) -> Option<u32> {
 
 /// The words of some texts and their code points.
 ///
-/// A word of one character stays that character, so that what is said about characters (which Truthfulness skips)
-/// holds for it. Longer ones have code points of their own, by falling frequency, then by text. All other words share one
-/// code point, which occurs in no coded text of those that the vocabulary was made of.
+/// A word of one character stays that character, so that what is said about characters (which Truthfulness skips) holds
+/// for it. Longer ones have code points of their own, by descending frequency, then by text. All other words share one
+/// code point, which occurs in none of the coded texts that the vocabulary was made of.
 ///
 /// Memory: the words, and about 50 bytes for each. Looking one up takes constant time.
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ impl Vocabulary {
         Self::of(&counts(texts), reserved, CODES)
     }
 
-    /// The same with the threads of the rayon pool that it runs in.
+    /// The same on the threads of the current rayon pool.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -82,7 +82,7 @@ impl Vocabulary {
         self.words.len()
     }
 
-    /// Whether there is no such word.
+    /// Whether there are no such words.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
@@ -141,7 +141,7 @@ fn single(word: &str) -> Option<char> {
 /// Where keywords end, in words: for each the number of words that a cut of `text` needs in order to hold the keyword's first
 /// occurrence within the first `limit` words, or [`NOT_FOUND`].
 ///
-/// A word that a keyword ends within is needed as a whole. White space behind the last word is looked through, unless
+/// A word that a keyword ends within is needed as a whole. White space after the last word is searched, too, unless
 /// more words follow it than are read.
 ///
 /// # Panics

@@ -9,8 +9,8 @@ pub fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     pieces(text).filter(|(_, piece)| !piece.chars().all(char::is_whitespace))
 }
 
-/// All that lies between boundaries. What follows one does not depend on what precedes it, so that each piece is looked for
-/// anew: mostly the short way, otherwise by all the rules.
+/// Everything between boundaries. What follows one does not depend on what precedes it, so each piece is found on its
+/// own: mostly the short way, otherwise by all the rules.
 fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
     std::iter::from_fn(move || {

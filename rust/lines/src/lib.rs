@@ -1,8 +1,8 @@
 //! JSON lines of responses as Arrow columns.
 //!
-//! Only lines that every JSON reader takes in the same way are decoded here. All others (invalid text, values that
-//! are no text, missing keys, deep nesting, numbers beyond floating point) are handed back untouched, so that one
-//! place alone, in Python, decides what they mean and words the errors.
+//! Only lines that every JSON reader reads in the same way are decoded here. All others (invalid text, values that are
+//! not text, missing keys, deep nesting, numbers beyond floating point) are handed back untouched, so that a single
+//! place, in Python, decides what they mean and words the errors.
 
 mod record;
 
@@ -20,7 +20,7 @@ pub struct Fields<'a> {
     pub question: &'a str,
     /// Key of the answer.
     pub answer: &'a str,
-    /// Keys of further texts, which a line may lack; all different, and none of the two above.
+    /// Keys of further texts, which a line may lack; all different, and neither of the two above.
     pub more: &'a [&'a str],
 }
 
@@ -31,14 +31,14 @@ pub struct Irregular {
     pub number: usize,
     /// Where it begins.
     pub start: usize,
-    /// Where it ends, its line end left out.
+    /// Where it ends, without its line end.
     pub end: usize,
 }
 
 /// Decoded lines.
 #[derive(Debug)]
 pub struct Lines {
-    /// Questions; they refer to the text that was decoded wherever they stand there as they are.
+    /// Questions; views into the decoded text wherever they occur there verbatim.
     pub questions: StringViewArray,
     /// Answers, likewise.
     pub answers: StringViewArray,
@@ -58,7 +58,7 @@ pub struct Lines {
 ///
 /// # Errors
 ///
-/// Where the text is too long for Arrow's views (4 GiB).
+/// If the text is too long for Arrow's views (4 GiB).
 pub fn decode(text: &Buffer, fields: Fields<'_>) -> Result<Lines, ArrowError> {
     let expected = text.len() / 400;
     let (mut questions, mut answers) = (Column::new(text, expected), Column::new(text, expected));
@@ -104,7 +104,7 @@ fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c))
 }
 
-/// A column of texts that mostly stand in `text` already.
+/// A column of texts that are mostly in `text` already.
 struct Column<'a> {
     text: &'a [u8],
     block: u32,

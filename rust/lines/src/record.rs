@@ -5,7 +5,7 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, Se
 use std::borrow::Cow;
 use std::fmt;
 
-/// Question, answer and further texts of a line; borrowed where no escape stands in them.
+/// Question, answer and further texts of a line; borrowed unless they contain escapes.
 pub(crate) struct Record<'a> {
     pub(crate) question: Cow<'a, str>,
     pub(crate) answer: Cow<'a, str>,
@@ -58,7 +58,7 @@ impl<'de> Visitor<'de> for RecordVisitor<'_> {
     }
 }
 
-/// Text, borrowed where it can be.
+/// Text, borrowed if possible.
 struct Text;
 
 impl<'de> DeserializeSeed<'de> for Text {
@@ -112,10 +112,10 @@ impl<'de> Visitor<'de> for OptionalText {
     }
 }
 
-/// Any value, looked through and forgotten.
+/// Any value, checked and discarded.
 ///
 /// Unlike serde's own way of skipping, it refuses lone surrogates, numbers that no float can hold and nesting beyond
-/// serde_json's limit: Python, too, has something to say about those.
+/// serde_json's limit: Python has its own way with those, too.
 struct Skipped;
 
 impl<'de> Deserialize<'de> for Skipped {

@@ -18,7 +18,7 @@ type Scored<'py> = (Column<'py, u32>, Vec<Column<'py, f64>>);
 /// A question as Python gives it: scorer, rules, places of its sources.
 type Entry = (Py<Scorer>, Py<Rules>, Vec<usize>);
 
-/// Code of a text that is no key.
+/// Code of a text that is not a key.
 const UNKNOWN: u32 = u32::MAX;
 
 /// What a batch needs of one question.
@@ -68,7 +68,7 @@ impl Codes {
     }
 }
 
-/// Scores responses to some questions, all given beforehand.
+/// Scores responses to a fixed list of questions.
 #[pyclass(frozen, module = "pfgen_rs._native")]
 pub(crate) struct Batches {
     questions: Vec<Option<Question>>,
@@ -90,7 +90,8 @@ impl Batches {
 
     /// Lengths, and the columns of figures: the totals, shares of Fluency by source, shares of Truthfulness.
     ///
-    /// The responses are those of `texts` from `start` on. `others` holds, for questions with patterns that are no literals, their ends: a row for each of its responses.
+    /// The responses are those of `texts` from `start` on. `others` holds, for questions with patterns that are not
+    /// literals, the ends of these: a row for each of its responses.
     #[pyo3(signature = (codes, texts, start, others, threads=None))]
     fn score<'py>(
         &self,
@@ -108,7 +109,7 @@ impl Batches {
         Ok((PyArray1::from_vec(py, columns.lengths), figures))
     }
 
-    /// Column `figure` of the totals, or `None` where a question is unknown: the short way for calls by the thousand.
+    /// Column `figure` of the totals, or `None` if a question is unknown: the fast path for thousands of small calls.
     #[pyo3(signature = (codes, questions, texts, figure, threads=None))]
     fn figure<'py>(
         &self,

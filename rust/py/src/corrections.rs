@@ -15,7 +15,7 @@ type Column<'py, T> = Bound<'py, PyArray1<T>>;
 /// Texts, the rejecting rule of each, and how many texts each rule changed.
 type Normalised<'py> = (TextArray, Column<'py, i32>, Column<'py, i64>);
 
-/// Index of the rule that rejects a text that none rejects.
+/// In place of a rule's index: no rule rejects the text.
 const KEPT: i32 = -1;
 
 /// Rules as (name, kind, pattern, replacement), ready for use.

@@ -36,7 +36,7 @@ pub(crate) fn to_python(error: Error) -> PyErr {
     }
 }
 
-/// The exception for an argument that is no text column.
+/// The exception for an argument that cannot be used.
 pub(crate) fn bad_input(message: String) -> PyErr {
     classes::InputError::new_err(message)
 }

@@ -39,7 +39,7 @@ impl TextArray {
     }
 }
 
-/// Decodes whole lines; those that are not plainly records are named, for Python to judge.
+/// Decodes whole lines; those that are not plainly records are listed, for Python to judge.
 ///
 /// Texts come in the order question, answer, `more_fields`; the latter are null where a line lacks them.
 #[pyfunction]
@@ -65,7 +65,7 @@ pub(crate) fn decode_lines<'py>(
     ))
 }
 
-/// A digest of some bytes (XXH3, 128 bits), to know them again; nothing that keeps secrets.
+/// A digest of some bytes (XXH3, 128 bits), to recognise them; not cryptographic.
 #[pyfunction]
 pub(crate) fn digest(py: Python<'_>, data: &[u8]) -> String {
     format!("{:032x}", py.detach(|| xxh3_128(data)))

@@ -112,7 +112,7 @@ impl Store {
         Ok(Scorer { core: Arc::new(core) })
     }
 
-    /// What stands in a file before the stored scorers.
+    /// The header of a file, before the stored scorers.
     #[staticmethod]
     fn header<'py>(py: Python<'py>, key: &[u8], scorers: Vec<Py<Scorer>>) -> PyResult<Bound<'py, PyBytes>> {
         let scorers: Vec<_> = scorers.iter().map(|scorer| &*scorer.get().core).collect();

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 /// Numerator and denominator.
 type Fraction = (u128, u128);
 
-/// A choice of texts that becomes better as long as it runs.
+/// A choice of texts that improves as long as it runs.
 #[pyclass(module = "pfgen_rs._native")]
 pub(crate) struct Selector {
     core: references::Selector,

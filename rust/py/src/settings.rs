@@ -4,7 +4,7 @@ use crate::errors::to_python;
 use pfgen_core::Variant;
 use pyo3::prelude::*;
 
-/// What a score depends on besides the reference answers; refuses what makes no sense.
+/// What a score depends on besides the reference answers; rejects settings that make no sense.
 #[pyclass(frozen, module = "pfgen_rs._native")]
 pub(crate) struct Settings {
     pub(crate) core: pfgen_core::Settings,

@@ -67,13 +67,13 @@ impl SingletonFilter {
         py.detach(add).map_err(to_python)
     }
 
-    /// Ends a pass; whether the round needs another.
+    /// Ends a pass; returns whether the round needs another.
     fn finish_pass(&mut self, py: Python<'_>) -> bool {
         let Self { core, pool } = self;
         py.detach(|| pool.install(|| core.finish_pass()))
     }
 
-    /// Ends a round; how many rows it dropped.
+    /// Ends a round; returns how many rows it dropped.
     fn finish_round(&mut self, py: Python<'_>) -> usize {
         py.detach(|| self.core.finish_round())
     }

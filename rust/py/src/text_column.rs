@@ -106,7 +106,7 @@ impl TextColumn {
         Ok(Self::Arrow { chunks, starts })
     }
 
-    /// Refuses a row that is not UTF-8: other libraries hand their memory over unchecked.
+    /// Rejects a row that is not UTF-8: other libraries hand over their memory unchecked.
     fn check(&self, threads: Option<i64>) -> PyResult<()> {
         let Self::Arrow { chunks, starts } = self else { return Ok(()) };
         let pool = pool_for(threads, self.len())?;

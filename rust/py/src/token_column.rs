@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 const EXPECTED: &str = "expected a column of lists of token ids";
 
-/// What a column may be.
+/// A column as Python hands it over.
 pub(crate) enum TokenColumn {
     Arrow(Vec<ArrayRef>),
     Coded(Vec<String>),

@@ -35,7 +35,7 @@ pub(crate) struct Corpus {
 }
 
 impl Corpus {
-    /// Refuses no sources, and more than 2^31 − 1 symbols.
+    /// Fails without sources, and beyond 2^31 − 1 symbols.
     pub(crate) fn new(sources: &[SourceText<'_>], markers: Markers) -> Result<Self> {
         if sources.is_empty() {
             return Err(Error::NoSources);

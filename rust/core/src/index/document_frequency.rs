@@ -1,4 +1,4 @@
-//! In how many answers of each source the suffixes of a range begin.
+//! In how many answers of each source an n-gram occurs.
 
 use super::ngram_index::NgramIndex;
 use std::ops::Range;

@@ -127,8 +127,8 @@ impl NgramIndex {
         Ok(found)
     }
 
-    /// The n-grams of `n` characters that at least `min_df` answers contain, by falling document frequency, then
-    /// falling count, then code-point order; at most `top` of them. `O(N log k)` plus sorting. Empty for `n = 0`.
+    /// The n-grams of `n` characters that at least `min_df` answers contain, by descending document frequency, then
+    /// descending count, then code-point order; at most `top` of them. `O(N log k)` plus sorting. Empty for `n = 0`.
     pub fn ngrams(&self, n: usize, min_df: u32, top: Option<usize>) -> Vec<Ngram> {
         let mut counter = AnswerCounter::new(self);
         let mut found: Vec<_> = self

@@ -27,7 +27,7 @@ pub(crate) fn suffix_array(text: &mut [Symbol]) -> Result<Vec<u32>> {
     Ok(sorted.into_vec().into_iter().map(|position| position as u32).collect())
 }
 
-/// The same by comparing suffixes: Miri, which watches over unsafe code, runs no C.
+/// The same by comparing suffixes, for Miri, which cannot run C.
 fn sorted_obviously(text: &[Symbol]) -> Vec<u32> {
     let mut suffixes: Vec<u32> = (0..text.len() as u32).collect();
     suffixes.sort_unstable_by_key(|&position| &text[position as usize..]);
@@ -63,7 +63,7 @@ pub(crate) fn lcp_array(text: &[Symbol], suffixes: &[u32]) -> Vec<u32> {
     lcp
 }
 
-/// As [`lcp_array`], cut at `limit`, by comparing neighbours: `O(N × limit)`, and faster than it for a small limit.
+/// As [`lcp_array`], capped at `limit`, by comparing neighbours: `O(N × limit)`, and faster than it for a small limit.
 pub(crate) fn bounded_lcp_array(text: &[Symbol], suffixes: &[u32], limit: usize) -> Vec<u16> {
     let suffix = |position: u32| {
         let rest = &text[position as usize..];

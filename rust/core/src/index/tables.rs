@@ -18,12 +18,12 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Lengths {
     /// N-grams whose document frequencies are summed.
     pub(crate) summed: RangeInclusive<usize>,
-    /// N-grams whose document frequency is wanted by itself.
+    /// N-grams whose document frequency is needed by itself.
     pub(crate) window: usize,
 }
 
 impl Lengths {
-    /// The longest n-gram that is asked for.
+    /// The longest n-gram that is needed.
     pub(crate) fn depth(&self) -> usize {
         (*self.summed.end()).max(self.window)
     }

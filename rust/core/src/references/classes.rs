@@ -1,4 +1,4 @@
-//! N-grams that stand in the same texts of a pool, taken together.
+//! N-grams that occur in the same texts of a pool, grouped.
 //!
 //! For what a choice of texts contains, n-grams with the same set of texts are one: a *class*. An n-gram of one text
 //! only needs no class, its number per text is enough. Classes are found in the suffix array with its LCP values: each
@@ -14,7 +14,7 @@ use crate::index::suffix_array;
 use rustc_hash::FxHashMap;
 use std::ops::{Range, RangeInclusive};
 
-/// Any number does: it only spreads the keys of texts.
+/// Any number will do: it only spreads the keys of texts.
 const KEYS: u64 = 0x0070_6667_656e;
 
 /// The n-grams of a pool of texts, in classes.
@@ -26,7 +26,7 @@ pub(crate) struct Classes {
     pub(crate) ngrams: u64,
     /// N-grams of each class, those of most texts first.
     pub(crate) weights: Vec<u32>,
-    /// Distinct n-grams that stand in one text only, for each text.
+    /// Distinct n-grams that occur in one text only, for each text.
     pub(crate) alone: Vec<u32>,
     /// First class of each text, and the number of all.
     starts: Vec<usize>,
@@ -139,7 +139,7 @@ impl Finder {
         }
     }
 
-    /// How many lengths that are asked for are above `above` and up to `longest`.
+    /// How many of the lengths asked for are above `above` and up to `longest`.
     fn lengths_between(&self, above: u16, longest: u16) -> u32 {
         let below = above.max(*self.lengths.start() - 1);
         u32::from(longest.saturating_sub(below))
@@ -165,7 +165,7 @@ impl Finder {
         self.weights[class as usize] += ngrams;
     }
 
-    /// The distinct texts of `ranks` into `found`; the sum of their keys.
+    /// Collects the distinct texts of `ranks` in `found` and returns the sum of their keys.
     fn find_texts(&mut self, ranks: Range<usize>) -> u128 {
         self.found.clear();
         self.ranges += 1;
@@ -181,7 +181,7 @@ impl Finder {
         key
     }
 
-    /// Numbers the classes by falling size, and turns "texts of a class" into "classes of a text".
+    /// Numbers the classes by descending size, and turns "texts of a class" into "classes of a text".
     fn classes(self) -> Classes {
         let size = |class: u32| (self.starts[class as usize + 1] - self.starts[class as usize]) as u32;
         let mut order: Vec<u32> = (0..self.weights.len() as u32).collect();

@@ -1,10 +1,10 @@
 //! Hill climbing from one choice to better ones, with threshold accepting.
 //!
-//! A step takes one chosen text away and compares *all* texts of its stratum in its place: with the overlaps of the
-//! text that goes at hand, that is one subtraction each. The best of them is taken if it makes the choice less than a
+//! A step removes one chosen text and compares *all* texts of its stratum in its place: with the overlaps of the
+//! removed text at hand, that is one subtraction each. The best of them is taken if it makes the choice less than a
 //! threshold worse (Dueck and Scheuer, "Threshold Accepting: A General Purpose Optimization Algorithm Appearing
 //! Superior to Simulated Annealing", 1990). The threshold falls to nothing and begins anew, each time over twice as
-//! many steps, so that the search needs to know no budget; the best choice is remembered.
+//! many steps, so that the search need not know its budget; the best choice is remembered.
 
 use super::overlaps::Adder;
 use super::pool::Pool;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 const CHOSEN: i64 = 1 << 62;
 /// Passes over the chosen texts in which the threshold falls for the first time.
 const FIRST_CYCLE: u32 = 4;
-/// The first threshold is the part that a text has in the error of the greedy start, through this.
+/// The first threshold is a text's share of the error of the greedy start, divided by this.
 const THRESHOLD: i128 = 4;
 /// Scores that are compared at a time.
 const BLOCK: usize = 64;
@@ -24,7 +24,7 @@ const BLOCK: usize = 64;
 /// Overlaps of a chosen text.
 type Row = Arc<[u16]>;
 
-/// A choice on its way.
+/// A choice being improved.
 ///
 /// A step takes `O(K)` time for `K` texts, and the time of a row of overlaps where it changes the choice. Memory:
 /// 8 bytes a text, and 2 for each chosen text where rows are kept.
@@ -32,13 +32,13 @@ type Row = Arc<[u16]>;
 pub(crate) struct Climb {
     random: Random,
     adder: Adder,
-    /// What each text would add to the choice, by the pool's mass. Of a chosen one: what it would add as a second copy,
-    /// and [`CHOSEN`].
+    /// What each text would add to the choice, divided by the pool's mass. For a chosen one: what it would add as a
+    /// second copy, plus [`CHOSEN`].
     scores: Vec<i64>,
     chosen: Vec<u32>,
     /// How many of each stratum.
     taken: Vec<usize>,
-    /// Overlaps of the chosen texts, for the first ones; those of others are made anew when they are needed.
+    /// Overlaps of the first chosen texts; those of the others are recomputed when they are needed.
     rows: Vec<Row>,
     kept_rows: usize,
     cost: i128,
@@ -46,7 +46,7 @@ pub(crate) struct Climb {
     /// The best choice so far, and its cost.
     pub(crate) best: (i128, Vec<u32>),
     pub(crate) proposals: u64,
-    /// Chosen texts that are still to be taken away in this pass.
+    /// Chosen texts that are still to be removed in this pass.
     order: Vec<u32>,
     pass: u32,
     /// Passes of this cycle, and the threshold at its beginning.
@@ -55,7 +55,7 @@ pub(crate) struct Climb {
 }
 
 impl Climb {
-    /// Chooses nothing yet.
+    /// An empty choice.
     pub(crate) fn new(pool: &Pool, kept_rows: usize) -> Self {
         Self {
             random: Random::new(0, 0),
@@ -103,7 +103,7 @@ impl Climb {
         }
     }
 
-    /// The same choice at the foot of the hill, with a stream of chance.
+    /// The same choice at the start of a climb, with a random stream of its own.
     pub(crate) fn start(&self, pool: &Pool, seed: u64, stream: u64) -> Self {
         let cost = pool.cost(&self.chosen);
         let part = pool.squares(cost) / u128::from(pool.mass) / pool.count as u128;
@@ -117,7 +117,7 @@ impl Climb {
         }
     }
 
-    /// Goes on as long as a further step keeps within `limit` proposals since the start.
+    /// Continues as long as another step stays within `limit` proposals since the start.
     pub(crate) fn run(&mut self, pool: &Pool, limit: u64) {
         while let Some(slot) = self.next_slot(pool) {
             let stratum = pool.stratum(self.chosen[slot]);
@@ -131,7 +131,7 @@ impl Climb {
         }
     }
 
-    /// The chosen text to be taken away next; `None` where none can be replaced.
+    /// The chosen text to remove next; `None` if none can be replaced.
     fn next_slot(&mut self, pool: &Pool) -> Option<usize> {
         if self.order.is_empty() {
             let replaceable = |&slot: &u32| pool.stratum(self.chosen[slot as usize]).alternatives() > 0;

@@ -7,11 +7,12 @@ use std::borrow::Cow;
 
 /// Rounds of corrections after which a text counts as unstable.
 const ROUNDS: usize = 8;
-/// A corrected text over so many times the original's bytes, and so many more, is unstable, too: rules feed themselves.
+/// A corrected text of more than this many times the original's bytes, plus this many, is unstable, too: its rules feed
+/// themselves.
 const GROWTH: (usize, usize) = (4, 1024);
 /// Bytes of one compiled pattern. Counted repetitions of large classes reach it; usual rules stay far below.
 const PATTERN_LIMIT: usize = 1 << 20;
-/// Bytes of lazily built states of all patterns together; with fewer they would be built again and again.
+/// Bytes of lazily built states of all patterns together; with fewer they would be rebuilt again and again.
 const STATES_LIMIT: usize = 1 << 24;
 
 /// What a rule does with a text in which its pattern is found.
@@ -32,7 +33,7 @@ pub enum Action {
 /// A rule; expressions have the syntax of the crate `regex`, which matches in time linear in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CorrectionRule {
-    /// What errors call it.
+    /// Its name in errors.
     pub name: String,
     /// What is looked for.
     pub pattern: String,
@@ -43,9 +44,9 @@ pub struct CorrectionRule {
 /// A text after all corrections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Corrected<'a> {
-    /// The text; the original where it is unstable.
+    /// The text; the original if it is unstable.
     pub text: Cow<'a, str>,
-    /// The first rule that rejects it; the number of rules where it is unstable.
+    /// The first rule that rejects it; the number of rules if it is unstable.
     pub rejected_by: Option<usize>,
     /// The corrections that changed it, ascending.
     pub changed: Vec<usize>,
@@ -75,8 +76,8 @@ impl Corrections {
     /// Prepares rules.
     ///
     /// # Errors
-    /// [`Error::InvalidRule`] for an expression that is none or is too large, a replacement that names no group, and
-    /// translations of unequal length.
+    /// [`Error::InvalidRule`] for an expression that is invalid or too large, a replacement that names an unknown
+    /// group, and translations of unequal length.
     pub fn new(rules: &[CorrectionRule]) -> Result<Self> {
         let steps = rules.iter().map(Step::new).collect::<Result<_>>()?;
         let found = RegexSetBuilder::new(rules.iter().map(expression))
@@ -181,7 +182,7 @@ fn compile(rule: &CorrectionRule) -> Result<Regex> {
     built.map_err(|error| invalid(&rule.name, &reason(&error)))
 }
 
-/// The expression again, once every group that `by` names is known to be one of it: others would vanish silently.
+/// Returns the expression if it has every group that `by` names: others would vanish silently.
 fn known_groups(rule: &CorrectionRule, pattern: Regex, by: &str) -> Result<Regex> {
     let mut rest = by;
     while let Some(start) = rest.find('$') {
@@ -232,7 +233,7 @@ fn invalid(rule: &str, reason: &str) -> Error {
     Error::InvalidRule { rule: rule.to_owned(), reason: reason.to_owned() }
 }
 
-/// In one line what is wrong with an expression, as the last line of the crate's drawing says it.
+/// What is wrong with an expression, in one line: the last one of the crate's message.
 fn reason(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(limit) => {

@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 /// The XXH3 digest (128 bits) of each text's UTF-8 bytes: its upper and its lower half.
 ///
-/// A digest depends on the text and the seed alone. Runs on the threads of the rayon pool that it is called in.
+/// A digest depends on the text and the seed alone. Runs on the threads of the current rayon pool.
 pub fn text_digests(texts: &[&str], seed: u64) -> Vec<[u64; 2]> {
     texts.par_iter().with_min_len(1 << 8).map(|text| halves(xxh3_128_with_seed(text.as_bytes(), seed))).collect()
 }

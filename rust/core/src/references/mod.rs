@@ -1,4 +1,4 @@
-//! What making a reference set out of many candidates needs; a pool of them may be larger than memory.
+//! Building a reference set from many candidates; their pool may be larger than memory.
 
 mod classes;
 mod climb;

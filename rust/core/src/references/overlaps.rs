@@ -1,10 +1,10 @@
 //! How many n-grams texts share.
 //!
 //! The squared counts of a choice of texts are the sum of the overlaps of all its pairs, so that what a text would add
-//! to a choice follows from its overlaps with the chosen ones. A row of them, one text with all others, is made in two
-//! ways: classes of few texts are lists; those of many are sets of bits, one bit a text, which are added for all texts
-//! side by side as an adder does: *planes* hold the binary digits of the sums, and of three bits of a digit one stays
-//! and one is carried to the next (the carry-save counters of Harley and Seal; Warren, "Hacker's Delight", 2013).
+//! to a choice follows from its overlaps with the chosen ones. A row of them, one text with all others, is computed in
+//! two ways: classes of few texts are lists; those of many are sets of bits, one bit a text, which are added for all
+//! texts side by side as an adder does: *planes* hold the binary digits of the sums, and of three bits of a digit one
+//! stays and one is carried to the next (the carry-save counters of Harley and Seal; Warren, "Hacker's Delight", 2013).
 
 use super::classes::Classes;
 
@@ -12,7 +12,7 @@ use super::classes::Classes;
 const WORDS: usize = 8;
 /// Texts of a block.
 const TEXTS: usize = WORDS * u64::BITS as usize;
-/// Classes of more than one text in so many are kept as bits: they take no more room than as lists.
+/// Classes of more than one text in this many are kept as bits: they take no more room than as lists.
 const FEW: usize = 32;
 /// Binary digits of an overlap.
 const DIGITS: usize = u16::BITS as usize;
@@ -37,12 +37,12 @@ pub(crate) struct Overlaps {
     weights: Vec<u16>,
 }
 
-/// Buffers for making rows.
+/// Buffers for computing rows.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Adder {
     /// Common classes of the text by the binary digits of their weights.
     of_digit: [Vec<u32>; DIGITS],
-    /// What is carried to the digit at hand, and to the next.
+    /// What is carried to the current digit, and to the next.
     carried: Vec<Block>,
     carry: Vec<Block>,
 }

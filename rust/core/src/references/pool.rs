@@ -1,4 +1,4 @@
-//! What is chosen from, and what makes a choice good.
+//! The texts to choose from, and what makes a choice good.
 //!
 //! With `c` the number of chosen texts that contain an n-gram, `D` that of the pool (weights counted), `m` texts chosen
 //! and `M` in the pool, the error is the mean of `(c/m − D/M)²` over the pool's n-grams. Times `(m M)²` it is a sum of
@@ -76,7 +76,7 @@ impl Pool {
         self.rows.len()
     }
 
-    /// What `places` are in the order of the candidates, ascending.
+    /// The rows of `places`, ascending.
     pub(crate) fn rows(&self, places: &[u32]) -> Vec<u32> {
         let mut rows: Vec<u32> = places.iter().map(|&place| self.rows[place as usize]).collect();
         rows.sort_unstable();
@@ -97,7 +97,7 @@ impl Pool {
         &self.strata[next - 1]
     }
 
-    /// What the texts at `places` add to an empty choice, by the pool's mass, from the counts of all n-grams.
+    /// What the texts at `places` add to an empty choice, divided by the pool's mass, from the counts of all n-grams.
     pub(crate) fn cost(&self, places: &[u32]) -> i128 {
         let (mass, mut counts) = (i128::from(self.mass), vec![0u32; self.classes.len()]);
         let mut cost = 0;
@@ -142,7 +142,7 @@ impl Stratum {
     }
 }
 
-/// Refuses what cannot be chosen from; the sum of the weights.
+/// Rejects what cannot be chosen from; returns the sum of the weights.
 fn check(candidates: &Candidates<'_>, search: &Search) -> Result<u64> {
     let texts = candidates.texts.len();
     if texts == 0 {
@@ -174,12 +174,12 @@ fn check(candidates: &Candidates<'_>, search: &Search) -> Result<u64> {
     if mass > MOST_MASS { Err(Error::PoolTooLarge) } else { Ok(mass) }
 }
 
-/// So many restarts can only be a mistake.
+/// This many restarts can only be a mistake.
 const MANY_RESTARTS: usize = 1001;
 /// The largest sum of weights.
 const MOST_MASS: u64 = i32::MAX as u64;
 
-/// Refuses a pool whose squares would leave 126 bits, or a text's part in them 61.
+/// Rejects a pool whose squares would exceed 126 bits, or a text's part in them 61.
 fn check_size(classes: &Classes, count: usize, mass: u64) -> Result<()> {
     let most = u128::from(u16::MAX) * u128::from(mass) * (1 + 4 * count as u128);
     let whole = (count as u128 * u128::from(mass)).checked_pow(2).and_then(|s| s.checked_mul(classes.ngrams.into()));

@@ -1,4 +1,4 @@
-//! Chance that is the same on every platform and in every version.
+//! Pseudo-random numbers that are the same on every platform and in every version.
 
 /// A stream of pseudo-random numbers: SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
 /// Generators", 2014), whose period of 2^64 is far more than a selection draws.
@@ -23,7 +23,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// One of `0..count`, all as likely as 2^64 numbers can be shared out.
+    /// One of `0..count`, as evenly as 2^64 numbers can be divided.
     pub(crate) fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.next()) * count as u128) >> 64) as usize
     }

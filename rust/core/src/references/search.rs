@@ -5,24 +5,24 @@
 pub struct Candidates<'a> {
     /// The texts, a row each.
     pub texts: &'a [&'a str],
-    /// How often each stood in the pool: at least once. Once where this is `None`.
+    /// How often each occurs in the pool: at least once. Once if this is `None`.
     pub weights: Option<&'a [u64]>,
-    /// The number of each text's stratum. One stratum where this is `None`.
+    /// The number of each text's stratum. One stratum if this is `None`.
     pub strata: Option<&'a [u32]>,
 }
 
-/// What is looked for, and how.
+/// What to search for, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Search {
-    /// Texts to choose; all where there are fewer.
+    /// Texts to choose; all if there are fewer.
     pub count: usize,
     /// Shortest n-gram.
     pub min_n: usize,
     /// Longest n-gram.
     pub max_n: usize,
-    /// What chance begins with.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Searches from the same start, each with its own chance; the best wins, of equal ones the first.
+    /// Searches from the same start, each with its own random numbers; the best wins, the first of equal ones.
     pub restarts: usize,
 }
 

@@ -7,12 +7,12 @@ use super::search::{Candidates, Ratio, Search};
 use crate::error::Result;
 use rayon::prelude::*;
 
-/// The stream of chance of the random choice; those of the restarts are counted from 0.
+/// The random stream of the random choice; those of the restarts are numbered from 0.
 const RANDOM_CHOICE: u64 = u64::MAX;
-/// Bytes of overlaps that all restarts keep together; what is not kept is made anew, which only takes time.
+/// Bytes of overlaps that all restarts keep together; the others are recomputed, which only takes time.
 const KEPT_BYTES: usize = 256 << 20;
 
-/// A choice of texts that becomes better as long as it runs.
+/// A choice of texts that improves as long as it runs.
 ///
 /// Minimises the mean squared error between the n-gram distributions of the choice and of the pool (Imajo et al. 2025,
 /// section 3.2.4), as document frequencies, which is what Fluency uses. Everything is counted in integers, and the
@@ -34,8 +34,8 @@ impl Selector {
     ///
     /// # Errors
     /// [`Error::EmptyPool`](crate::Error::EmptyPool), [`Error::UnequalLengths`](crate::Error::UnequalLengths),
-    /// [`Error::ZeroWeight`](crate::Error::ZeroWeight), [`Error::InvalidSettings`](crate::Error::InvalidSettings) for a
-    /// number of `search` that makes no sense, and [`Error::TextTooRich`](crate::Error::TextTooRich),
+    /// [`Error::ZeroWeight`](crate::Error::ZeroWeight), [`Error::InvalidSettings`](crate::Error::InvalidSettings) for
+    /// an invalid number in `search`, and [`Error::TextTooRich`](crate::Error::TextTooRich),
     /// [`Error::PoolTooLarge`](crate::Error::PoolTooLarge) or [`Error::TextTooLong`](crate::Error::TextTooLong) beyond
     /// what can be counted.
     pub fn new(candidates: &Candidates<'_>, search: &Search) -> Result<Self> {
@@ -45,7 +45,7 @@ impl Selector {
         Ok(Self { search: *search, pool, climbs, complete: false })
     }
 
-    /// Adds up to `texts` texts to the greedy choice that the search begins with; whether that is complete.
+    /// Adds up to `texts` texts to the greedy choice that the search begins with; returns whether that is complete.
     pub fn grow(&mut self, texts: usize) -> bool {
         if !self.complete {
             let greedy = &mut self.climbs[0];
@@ -61,23 +61,22 @@ impl Selector {
         self.complete
     }
 
-    /// Goes on as long as a further step of a restart keeps within `proposals` since its start. Nothing happens before
-    /// the greedy choice is complete.
+    /// Continues as long as another step of a restart stays within `proposals` since its start. Does nothing before the
+    /// greedy choice is complete.
     pub fn run(&mut self, proposals: u64) {
         if self.complete {
             self.climbs.iter_mut().for_each(|climb| climb.run(&self.pool, proposals));
         }
     }
 
-    /// The same with the threads of the rayon pool that it runs in, a restart each; the result does not depend on their
-    /// number.
+    /// The same on the threads of the current rayon pool, one restart each; the result does not depend on their number.
     pub fn run_parallel(&mut self, proposals: u64) {
         if self.complete {
             self.climbs.par_iter_mut().for_each(|climb| climb.run(&self.pool, proposals));
         }
     }
 
-    /// Exchanges that each restart evaluated: the largest number, which gives the same choice when asked for.
+    /// Exchanges that each restart evaluated: the largest number, which leads to the same choice again.
     pub fn proposals(&self) -> u64 {
         self.climbs.iter().map(|climb| climb.proposals).max().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! A number shared out in proportion.
+//! A number divided in proportion.
 
 /// Shares of `count` in proportion to `masses` and at most `limits`, by the largest remainder (Hamilton's method); of
 /// equal remainders the first. What goes beyond a limit is shared among the others in the same way.

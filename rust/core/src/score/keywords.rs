@@ -23,7 +23,7 @@ impl Literals {
         self.finders.len()
     }
 
-    /// Whether there is no keyword.
+    /// Whether there are no keywords.
     pub fn is_empty(&self) -> bool {
         self.finders.is_empty()
     }

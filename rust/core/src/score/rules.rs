@@ -8,9 +8,9 @@ use super::settings::{Settings, Variant};
 pub enum RuleStep {
     /// End of the first match of the pattern with this number.
     Pattern(usize),
-    /// All of the last so many: the largest position.
+    /// All of the last this many: the largest position.
     And(usize),
-    /// Any of the last so many: the smallest position.
+    /// Any of the last this many: the smallest position.
     Or(usize),
 }
 
@@ -32,7 +32,7 @@ pub struct Helpful {
     pub cut: u32,
 }
 
-/// The rules of one question. Patterns are numbered: literals first, then those that somebody else looks for.
+/// The rules of one question. Patterns are numbered: literals first, then those that the caller searches for.
 #[derive(Debug)]
 pub struct Rules {
     literals: Literals,
@@ -50,13 +50,13 @@ pub struct RuleScratch {
 }
 
 impl Rules {
-    /// Rules over `literals` and `others` further patterns; `None` where a rule's steps do not leave one position.
+    /// Rules over `literals` and `others` further patterns; `None` if a rule's steps do not leave one position.
     pub fn new(literals: Literals, others: usize, rules: Vec<Rule>) -> Option<Self> {
         let patterns = literals.len() + others;
         rules.iter().all(|rule| leaves_one(&rule.steps, patterns)).then_some(Self { literals, others, list: rules })
     }
 
-    /// Patterns that somebody else looks for.
+    /// Number of patterns that the caller searches for.
     pub fn others(&self) -> usize {
         self.others
     }
@@ -68,7 +68,7 @@ impl Rules {
         ends
     }
 
-    /// Helpfulness of a response of `length` characters; `others` are the ends of the patterns that are no literals.
+    /// Helpfulness of a response of `length` characters; `others` are the ends of the patterns that are not literals.
     pub fn score(
         &self,
         settings: &Settings,

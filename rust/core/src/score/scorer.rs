@@ -90,13 +90,13 @@ impl Scorer {
         Ok(Self { baselines: vec![1.0; sources.len()], settings, engine })
     }
 
-    /// Bytes of the table that [`new`](Self::new) builds before it scores the answers.
+    /// Size in bytes of the table that [`new`](Self::new) builds before it scores the answers.
     #[cfg(feature = "internals")]
     pub(crate) fn table_only(sources: &[SourceText<'_>], settings: Settings) -> Result<usize> {
         Ok(Self::without_baselines(sources, settings, Engine::new)?.table_size())
     }
 
-    /// The passes over `responses`; `None` where the table is wide.
+    /// The passes over `responses`; `None` if the table is wide.
     #[cfg(feature = "internals")]
     pub(crate) fn passes<'a>(&'a self, responses: &'a [&'a str]) -> Option<Passes<'a>> {
         match &self.engine {
@@ -105,7 +105,7 @@ impl Scorer {
         }
     }
 
-    /// The same with the wide layout, which has room for everything: what the compact one is held to.
+    /// The same with the wide layout, which has room for everything: what the compact one is tested against.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -116,7 +116,7 @@ impl Scorer {
         })
     }
 
-    /// What the scorer was made with.
+    /// The settings that the scorer was built with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -231,7 +231,7 @@ impl Scorer {
         }
     }
 
-    /// What [`stored`](Self::stored) makes the scorer of: what is no table, and the table.
+    /// What [`stored`](Self::stored) restores the scorer from: everything but the table, and the table.
     pub(crate) fn parts(&self) -> [Blob; 2] {
         let (compact, scale, characters) = match &self.engine {
             Engine::Compact(_, scale) => (1u32, scale, Vec::new()),
@@ -245,7 +245,7 @@ impl Scorer {
         [head.finish(), self.table().clone()]
     }
 
-    /// The scorer of which those are the parts.
+    /// The scorer with these parts.
     pub(crate) fn stored(settings: Settings, [head, table]: [Blob; 2]) -> Result<Self> {
         let damaged = |reason| Error::DamagedStore { reason };
         if head.arrays() != 4 || head.array::<u32>(0).len() != 1 {

@@ -1,4 +1,4 @@
-//! From unrounded metrics to the figures that are reported of a response.
+//! From unrounded metrics to the figures that are reported for a response.
 
 use super::scorer::SourceScore;
 use super::settings::Variant;

@@ -5,7 +5,7 @@ use super::scale::Cut;
 /// The best score over the cuts past the target length, or the last one, and the length of that cut.
 ///
 /// `worth` gives what the characters of `^response$` are worth, `None` where one is skipped; `follows` says whether
-/// others that are not skipped come after those given, at lengths that leave nothing.
+/// further ones that are not skipped come after these, at lengths whose discount leaves nothing.
 pub(super) fn best_cut(
     worth: impl Iterator<Item = Option<f64>>,
     discounts: &[f64],

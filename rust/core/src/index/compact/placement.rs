@@ -11,7 +11,7 @@ use crate::index::states::{ROOT, States};
 use crate::text::Symbol;
 
 const FREE: u32 = u32::MAX;
-/// Where a state's edges are not placed after so many tries, the array grows.
+/// The array grows if a state's edges are not placed after this many tries.
 const MOST_TRIES: usize = 256;
 /// Steps of this size (a prime) reach every part of the array.
 const STRIDE: usize = 1_000_003;
@@ -40,7 +40,7 @@ impl Placement {
         }
         let mut gaps = slots.gaps();
         for mut same_symbol in single {
-            // Which slots are of use depends on the symbol, so those that were not for one are tried for the next.
+            // Which slots fit depends on the symbol, so those that did not fit one are tried for the next.
             gaps.rewind();
             while let Some(state) = same_symbol.pop() {
                 bases[state] = slots.place_one(compact(&states.edges_of(state)[0]), &mut gaps);
@@ -84,7 +84,7 @@ struct Slots {
     probe: usize,
 }
 
-/// Free slots for single edges: those that were of no use so far, and those not yet looked at.
+/// Free slots for single edges: those that did not fit so far, and those not yet tried.
 struct Gaps {
     unlooked: std::vec::IntoIter<u32>,
     useless: Vec<u32>,
@@ -114,8 +114,8 @@ impl Slots {
         Gaps { unlooked: free.collect::<Vec<_>>().into_iter(), useless: Vec::new(), tried: 0 }
     }
 
-    /// Puts edges where there is room for all of them and gives their base: tries places all over the array, so that it
-    /// fills evenly and those with fewer edges find room, too.
+    /// Puts edges where there is room for all of them and returns their base: tries places all over the array, so that
+    /// it fills evenly and those with fewer edges find room, too.
     fn place_several(&mut self, own: &[(u16, u32)]) -> u32 {
         for _ in 0..MOST_TRIES {
             self.probe = (self.probe + STRIDE) % self.edges.len();
@@ -123,7 +123,7 @@ impl Slots {
                 return self.put(self.probe, own);
             }
         }
-        // What grew last has the most room left.
+        // The newest block has the most room left.
         let last = self.edges.len() - self.block..self.edges.len();
         let base = last.into_iter().find(|&base| self.fits(base, own)).unwrap_or_else(|| self.grow());
         self.put(base, own)

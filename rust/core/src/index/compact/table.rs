@@ -144,8 +144,8 @@ impl CompactView<'_> {
         self.states[state as usize].base() ^ u32::from(symbol)
     }
 
-    /// Takes `symbol` or, where nothing known goes on with it, shortens what was known. Without branches, so that the
-    /// steps of several responses can be under way at once.
+    /// Follows the edge by `symbol` or, where there is none, the suffix link. Without branches, so that the steps of
+    /// several responses can be under way at once.
     #[inline(always)]
     pub(crate) fn step(&self, state: u32, length: u32, symbol: u16, slot: u32) -> Step {
         let record = self.states[state as usize];
@@ -158,13 +158,13 @@ impl CompactView<'_> {
         }
     }
 
-    /// Fetches a state into the cache, to be read soon.
+    /// Prefetches a state.
     #[inline(always)]
     pub(crate) fn fetch_state(&self, state: u32) {
         fetch(self.states, state as usize);
     }
 
-    /// Fetches an edge likewise.
+    /// Prefetches an edge.
     #[inline(always)]
     pub(crate) fn fetch_edge(&self, slot: u32) {
         fetch(self.edges, slot as usize);

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 const LEAST_MEMORY: usize = 1 << 16;
 const MOST_BUCKETS: usize = 1 << 11;
 const MOST_RECENT: usize = 1 << 16;
-/// N-grams of a bucket below which more buckets do not pay.
+/// N-grams of a bucket below which more buckets do not pay off.
 const FEW: u64 = 1 << 8;
 /// Buckets that a thread takes at a time, at least.
 const TOGETHER: usize = 1 << 4;
@@ -18,11 +18,11 @@ const TOGETHER: usize = 1 << 4;
 /// How answers are filtered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SingletonSettings {
-    /// An n-gram that occurs so often or less is seldom.
+    /// An n-gram that occurs at most this often is seldom.
     pub threshold: u32,
-    /// Bytes for counting; besides, each answer takes a few bytes. Less than 64 KiB counts as that.
+    /// Bytes for counting, besides a few bytes per answer. At least 64 KiB are used.
     pub memory: usize,
-    /// Parts into which texts are divided, best as many as the rayon pool has threads.
+    /// Parts into which texts are divided, ideally as many as the rayon pool has threads.
     pub threads: usize,
 }
 
@@ -42,7 +42,7 @@ pub struct SingletonFilter {
 
 impl SingletonFilter {
     /// A filter of the answers that `scan` has seen. Each stands for as many answers as its weight says (one where
-    /// there are no weights); an answer of weight 0 is not there at all.
+    /// there are no weights); an answer of weight 0 is ignored.
     ///
     /// # Errors
     /// There are too many answers to number them, or not as many weights as answers.
@@ -70,12 +70,12 @@ impl SingletonFilter {
         self.counter.add(&self.pool, texts, first_row)
     }
 
-    /// Ends a pass over all answers, and says whether the round needs another.
+    /// Ends a pass over all answers and returns whether the round needs another.
     pub fn finish_pass(&mut self) -> bool {
         self.counter.finish_pass(&self.pool)
     }
 
-    /// Ends a round: drops what its passes found, and gives the number of rows dropped.
+    /// Ends a round: drops what its passes found and returns the number of rows dropped.
     pub fn finish_round(&mut self) -> usize {
         self.pool.drop_marked()
     }
@@ -91,7 +91,7 @@ trait Count: Send + Sync {
     /// Counts the texts of the rows from `first_row` on.
     fn add(&mut self, pool: &Pool, texts: &[&str], first_row: usize) -> Result<()>;
 
-    /// Marks the rows that this pass found, and says whether another is needed.
+    /// Marks the rows that this pass found and returns whether another is needed.
     fn finish_pass(&mut self, pool: &Pool) -> bool;
 }
 
@@ -221,7 +221,7 @@ impl<S: Scheme> Scatter<S> {
         Self { staging, recent, symbols: Vec::new() }
     }
 
-    /// Stages n-grams until the part is read, or nothing more can be staged; says whether it is read.
+    /// Stages n-grams until the part is read or nothing more can be staged; returns whether it is read.
     fn read(&mut self, part: &mut Part<'_>, scheme: &S, span: &Span, pool: &Pool) -> Result<bool> {
         while let Some((text, others)) = part.texts.split_first() {
             if pool.has(part.row) {
@@ -240,7 +240,7 @@ impl<S: Scheme> Scatter<S> {
         Ok(true)
     }
 
-    /// Stages what is left of the n-grams of the symbols; says whether all found a place.
+    /// Stages what is left of the n-grams of the symbols; returns whether all found room.
     fn stage(&mut self, part: &mut Part<'_>, scheme: &S, span: &Span, pool: &Pool) -> bool {
         let Self { staging, recent, symbols } = self;
         let (row, weight) = (part.row as u32, pool.weight(part.row as u32));

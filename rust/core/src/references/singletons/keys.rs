@@ -1,4 +1,5 @@
-//! N-grams as numbers: equal n-grams have equal keys, and different ones different keys.
+//! N-grams as numbers, equal ones as equal keys and different ones as different keys, and the spans of keys that passes
+//! count.
 //!
 //! Symbols are digits to the base of the alphabet's size, so that the next n-gram's number follows from the last one's.
 //! Where that takes more than 128 bits, a digest of 128 bits stands for the n-gram; two n-grams of one pool that share
@@ -29,7 +30,7 @@ impl Key for u128 {
 
 /// A way from n-grams to keys.
 pub(super) trait Scheme: Send + Sync + 'static {
-    /// What it gives.
+    /// The type of its keys.
     type Key: Key;
 
     /// The keys of the n-grams of `symbols`, but for the first symbol: what stands before the first n-gram, as the
@@ -42,7 +43,7 @@ pub(super) trait Scheme: Send + Sync + 'static {
 pub(super) struct Rolling<K> {
     n: usize,
     radix: K,
-    /// What a symbol is worth that just left.
+    /// The weight of the symbol that just left.
     leaving: K,
 }
 
@@ -110,12 +111,12 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// All keys, in so many buckets: a power of two, at least two.
+    /// All keys, in this many buckets: a power of two, at least two.
     pub(super) fn whole(buckets: usize) -> Self {
         Self { start: 0, bits: u64::BITS, shift: u64::BITS - buckets.ilog2(), buckets }
     }
 
-    /// The bucket of `key`; what is not less than [`buckets`](Self::buckets) is outside.
+    /// The bucket of `key`; [`buckets`](Self::buckets) or more is outside the span.
     #[inline(always)]
     pub(super) fn bucket<K: Key>(&self, key: K) -> usize {
         (key.position().wrapping_sub(self.start) >> self.shift) as usize
@@ -145,7 +146,7 @@ impl Span {
         }
     }
 
-    /// The keys after these, as many, in so many buckets; `None` after the last key.
+    /// As many keys after these, in this many buckets; `None` after the last key.
     pub(super) fn next(&self, buckets: usize) -> Option<Self> {
         let width = 1_u64.checked_shl(self.bits)?;
         let start = self.start.checked_add(width)?;

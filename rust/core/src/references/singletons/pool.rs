@@ -27,7 +27,7 @@ impl Scan {
         Self { n: n.max(1), rows: 0, ngrams: 0, characters: Characters::default() }
     }
 
-    /// Reads the next texts, with the threads of the rayon pool that it is called in.
+    /// Reads the next texts, on the threads of the current rayon pool.
     pub fn add(&mut self, texts: &[&str]) {
         let parts = texts.par_chunks(CHUNK).map(|texts| self.part(texts));
         let found = parts.reduce(Default::default, |one, other| (one.0 + other.0, one.1.with(&other.1)));
@@ -146,7 +146,7 @@ impl Pool {
         self.marked[(row as usize).min(self.rows())].store(true, Relaxed);
     }
 
-    /// Drops the marked rows and gives their number.
+    /// Drops the marked rows and returns their number.
     pub(super) fn drop_marked(&mut self) -> usize {
         let mut dropped = 0;
         for (kept, marked) in self.kept.iter_mut().zip(&mut self.marked) {

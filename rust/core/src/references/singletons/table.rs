@@ -5,7 +5,7 @@ use super::keys::{Key, Span};
 use super::pool::{MOST_ROWS, Pool};
 use crate::fetch::fetch;
 
-/// In place of a row: nothing stands here.
+/// In place of a row: the slot is free.
 const EMPTY: u32 = u32::MAX;
 /// In place of a row: the n-gram occurs more often than the threshold.
 const OFTEN: u32 = MOST_ROWS as u32;
@@ -83,7 +83,7 @@ impl<K: Key> Recent<K> {
     /// Bytes of a slot.
     pub(super) const SLOT: usize = size_of::<Known<K>>();
 
-    /// With so many slots: a power of two, at least two.
+    /// With this many slots: a power of two, at least two.
     pub(super) fn new(slots: usize) -> Self {
         Self { slots: vec![Known::default(); slots], shift: u64::BITS - slots.ilog2() }
     }
@@ -91,11 +91,11 @@ impl<K: Key> Recent<K> {
     /// Whether enough occurrences of `key` are staged: more would not change that it occurs often. Otherwise this one
     /// must be staged.
     ///
-    /// What a slot forgets is counted anew, which stages more than needed and changes nothing.
+    /// What a slot forgets is counted again, which stages more than needed and changes nothing.
     #[inline(always)]
     pub(super) fn enough(&mut self, key: K, weight: u32, threshold: u32, span: &Span) -> bool {
         let slot = &mut self.slots[(span.within(key) >> self.shift) as usize];
-        // Whether it is known is hard to foretell, so no branch hangs on it.
+        // Whether it is known is hard to predict, so nothing branches on it.
         let Known { key: known, staged } = *slot;
         let before = if known == key { staged } else { 0 };
         *slot = Known { key, staged: before.saturating_add(weight) };
@@ -119,7 +119,7 @@ pub(super) struct Staging<K> {
 }
 
 impl<K: Key> Staging<K> {
-    /// With so many blocks: at least one more than there are buckets.
+    /// With this many blocks: at least one more than there are buckets.
     pub(super) fn new(buckets: usize, blocks: usize) -> Self {
         let (occurrences, before) = (Vec::with_capacity(blocks * BLOCK), Vec::with_capacity(blocks));
         let mut staging = Self { occurrences, ends: vec![0; buckets], before, blocks };
@@ -127,7 +127,7 @@ impl<K: Key> Staging<K> {
         staging
     }
 
-    /// Whether another occurrence might find no place.
+    /// Whether another occurrence might find no room.
     #[inline(always)]
     pub(super) fn is_full(&self) -> bool {
         self.before.len() == self.blocks
@@ -209,7 +209,7 @@ impl<K: Key> Table<K> {
         if pool.threshold > 1 {
             return self.add_from(at, occurrence, span, pool);
         }
-        // Two occurrences are never seldom. Which of both it is, is hard to foretell: no branch hangs on it.
+        // Two occurrences are never seldom. Which of the two it is, is hard to predict, so nothing branches on it.
         let new = self.slots[at].row() == EMPTY;
         let seldom = new & (pool.weight(occurrence.row()) <= pool.threshold);
         let row = if seldom { occurrence.row() } else { OFTEN };
@@ -242,7 +242,7 @@ impl<K: Key> Table<K> {
     }
 
     /// The rows that hold n-grams which are still seldom, some several times, and among them numbers from
-    /// [`MOST_ROWS`] on, which are no rows.
+    /// [`MOST_ROWS`] on, which are not rows.
     pub(super) fn rows(&self) -> impl Iterator<Item = u32> {
         self.slots.iter().map(|slot| slot.row())
     }
@@ -267,7 +267,7 @@ impl<K: Key> Table<K> {
         if at + 1 < self.slots.len() { at + 1 } else { 0 }
     }
 
-    /// Makes place for so many first occurrences at once; half of them are of n-grams that come again.
+    /// Makes room for this many first occurrences at once; half of them are of n-grams that occur again.
     pub(super) fn expect(&mut self, occurrences: usize) {
         if self.slots.is_empty() {
             self.slots = vec![Occurrence::empty(); (occurrences * 3 / 4).max(SMALLEST)];
@@ -285,7 +285,7 @@ impl<K: Key> Table<K> {
         }
     }
 
-    /// Puts an occurrence of the table before into a slot; of an n-gram that occurs often, one is enough.
+    /// Puts an occurrence of the table before it grew into a slot; for an n-gram that occurs often, one is enough.
     fn put_back(&mut self, occurrence: Occurrence<K>, span: &Span) {
         let mut at = self.home(occurrence.key(), span);
         while self.slots[at].row() != EMPTY {

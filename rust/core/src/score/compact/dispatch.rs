@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// Instructions that the hot path may use; the results are the same with all. Made for processors that have them only.
+/// Instructions that the hot path may use; the results are the same with all. Made only for processors that have them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InstructionSet(Kind);
 
@@ -38,7 +38,7 @@ impl InstructionSet {
         }
     }
 
-    /// The best that this processor has, or the one that `PFGEN_RS_INSTRUCTIONS` names, where it has it.
+    /// The best that this processor has, or the one that `PFGEN_RS_INSTRUCTIONS` names if it has that.
     pub fn chosen() -> Self {
         static CHOSEN: OnceLock<InstructionSet> = OnceLock::new();
         *CHOSEN.get_or_init(|| {
@@ -52,7 +52,7 @@ impl InstructionSet {
 
 /// Plain code that is compiled for each instruction set: what `run` calls must become part of it.
 pub(super) trait Work {
-    /// Does it; to be inlined always.
+    /// Does the work; must always be inlined.
     fn run(self);
 }
 

@@ -27,7 +27,7 @@ pub(super) fn gather(block: &mut Block, plan: &Plan, table: &CompactTable, view:
         let symbol = symbols[lane];
         *kept = u16::from(!table.skips(symbol));
         *level = if length >= plan.window as u32 { record.levels() } else { 0 };
-        // Of the n-grams that end here, those up to `repeated` are no gain.
+        // Of the n-grams that end here, those up to `repeated` add nothing.
         let repeated = u32::from(seen[lane]).min(length);
         let own = repeated > record.above();
         let below = sums + frequencies * u64::from(repeated);
@@ -40,7 +40,8 @@ pub(super) fn gather(block: &mut Block, plan: &Plan, table: &CompactTable, view:
     subtract_linked(gains, &mut pending[..waiting], view);
 }
 
-/// Where a known n-gram reaches back to the added `^`, takes the gain from those that do not: it is no part of Fluency's.
+/// Where a known n-gram reaches back to the added `^`, takes the gain from those that do not: it is not part of
+/// Fluency's.
 #[cold]
 pub(super) fn leave_out_begin(block: &mut Block, plan: &Plan, view: &CompactView<'_>, lane: usize) {
     let places = &block.places[lane * plan.positions..][..block.ends[lane].min(plan.longest as usize)];

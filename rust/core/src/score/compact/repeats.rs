@@ -6,7 +6,7 @@ use crate::score::repeats::seen_before;
 /// Distances that are looked at together: their runs are independent of each other.
 const TOGETHER: usize = PADDING + 1;
 
-/// Up to so many lanes it is faster to look at one after the other.
+/// Up to this many lanes it is faster to look at one after the other.
 const FEW: usize = 4;
 
 /// Fills `seen` for the first `lanes` lanes, of up to `positions` positions.

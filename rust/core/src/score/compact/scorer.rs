@@ -12,7 +12,7 @@ use crate::score::{fluency, truthfulness};
 
 /// Most of the text is Japanese.
 const BYTES_A_CHARACTER: usize = 3;
-/// So many responses before one is read it is fetched.
+/// How many responses ahead of the one being read are prefetched.
 const AHEAD: usize = 4;
 
 /// What one response scores against each source.

@@ -5,8 +5,8 @@ use super::plan::Plan;
 use crate::index::compact::CompactView;
 use crate::index::states::ROOT;
 
-/// Packing up to so many are cut into parts, so that there are enough walkers to take turns. Tables that no cache
-/// holds, as when every call asks other questions, are read a third faster by that.
+/// Up to this many lanes are cut into parts, so that there are enough walkers to take turns. Tables that no cache holds, as
+/// when every call is about other questions, are read a third faster that way.
 const FEW: usize = 16;
 
 /// Walks from one position of a lane to another.
@@ -14,7 +14,7 @@ const FEW: usize = 16;
 struct Walker {
     lane: usize,
     position: usize,
-    /// What it sees before is not known whole, and not kept.
+    /// Before this, its matches may be too short and are not kept.
     first: usize,
     end: usize,
     state: u32,
@@ -55,9 +55,9 @@ pub(super) fn fill(block: &mut Block, plan: &Plan, table: &CompactView<'_>, lane
     }
 }
 
-/// Places the walkers and gives their number: one for a lane, or several for each of few lanes.
+/// Places the walkers and returns their number: one for a lane, or several for each of few lanes.
 ///
-/// A match depends on no more characters than the longest n-gram has, so a walker that begins so many before its part
+/// A match depends on no more characters than the longest n-gram has, so a walker that starts that many before its part
 /// knows what the others know.
 #[inline(always)]
 fn set_out(walkers: &mut [Walker; LANES], ends: &[usize], plan: &Plan) -> usize {

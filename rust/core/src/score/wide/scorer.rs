@@ -13,7 +13,7 @@ use crate::score::{fluency, truthfulness};
 use crate::text::{Alphabet, BEGIN, END};
 use rustc_hash::FxHashSet;
 
-/// One question's wide table with everything else that reading a response takes; read-only.
+/// One question's wide table with everything else that reading a response needs; read-only.
 #[derive(Debug)]
 pub(crate) struct WideScorer {
     pub(crate) settings: Settings,
@@ -55,7 +55,7 @@ impl WideScorer {
         self.scale.sources()
     }
 
-    /// Reads a response into `scratch` and gives its length.
+    /// Reads a response into `scratch` and returns its length.
     pub(crate) fn load(&self, response: &str, scratch: &mut Scratch) -> usize {
         match self.settings.variant {
             Variant::PfgenBench => self.read(response, scratch),
@@ -118,7 +118,7 @@ impl WideScorer {
         } else {
             repeats::seen_before(&symbols[1..=counted], self.settings.max_n, seen);
         }
-        // The added `^` is no part of Fluency's n-grams, nor is what follows the longest cut.
+        // Neither the added `^` nor what follows the longest cut is part of Fluency's n-grams.
         self.walk(scratch, |at, length, seen| match seen.get(at.wrapping_sub(1)) {
             Some(&seen) if at <= counted => (seen as usize, length.min(at)),
             _ => (0, 0),
