@@ -13,16 +13,7 @@ use arrow_schema::ArrowError;
 use record::Record;
 use std::borrow::Cow;
 
-/// The keys that hold question and answer, and further texts.
-#[derive(Clone, Copy, Debug)]
-pub struct Fields<'a> {
-    /// Key of the question.
-    pub question: &'a str,
-    /// Key of the answer.
-    pub answer: &'a str,
-    /// Keys of further texts, which a line may lack; all different, and neither of the two above.
-    pub more: &'a [&'a str],
-}
+pub use record::Fields;
 
 /// A line that was not decoded here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,19 @@
 //! One line: an object whose question and answer are text.
 
-use crate::Fields;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
+
+/// The keys that hold question and answer, and further texts.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields<'a> {
+    /// Key of the question.
+    pub question: &'a str,
+    /// Key of the answer.
+    pub answer: &'a str,
+    /// Keys of further texts, which a line may lack; all different, and neither of the two above.
+    pub more: &'a [&'a str],
+}
 
 /// Question, answer and further texts of a line; borrowed unless they contain escapes.
 pub(crate) struct Record<'a> {
