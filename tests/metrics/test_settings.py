@@ -164,5 +164,7 @@ def test_signature_of_the_published_set(published_benchmark: Benchmark) -> None:
 
 @pytest.mark.parametrize("threads", [-1, 0, 1025, 100_000])
 def test_threads_have_a_limit(threads: int, mini: Benchmark) -> None:
-    with pytest.raises(SettingsError, match=rf"threads must be between 1 and 1024 .*, not {threads}$"):
+    with pytest.raises(
+        SettingsError, match=rf"threads must be between 1 and 1024 .*, not {threads}$"
+    ):
         mini.score_batch(["Q01"], ["答え"], threads=threads)
