@@ -97,7 +97,7 @@ def test_japanese_figures(kind: str) -> None:
 
 
 def test_an_unknown_language() -> None:
-    with pytest.raises(errors.PlotError, match="no language 'fr': use one of en, ja"):
+    with pytest.raises(errors.PlotError, match="unknown language 'fr': expected one of en, ja"):
         plots.metric_pairs(runs(2), language="fr")  # type: ignore[arg-type]
 
 
@@ -119,22 +119,22 @@ def test_without_a_japanese_font() -> None:
     found = texts(figure)
     assert "\\u65e5\\u672c\\u8a9e-step_1" in found
     assert "é-step_2" in found
-    assert figure.get_suptitle() == "Metrics of the runs"
+    assert figure.get_suptitle() == "Relationships between metrics"
     plots.score_length(table, language="ja")  # a second warning would be an error
 
 
 def test_a_font_that_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, message in (
-        ("No Such Font", "there is no font 'No Such Font'"),
+        ("No Such Font", "unknown font 'No Such Font'"),
         (fonts.LATIN, "'DejaVu Sans' has no Japanese glyphs"),
-        (str(tmp_path / "missing.ttf"), "no font that can be read"),
+        (str(tmp_path / "missing.ttf"), "not a readable font"),
     ):
         with pytest.raises(errors.PlotError, match=message):
             plots.metric_pairs(runs(2), font=name)
     broken = tmp_path / "broken.otf"
     broken.write_bytes(b"nothing")
     monkeypatch.setenv(fonts.ENVIRONMENT, str(broken))
-    with pytest.raises(errors.PlotError, match="no font that can be read"):
+    with pytest.raises(errors.PlotError, match="not a readable font"):
         plots.metric_pairs(runs(2))
 
 

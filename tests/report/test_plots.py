@@ -99,7 +99,7 @@ def test_score_and_length() -> None:
     grounds: Any = axes.patches
     spans = [(ground.get_x(), ground.get_x() + ground.get_width()) for ground in grounds]
     assert spans == [(100, 150), (150, axes.get_xlim()[1])]
-    assert {"discount grows", "counts nothing"} <= {text.get_text() for text in axes.texts}
+    assert {"length discount", "not scored"} <= {text.get_text() for text in axes.texts}
 
 
 def test_each_kind_has_its_own_colour_and_shape() -> None:
@@ -154,7 +154,7 @@ def test_source_choices_that_cannot_be() -> None:
     table = runs(3)
     scores = source_table(table)
     for changes, message in (
-        ({"metric": "helpfulness"}, "no 'helpfulness' of their own"),
+        ({"metric": "helpfulness"}, "'helpfulness' is not computed by source"),
         ({"sources": ("A", "Z")}, "no question has"),
         ({"sources": ("A",)}, "no question has"),
     ):
@@ -277,7 +277,11 @@ def test_a_step_pattern_of_ones_own() -> None:
     table = pl.DataFrame({"model": ["m@3k", "m@12k", "n"], "run": ["", "", ""]})
     found = plots.series(table, r"@(\d+)k")
     assert found.select("series", "step").rows() == [("m", 3), ("m", 12)]
-    for pattern, message in (("(", "no regular"), (r"\d+", "needs a group"), ("(z)", "no run has")):
+    for pattern, message in (
+        ("(", "invalid step pattern"),
+        (r"\d+", "needs a group"),
+        ("(z)", "no run has"),
+    ):
         with pytest.raises(errors.PlotError, match=message):
             plots.series(table, pattern)
 
@@ -383,7 +387,7 @@ def test_no_samples_and_too_many() -> None:
     for found in ([], [sample()] * 13):
         with pytest.raises(errors.PlotError, match="1 to 12 runs"):
             plots.convergence(found)
-    with pytest.raises(errors.PlotError, match="'score' is none of"):
+    with pytest.raises(errors.PlotError, match="unknown metric 'score'"):
         plots.running(sample(), "score")
 
 
@@ -398,7 +402,7 @@ def test_a_thousand_runs() -> None:
 
 def test_too_many_series() -> None:
     table = runs(13).with_columns(pl.format("m{}-step1", pl.col("run")).alias("model"))
-    with pytest.raises(errors.PlotError, match="13 series are too many"):
+    with pytest.raises(errors.PlotError, match="too many series for one figure: 13"):
         plots.score_steps(table)
 
 

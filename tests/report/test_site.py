@@ -339,8 +339,8 @@ def test_rules_are_put_into_words() -> None:
     )
     page = re.sub(r"<[^>]*>|\s+", " ", benchmark_page(bench).decode())
     text = " ".join(page.split())
-    assert "赤 （必須：欠けると有用性は 0）" in text
-    assert "/ a.c / または ( い かつ 光 ) （欠けると 25 % 減）" in text
+    assert "赤 （必須：満たさないと有用性は 0）" in text
+    assert "/ a.c / または ( い かつ 光 ) （満たさないと 25 % 減）" in text
 
 
 def built(folder: Path, bench: Benchmark, jobs: int | None = None) -> dict[str, bytes]:
@@ -368,7 +368,7 @@ def test_a_site_that_cannot_be_written_says_so(mini: Benchmark, tmp_path: Path) 
 
 def test_a_folder_with_files_of_others_is_left_alone(mini: Benchmark, tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("mine")
-    with pytest.raises(OutputError, match="name a new or an empty folder"):
+    with pytest.raises(OutputError, match="choose a new or empty folder"):
         site.build(tmp_path, mini, [])
     assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
     assert (tmp_path / "index.html").read_text() == "mine"

@@ -109,15 +109,15 @@ def test_the_two_best_models_are_chosen_at_first(page: Page, folder: Path) -> No
 def test_the_verdict_says_what_correction_leaves(page: Page, folder: Path) -> None:
     verdict = opened(page, folder, pair(0, 1)).locator(".verdict")
     expect(verdict).to_contain_text("95 % interval")
-    expect(verdict).to_contain_text("for this pair by itself")
+    expect(verdict).to_contain_text("uncorrected")
     expect(verdict).to_contain_text(
-        "Corrected for all 3 such pairs compared here, the difference stands"
+        "The difference remains significant when corrected for all 3 such pairs"
     )
     page.goto((folder / "compare" / "index.html").as_uri() + pair(1, 3))
-    expect(verdict).to_contain_text("cannot be told apart")
-    expect(verdict).to_contain_text("Nor can they once corrected for all 3 such pairs")
+    expect(verdict).to_contain_text("do not differ significantly")
+    expect(verdict).to_contain_text("The same holds when corrected for all 3 such pairs")
     page.goto((folder / "compare" / "index.html").as_uri() + pair(1, SYSTEM))
-    expect(verdict).to_contain_text("Corrected for all 3 such pairs")
+    expect(verdict).to_contain_text("corrected for all 3 such pairs")
 
 
 def test_a_p_value_at_the_limit_of_permutations_is_a_bound(
@@ -148,7 +148,7 @@ def note(page: Page) -> Locator:
 def test_a_run_chosen_twice_is_said_to_have_made_way(page: Page, folder: Path) -> None:
     opened(page, folder, pair(0, 1))
     page.locator("[name=b]").select_option("0")
-    expect(note(page)).to_contain_text("A run is not compared with itself: A is now")
+    expect(note(page)).to_contain_text("A run cannot be compared with itself, so A is now")
     assert settled(page, lambda: chosen(page) >= {0}, wanted=True)
     assert len(chosen(page)) == 2
     page.get_by_role("button", name="Swap").click()
@@ -158,13 +158,13 @@ def test_a_run_chosen_twice_is_said_to_have_made_way(page: Page, folder: Path) -
 @pytest.mark.parametrize("address", ["#nope+nope2", "#nope", "#%zz+a", "#<b>+c"])
 def test_a_link_to_what_is_not_there_is_said(page: Page, folder: Path, address: str) -> None:
     opened(page, folder, address)
-    expect(note(page)).to_contain_text("The link names what is not compared here")
+    expect(note(page)).to_contain_text("The link names runs that are not on this page")
     expect(note(page)).to_contain_text(re.compile(r"nope|%zz|<b>"))
     assert chosen(page) == {1, 3}
 
 
 def test_remarks_stand_at_the_table_they_are_about(page: Page, folder: Path) -> None:
     opened(page, folder)
-    about = "The intervals of the questions are of the noise of trials"
+    about = "Intervals of single questions reflect trial noise only"
     captions = page.locator("#pair-result caption").all_inner_texts()
     assert [about in caption for caption in captions] == [False, True, False]

@@ -12,6 +12,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -37,6 +38,7 @@ from pfgen_rs.report.site import single
 from pfgen_rs.report.site.charts import Bars
 from pfgen_rs.report.site.compare_page import Compared, comparison_payload
 from pfgen_rs.report.site.folder import MARKER
+from pfgen_rs.report.site.i18n import strings
 from pfgen_rs.report.site.run_page import run_page
 from pfgen_rs.report.site.runs import Tables
 from pfgen_rs.runs import streaming
@@ -279,6 +281,24 @@ def test_a_score_that_is_no_mean_has_no_interval(mini: Benchmark, results: list[
     assert low in run_page(view, mini.settings, folder="x").decode()
     apart = replace(view, score=view.score + 0.001)
     assert low not in run_page(apart, mini.settings, folder="x").decode()
+
+
+def test_the_published_spread_is_by_the_order_of_the_file(results: list[Result]) -> None:
+    faithful = results[RUNS.index("faithful")]
+    answers = faithful.frame.sort("line").partition_by("question_id")
+    by_file = np.array([rows["average"].to_numpy() for rows in answers])
+    by_rank = np.sort(by_file, axis=1)
+    assert faithful.score_std == round(by_file.mean(axis=0).std(), 4)
+    assert faithful.score_std != round(by_rank.mean(axis=0).std(), 4)
+
+
+def test_the_page_says_what_the_published_spread_is() -> None:
+    said = strings(("run",))
+    english, japanese = (said.text("about_published", language) for language in ("en", "ja"))
+    assert "order of the file" in english
+    assert "rank" not in english
+    assert "ファイル順" in japanese
+    assert not re.search("得点順|スコア順|順位", japanese)
 
 
 def test_one_file_holds_what_a_folder_holds(results: list[Result], tmp_path: Path) -> None:

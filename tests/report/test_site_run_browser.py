@@ -116,12 +116,12 @@ def test_the_search_finds_counts_and_marks(
     ranked = by_rank(results[ENTRIES[3].run], "Q02")
     hits = [text for text in ranked if wanted in text]
     assert 0 < len(hits) < len(ranked)
-    field(page, "Search the answers").fill(wanted)
+    field(page, "Search answers").fill(wanted)
     expect(page.locator("#found")).to_have_text(f"{len(hits)} of 30 answers")
     expect_texts(page, hits[:20])
     marked = page.locator("#list .answer").first.locator(".hit").all_inner_texts()
     assert "".join(marked) == wanted * hits[0].count(wanted)
-    field(page, "Search the answers").fill("<どこにもない>")
+    field(page, "Search answers").fill("<どこにもない>")
     expect(page.locator("#found")).to_have_text("0 of 30 answers")
     expect_texts(page, [])
 
@@ -180,7 +180,7 @@ def test_the_keyboard_goes_through_characters_and_says_counts(
         best = max(found, key=lambda window: sum(found[window]))
         spoken = slider.get_attribute("aria-valuetext") or ""
         assert spoken.startswith(
-            f"Character {place + 1}, {text[place]}: {best} is in {sum(found[best])} of"
+            f"Character {place + 1}, {text[place]}: {best} occurs in {sum(found[best])} of"
         )
     page.keyboard.press("Tab")
     expect(page.locator(".tip")).to_be_hidden()
@@ -202,8 +202,10 @@ def test_the_slider_is_moved_by_a_pointer_too(page: Page, folder: Path, mini: Be
 def test_what_is_published_and_what_is_an_error_is_explained(page: Page, folder: Path) -> None:
     opened(page, folder, 2)
     headings = page.locator(".metrics thead th").all_inner_texts()
-    assert headings[3:] == ["SD of a trial", "SE (trials)", "SE (questions)"]
-    expect(page.locator("main")).to_contain_text("The published ± is what pfgen-bench publishes")
+    assert headings[3:] == ["Trial SD", "SE (trials)", "SE (questions)"]
+    expect(page.locator("main")).to_contain_text(
+        "The published ± is the value that pfgen-bench publishes"
+    )
     facts = page.locator(".facts").inner_text()
     assert facts.count("±") == facts.count("Published ±") + 1  # its name and its number
 
@@ -251,8 +253,8 @@ def test_the_discount_tells_its_cost_and_rules_whether_they_are_met(
     expect(card.locator(".lost")).to_have_text(f"Length discount: −{lost:.4f}")
     chips = card.locator(".rules li").all_inner_texts()
     assert [re.sub(r"\s+", " ", chip) for chip in chips] == [
-        "✓ 合 met · at 120",
-        "✗ <無> missed × 0.75",
+        "✓ 合 met · at character 120",
+        "✗ <無> not met × 0.75",
     ]
     card.get_by_text("Details").click()
     rows = card.locator(".breakdown tbody tr").all_inner_texts()
@@ -295,7 +297,7 @@ def test_language_and_colours_switch_with_all_that_is_shown(page: Page, folder: 
     page.get_by_role("slider").first.press("ArrowRight")
     assert "文字目" in (page.get_by_role("slider").first.get_attribute("aria-valuetext") or "")
     before = page.evaluate("getComputedStyle(document.querySelector('.answer')).backgroundColor")
-    page.get_by_role("button", name="暗い配色").click()
+    page.get_by_role("button", name="ダークモード").click()
     after = page.evaluate("getComputedStyle(document.querySelector('.answer')).backgroundColor")
     assert before != after
 
@@ -352,7 +354,7 @@ def test_two_chosen_runs_are_compared_from_the_leaderboard(page: Page, folder: P
     page.goto((folder / "index.html").as_uri())
     for number in (0, 1):
         page.locator(f"#{names.slug(ENTRIES[number].run)} input").check()
-    page.get_by_role("link", name="Open the comparison").click()
+    page.get_by_role("link", name="Open comparison").click()
     verdict = page.locator(".verdict")
     expect(verdict).to_be_visible()
     assert {"mini/babbling", "mini/careless"} <= set(re.findall(r"mini/\w+", verdict.inner_text()))
@@ -435,7 +437,7 @@ def test_answers_lie_side_by_side_with_their_differences_marked(
     field(page, "Same rank").fill("3")
     expect(page.locator("#answers .answer").first).to_contain_text("Rank 3 of 10")
     expect_sides(page, [each[2] for each in ranked])
-    field(page, "Marked").select_option("shade")
+    field(page, "Highlight").select_option("shade")
     expect(page.locator("#answers .differing")).to_have_count(0)
     expect(page.locator("#legend li")).to_have_count(8)
 
@@ -459,10 +461,10 @@ def test_hostile_texts_are_shown_and_do_nothing(page: Page, hostile: Path) -> No
     boxed = re.sub("[\\u200f\\u202e\\u2066]", lambda found: f"U+{ord(found[0]):04X}", HOSTILE[5])
     for text in (HOSTILE[0], HOSTILE[1], HOSTILE[2], HOSTILE[4], boxed):
         assert text in found
-    rest = page.get_by_text("Another 99,000 characters")
+    rest = page.get_by_text("99,000 more characters")
     rest.click()
     expect(page.locator("details[open] .unread")).to_have_text("長" * 99_000)
-    field(page, "Search the answers").fill("<script>")
+    field(page, "Search answers").fill("<script>")
     expect(page.locator("#list .answer")).to_have_count(1)
     assert page.evaluate("document.querySelectorAll('img, main script').length") == 0
     expect(page.locator(".rules").first).to_contain_text(HOSTILE[3])
@@ -483,7 +485,7 @@ def test_a_run_with_missing_questions_has_a_page_too(page: Page, tmp_path: Path)
     mini = load_benchmark("mini")
     mini.evaluate(["Q02", "Q03"], ["光合成", ""]).to_html(tmp_path / "run.html")
     page.goto((tmp_path / "run.html").as_uri())
-    expect(page.locator(".problem").first).to_contain_text("12 questions have no answer")
+    expect(page.locator(".problem").first).to_contain_text("12 questions have no answers")
     expect_texts(page, ["光合成"])
     field(page, "Question").select_option(index=1)
-    expect(page.locator("#list .answer")).to_contain_text("(an empty answer)")
+    expect(page.locator("#list .answer")).to_contain_text("(empty answer)")

@@ -72,9 +72,9 @@ def _named(name: str) -> str:
     elif _font(name) is None:
         _add_new_ones()
     if _font(name) is None:
-        raise PlotError(f"there is no font {name!r}: give an installed family or a font's file")
+        raise PlotError(f"unknown font {name!r}: expected an installed family or a font file")
     if lacks(name, _PROBE):
-        raise PlotError(f"the font {name!r} has no Japanese glyphs; name another one")
+        raise PlotError(f"font {name!r} has no Japanese glyphs: choose another font")
     return name
 
 
@@ -86,7 +86,7 @@ def _added(file: str) -> str:
         font_manager.fontManager.addfont(Path(file))
         return font_manager.get_font(file).family_name
     except (OSError, RuntimeError) as error:
-        raise PlotError(f"{file}: is no font that can be read: {error}") from error
+        raise PlotError(f"{file}: not a readable font: {error}") from error
     finally:
         _font.cache_clear()
 

@@ -1,4 +1,4 @@
-"""The words of figures in English, which is the key, and in Japanese."""
+"""Texts of figures: English, which is the key, and Japanese."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ JAPANESE = {
     "Fluency": "Fluency",
     "Truthfulness": "Truthfulness",
     "Helpfulness": "Helpfulness",
-    "Metrics of the runs": "指標間の関係",
+    "Relationships between metrics": "指標間の関係",
     "Score and length": "スコアと回答の長さ",
-    "Mean length (characters)": "平均の長さ（文字）",
-    "Length (characters)": "長さ（文字）",
-    "discount grows": "減点が増加",
-    "counts nothing": "採点されない",
-    "Runs": "モデル数",
+    "Mean length (characters)": "平均文字数",
+    "Length (characters)": "文字数",
+    "length discount": "長さによる減点",
+    "not scored": "採点対象外",
+    "Runs": "結果の件数",
     "Responses": "回答数",
-    "Series": "系列",
-    "completion": "補完 (completion)",
-    "chat": "対話 (chat)",
-    "qa": "質問応答 (qa)",
-    "system": "基準 (system)",
+    "Series": "系列数",
+    "completion": "補完（completion）",
+    "chat": "対話（chat）",
+    "qa": "質問応答（qa）",
+    "system": "基準（system）",
     "other": "その他",
-    "Sources of reference answers compared": "参照回答の生成元による比較",
-    "source": "参照回答",
-    "all": "全体",
-    "Score by category": "分野ごとのスコア",
-    "Scores and how sure they are": "スコアと信頼区間",
-    "Score with 95 % interval over questions and trials": "スコア（問題と試行についての 95 % 信頼区間）",
-    "ranks": "順位",
-    "Convergence with the number of trials": "試行回数による収束",
-    "Trials (line: mean so far; band: {level} % interval of the noise of trials)": (
-        "試行回数（線：それまでの平均、帯：試行のばらつきによる {level} % 信頼区間）"
+    "Scores by source of reference answers": "参照回答の生成元別のスコア",
+    "source": "生成元",
+    "overall": "全体",
+    "Score by category": "分野別のスコア",
+    "Scores with 95 % intervals": "スコアと 95 % 信頼区間",
+    "Score (95 % interval over questions and trials)": "スコア（設問と試行についての 95 % 信頼区間）",
+    "rank range": "順位の範囲",
+    "Convergence over trials": "試行数に対する収束",
+    "Trials (line: running mean; band: {level} % interval for trial noise)": (
+        "試行数（線：累積平均、帯：試行のばらつきによる {level} % 信頼区間）"
     ),
-    "random order": "無作為順",
+    "random order": "ランダム順",
     "Score by training step": "学習ステップごとのスコア",
-    "Score while training": "学習中のスコア",
+    "Score during training": "学習中のスコアの推移",
     "Step": "ステップ",
     "Tokens": "トークン数",
-    "Score with 95 % interval": "スコア（95 % 信頼区間）",
-    "Spread of scores and lengths": "スコアと長さの分布",
+    "Score (95 % interval)": "スコア（95 % 信頼区間）",
+    "Distribution of scores and lengths": "スコアと長さの分布",
     "Value": "値",
-    "Share of responses up to it": "その値以下の回答の割合",
+    "Cumulative share of responses": "回答の累積割合",
     "mean": "平均",
-    "Question": "問題",
+    "Question": "設問",
 }
 
 
 def translated(text: str, language: Language) -> str:
-    """A word in a language; raises `PlotError` for a language there is none of."""
+    """Returns a text in a language; raises `PlotError` for an unknown language."""
     if language not in get_args(Language):
         raise PlotError(
-            f"there is no language {language!r}: use one of {', '.join(get_args(Language))}"
+            f"unknown language {language!r}: expected one of {', '.join(get_args(Language))}"
         )
     return JAPANESE[text] if language == "ja" else text

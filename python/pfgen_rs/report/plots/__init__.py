@@ -1,8 +1,8 @@
 """Figures of runs as matplotlib figures, SVG and PNG (the extra `plots`).
 
-Every function takes tables or samples, and gives a `matplotlib.figure.Figure`; none touches pyplot, and the
-settings of whoever calls come back. All take `title`, `language` (`en` or `ja`) and `font` (a Japanese
-family or a font's file).
+Every function takes tables or samples and returns a `matplotlib.figure.Figure`. None touches pyplot or the
+caller's settings. All take `title`, `language` (`en` or `ja`) and `font` (a Japanese font family or a font
+file).
 """
 
 from pfgen_rs.drawing.fonts import FontWarning

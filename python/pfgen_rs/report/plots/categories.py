@@ -78,7 +78,7 @@ def category_map(
         axes = figure.subplots()
         values = shown.drop("name").to_numpy().astype(float)
         _cells(figure, axes, values, look)
-        labels = [look.say("all"), *(look.name(name, 24) for name in names[1:])]
+        labels = [look.say("overall"), *(look.name(name, 24) for name in names[1:])]
         axes.set_xticks(range(len(names)), labels, rotation=40, ha="left", rotation_mode="anchor")
         axes.set_yticks(range(len(shown)), [look.name(name) for name in shown["name"]])
         axes.axvline(0.5, color="white", linewidth=3)

@@ -37,7 +37,7 @@ def running(sample: Sample, metric: str = "average", *, level: float = 0.95) -> 
     each of Q questions, and Q·(n - 1) degrees of freedom; null for one trial. Time O(responses).
     """
     if metric not in METRICS:
-        raise PlotError(f"metric {metric!r} is none of {', '.join(METRICS)}")
+        raise PlotError(f"unknown metric {metric!r}: expected one of {', '.join(METRICS)}")
     check_level(level)
     values = _by_trial(sample, metric)
     numbers = np.arange(1, values.shape[1] + 1)
@@ -69,21 +69,19 @@ def convergence(
     Raises `PlotError` for no run, or more than 12.
     """
     if not 1 <= len(samples) <= _MOST:
-        raise PlotError(f"convergence shows 1 to {_MOST} runs, not {len(samples)}: choose some")
+        raise PlotError(f"convergence shows 1 to {_MOST} runs, got {len(samples)}")
     with drawing(language, font) as look:
         columns = 2 if len(samples) == 4 else min(len(samples), 3)
         rows = math.ceil(len(samples) / columns)
         width = 1 + (5.4 if columns == 1 else 3.7 * columns)
-        usual = "Convergence with the number of trials"
+        usual = "Convergence over trials"
         figure = look.figure(title, usual, width, 0.9 + 2.7 * rows)
         panels = figure.subplots(rows, columns, squeeze=False).flatten()
         for axes, sample in zip(panels, samples, strict=False):
             _panel(axes, running(sample, metric, level=level), sample, look)
         for axes in panels[len(samples) :]:
             axes.set_visible(False)
-        said = look.say(
-            "Trials (line: mean so far; band: {level} % interval of the noise of trials)"
-        )
+        said = look.say("Trials (line: running mean; band: {level} % interval for trial noise)")
         figure.supxlabel(said.format(level=f"{100 * level:g}"), fontsize=9.5)
         named = look.say("Score" if metric == "average" else metric.title())
         figure.supylabel(named, fontsize=10)

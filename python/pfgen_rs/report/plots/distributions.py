@@ -41,7 +41,7 @@ def distributions(
     with drawing(language, font) as look:
         questions = found["question_id"].unique().sort().head(_MOST).to_list()
         width = max(9.6, 1 + 0.21 * len(questions))
-        figure = look.figure(title, "Spread of scores and lengths", width, 7)
+        figure = look.figure(title, "Distribution of scores and lengths", width, 7)
         places = figure.subplot_mosaic([["total", "metrics", "length"], ["boxes"] * 3])
         _totals(places["total"], found, look)
         _metrics(places["metrics"], found, look)
@@ -72,7 +72,7 @@ def _metrics(axes: Axes, found: pl.DataFrame, look: Look) -> None:
         axes.step(
             values[at], shares[at], dash, where="post", color=colour, label=look.say(metric.title())
         )
-    axes.set(xlabel=look.say("Value"), ylabel=look.say("Share of responses up to it"))
+    axes.set(xlabel=look.say("Value"), ylabel=look.say("Cumulative share of responses"))
     axes.set_ylim(0, 1.02)
     axes.legend(loc="upper left")
 

@@ -40,7 +40,7 @@ def drawable(frame: pl.DataFrame, text: Sequence[str], numbers: Sequence[str]) -
         raise PlotError(f"the table to draw has a column of the wrong kind: {error}") from None
     found = cast.filter(pl.all_horizontal(pl.lit(True), pl.col(numbers).is_finite()))
     if found.is_empty():
-        raise PlotError(f"there is nothing to draw: no run has {', '.join(numbers or text)}")
+        raise PlotError(f"nothing to draw: no run has {', '.join(numbers or text)}")
     return found
 
 

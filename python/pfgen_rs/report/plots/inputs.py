@@ -68,7 +68,7 @@ def read_inputs(patterns: Sequence[str], benchmark: str | None = None) -> Inputs
     table = _named(pl.concat([frame(entries(found)), *tables], how="diagonal_relaxed"))
     if table.is_empty():
         raise PlotError(
-            f"there is no run in {', '.join(patterns)}" + "".join(f"; {p}" for p in problems)
+            f"no run found in {', '.join(patterns)}" + "".join(f"; {p}" for p in problems)
         )
     by_run = {run.run: run.result for run in found}
     names = table.select("name", "run").rows()

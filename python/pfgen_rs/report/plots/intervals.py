@@ -41,16 +41,16 @@ def intervals(
     shown = found.head(MOST)
     with drawing(language, font) as look:
         height = 1.5 + 0.235 * len(shown)
-        figure = look.figure(title, "Scores and how sure they are", 9.4, height)
+        figure = look.figure(title, "Scores with 95 % intervals", 9.4, height)
         axes = figure.subplots()
         _rows(axes, shown)
         # The space is as wide as a digit.
         labels = [f"{look.name(row['name'])}  {row['mark']:\u2007>2}" for row in shown.to_dicts()]
         axes.set_yticks(range(len(shown)), labels)
         axes.set_ylim(len(shown) - 0.4, -0.6)
-        axes.set_xlabel(look.say("Score with 95 % interval over questions and trials"))
+        axes.set_xlabel(look.say("Score (95 % interval over questions and trials)"))
         axes.grid(visible=False, axis="y")
-        _ranks(axes, shown, look.say("ranks"))
+        _ranks(axes, shown, look.say("rank range"))
         if len(kinds(shown)) > 1:
             lines, names = axes.get_legend_handles_labels()
             said = [look.say(name) for name in names]

@@ -58,7 +58,7 @@ class Drawn:
 def draw(kind: str, wish: Wish) -> Drawn:
     """Draw a figure of `KINDS`; raises some `PfgenError` for what cannot be read, scored or drawn."""
     if kind not in KINDS:
-        raise PlotError(f"there is no figure {kind!r}: use one of {', '.join(KINDS)}")
+        raise PlotError(f"unknown figure {kind!r}: expected one of {', '.join(KINDS)}")
     if not available():  # before anything is scored
         raise OutputError(NEEDED)
     return KINDS[kind](wish)
@@ -90,7 +90,9 @@ def _categories(wish: Wish) -> Drawn:
     questions, metadata_hash = read_folder(folder)
     for name, result in inputs.results.items():
         if result["metadata_hash"] != metadata_hash:
-            raise PlotError(f"{name}: has other questions than {folder}; name its benchmark")
+            raise PlotError(
+                f"{name}: scored with other questions than {folder}: pass its benchmark"
+            )
     categories = {question.id: question.category or None for question in questions}
     overall = {name: result["score"] for name, result in inputs.results.items()}
     scores = question_scores(inputs.results)
@@ -100,7 +102,7 @@ def _categories(wish: Wish) -> Drawn:
 def _with_results(wish: Wish) -> Inputs:
     inputs = read_inputs(wish.paths, wish.benchmark)
     if not inputs.results:
-        raise PlotError("a leaderboard holds no questions: name the checkout, or runs")
+        raise PlotError("a leaderboard file has no questions: pass a checkout or runs")
     return inputs
 
 
@@ -117,7 +119,7 @@ def _steps(wish: Wish) -> Drawn:
 def _spread(wish: Wish) -> Drawn:
     results = score_inputs(wish.paths, wish.benchmark)
     if len(results) != 1:
-        raise PlotError(f"the spread is that of one run, not of {len(results)}: name one")
+        raise PlotError(f"the spread figure takes one run, got {len(results)}")
     return Drawn(distributions(responses(results[0]), **wish.look))
 
 

@@ -38,16 +38,16 @@ def learning_curve(
     out. The baseline, the score at step 0, is drawn across. Raises `PlotError` for nothing to draw.
     """
     if x not in _AXES:
-        raise PlotError(f"a curve is drawn against {' or '.join(_AXES)}, not {x!r}")
+        raise PlotError(f"unknown x axis {x!r}: expected one of {', '.join(_AXES)}")
     rows = drawable(curve, [], [x, "score", *_PARTS]).sort(x)
     with drawing(language, font) as look:
-        figure = look.figure(title, "Score while training", 8, 4.8)
+        figure = look.figure(title, "Score during training", 8, 4.8)
         axes = figure.subplots()
         _score(axes, rows, x, look)
         for name, colour, dash in zip(_PARTS, COLOURS[1:], DASHES[1:], strict=False):
             label = look.say(name.capitalize())
             axes.plot(rows[x].to_numpy(), rows[name].to_numpy(), dash, color=colour, label=label)
-        axes.set(xlabel=look.say(_AXES[x]), ylabel=look.say("Score with 95 % interval"))
+        axes.set(xlabel=look.say(_AXES[x]), ylabel=look.say("Score (95 % interval)"))
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         figure.legend(loc="outside lower center", ncols=4)

@@ -51,7 +51,7 @@ def metric_pairs(
     found = numbered(drawable(runs, ["model", "mode"], ["score", *METRICS]))
     with drawing(language, font) as look:
         pairs = list(combinations(METRICS, 2))
-        figure = look.figure(title, "Metrics of the runs", *over_list(found))
+        figure = look.figure(title, "Relationships between metrics", *over_list(found))
         panels = panels_over_list(figure, len(pairs), found, look)
         for axes, (x, y) in zip(panels, pairs, strict=True):
             diagonal(axes, found, x, y)
@@ -89,8 +89,8 @@ def score_length(
 def _discount(axes: Axes, look: Look, right: float) -> None:
     """Where the length discount grows, and beyond which nothing counts."""
     for start, stop, ground, said in (
-        (_FULL, _NOTHING, "#f7f1e3", "discount grows"),
-        (_NOTHING, right, "#efe4cb", "counts nothing"),
+        (_FULL, _NOTHING, "#f7f1e3", "length discount"),
+        (_NOTHING, right, "#efe4cb", "not scored"),
     ):
         axes.axvspan(start, stop, color=ground, zorder=0, linewidth=0)
         axes.text(

@@ -51,23 +51,25 @@ def source_pairs(
     """
     if metric not in _METRICS:
         raise PlotError(
-            f"sources have no {metric!r} of their own: use one of {', '.join(_METRICS)}"
+            f"metric {metric!r} is not computed by source: expected one of {', '.join(_METRICS)}"
         )
     usable = drawable(scores, ["name", "question_id", "source"], [metric])
     chosen = _usual(usable) if sources is None else sources
     pairs = {pair: _means(usable, metric, *pair) for pair in combinations(chosen, 2)}
     pairs = {pair: table for pair, table in pairs.items() if len(table)}
     if not pairs:
-        raise PlotError("no question has reference answers of two of these sources")
+        raise PlotError("no question has reference answers from two of these sources")
     if len(pairs) > _MOST:
-        raise PlotError(f"{len(chosen)} sources make {len(pairs)} pairs: choose fewer")
+        raise PlotError(
+            f"too many pairs of sources: {len(chosen)} sources make {len(pairs)} pairs, at most {_MOST} fit"
+        )
     found = numbered(
         drawable(runs, ["name", "model", "mode"], ["score"]).join(
             pl.concat(pairs.values()).select("name").unique(), on="name", how="semi"
         )
     )
     with drawing(language, font) as look:
-        figure = look.figure(title, "Sources of reference answers compared", *over_list(found))
+        figure = look.figure(title, "Scores by source of reference answers", *over_list(found))
         panels = panels_over_list(figure, len(pairs), found, look)
         drawn, told = [], []
         for axes, ((one, other), table) in zip(panels, pairs.items(), strict=True):

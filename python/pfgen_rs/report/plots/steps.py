@@ -37,9 +37,9 @@ def series(runs: pl.DataFrame, pattern: str = STEP) -> pl.DataFrame:
     try:
         compiled = re.compile(pattern)
     except re.error as error:
-        raise PlotError(f"the step pattern {pattern!r} is no regular expression: {error}") from None
+        raise PlotError(f"invalid step pattern {pattern!r}: {error}") from None
     if compiled.groups < 1:
-        raise PlotError(f"the step pattern {pattern!r} needs a group around the number")
+        raise PlotError(f"invalid step pattern {pattern!r}: it needs a group around the number")
     names = drawable(runs, ["model", "run"], []).select("model", "run").rows()
     found = [_step(compiled, *row) for row in names]
     schema = {"series": pl.String, "step": pl.Int64}
@@ -47,7 +47,7 @@ def series(runs: pl.DataFrame, pattern: str = STEP) -> pl.DataFrame:
     kept = table.filter(pl.col("step").is_not_null())
     if kept.is_empty():
         raise PlotError(
-            "no run has a step such as step_1000 or checkpoint-500 in its model or folder: name one by a "
+            "no run has a step, such as step_1000 or checkpoint-500, in its model or folder name: pass a "
             "step pattern"
         )
     return kept.sort(["series", "step"], maintain_order=True)
@@ -79,7 +79,7 @@ def score_steps(
     found = series(drawable(runs, ["model", "run"], ["score"]), pattern)
     lines = found.partition_by("series", maintain_order=True)
     if len(lines) > _MOST:
-        raise PlotError(f"{len(lines)} series are too many for one figure: at most {_MOST}")
+        raise PlotError(f"too many series for one figure: {len(lines)}, at most {_MOST}")
     with drawing(language, font) as look:
         figure = look.figure(title, "Score by training step", 8, 4.6)
         axes = figure.subplots()
@@ -87,7 +87,7 @@ def score_steps(
             lines, cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False
         ):
             _line(axes, part, look, colour=colour, dash=dash, marker=marker)
-        axes.set(xlabel=look.say("Step"), ylabel=look.say("Score with 95 % interval"))
+        axes.set(xlabel=look.say("Step"), ylabel=look.say("Score (95 % interval)"))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         figure.legend(loc="outside lower center", ncols=1 if len(lines) < 3 else 2)
         description = f"{look.say('Runs')}: {len(found)}; {look.say('Series')}: {len(lines)}"

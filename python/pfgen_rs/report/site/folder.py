@@ -66,8 +66,8 @@ class SiteFolder:
             raise OutputError(f"{self.place}: {unreadable(error)}") from error
         if is_foreign:
             raise OutputError(
-                f"{self.place}: holds files and is no site of ours ({MARKER} is missing), so nothing was "
-                "written there: name a new or an empty folder"
+                f"{self.place}: not empty and not a site ({MARKER} is missing), so nothing was written: "
+                "choose a new or empty folder"
             )
 
     def _remove(self, name: str) -> None:

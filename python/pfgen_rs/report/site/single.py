@@ -56,7 +56,7 @@ def write_comparison(
     Raises what `write_run` and `stats.compare` raise.
     """
     if not results:
-        raise InputError("there is no run to compare")
+        raise InputError("no run to compare")
     named = _named(results)
     benchmark = results[0].benchmark
     runs = Runs(benchmark, named, answers_per_question)
