@@ -82,7 +82,8 @@ def test_two_runs_are_told_apart_in_words(benchmark: Path, runs: list[Path]) -> 
     [pair, *_] = compare_runs(results).statistics.pairs
     assert (
         f"lab/able scores {pair.difference:.4f} more than lab/weak "
-        f"(95 % interval {pair.low:+.4f} to {pair.high:+.4f}, p = {pair.p:.3f})" in done.stdout
+        f"(95 % bootstrap interval {pair.low:+.4f} to {pair.high:+.4f}, p = {pair.p:.3f})"
+        in done.stdout
     )
     rows = [line.split() for line in done.stdout.splitlines()]
     shown = [row[1] for row in rows if row and row[0] in stats.METRICS and len(row) > 4]

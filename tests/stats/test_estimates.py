@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -94,11 +95,13 @@ def test_a_summary_gives_the_errors_of_the_responses(
     full = stats.estimate(sample("full", values), level=level, resamples=100)
     means, sds = [v.mean() for v in values], [v.std() for v in values]
     brief = stats.from_summary(means, sds, counts, level=level)
-    for name in ("mean", "trial_sd", "trial_se", "question_se", "questions", "responses"):
+    errors = ("mean", "trial_sd", "trial_se", "question_se", "low", "high")
+    for name in (*errors, "questions", "responses"):
         assert getattr(brief, name) == pytest.approx(getattr(full, name)), name
+    assert brief.bootstrap_low is None
     assert (full.trial_sd is None) == (min(counts) == 1)
     if len(counts) == 1:
-        assert (full.low, full.high, brief.low, brief.high) == (None,) * 4
+        assert (full.low, full.high, full.bootstrap_low, full.bootstrap_high) == (None,) * 4
     else:
         bounds = scipy.stats.t.interval(
             level, len(means) - 1, loc=np.mean(means), scale=scipy.stats.sem(means)
@@ -147,7 +150,8 @@ def test_without_noise_of_trials_the_interval_is_that_of_scipy_stretched() -> No
     ).confidence_interval
     stretch = scipy.stats.t.ppf(0.975, 11) / scipy.stats.norm.ppf(0.975) * math.sqrt(12 / 11)
     expected = [means.mean() + (bound - means.mean()) * stretch for bound in plain]
-    assert [found.low, found.high] == pytest.approx(expected, abs=0.002)
+    bounds = [found.bootstrap_low, found.bootstrap_high]
+    assert bounds == pytest.approx(expected, abs=0.002)
 
 
 @pytest.mark.parametrize("trials", [2, 5, 40, 3000])
@@ -165,22 +169,35 @@ def test_resampled_means_vary_as_the_clustered_error_says(trials: int, spread: f
 def test_intervals_are_narrower_for_lower_levels_and_hold_the_mean() -> None:
     run = made(questions=9, trials=3)
     bounds = [stats.estimate(run, level=level) for level in (0.6, 0.9, 0.95, 0.99)]
-    lows, highs = [each.low or 0 for each in bounds], [each.high or 0 for each in bounds]
-    assert lows == sorted(lows, reverse=True)
-    assert highs == sorted(highs)
-    assert lows[0] < bounds[0].mean < highs[0]
+    for low, high in (("low", "high"), ("bootstrap_low", "bootstrap_high")):
+        lows, highs = [[getattr(each, name) for each in bounds] for name in (low, high)]
+        assert lows == sorted(lows, reverse=True)
+        assert highs == sorted(highs)
+        assert lows[0] < bounds[0].mean < highs[0]
 
 
 def test_an_interval_of_what_never_varies_is_a_point() -> None:
     found = stats.estimate(sample("flat", [np.full(4, 0.25)] * 6))
     assert (found.low, found.mean, found.high) == (0.25, 0.25, 0.25)
+    assert (found.bootstrap_low, found.bootstrap_high) == (0.25, 0.25)
     assert (found.trial_se, found.question_se) == (0.0, 0.0)
 
 
 def test_the_seed_decides_and_the_metric_does_not() -> None:
     run = made()
     assert stats.estimate(run, seed=4) == stats.estimate(run, "fluency", seed=4)
-    assert stats.estimate(run, seed=4).low != stats.estimate(run, seed=5).low
+    four, five = stats.estimate(run, seed=4), stats.estimate(run, seed=5)
+    assert four.bootstrap_low != five.bootstrap_low
+    assert four.low == five.low
+
+
+def test_without_resamples_there_is_no_bootstrap() -> None:
+    run = made()
+    found, full = stats.estimate(run, resamples=0), stats.estimate(run)
+    assert found == replace(full, bootstrap_low=None, bootstrap_high=None)
+    assert found != full
+    assert found.of(found.mean + 1).low is None
+    assert full.of(full.mean + 1).bootstrap_high is None
 
 
 def test_stretching_uses_the_quantiles_of_t_over_z() -> None:

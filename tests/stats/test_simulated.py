@@ -45,9 +45,9 @@ def covered(samples: Iterator[stats.Sample], resamples: int) -> float:
     hits = []
     for i, sample in enumerate(samples):
         found = stats.estimate(sample, seed=i, resamples=resamples)
-        assert found.low is not None
-        assert found.high is not None
-        hits.append(found.low <= SCORE <= found.high)
+        assert found.bootstrap_low is not None
+        assert found.bootstrap_high is not None
+        hits.append(found.bootstrap_low <= SCORE <= found.bootstrap_high)
     return float(np.mean(hits))
 
 
@@ -68,7 +68,7 @@ def test_95_percent_intervals_of_2000_runs_cover(questions: int, trials: int, ki
 def test_analytic_intervals_cover(questions: int, trials: int) -> None:
     hits = []
     for sample in runs(2000, questions, trials, "normal"):
-        found = stats.from_summary(sample.means(), np.zeros(questions), trials)
+        found = stats.estimate(sample, resamples=0)
         hits.append((found.low or 0) <= SCORE <= (found.high or 0))
     assert 0.93 <= np.mean(hits) <= 0.97
 

@@ -55,9 +55,10 @@ def compare(
 ) -> None:
     """Compare runs, paired by question.
 
-    Intervals come from a bootstrap over questions and trials, p-values from permutation tests over questions,
-    corrected (Holm) for the number of pairs. Ranks are those that the tests cannot exclude. Shown last are
-    the questions that differ most, each with an answer of every run that scores about as its mean.
+    The interval of a run's mean is over questions (Student's t), as in `score`; the interval of a difference
+    is from a bootstrap over questions and trials. p-values are from permutation tests over questions,
+    corrected for the number of pairs (Holm). Rank ranges hold the ranks that these tests cannot rule out. At
+    the end come the questions that differ most, each with a typical answer of every run.
 
     For example:
 

@@ -19,6 +19,10 @@ __all__ = ["document", "report"]
 
 _SURE = "bold"
 _MEAN_WIDTH = 5  # characters of a mean
+_INTERVALS = (
+    "intervals: of means, over questions (Student's t); "
+    "of differences, from a bootstrap over questions and trials"
+)
 _ALL_PAIRS = 6  # runs of which all pairs are shown
 _NEIGHBOURS = "Shown are runs that follow each other by their means; --format json has all pairs."
 _DETECTABLE = "detectable: the difference that the test of a pair alone finds four times in five"
@@ -112,6 +116,7 @@ def report(found: RunComparison, count: int, room: int) -> list[RenderableType]:
 
 
 def _captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> Iterator[str]:
+    yield _INTERVALS
     if ordered.several:
         sizes = " or ".join(str(size) for size in sorted({pair.family for pair in shown}))
         yield "runs: by number, the one with the higher mean first; bold where they surely differ"
@@ -157,7 +162,7 @@ def _ranks(ranks: tuple[int, int] | None) -> str:
 def _estimate(estimate: Estimate) -> tuple[str, ...]:
     return (
         f"{estimate.mean:.4f}",
-        _interval(estimate.low, estimate.high, ".4f"),
+        _interval(estimate.low, estimate.high, ".3f"),  # as in `score` and leaderboards
         _number(estimate.question_se, ".4f"),
         _number(estimate.trial_se, ".4f"),
     )

@@ -35,7 +35,7 @@ def _alike(pair: Pair, what: str, figures: str) -> str:
 
 
 def _interval(pair: Pair, statistics: Comparison, which: str) -> str:
-    return f"{statistics.level * 100:g} % interval{which} {pair.low:+.4f} to {pair.high:+.4f}"
+    return f"{statistics.level * 100:g} % bootstrap interval{which} {pair.low:+.4f} to {pair.high:+.4f}"
 
 
 def _p(pair: Pair, statistics: Comparison) -> str:

@@ -35,7 +35,9 @@ JAPANESE = {
     "overall": "全体",
     "Score by category": "分野別のスコア",
     "Scores with 95 % intervals": "スコアと 95 % 信頼区間",
-    "Score (95 % interval over questions and trials)": "スコア（設問と試行についての 95 % 信頼区間）",
+    "Score (95 % interval over questions, Student's t)": (
+        "スコア（設問についての 95 % 信頼区間、Student の t）"
+    ),
     "rank range": "順位の範囲",
     "Convergence over trials": "試行数に対する収束",
     "Trials (line: running mean; band: {level} % interval for trial noise)": (

@@ -29,9 +29,9 @@ __all__ = [
 def summary_row(result: Result) -> dict[str, Any]:
     """The run's values in one flat object, the signature included.
 
-    `trial_se`, `question_se`, `score_low` and `score_high` are those of `pfgen_rs.stats.Estimate`, for
-    intervals of 95 % and all responses; `None` where there are too few, and no bounds where the score is not
-    the mean of them all.
+    `trial_se` and `question_se` are those of `pfgen_rs.stats.Estimate`, for all responses. `score_low` and
+    `score_high` bound the 95 % interval over questions (Student's t), as in a leaderboard's columns of these
+    names. `None` where there are too few answers, and no bounds where the score is not the mean of them all.
     """
     errors = _errors(result)
     return {

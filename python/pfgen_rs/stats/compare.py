@@ -37,8 +37,8 @@ class Pair:
     """Two runs in one metric.
 
     `difference`: mean over the questions of a's mean minus b's; `se` its standard error over questions.
-    `low`, `high`: interval from the bootstrap over questions and trials. `p`: of the sign-flip permutation
-    test;
+    `low`, `high`: interval of the difference from the bootstrap over questions and trials. `p`: of the
+    sign-flip permutation test;
     `p_holm`: corrected for the `family` of pairs in this metric that it belongs to (see `compare`).
     `minimum_detectable`: the difference that a test of
     this pair alone would find with a power of 80 %: (t + z)·se, with t the quantile of the test's level

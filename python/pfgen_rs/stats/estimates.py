@@ -36,8 +36,11 @@ class Estimate:
     `question_se`: √(Σ (m_q - mean)² / (Q - 1)) / √Q, the error of `mean` where the questions, too, are a
     sample of many possible ones; noise of trials is part of it. This is the standard error clustered by
     question (E. Miller, "Adding error bars to evals", arXiv 2411.00640 (2024), section 2.2).
-    `low`, `high`: bounds of the interval of confidence `level` for the score over all such questions; from
-    the bootstrap (`estimate`), or mean ± t·question_se with Q - 1 degrees of freedom (`from_summary`).
+    `low`, `high`: bounds of the interval of confidence `level` for the score over all such questions:
+    mean ± t·question_se, with the quantile t of Student's t with Q - 1 degrees of freedom. Scores are shown
+    with this interval everywhere, as it needs no more than `result.json` has.
+    `bootstrap_low`, `bootstrap_high`: bounds of the same interval from a bootstrap over questions and trials
+    (`pfgen_rs.stats.bootstrap`), which may be skewed; `None` where it was not made (`from_summary`).
     `regrouped_sd`: the standard deviation (n - 1) of the scores of trials put together by time stamps, an
     estimate of what `trial_sd` is that does not take answers to different questions for independent.
 
@@ -54,6 +57,8 @@ class Estimate:
     questions: int
     responses: int
     regrouped_sd: float | None = None
+    bootstrap_low: float | None = None
+    bootstrap_high: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything by name."""
@@ -68,7 +73,9 @@ class Estimate:
 
     def of(self, score: float) -> Estimate:
         """The same, without bounds where it is not that of this published score."""
-        return self if self.is_of(score) else replace(self, low=None, high=None)
+        if self.is_of(score):
+            return self
+        return replace(self, low=None, high=None, bootstrap_low=None, bootstrap_high=None)
 
 
 def estimate(
@@ -79,13 +86,15 @@ def estimate(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Estimate:
-    """A run's mean with its errors, and an interval from the bootstrap over questions and trials.
+    """A run's mean with its errors, and the intervals of Student's t and of the bootstrap.
 
-    The interval is that of `pfgen_rs.stats.bootstrap`. Time O(responses + resamples · questions).
+    With 0 `resamples` there is no bootstrap. Time O(responses + resamples · questions).
     Raises `SettingsError` for a metric, level or number of resamples that cannot be.
     """
     check_metric(metric)
     check_level(level)
+    if not resamples:
+        return _from_sample(sample, metric, level)
     resampler = Resampler(len(sample.questions), resamples, seed)
     errors = resampler.within(sample.values[metric], sample.name)
     return resampled_estimate(sample, metric, level, resampler, errors)
@@ -95,19 +104,20 @@ def resampled_estimate(
     sample: Sample, metric: str, level: float, resampler: Resampler, errors: Floats
 ) -> Estimate:
     """`estimate` with the draws at hand; `errors` as `Resampler.within` gives them."""
-    means, counts = sample.means(metric), sample.counts
-    variances = sample.variances(metric)
-    low = high = None
-    if len(means) > 1:
-        resampled = resampler.means(means, np.nan_to_num(variances) / counts, errors)
-        low, high = interval(float(means.mean()), resampled, len(means), level)
-    return Estimate(
-        **_errors(means, variances, counts),
-        low=low,
-        high=high,
-        level=level,
-        regrouped_sd=_regrouped_sd(sample, metric),
-    )
+    found = _from_sample(sample, metric, level)
+    means = sample.means(metric)
+    if len(means) < 2:
+        return found
+    noise = np.nan_to_num(sample.variances(metric)) / sample.counts
+    resampled = resampler.means(means, noise, errors)
+    low, high = interval(float(means.mean()), resampled, len(means), level)
+    return replace(found, bootstrap_low=low, bootstrap_high=high)
+
+
+def _from_sample(sample: Sample, metric: str, level: float) -> Estimate:
+    """All but the bootstrap."""
+    moments = sample.means(metric), sample.variances(metric), sample.counts
+    return replace(_errors(*moments, level), regrouped_sd=_regrouped_sd(sample, metric))
 
 
 def from_summary(
@@ -121,8 +131,8 @@ def from_summary(
 
     `question_means` and `question_sds` (population standard deviations, as published): float64, shape
     (questions,);
-    `trials`: answers of each question, or of every one. The interval is mean ± t·question_se. Time
-    O(questions). Raises `InputError` where the shapes differ or there is no question.
+    `trials`: answers of each question, or of every one. There is no bootstrap. Time O(questions).
+    Raises `InputError` where the shapes differ or there is no question.
     """
     check_level(level)
     means, sds = np.asarray(question_means, dtype=float), np.asarray(question_sds, dtype=float)
@@ -136,12 +146,7 @@ def from_summary(
         raise InputError(f"{len(means)} questions need as many numbers of trials") from None
     with np.errstate(divide="ignore", invalid="ignore"):
         variances = np.where(counts > 1, sds**2 * counts / (counts - 1), np.nan)
-    errors = _errors(means, variances, counts)
-    low = high = None
-    if errors["question_se"] is not None:
-        reach = two_sided_quantile(level, len(means) - 1) * errors["question_se"]
-        low, high = errors["mean"] - reach, errors["mean"] + reach
-    return Estimate(**errors, low=low, high=high, level=level)
+    return _errors(means, variances, counts, level)
 
 
 def _regrouped_sd(sample: Sample, metric: str) -> float | None:
@@ -149,14 +154,19 @@ def _regrouped_sd(sample: Sample, metric: str) -> float | None:
     return None if by_trial is None or len(by_trial) < 2 else float(by_trial.std(ddof=1))
 
 
-def _errors(means: Floats, variances: Floats, counts: NDArray[np.int64]) -> dict[str, Any]:
-    number = len(means)
+def _errors(means: Floats, variances: Floats, counts: NDArray[np.int64], level: float) -> Estimate:
+    number, mean = len(means), float(means.mean())
     known = not np.isnan(variances).any()
-    return {
-        "mean": float(means.mean()),
-        "trial_sd": float(np.sqrt(variances.sum())) / number if known else None,
-        "trial_se": float(np.sqrt((variances / counts).sum())) / number if known else None,
-        "question_se": float(means.std(ddof=1) / np.sqrt(number)) if number > 1 else None,
-        "questions": number,
-        "responses": int(counts.sum()),
-    }
+    question_se = float(means.std(ddof=1) / np.sqrt(number)) if number > 1 else None
+    reach = None if question_se is None else two_sided_quantile(level, number - 1) * question_se
+    return Estimate(
+        mean=mean,
+        trial_sd=float(np.sqrt(variances.sum())) / number if known else None,
+        trial_se=float(np.sqrt((variances / counts).sum())) / number if known else None,
+        question_se=question_se,
+        low=None if reach is None else mean - reach,
+        high=None if reach is None else mean + reach,
+        level=level,
+        questions=number,
+        responses=int(counts.sum()),
+    )

@@ -48,7 +48,7 @@ def intervals(
         labels = [f"{look.name(row['name'])}  {row['mark']:\u2007>2}" for row in shown.to_dicts()]
         axes.set_yticks(range(len(shown)), labels)
         axes.set_ylim(len(shown) - 0.4, -0.6)
-        axes.set_xlabel(look.say("Score (95 % interval over questions and trials)"))
+        axes.set_xlabel(look.say("Score (95 % interval over questions, Student's t)"))
         axes.grid(visible=False, axis="y")
         _ranks(axes, shown, look.say("rank range"))
         if len(kinds(shown)) > 1:
