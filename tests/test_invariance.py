@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -23,7 +24,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import small
-from pfgen_rs import Benchmark, Settings, score_file
+from pfgen_rs import Benchmark, Settings, scan, score_file
 
 zstd = importlib.import_module(
     "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"
@@ -67,8 +68,19 @@ def arrow(columns: Columns, kind: pa.DataType) -> pa.Table:
     return pa.table({name: pa.array(values, kind) for name, values in columns.items()})
 
 
+def rows(columns: Columns) -> int:
+    return len(next(iter(columns.values())))
+
+
 TABLES: dict[str, Callable[[Columns], Any]] = {
     "mapping": dict,
+    "list of dicts": lambda c: pl.DataFrame(c).with_columns(x=1).to_dicts(),
+    "iterator of dicts": lambda c: iter(pl.DataFrame(c).to_dicts()),
+    "datasets": lambda c: datasets.Dataset.from_dict({**c, "x": range(rows(c))}),
+    "datasets, selected": lambda c: datasets.Dataset.from_dict(
+        {name: ["x", *values] for name, values in c.items()}
+    ).select(range(1, rows(c) + 1)),
+    "datasets, streamed": lambda c: datasets.Dataset.from_dict(dict(c)).to_iterable_dataset(),
     "mapping of Arrow": lambda c: {name: pa.array(values) for name, values in c.items()},
     "polars": pl.DataFrame,
     "polars, lazy": pl.LazyFrame,
@@ -85,7 +97,7 @@ TABLES: dict[str, Callable[[Columns], Any]] = {
     "pyarrow, reader": lambda c: arrow(c, pa.string()).to_reader(max_chunksize=10),
     "pandas": pd.DataFrame,
     "pandas, objects": lambda c: pd.DataFrame(c, dtype=object),
-    "pandas, other index": lambda c: pd.DataFrame(c, index=range(len(c["answer"]), 0, -1)),
+    "pandas, other index": lambda c: pd.DataFrame(c, index=range(rows(c), 0, -1)),
 }
 PAIRS: dict[str, Callable[[list[str]], Any]] = {
     "list": list,
@@ -105,6 +117,29 @@ PAIRS: dict[str, Callable[[list[str]], Any]] = {
 @pytest.mark.parametrize("form", TABLES)
 def test_tables(form: str, mini: Benchmark, columns: Columns, expected: pl.DataFrame) -> None:
     assert_same(mini.score_batch(TABLES[form](columns)), expected)
+
+
+@pytest.mark.parametrize("form", TABLES)
+def test_named_fields(form: str, mini: Benchmark, columns: Columns, expected: pl.DataFrame) -> None:
+    renamed = {"prompt": columns["question"], "output": columns["answer"]}
+    if form in ("polars, more columns", "datasets"):
+        renamed |= columns  # which must not be taken
+        renamed["question"] = renamed["answer"] = ["?"] * len(columns["answer"])
+    made = TABLES[form](renamed)
+    fields: dict[str, Any] = {"question_field": "prompt", "answer_field": "output"}
+    if form == "polars, more columns":
+        made = pl.DataFrame(renamed)
+    assert_same(mini.score_batch(made, **fields), expected)
+
+
+@pytest.mark.parametrize("form", ["polars", "polars, lazy", "list of dicts", "datasets"])
+def test_evaluating_and_scanning_take_the_same(
+    form: str, mini: Benchmark, columns: Columns, expected: pl.DataFrame
+) -> None:
+    for result in (mini.evaluate(TABLES[form](columns)), score_file(TABLES[form](columns), mini)):
+        assert_same(result.frame.select(expected.columns), expected)
+    scanned = scan(TABLES[form](columns), mini).collect()
+    assert_same(scanned.select(expected.columns), expected)
 
 
 @pytest.mark.parametrize("form", PAIRS)
@@ -175,9 +210,19 @@ def write_lines(path: Path, columns: Columns) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def write_csv(path: Path, columns: Columns) -> None:
+def write_array(columns: Columns, **how: Any) -> bytes:
+    records = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return json.dumps(records, **how).encode()
+
+
+def gzipped(path: Path, columns: Columns) -> None:
+    write_csv(path, columns)
+    path.write_bytes(gzip.compress(path.read_bytes()))
+
+
+def write_csv(path: Path, columns: Columns, delimiter: str = ",") -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n", delimiter=delimiter)
         writer.writerows([list(columns), *zip(*columns.values(), strict=True)])
 
 
@@ -186,10 +231,16 @@ FILES: dict[str, Callable[[Path, Columns], object]] = {
     "a.jsonl.xz": lambda p, c: p.write_bytes(lzma.compress(write_lines(p, c))),
     "a.jsonl.gz": lambda p, c: p.write_bytes(gzip.compress(write_lines(p, c))),
     "a.jsonl.zst": lambda p, c: p.write_bytes(zstd.compress(write_lines(p, c))),
+    "a.json": lambda p, c: p.write_bytes(write_array(c)),
+    "a.json, indented": lambda p, c: p.write_bytes(write_array(c, indent=2)),
+    "a.json.xz": lambda p, c: p.write_bytes(lzma.compress(write_array(c, ensure_ascii=False))),
+    "a.jsonl, an array": lambda p, c: p.write_bytes(b"\n" + write_array(c)),
     "a.parquet": lambda p, c: pl.DataFrame(c).write_parquet(p),
     "a.arrow": lambda p, c: pl.DataFrame(c).write_ipc(p),
     "a.feather": lambda p, c: pl.DataFrame(c).write_ipc(p, compression="zstd"),
     "a.csv": write_csv,
+    "a.csv.gz": lambda p, c: gzipped(p, c),
+    "a.tsv": lambda p, c: write_csv(p, c, delimiter="\t"),
 }
 
 
@@ -197,9 +248,10 @@ FILES: dict[str, Callable[[Path, Columns], object]] = {
 def test_files(
     name: str, mini: Benchmark, columns: Columns, expected: pl.DataFrame, tmp_path: Path
 ) -> None:
-    FILES[name](tmp_path / name, columns)
+    path = tmp_path / name.partition(",")[0]
+    FILES[name](path, columns)
     for threads in (1, 2):
-        result = score_file(tmp_path / name, mini, threads=threads)
+        result = score_file(path, mini, threads=threads)
         assert result.frame["answer"].to_list() == columns["answer"]
         assert_same(result.frame.select(expected.columns), expected)
 

@@ -47,11 +47,12 @@ __all__ = [
     "sample_runs",
     "scan",
     "score_file",
+    "score_runs",
 ]
 
 if TYPE_CHECKING:
     from pfgen_rs._native import __version__
-    from pfgen_rs.benchmark import Benchmark, Question, load_benchmark, score_file
+    from pfgen_rs.benchmark import Benchmark, Question, load_benchmark, score_file, score_runs
     from pfgen_rs.metrics.ngram_index import NgramIndex
     from pfgen_rs.metrics.settings import Settings
     from pfgen_rs.questions.locate import sample_runs
@@ -75,6 +76,7 @@ else:  # loaded when first used, since importing polars and numpy takes longer t
         "sample_runs": "questions.locate",
         "scan": "scanning",
         "score_file": "benchmark",
+        "score_runs": "benchmark",
     }
     """Where each name is defined."""
     _MODULES = ("benchmark", "install", "io", "scanning", "stats")

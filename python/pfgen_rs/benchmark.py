@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import overload
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast, overload
 
 import polars as pl
 
 from pfgen_rs.io import Options, Source
+from pfgen_rs.io.patterns import Paths, expand_runs
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.locate import benchmark_path
@@ -15,9 +18,11 @@ from pfgen_rs.questions.question import Question, read_folder, stated_unit
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.result import Result
+from pfgen_rs.runs.streaming import Progress
 from pfgen_rs.scoring import batch, explain
 from pfgen_rs.scoring.answer_scorer import AnswerScorer
-from pfgen_rs.scoring.batch import AnswerColumn, Metric, QuestionColumn, Score, Table
+from pfgen_rs.scoring.batch import Metric, Score
+from pfgen_rs.scoring.columns import AnswerColumn, QuestionColumn, Table, as_paths
 from pfgen_rs.scoring.explain import Explanation
 
 __all__ = [
@@ -26,6 +31,7 @@ __all__ = [
     "load_benchmark",
     "resolve",
     "score_file",
+    "score_runs",
 ]
 
 
@@ -50,7 +56,13 @@ class Benchmark(QuestionSet):
 
     @overload
     def score_batch(
-        self, data: Table, *, threads: int | None = None, chunk_size: int = batch.CHUNK
+        self,
+        data: Table,
+        *,
+        question_field: str = "question",
+        answer_field: str = "answer",
+        threads: int | None = None,
+        chunk_size: int = batch.CHUNK,
     ) -> pl.DataFrame: ...
 
     @overload
@@ -68,6 +80,8 @@ class Benchmark(QuestionSet):
         data: Table | QuestionColumn,
         answers: AnswerColumn | None = None,
         *,
+        question_field: str = "question",
+        answer_field: str = "answer",
         threads: int | None = None,
         chunk_size: int = batch.CHUNK,
     ) -> pl.DataFrame:
@@ -75,8 +89,9 @@ class Benchmark(QuestionSet):
 
         `data`: a table with the columns `question` (text or id) and `answer`: a polars DataFrame or
         LazyFrame, anything with Arrow's PyCapsule interface (pyarrow, pandas, DuckDB), or a mapping of
-        columns. Or pass two columns, the questions as `data` and the answers as `answers`: lists, Arrow
-        columns or numpy arrays. An answer is a text or, if the unit is `token`, a list of ids.
+        columns; a Hugging Face Dataset; or a list of dicts. `question_field` and `answer_field` name other
+        columns or keys. Or pass two columns, the questions as `data` and the answers as `answers`: lists,
+        Arrow columns or numpy arrays. An answer is a text or, if the unit is `token`, a list of ids.
 
         Returns the columns `question_id`, `length` (in code points or other units), `fluency`,
         `truthfulness`, `helpfulness`, `average`, and for every source S of the benchmark `fluency_S` and
@@ -85,10 +100,25 @@ class Benchmark(QuestionSet):
 
         Raises `InputError`, and `UnknownQuestionError`, with the row, counted from 0.
         """
-        return batch.score_batch(self, data, answers, threads=threads, chunk_size=chunk_size)
+        return batch.score_batch(
+            self,
+            data,
+            answers,
+            question_field=question_field,
+            answer_field=answer_field,
+            threads=threads,
+            chunk_size=chunk_size,
+        )
 
     @overload
-    def evaluate(self, data: Table, *, threads: int | None = None) -> Result: ...
+    def evaluate(
+        self,
+        data: Table,
+        *,
+        question_field: str = "question",
+        answer_field: str = "answer",
+        threads: int | None = None,
+    ) -> Result: ...
 
     @overload
     def evaluate(
@@ -100,6 +130,8 @@ class Benchmark(QuestionSet):
         data: Table | QuestionColumn,
         answers: AnswerColumn | None = None,
         *,
+        question_field: str = "question",
+        answer_field: str = "answer",
         threads: int | None = None,
     ) -> Result:
         """Score many answers and summarise them as a run: its score, metrics, and `result.json`.
@@ -108,7 +140,14 @@ class Benchmark(QuestionSet):
         `score_batch`. Several answers to a question are trials, in the order given. `threads`: all cores by
         default. Raises what `score_batch` raises, and `InputError` for no answers at all.
         """
-        return streaming.evaluate(self, data, answers, threads=threads)
+        return streaming.evaluate(
+            self,
+            data,
+            answers,
+            question_field=question_field,
+            answer_field=answer_field,
+            threads=threads,
+        )
 
     def scorer(self, metric: Metric = "average", *, threads: int | None = 1) -> AnswerScorer:
         """Return a function of questions and answers for calls by the thousand, as in reinforcement learning.
@@ -126,8 +165,9 @@ class Benchmark(QuestionSet):
         return explain.explain(self, question, answer)
 
 
+@overload
 def score_file(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Table,
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
     settings: Settings | None = None,
@@ -135,28 +175,97 @@ def score_file(
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
     threads: int | None = None,
-) -> Result:
-    """Score a file of responses: JSON lines (also `.gz`, `.xz`, `.zst`), Parquet, Arrow IPC or CSV.
+) -> Result: ...
+@overload
+def score_file(
+    path: list[str] | list[Path],
+    benchmark: Benchmark | str | os.PathLike[str] | None = None,
+    *,
+    settings: Settings | None = None,
+    question_field: str = "question",
+    answer_field: str = "answer",
+    skip_bad_lines: bool = False,
+    threads: int | None = None,
+) -> list[Result]: ...
 
-    `path` may also be a run's folder (its `trials.jsonl[.xz]`), or `-` for standard input. A `config.json`
-    beside it becomes part of the result. `benchmark`: a benchmark, or what `load_benchmark` takes. The file
-    may be larger than memory: it is read and scored a bounded number of responses at a time.
 
-    Raises `InputError` with file, line and question. With `skip_bad_lines` such
-    lines (and unknown questions) are left out and listed in the result's `problems`.
+def score_file(
+    path: str | os.PathLike[str] | Table | list[str] | list[Path],
+    benchmark: Benchmark | str | os.PathLike[str] | None = None,
+    *,
+    settings: Settings | None = None,
+    question_field: str = "question",
+    answer_field: str = "answer",
+    skip_bad_lines: bool = False,
+    threads: int | None = None,
+) -> Result | list[Result]:
+    """Score a file of responses as a run.
+
+    `path`: JSON lines, a JSON array of objects, CSV or TSV (all of them plain or `.gz`, `.xz`, `.zst`),
+    Parquet or Arrow IPC; a run's folder (its `trials.jsonl[.xz]`); or `-` for standard input. Of a list of
+    paths each is a run: the results are a list, as from `score_runs`. What `score_batch` takes (a DataFrame,
+    a list of dicts) is scored as by `Benchmark.evaluate`.
+
+    Every response has a question (its text or id) and an answer; several answers to a question are trials. A
+    `config.json` beside the file becomes part of the result. `benchmark`: one, or its name or folder, as for
+    `load_benchmark`. The file may be larger than memory: it is read, and scored, a bounded number of
+    responses at a time.
+
+    Raises `InputError` with file, line (or row, or element) and question. With `skip_bad_lines` such lines
+    (and unknown questions) are left out and listed in the result's `problems`.
     """
     benchmark = resolve(benchmark, settings)
-    tokens = benchmark.settings.unit == "token"
-    options = Options(question_field, answer_field, skip_bad_lines, tokens=tokens)
+    fields: dict[str, Any] = {"question_field": question_field, "answer_field": answer_field}
+    paths = as_paths(path)
+    if paths is None:
+        return benchmark.evaluate(cast("Table", path), **fields, threads=threads)
+    options = Options(
+        **fields, skip_bad_lines=skip_bad_lines, tokens=benchmark.settings.unit == "token"
+    )
+    if isinstance(path, list | tuple):
+        return _score_runs(benchmark, paths, options, threads=threads)
     [result] = streaming.score_sources(
         benchmark,
-        [Source(path)],
+        [Source(paths[0])],
         options,
         streaming.new_store(benchmark),
         threads=threads,
         keep=streaming.KEPT,
     )
     return result
+
+
+def score_runs(
+    source: Paths,
+    benchmark: Benchmark | str | os.PathLike[str] | None = None,
+    *,
+    settings: Settings | None = None,
+    question_field: str = "question",
+    answer_field: str = "answer",
+    skip_bad_lines: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Score several runs; each file, or run's folder, is one.
+
+    `source`: a path, a folder with runs in folders below it, a glob, or a list of them, as for
+    `pfgen-rs score`; the results have their order. Otherwise as `score_file`, which holds more in memory.
+    """
+    benchmark = resolve(benchmark, settings)
+    options = Options(
+        question_field, answer_field, skip_bad_lines, tokens=benchmark.settings.unit == "token"
+    )
+    paths = [source] if isinstance(source, str | os.PathLike) else source
+    found = expand_runs(os.fspath(path) for path in paths)
+    return _score_runs(benchmark, found, options, threads=threads, progress=progress)
+
+
+def _score_runs(
+    benchmark: Benchmark, paths: Sequence[str], options: Options, **how: Any
+) -> list[Result]:
+    sources = [Source(path) for path in paths]
+    store = streaming.new_store(benchmark)
+    return streaming.score_sources(benchmark, sources, options, store, **how)
 
 
 def resolve(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,15 +11,13 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs import stats
-from pfgen_rs.benchmark import Benchmark, resolve
+from pfgen_rs.benchmark import score_runs
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import Options, Source
+from pfgen_rs.io import Source
 from pfgen_rs.io.patterns import expand
-from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import sample_of
-from pfgen_rs.runs.streaming import Progress, new_store, score_sources
 from pfgen_rs.runs.timestamps import timestamps
 
 __all__ = [
@@ -88,22 +85,6 @@ def distinct(patterns: Sequence[str]) -> list[str]:
     if twice:
         raise InputError("this is the same run twice: name another one", path=twice[-1])
     return found
-
-
-def score_runs(
-    paths: Sequence[str],
-    benchmark: Benchmark | str | os.PathLike[str] | None = None,
-    *,
-    settings: Settings | None = None,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> list[Result]:
-    """Score runs that are to be looked at together; paths and benchmark as for `score_file`."""
-    benchmark = resolve(benchmark, settings)
-    options = Options(tokens=benchmark.settings.unit == "token")
-    sources = [Source(path) for path in paths]
-    store = new_store(benchmark)
-    return score_sources(benchmark, sources, options, store, threads=threads, progress=progress)
 
 
 def compare_runs(results: Sequence[Result], **settings: Any) -> RunComparison:

@@ -6,6 +6,7 @@ Messages say what is wrong, where (file, line, question) and what to do about it
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 __all__ = [
     "BenchmarkError",
@@ -16,6 +17,7 @@ __all__ = [
     "IncompleteRunError",
     "InputError",
     "InstallError",
+    "Item",
     "OutputError",
     "PfgenError",
     "PlotError",
@@ -28,6 +30,10 @@ __all__ = [
 _SHOWN = 200  # characters of a question
 
 
+Item = Literal["line", "row", "element"]
+"""What a file of responses consists of."""
+
+
 class PfgenError(Exception):
     """Base of all errors of this package."""
 
@@ -35,7 +41,8 @@ class PfgenError(Exception):
 class InputError(PfgenError, ValueError):
     """Responses that cannot be read or scored.
 
-    `path`, `line` (from 1) and `question` say where, as far as that is known.
+    `path`, `line` (from 1) and `question` say where, as far as that is known. `item` is what `line` counts:
+    lines, rows of a table, or elements of a JSON array.
     """
 
     def __init__(
@@ -45,12 +52,14 @@ class InputError(PfgenError, ValueError):
         path: str | Path | None = None,
         line: int | None = None,
         question: str | None = None,
+        item: Item = "line",
     ) -> None:
         self.problem = problem
         self.path = path
         self.line = line
         self.question = question
-        super().__init__(_located(problem, path, line, question))
+        self.item = item
+        super().__init__(_located(problem, path, line, question, item))
 
 
 class UnknownQuestionError(InputError, LookupError):
@@ -123,10 +132,16 @@ def unreadable(error: Exception) -> str:
     return f"cannot be read: {reason or error}"
 
 
-def _located(problem: str, path: str | Path | None, line: int | None, question: str | None) -> str:
+def _located(
+    problem: str,
+    path: str | Path | None,
+    line: int | None,
+    question: str | None,
+    item: Item = "line",
+) -> str:
     place = [] if path is None else [str(path)]
     if line is not None:
-        place.append(f"line {line}")
+        place.append(f"{item} {line}")
     if question is not None:
         shown = question if len(question) <= _SHOWN else question[: _SHOWN - 1] + "…"
         place.append(f"question {shown!r}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -13,23 +13,23 @@ from pfgen_rs import io
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Source
-from pfgen_rs.io.patterns import expand
+from pfgen_rs.io.patterns import expand_runs
 from pfgen_rs.runs import outputs
 from pfgen_rs.runs.score_store import figure_names
 from pfgen_rs.runs.streaming import Known
 from pfgen_rs.scoring import batch
+from pfgen_rs.scoring.columns import as_paths, table
 
 if TYPE_CHECKING:
     from pfgen_rs.metrics.settings import Settings
 
 __all__ = ["scan"]
 
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _TEXTS = {"file": pl.String(), "line": pl.Int64(), "question": pl.String(), "answer": pl.String()}
 
 
 def scan(
-    source: Paths | pl.LazyFrame | pl.DataFrame,
+    source: Any,
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
     settings: Settings | None = None,
@@ -38,12 +38,13 @@ def scan(
     skip_bad_lines: bool = False,
     threads: int | None = None,
 ) -> pl.LazyFrame:
-    """Responses with their scores as a lazy table.
+    """Returns responses with their scores as a lazy table.
 
-    `source`: a file as `score_file` takes it, a glob, or a list of them; the table has the columns `file`,
-    `line`, `question_id`, `question`, `answer`, `length`, the metrics, each source's share, and `signature`.
-    Or a LazyFrame or DataFrame with question and answer: it keeps its columns, and `question_id`, `length`,
-    the metrics, shares and `signature` are appended (`InputError` where it has one of that name).
+    `source`: a file as `score_file` takes it, a folder of runs, a glob, or a list of them; the table has the
+    columns `file`, `line`, `question_id`, `question`, `answer`, `length`, the metrics, each source's share,
+    and `signature`. Or a LazyFrame, a DataFrame, or another table as `score_batch` takes it: it keeps its
+    columns, and `question_id`, `length`, the metrics, shares and `signature` are appended (`InputError`
+    where it has one of that name).
 
     Nothing is read or scored before the query runs. Memory stays bounded where it streams, as with
     `sink_parquet` or `collect(engine="streaming")`. Filters on file, line and texts are applied before
@@ -55,10 +56,10 @@ def scan(
     scorer = _Scorer(resolve(benchmark, settings), threads)
     tokens = scorer.benchmark.settings.unit == "token"
     options = Options(question_field, answer_field, skip_bad_lines, tokens=tokens)
-    if isinstance(source, pl.DataFrame | pl.LazyFrame):
-        return _scan_frame(source.lazy(), scorer, options)
-    patterns = [source] if isinstance(source, str | os.PathLike) else source
-    files = [Source(path) for path in expand([str(path) for path in patterns])]
+    patterns = as_paths(source)
+    if patterns is None:
+        return _scan_frame(table(source).lazy(), scorer, options)
+    files = [Source(path) for path in expand_runs(patterns)]
     schema: dict[str, pl.DataType] = {**_TEXTS, "answer": options.answer_type, **scorer.schema}
     order = ["file", "line", "question_id", "question", "answer"]
     schema = {name: schema[name] for name in dict.fromkeys([*order, *schema])}

@@ -70,7 +70,7 @@ setattr(*PLACE, busy)
 cli.main()
 """
 PLACES = {
-    "decoding": "(lines, '_read')",
+    "decoding": "(lines, 'read_some')",
     "writing": "(writing, 'register_io_source')",
     "summing up": "(resumable.Job, 'write')",
 }

@@ -116,7 +116,7 @@ def test_a_table_that_is_damaged_in_the_middle(
 def test_nulls_in_a_table_are_named(benchmark: Benchmark, tmp_path: Path) -> None:
     rows = TABLE.with_columns(pl.when(pl.int_range(pl.len()) != 100).then("answer").alias("answer"))
     rows.write_parquet(tmp_path / "a.parquet")
-    with pytest.raises(InputError, match=r"line 101: question or answer is null"):
+    with pytest.raises(InputError, match=r"row 101: question or answer is null"):
         streamed(benchmark, tmp_path / "a.parquet")
     result = streamed(benchmark, tmp_path / "a.parquet", skip_bad_lines=True)
     assert result.frame["line"].to_list() == [*range(1, 101), *range(102, 201)]

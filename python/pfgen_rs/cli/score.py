@@ -95,8 +95,8 @@ def score(
         list[str],
         typer.Argument(
             metavar="FILE|GLOB",
-            help="Runs: files (JSON lines, plain or .gz/.xz/.zst; Parquet, Arrow, CSV), folders "
-            "that hold trials.jsonl[.xz], quoted globs, or - for standard input.",
+            help="Runs: files (JSON lines, JSON arrays, CSV, TSV, plain or .gz/.xz/.zst; Parquet, Arrow), "
+            "folders with trials.jsonl[.xz] or with runs below them, quoted globs, or - for standard input.",
             show_default=False,
         ),
     ],
@@ -168,6 +168,9 @@ def score(
     Each file or folder is one run, and may be larger than memory. Files appear when everything is
     scored; one that cannot be used stops the command with its name and line.
 
+    A run is a file of responses, a question (text or id) and an answer each, such as
+    `{"question": "Q02", "answer": "光合成は…"}` on every line; several answers to a question are trials.
+
     For example:
 
     - `pfgen-rs score answers.jsonl`
@@ -188,7 +191,7 @@ def score(
     )
     loaded = load_benchmark(benchmark, settings=settings)
     gc.freeze()  # what is loaded stays to the end: nothing to look through again and again
-    paths = patterns.expand(files)
+    paths = patterns.expand_runs(files)
     job = Job(
         loaded,
         paths,

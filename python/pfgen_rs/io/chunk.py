@@ -1,20 +1,23 @@
-"""What every format is read as: responses in columns, a bounded number at a time."""
+"""The form in which every format is read: responses in columns, a bounded number at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, Item
 
-__all__ = ["Chunk", "Options", "Problems"]
+__all__ = ["ADVICE", "Chunk", "Options"]
 
-# A problem, and the line (or row, from 1) that has it: refused or noted, as the reader was told.
-Problems = Callable[[str, int], None]
+
+ADVICE = (
+    "name another one with --question-field (in Python question_field=)",
+    "name another one with --answer-field (in Python answer_field=)",
+)
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,8 @@ class Options:
 
     `text_size`: bytes of JSON lines that are decoded at once. `rows`: responses in a chunk at most.
     `more_fields`: keys or columns of further texts, which a response may lack.
-    `tokens`: answers are lists of token ids rather than texts.
+    `tokens`: answers are lists of token ids rather than texts. `advice`: how to name another key or column of
+    questions, and of answers.
     """
 
     question_field: str = "question"
@@ -33,15 +37,16 @@ class Options:
     rows: int = 1 << 15
     more_fields: tuple[str, ...] = ()
     tokens: bool = False
+    advice: tuple[str, str] = ADVICE
 
     @property
     def fields(self) -> tuple[str, str]:
-        """The two keys or columns."""
+        """Keys or columns of question and answer."""
         return self.question_field, self.answer_field
 
     @property
     def answer_type(self) -> pl.DataType:
-        """Of the column of answers."""
+        """The type of the column of answers."""
         return pl.List(pl.UInt32()) if self.tokens else pl.String()
 
 
@@ -49,10 +54,10 @@ class Options:
 class Chunk:
     """Responses that follow each other in one file.
 
-    `lines`: line (or row) of each response, from 1. `starts`: where that line begins in the unpacked
-    text; tables have none. `text`: the bytes that the columns were decoded from, which begin at
-    `text_start`. `identity` tells the chunk from any other with the same number in another file's place.
-    `more`: further texts, null where a response has none.
+    `lines`: line (or row, or element, as `item` says) of each response, from 1. `starts`: where that line
+    begins in the unpacked text; `None` for tables. `text`: the bytes that the columns were decoded from,
+    which begin at `text_start`. `identity` differs from that of every other chunk. `read`: bytes of the file
+    read so far. `more`: further texts, null where a response lacks them.
     """
 
     questions: pl.Series
@@ -65,6 +70,7 @@ class Chunk:
     identity: Callable[[], str] = field(default=str, repr=False)
     read: int = 0
     more: tuple[pl.Series, ...] = ()
+    item: Item = "line"
 
     def __len__(self) -> int:
         """Count the responses."""
@@ -72,23 +78,19 @@ class Chunk:
 
     @property
     def size(self) -> int:
-        """About how many bytes of memory the text takes."""
+        """Bytes of memory that the text takes, about."""
         if self.text is not None:
             return len(self.text)
         return int(self.questions.estimated_size() + self.answers.estimated_size())
 
     def where(self, kept: NDArray[np.bool_]) -> Chunk:
-        """The same with some responses only."""
+        """Returns the chunk with only the responses for which `kept` is true."""
         mask = pl.Series(kept)
-        return Chunk(
-            self.questions.filter(mask),
-            self.answers.filter(mask),
-            self.lines[kept],
-            None if self.starts is None else self.starts[kept],
-            self.problems,
-            self.text,
-            self.text_start,
-            self.identity,
-            self.read,
-            tuple(column.filter(mask) for column in self.more),
+        return replace(
+            self,
+            questions=self.questions.filter(mask),
+            answers=self.answers.filter(mask),
+            lines=self.lines[kept],
+            starts=None if self.starts is None else self.starts[kept],
+            more=tuple(column.filter(mask) for column in self.more),
         )

@@ -14,10 +14,10 @@ if TYPE_CHECKING or sys.version_info < (3, 14):
 else:
     from compression import zstd
 
-__all__ = ["DAMAGE", "SUFFIXES", "TruncatedError", "decompress", "unpacking"]
+__all__ = ["DAMAGE", "SUFFIXES", "TruncatedError", "decompress", "read_some", "unpacking"]
 
 SUFFIXES = (".gz", ".xz", ".zst")
-# What reading from `unpacking` raises where the data is damaged or ends too early.
+# Raised by reads from `unpacking` where the data is damaged or ends too early.
 DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error, zstd.ZstdError)
 _XZ, _GZIP, _ZSTD = b"\xfd7zXZ\x00", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _CHUNK = 1 << 20
@@ -32,7 +32,7 @@ class TruncatedError(Exception):
 
 
 def decompress(data: bytes) -> bytes:
-    """`data` as it is, or unpacked where it begins like xz, gzip or zstd.
+    """Returns `data` unpacked if it begins like xz, gzip or zstd, else as it is.
 
     Raises `TruncatedError` for damaged data.
     """
@@ -51,7 +51,7 @@ def decompress(data: bytes) -> bytes:
 
 
 def unpacking(file: io.BufferedReader[Any]) -> io.BufferedIOBase:
-    """`file` itself, or what unpacks it while it is read."""
+    """Returns a stream that unpacks `file` while it is read; `file` itself if it is not compressed."""
     start = file.peek(len(_XZ))
     if start.startswith(_XZ):
         return lzma.open(file)
@@ -60,3 +60,19 @@ def unpacking(file: io.BufferedReader[Any]) -> io.BufferedIOBase:
     if start.startswith(_ZSTD):
         return zstd.open(file)
     return file
+
+
+def read_some(stream: io.BufferedIOBase, size: int) -> tuple[bytes, str | None]:
+    """Read `size` bytes from `unpacking`, or fewer at the end; with the reason if it ends too early."""
+    parts, missing = [], size
+    try:
+        # Unlike `read`, `read1` hands over what precedes the damage.
+        while missing and (part := stream.read1(min(missing, _CHUNK))):
+            parts.append(part)
+            missing -= len(part)
+    except DAMAGE as error:
+        if isinstance(stream, io.BufferedReader):
+            raise
+        reason = f"the compressed data is damaged or cut short here ({error}): copy the file again"
+        return b"".join(parts), reason
+    return b"".join(parts), None

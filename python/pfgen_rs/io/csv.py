@@ -1,4 +1,4 @@
-"""CSV in chunks: cut where records end, and read by polars a bounded number of bytes at a time.
+"""CSV and TSV in chunks: cut where records end, and read by polars a bounded number of bytes at a time.
 
 polars' own streaming reader holds several hundred megabytes of a large file.
 """
@@ -14,9 +14,11 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.io import compression
 from pfgen_rs.io.chunk import Chunk, Options
-from pfgen_rs.io.source import Raw, Source
-from pfgen_rs.io.tables import TABLE_ERRORS, check_text_column
+from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
+from pfgen_rs.io.source import DELIMITED, Raw, Source
+from pfgen_rs.io.tables import TABLE_ERRORS, check_columns
 
 __all__ = ["csv_chunks", "csv_records"]
 
@@ -25,33 +27,46 @@ _BLOCK = 8 << 20
 
 
 class _Block(NamedTuple):
-    """The file's header and some whole records."""
+    """The file's header and some whole records. `suffix`: `.csv` or `.tsv`."""
 
+    suffix: str
     header: bytes
     start: int
     text: bytes
 
     def table(self, path: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """The records. CSV has no way to tell an empty text from a missing one: they are empty."""
+        """The records. CSV cannot tell an empty text from a missing one: both are empty."""
         try:
             content = io.BytesIO(self.header + self.text)
-            frame = pl.read_csv(content, infer_schema=False, columns=columns)
+            separator = DELIMITED[self.suffix]
+            frame = pl.read_csv(content, separator=separator, infer_schema=False, columns=columns)
             return frame.fill_null("")
         except TABLE_ERRORS as error:
             reason = str(error).split("\n\n")[0]  # advice on polars' own options would follow
-            raise InputError(f"cannot be read as .csv: {reason}", path=path) from None
+            problem = f"cannot be read as {self.suffix}: {reason}"
+            raise InputError(problem + _encoding(self.header + self.text), path=path) from None
+
+
+def _encoding(text: bytes) -> str:
+    """The encoding that the text seems to have, if it is not UTF-8."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return other_encoding(text[: text.find(b"\n", _BLOCK >> 4) + 1 or None])
+    return ""
 
 
 def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
-    """The responses of a file, in order."""
+    """Read the responses of a file in order."""
     if options.tokens:
-        raise InputError("CSV has no lists of token ids: use JSON lines, Parquet or Arrow IPC")
+        raise InputError(
+            "CSV cannot contain lists of token ids: use JSON lines, Parquet or Arrow IPC"
+        )
     first = 1
-    for block in _blocks(raw, options.text_size):
+    for block in _blocks(source, raw, options.text_size):
         if first == 1:
-            schema = _Block(block.header, 0, b"").table(source.path).schema
-            for key in options.fields:
-                check_text_column(schema, key)
+            schema = _Block(block.suffix, block.header, 0, b"").table(source.path).schema
+            check_columns(schema, options)
         more = [key for key in options.more_fields if key in schema]
         frame = block.table(source.path, list(dict.fromkeys([*options.fields, *more])))
         for at in range(0, frame.height, options.rows):
@@ -60,7 +75,15 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
             questions, answers = (part.get_column(key) for key in options.fields)
             identity = _identity(block, at)
             texts = tuple(_optional(part, key) for key in options.more_fields)
-            yield Chunk(questions, answers, rows, identity=identity, read=raw.count, more=texts)
+            yield Chunk(
+                questions,
+                answers,
+                rows,
+                identity=identity,
+                read=raw.count,
+                more=texts,
+                item="row",
+            )
         first += frame.height
 
 
@@ -80,20 +103,38 @@ def _identity(block: _Block, at: int) -> Callable[[], str]:
 
 
 def csv_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """All columns of the records with these numbers (from 1), which must rise."""
+    """Yield all columns of the records with these numbers (from 1), which must rise."""
     wanted, first = np.array(lines), 1
     with source.open() as raw:
-        for block in _blocks(raw, _BLOCK):
+        for block in _blocks(source, raw, _BLOCK):
             frame = block.table(source.path)
             mine = wanted[(wanted >= first) & (wanted < first + frame.height)]
             yield from frame[mine - first].iter_rows(named=True)
             first += frame.height
 
 
-def _blocks(raw: Raw, size: int) -> Iterator[_Block]:
-    header, rest, start = b"", b"", 0
+def _blocks(source: Source, raw: Raw, size: int) -> Iterator[_Block]:
+    file = io.BufferedReader(raw)
+    try:
+        stream = compression.unpacking(file)
+        head = _read(stream, HEAD)
+        refuse_other_format(head)
+        yield from _cut(stream, head, source.suffix, size)
+    finally:
+        file.detach()  # or the raw file would be closed with it
+
+
+def _read(stream: io.BufferedIOBase, size: int) -> bytes:
+    text, damage = compression.read_some(stream, size)
+    if damage is not None:
+        raise InputError(damage)
+    return text
+
+
+def _cut(stream: io.BufferedIOBase, head: bytes, suffix: str, size: int) -> Iterator[_Block]:
+    header, rest, start = b"", head, 0
     while True:
-        fresh = raw.read(max(size - len(rest), 0) or size) or b""
+        fresh = _read(stream, max(size - len(rest), 0) or size)
         text = rest + fresh
         if not header:
             cut = _record_end(text, last=False)
@@ -103,7 +144,7 @@ def _blocks(raw: Raw, size: int) -> Iterator[_Block]:
         if not (header or fresh):
             raise InputError("the file is empty")
         if cut or not fresh:
-            yield _Block(header, start, text[:cut])
+            yield _Block(suffix, header, start, text[:cut])
         if not fresh:
             return
         rest, start = text[cut:], start + cut

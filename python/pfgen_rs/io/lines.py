@@ -1,6 +1,6 @@
-r"""JSON lines in chunks: unpacked, cut at line ends, and decoded natively.
+r"""JSON lines and JSON arrays in chunks: unpacked, cut after lines or elements, and decoded natively.
 
-Lines end at `\n` alone, so that answers may hold U+2028, U+0085 and the like.
+Lines end at `\n` alone, so that answers may contain U+2028, U+0085 and the like.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, Item
 from pfgen_rs.io import compression
+from pfgen_rs.io.arrays import Cut, Elements, elements_at, is_array
 from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.compression import read_some
+from pfgen_rs.io.formats import HEAD, refuse_other_format
 from pfgen_rs.io.records import optional_text_field, parse_line, text_field, token_field
 from pfgen_rs.io.source import Raw, Source
 
@@ -25,18 +28,26 @@ __all__ = ["LONGEST_LINE", "line_chunks", "line_records", "text_blocks"]
 
 LONGEST_LINE = 64 << 20
 _READ = 1 << 20
+_TOO_LONG = {
+    "line": f"a line is longer than {LONGEST_LINE >> 20} MiB: is this JSON lines?",
+    "element": f"an element of the array is longer than {LONGEST_LINE >> 20} MiB: is it closed?",
+}
 
 
 class Block(NamedTuple):
-    """Whole lines, and where they begin in the unpacked text. `damage`: why nothing follows them."""
+    """Whole lines (or elements, a line each), and where they begin in the unpacked text.
+
+    `damage`: why nothing follows them.
+    """
 
     start: int
     text: bytes
     damage: str | None = None
+    item: Item = "line"
 
 
 def line_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
-    """The responses of a file, in order; lines that cannot be used are problems, or end it."""
+    """Read the responses of a file in order; unusable lines are refused, or become problems."""
     first = 1
     for block in text_blocks(raw, options.text_size):
         decoded = _Decoded(source.path, block, first, options)
@@ -47,54 +58,66 @@ def line_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
 
 
 def text_blocks(raw: io.RawIOBase, size: int) -> Iterator[Block]:
-    """The text cut at line ends, about `size` bytes at a time; the same bytes are cut the same way."""
+    """Cut the text at line ends, about `size` bytes at a time; the same bytes are cut the same way.
+
+    A JSON array is cut after elements. Raises `InputError` for files of other formats.
+    """
     file = io.BufferedReader(raw, _READ)
     try:
-        yield from _cut(compression.unpacking(file), size)
+        stream = compression.unpacking(file)
+        head, damage = read_some(stream, HEAD)
+        refuse_other_format(head)
+        head_start = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0
+        begin = _Begin(head_start, head[head_start:], damage)
+        if is_array(begin.text):
+            yield from _cut(stream, begin, size, Elements(), "element")
+        else:
+            yield from _cut(stream, begin, size, _whole_lines, "line")
     finally:
         file.detach()  # or the raw file would be closed with it
 
 
-def _cut(stream: io.BufferedIOBase, size: int) -> Iterator[Block]:
-    start, rest, damage = 0, b"", None
-    size = max(size, len(codecs.BOM_UTF8))
-    while damage is None:
-        fresh, damage = _read(stream, max(size - len(rest), 0) or size)
-        ended = not fresh
-        if start == 0 and not rest and fresh.startswith(codecs.BOM_UTF8):
-            start, fresh = len(codecs.BOM_UTF8), fresh[len(codecs.BOM_UTF8) :]
-        text = rest + fresh
-        if ended and damage is None:
-            if text:
-                yield Block(start, text)
-            return
-        cut = text.rfind(b"\n") + 1
-        rest = text[cut:]
+class _Begin(NamedTuple):
+    """The beginning of a text, after its mark: where it starts, and why it ends early, if so."""
+
+    start: int
+    text: bytes
+    damage: str | None
+
+
+def _whole_lines(text: bytes, *, ended: bool) -> Cut:
+    used = len(text) if ended else text.rfind(b"\n") + 1
+    return Cut(text[:used], used)
+
+
+def _cut(
+    stream: io.BufferedIOBase,
+    begin: _Begin,
+    size: int,
+    whole: Callable[..., Cut],
+    item: Item,
+) -> Iterator[Block]:
+    start, rest, damage = begin
+    ended = False
+    while not ended:
+        fresh = b""
+        if damage is None:
+            fresh, damage = read_some(stream, max(size - len(rest), 0) or size)
+        ended = not fresh and damage is None
+        cut = whole(rest + fresh, ended=ended)
+        rest = (rest + fresh)[cut.used :]
         if len(rest) > LONGEST_LINE:
-            raise InputError(f"a line is longer than {LONGEST_LINE >> 20} MiB: is this JSON lines?")
-        if cut or damage is not None:
-            yield Block(start, text[:cut], damage)
-        start += cut
-
-
-def _read(stream: io.BufferedIOBase, size: int) -> tuple[bytes, str | None]:
-    """`size` bytes, or fewer where the file ends; with the reason if it ends too early."""
-    parts, missing = [], size
-    try:
-        # Unlike `read`, `read1` hands over what precedes the damage.
-        while missing and (part := stream.read1(min(missing, _READ))):
-            parts.append(part)
-            missing -= len(part)
-    except compression.DAMAGE as error:
-        if isinstance(stream, io.BufferedReader):
-            raise
-        reason = f"the compressed data is damaged or cut short here ({error}): copy the file again"
-        return b"".join(parts), reason
-    return b"".join(parts), None
+            raise InputError(_TOO_LONG[item])
+        damage = damage or cut.damage
+        if cut.text or damage is not None:
+            yield Block(start, cut.text, damage, item)
+        if damage is not None:
+            return
+        start += cut.used
 
 
 def _token_lines(text: bytes, _: str, __: str, more: Sequence[str]) -> tuple[Any, ...]:
-    """What `decode_lines` gives: of lines whose answers are lists of ids none is decoded natively."""
+    """As `decode_lines`, which cannot decode answers that are lists of ids: leaves every line to Python."""
     lines = text.removesuffix(b"\n").split(b"\n") if text else []
     irregular, start = [], 0
     for number, line in enumerate(lines):
@@ -128,11 +151,12 @@ class _Decoded:
     def _add(self, irregular: Sequence[tuple[int, int, int]], first: int) -> None:
         rows: list[tuple[Any, ...]] = []
         field: Callable[..., Any] = token_field if self._options.tokens else text_field
+        advice = self._options.advice
         for number, start, end in irregular:
             try:
                 record = parse_line(self._block.text[start:end])
-                question = text_field(record, self._options.question_field)
-                answer = field(record, self._options.answer_field)
+                question = text_field(record, self._options.question_field, advice[0])
+                answer = field(record, self._options.answer_field, advice[1])
                 more = [optional_text_field(record, key) for key in self._options.more_fields]
             except InputError as error:
                 self.refuse(error, first + number)
@@ -143,14 +167,14 @@ class _Decoded:
         self._columns = pl.concat([frame, parsed]).sort("line").to_dict()
 
     def refuse(self, error: InputError, line: int) -> None:
-        """Note the problem, or raise it."""
-        located = InputError(error.problem, path=self._path, line=line)
+        """Raise the problem, or note it where bad lines are skipped."""
+        located = InputError(error.problem, path=self._path, line=line, item=self._block.item)
         if not self._options.skip_bad_lines:
             raise located
         self._problems.append(located)
 
     def chunks(self, read: int) -> Iterator[Chunk]:
-        """As many as it takes; at least one, which carries the problems."""
+        """Yield the columns in chunks; at least one, which carries the problems."""
         digest: list[str] = []
 
         def identity(at: int) -> str:
@@ -174,13 +198,14 @@ class _Decoded:
                 lambda at=at: identity(at),  # type: ignore[misc]
                 read,
                 tuple(more),
+                self._block.item,
             )
 
 
 def line_records(
     source: Source, starts: NDArray[np.int64], kept: Sequence[tuple[int, bytes]] = ()
 ) -> Iterator[dict[str, Any]]:
-    """The objects of the lines that begin at these places of the unpacked text, which must rise.
+    """Read the objects of the lines (or elements) that begin at these rising places of the unpacked text.
 
     `kept`: texts that are still in memory, with where they begin, instead of the file.
     """
@@ -194,6 +219,9 @@ def line_records(
     with source.open() as raw:
         file = io.BufferedReader(raw, _READ)
         stream = compression.unpacking(file)
+        if is_array(stream.read(HEAD).removeprefix(codecs.BOM_UTF8)):
+            yield from map(parse_line, elements_at(stream, starts.tolist()))
+            return
         for start in starts.tolist():
             stream.seek(start)
             yield parse_line(stream.readline().removesuffix(b"\n"))

@@ -1,22 +1,26 @@
-"""Files named on a command line: patterns expanded, and inputs never overwritten."""
+"""Files named on a command line: patterns and folders expanded, and inputs never overwritten."""
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pfgen_rs.errors import InputError, OutputError
+from pfgen_rs.io.run_files import runs_below
 
-__all__ = ["STANDARD_INPUT", "expand", "refuse_overwriting"]
+__all__ = ["STANDARD_INPUT", "Paths", "expand", "expand_runs", "refuse_overwriting"]
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""One path or glob, or several."""
 
 STANDARD_INPUT = "-"
 _MAGIC = frozenset("*?[")
 
 
 def expand(patterns: Iterable[str]) -> list[str]:
-    """Paths that the patterns stand for, in order and without repeats.
+    """Returns the paths that the patterns stand for, in order and without repeats.
 
     A pattern is a path, `-` (standard input), or a glob (`**` crosses folders), whose matches are
     sorted. Raises `InputError` where a glob matches nothing.
@@ -24,6 +28,18 @@ def expand(patterns: Iterable[str]) -> list[str]:
     paths: dict[str, None] = {}
     for pattern in patterns:
         paths.update(dict.fromkeys(_matches(pattern)))
+    return list(paths)
+
+
+def expand_runs(patterns: Iterable[str]) -> list[str]:
+    """As `expand`; instead of a folder that only has runs in folders below it, those, sorted.
+
+    Runs within a run's folder are not looked for. Raises `InputError` where one of the folders has finished
+    trials that are not packed yet, since its run would be missing among the others.
+    """
+    paths: dict[str, None] = {}
+    for path in expand(patterns):
+        paths.update(dict.fromkeys(runs_below(path) or [path]))
     return list(paths)
 
 

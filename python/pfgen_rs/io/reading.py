@@ -13,7 +13,7 @@ from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.csv import csv_chunks
 from pfgen_rs.io.lines import line_chunks
-from pfgen_rs.io.source import Source, read_config
+from pfgen_rs.io.source import DELIMITED, Source, read_config
 from pfgen_rs.io.tables import is_table, table_chunks
 
 __all__ = ["Reading", "read_ahead"]
@@ -31,11 +31,11 @@ class Reading:
         self._ahead: Ahead[Chunk] | None = None
 
     def start(self) -> None:
-        """Begin to read in a thread of its own."""
+        """Start reading in a thread."""
         self._ahead = Ahead(self.chunks)
 
     def __iter__(self) -> Iterator[Chunk]:
-        """The chunks in order, from the thread if there is one."""
+        """Yield the chunks in order, from the thread if it was started."""
         return self.chunks() if self._ahead is None else self._ahead
 
     def close(self) -> None:
@@ -54,14 +54,18 @@ class Reading:
                     self.input_hash = raw.drain()
                 return
             with source.open() as raw:
-                chunks = csv_chunks if source.suffix == ".csv" else line_chunks
+                chunks = csv_chunks if source.suffix in DELIMITED else line_chunks
                 yield from chunks(source, raw, self.options)
                 self.input_hash = raw.drain()
         except InputError as error:
             if error.path is not None:
                 raise
             raise type(error)(
-                error.problem, path=source.path, line=error.line, question=error.question
+                error.problem,
+                path=source.path,
+                line=error.line,
+                question=error.question,
+                item=error.item,
             ) from None
         except OSError as error:
             raise InputError(unreadable(error), path=source.path) from error
@@ -69,7 +73,7 @@ class Reading:
 
 @contextmanager
 def read_ahead(sources: Sequence[Source], options: Options) -> Iterator[Iterator[Reading]]:
-    """The readings of the sources in order; while one is used, the next ones are already being read."""
+    """Yield the readings of the sources in order; while one is used, the next ones are already read."""
     started: deque[Reading] = deque()
     waiting = deque(sources)
     at_once = max(1, min(_AT_ONCE, os.cpu_count() or 1))

@@ -1,50 +1,57 @@
-"""One line of JSON: what is taken, and the words for what is not."""
+"""One line of JSON: parsed, its fields checked, and errors that say what was expected."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pfgen_rs._native import LARGEST_TOKEN
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.formats import other_encoding
 from pfgen_rs.io.source import SURROGATE, has_lone_surrogate
 
-__all__ = ["TOKENS", "optional_text_field", "parse_line", "text_field", "token_field"]
+__all__ = ["TOKENS", "missing", "optional_text_field", "parse_line", "text_field", "token_field"]
 
 TOKENS = f"token ids are whole numbers from 0 to {LARGEST_TOKEN}"
 _SHOWN = 60
 
 
 def parse_line(line: bytes) -> dict[str, Any]:
-    """The line's object; `InputError` for anything else."""
+    """Returns the line's object. Raises `InputError` for anything else."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8: {error.reason} at byte {error.start}") from None
+        problem = f"is not UTF-8: {error.reason} at byte {error.start}"
+        raise InputError(problem + other_encoding(line)) from None
     try:
         record = json.loads(text)
     except RecursionError:
         raise InputError("is nested too deeply") from None
     except ValueError as error:
-        raise InputError(f"is not JSON: {error}: {_shown(text)}") from None
+        whole = "; an object must not be spread over lines" if text.strip() == "{" else ""
+        raise InputError(f"is not JSON: {error}: {_shown(text)}{whole}") from None
     if not isinstance(record, dict):
-        raise InputError(f"must hold an object, not {_shown(text)}")
+        raise InputError(f"expected an object, found {_shown(text.strip())}")
     if "\\ud" in text.lower() and has_lone_surrogate(record):
         raise InputError(SURROGATE)
     return record
 
 
-def text_field(record: dict[str, Any], key: str) -> str:
-    """The text at a key; `InputError` where there is none."""
-    value = _field(record, key)
+def text_field(record: Mapping[str, Any], key: str, advice: str | None = None) -> str:
+    """Returns the text at a key. Raises `InputError` where there is none.
+
+    `advice`: what to do where there is no such key.
+    """
+    value = _field(record, key, advice)
     if not isinstance(value, str):
         raise InputError(f"{key!r} must be text, not {_json(value)}")
     return value
 
 
-def token_field(record: dict[str, Any], key: str) -> list[int]:
-    """The token ids at a key; `InputError` where there are none."""
-    value = _field(record, key)
+def token_field(record: Mapping[str, Any], key: str, advice: str | None = None) -> list[int]:
+    """Returns the token ids at a key. Raises `InputError` where there are none."""
+    value = _field(record, key, advice)
     if not isinstance(value, list):
         raise InputError(f"{key!r} must be a list of token ids, not {_json(value)}")
     for token in value:
@@ -53,10 +60,15 @@ def token_field(record: dict[str, Any], key: str) -> list[int]:
     return value
 
 
-def _field(record: dict[str, Any], key: str) -> Any:
+def missing(kind: str, name: str, found: Iterable[str], advice: str | None) -> InputError:
+    """Returns the error for a record without the key, or a table without the column `name`."""
+    names = ", ".join(map(repr, found)) or "nothing"
+    return InputError(f"missing {kind} {name!r}: found {names}{(advice and '; ' + advice) or ''}")
+
+
+def _field(record: Mapping[str, Any], key: str, advice: str | None) -> Any:
     if key not in record:
-        keys = ", ".join(map(repr, record)) or "none"
-        raise InputError(f"the key {key!r} is missing; there are: {keys}")
+        raise missing("key", key, record, advice)
     return record[key]
 
 
@@ -65,7 +77,7 @@ def _json(value: object) -> str:
 
 
 def optional_text_field(record: dict[str, Any], key: str) -> str | None:
-    """The text at a key, `None` where there is none; `InputError` where it is something else."""
+    """Returns the text at a key, or `None`. Raises `InputError` where it is something else."""
     return None if record.get(key) is None else text_field(record, key)
 
 

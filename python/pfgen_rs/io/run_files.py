@@ -7,6 +7,7 @@ trials need not be generated again.
 from __future__ import annotations
 
 import lzma
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -30,7 +31,10 @@ __all__ = [
     "is_trial",
     "packed",
     "partial_name",
+    "run_file",
+    "runs_below",
     "trial_name",
+    "unpacked",
 ]
 
 STEM = "trials"
@@ -64,6 +68,40 @@ def trial_name(trial: int) -> str:
 def partial_name(trial: str) -> str:
     """The name of an unfinished trial's file, by that of the finished one."""
     return f".{trial.removesuffix('.jsonl')}.partial.jsonl"
+
+
+def run_file(folder: Path) -> Path | None:
+    """Returns the file with the responses of a run's folder, if there is one."""
+    return next((folder / name for name in RESPONSES if (folder / name).is_file()), None)
+
+
+def runs_below(place: str) -> list[str]:
+    """Returns the folders of runs below a folder, sorted; none where it is a run itself.
+
+    Runs within runs and hidden folders are left out. Raises `InputError` where a run is not packed yet.
+    """
+    found = []
+    if place == "-" or not os.path.isdir(place) or run_file(Path(place)):  # noqa: PTH112 - "a\0b"
+        return []
+    for path, folders, files in os.walk(place):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if run_file(Path(path)):
+            found.append(path)
+            folders.clear()
+        elif path != place and any(map(is_trial, files)):
+            raise InputError(unpacked(Path(path)), path=path)
+    return sorted(found)
+
+
+def unpacked(folder: Path) -> str:
+    """What to do about a run that has finished trials (`trial_001.jsonl` …) and no `trials.jsonl`."""
+    trials = sum(is_trial(path.name) for path in folder.iterdir())
+    if not trials:
+        return ""
+    return (
+        f"the run has {trials} finished trials ({trial_name(1)} …) but no {PACKED}: continue generating, "
+        f"which packs them at the end, or score their lines: cat trial_*.jsonl | pfgen-rs score -"
+    )
 
 
 def is_system(config: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Where responses lie: files, folders of runs, pipes and standard input, all readable more than once."""
+"""Files, run folders, pipes and standard input, all readable more than once."""
 
 from __future__ import annotations
 
@@ -14,18 +14,23 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.io.run_files import CONFIG, RESPONSES, is_trial
+from pfgen_rs.io.compression import SUFFIXES
+from pfgen_rs.io.run_files import CONFIG, RESPONSES, run_file, runs_below, unpacked
 
-__all__ = ["Raw", "Source", "has_lone_surrogate", "read_config"]
+__all__ = ["DELIMITED", "Raw", "Source", "has_lone_surrogate", "read_config"]
 
+DELIMITED = {".csv": ",", ".tsv": "\t"}
+"""Suffixes of text tables, with their separators."""
 _BLOCK = 1 << 20
-SURROGATE = "holds a lone surrogate (\\ud800…\\udfff), which is no Unicode text"
+_READABLE = {*DELIMITED, *SUFFIXES, ".json", ".jsonl", ".parquet", ".arrow", ".feather", ".ipc"}
+_SHOWN = 3
+SURROGATE = "contains a lone surrogate (\\ud800…\\udfff), which is not valid Unicode"
 
 
 class Source:
-    """A file, or what is copied into a temporary one while it is read for the first time.
+    """A file, or a pipe that is copied into a temporary file while it is read for the first time.
 
-    `path` is how it is called in messages. Nothing is opened before it is read.
+    `path` is its name in messages. Nothing is opened before it is read.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -38,12 +43,14 @@ class Source:
 
     @property
     def suffix(self) -> str:
-        """The ending of the name, in small letters."""
-        return Path(self.path).suffix.lower()
+        """The suffix of the name in lower case; of compressed CSV and TSV that before the compression's."""
+        *before, last = ["", *(suffix.lower() for suffix in Path(self.path).suffixes)]
+        inner = before[-1] if before else ""
+        return inner if last in SUFFIXES and inner in DELIMITED else last
 
     @property
     def size(self) -> int | None:
-        """Bytes on disk, where that is known before reading."""
+        """Bytes on disk, if known before reading."""
         try:
             found = Path(self.path).stat() if self.path != "-" else os.fstat(sys.stdin.fileno())
         except (OSError, ValueError):
@@ -51,7 +58,7 @@ class Source:
         return found.st_size if stat.S_ISREG(found.st_mode) else None
 
     def open(self) -> Raw:
-        """The bytes from the beginning; later openings give the same ones or an `InputError`."""
+        """Open the file at its beginning; raises `InputError` where the bytes are no longer the same."""
         try:
             if self._copy is not None:
                 return Raw(_reopened(self._copy))
@@ -75,7 +82,7 @@ class Source:
         return Raw(file)
 
     def file(self) -> str:
-        """The name of a regular file with the bytes: a pipe is read to its end first."""
+        """Returns the name of a regular file with the bytes; a pipe is read to its end first."""
         with self.open() as raw:
             if not raw.copied:
                 return self.path
@@ -102,7 +109,7 @@ def _reopened(copy: IO[bytes]) -> IO[bytes]:
 
 
 class Raw(io.RawIOBase):
-    """Bytes as they lie on disk: counted, digested, and copied where there is a copy to fill."""
+    """The bytes of a file as they are on disk: counted, digested, and copied if they come from a pipe."""
 
     def __init__(self, file: IO[bytes], copy: IO[bytes] | None = None) -> None:
         self._file, self._into = file, copy
@@ -115,11 +122,11 @@ class Raw(io.RawIOBase):
         return self._into is not None
 
     def readable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the whole buffer unless the file ends: what is read at once must not depend on pipes."""
+        """Fill the whole buffer unless the file ends, so that reads of pipes and files are cut alike."""
         view = memoryview(buffer).cast("B")
         filled = 0
         while filled < len(view):
@@ -134,15 +141,15 @@ class Raw(io.RawIOBase):
         return filled
 
     def seekable(self) -> bool:
-        """Files are, pipes are not."""
+        """True for files, false for pipes."""
         return self._into is None and self._file.seekable()
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go on elsewhere; digest and count are then of no use."""
+        """Continue elsewhere; digest and count no longer mean anything then."""
         return self._file.seek(offset, whence)
 
     def drain(self) -> str:
-        """Read to the end; gives the SHA-1 of all bytes."""
+        """Read to the end; returns the SHA-1 of all bytes."""
         buffer = bytearray(_BLOCK)
         while self.readinto(buffer):
             pass
@@ -158,42 +165,46 @@ class Raw(io.RawIOBase):
 
 
 def _run_file(folder: Path) -> Path:
-    for name in RESPONSES:
-        if (folder / name).is_file():
-            return folder / name
-    raise InputError(
-        f"the folder has none of {', '.join(RESPONSES)}{_unpacked(folder)}", path=folder
-    )
+    found = run_file(folder)
+    if found is not None:
+        return found
+    names = ", ".join(RESPONSES)
+    problem = unpacked(folder) or f"the folder has none of {names}{_instead(folder)}"
+    raise InputError(problem, path=folder)
 
 
-def _unpacked(folder: Path) -> str:
-    trials = sum(is_trial(path.name) for path in folder.iterdir())
-    if not trials:
-        return ""
-    return (
-        f", but {trials} finished trials (trial_001.jsonl …), as an interrupted run leaves them: generate "
-        "on, which packs them in the end, or score their lines: cat trial_*.jsonl | pfgen-rs score -"
-    )
+def _instead(folder: Path) -> str:
+    """What could be meant by a folder that is not a run."""
+    runs = runs_below(str(folder))
+    if runs:
+        return (
+            f", but {len(runs)} runs are below it: score_runs and pfgen-rs score take all of them"
+        )
+    files = sorted(path.name for path in folder.iterdir() if path.suffix in _READABLE)
+    if files:
+        more = ", …" if len(files) > _SHOWN else ""
+        return f"; name the files to score instead: {', '.join(files[:_SHOWN])}{more}"
+    return ""
 
 
 def read_config(place: str) -> dict[str, Any] | None:
-    """The run's `config.json`, where there is one beside the file."""
+    """Returns the `config.json` beside the file, or `None`. Raises `InputError` for a damaged one."""
     path = Path(place).parent / CONFIG
     if place == "-" or not path.is_file():
         return None
     try:
         config = json.loads(path.read_bytes().decode())
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"is no JSON: {error}", path=path) from None
+        raise InputError(f"is not valid JSON: {error}", path=path) from None
     if not isinstance(config, dict):
-        raise InputError("must hold an object", path=path)
+        raise InputError("expected an object", path=path)
     if has_lone_surrogate(config):
         raise InputError(SURROGATE, path=path)
     return config
 
 
 def has_lone_surrogate(record: dict[str, Any]) -> bool:
-    """Whether any text in it is no Unicode."""
+    """Whether any text in the record is not valid Unicode."""
     try:
         json.dumps(record, ensure_ascii=False).encode()
     except UnicodeEncodeError:

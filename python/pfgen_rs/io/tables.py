@@ -14,7 +14,7 @@ import polars as pl
 from pfgen_rs._native import LARGEST_TOKEN
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Chunk, Options
-from pfgen_rs.io.records import TOKENS
+from pfgen_rs.io.records import TOKENS, missing
 from pfgen_rs.io.source import Source
 
 __all__ = [
@@ -43,12 +43,12 @@ TABLE_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError
 
 
 def is_table(source: Source) -> bool:
-    """Whether the name says so."""
+    """Whether the name is that of a Parquet or Arrow file."""
     return source.suffix in _SCANS
 
 
 def table_chunks(source: Source, options: Options) -> Iterator[Chunk]:
-    """The responses of a file, in order; rows that cannot be used are problems, or end it."""
+    """Read the responses of a file in order; unusable rows are refused, or become problems."""
     path = source.file()
     size = source.size or 0
     first = 1
@@ -61,7 +61,7 @@ def table_chunks(source: Source, options: Options) -> Iterator[Chunk]:
 
 
 def _opened(source: Source, path: str, options: Options) -> tuple[pl.LazyFrame, int]:
-    """The columns as text (answers: perhaps as lists of numbers), and the number of rows."""
+    """The columns as text (answers may be lists of numbers), and the number of rows."""
     scan = _SCANS[source.suffix](path)
     schema = scan.collect_schema()
     check_columns(schema, options)
@@ -84,7 +84,7 @@ def _opened(source: Source, path: str, options: Options) -> tuple[pl.LazyFrame, 
 
 
 def _slices(scan: pl.LazyFrame, height: int, rows: int) -> Iterator[pl.DataFrame]:
-    """All rows in order. polars' own batches run far ahead of whoever takes them, and fill the memory."""
+    """All rows in order. polars' own batches run far ahead of their consumer and fill the memory."""
     step = rows * _CHUNKS_AT_ONCE
     for start in range(0, height, step):
         frame = scan.slice(start, step).collect()
@@ -95,16 +95,18 @@ def _slices(scan: pl.LazyFrame, height: int, rows: int) -> Iterator[pl.DataFrame
 def _chunk(path: str, frame: pl.DataFrame, first: int, options: Options, read: int) -> Chunk:
     rows = np.arange(first, first + frame.height, dtype=np.int64)
     needed = pl.any_horizontal(pl.col("question", "answer").is_null())
-    missing = frame.select(needed).to_series().to_numpy()
+    lacking = frame.select(needed).to_series().to_numpy()
     problems = [
-        InputError("question or answer is null", path=path, line=row)
-        for row in rows[missing].tolist()
+        InputError("question or answer is null", path=path, line=row, item="row")
+        for row in rows[lacking].tolist()
     ]
     if options.tokens:
-        wrong = _no_tokens(frame.get_column("answer")).to_numpy() & ~missing
-        problems += [InputError(TOKENS, path=path, line=row) for row in rows[wrong].tolist()]
+        wrong = _no_tokens(frame.get_column("answer")).to_numpy() & ~lacking
+        problems += [
+            InputError(TOKENS, path=path, line=row, item="row") for row in rows[wrong].tolist()
+        ]
         problems.sort(key=lambda problem: problem.line or 0)
-        missing |= wrong
+        lacking |= wrong
     if problems and not options.skip_bad_lines:
         raise problems[0]
 
@@ -120,50 +122,55 @@ def _chunk(path: str, frame: pl.DataFrame, first: int, options: Options, read: i
         return f"{digest.hexdigest()}:{first}"
 
     question, answer, *more = frame.get_columns()
-    chunk = Chunk(question, answer, rows, identity=identity, read=read, more=tuple(more))
+    chunk = Chunk(
+        question, answer, rows, identity=identity, read=read, more=tuple(more), item="row"
+    )
     if problems:
         chunk.problems.extend(problems)
-        chunk = chunk.where(~missing)
+        chunk = chunk.where(~lacking)
     if not options.tokens:
         return chunk
     return replace(chunk, answers=chunk.answers.cast(options.answer_type))
 
 
 def _no_tokens(answers: pl.Series) -> pl.Series:
-    """Whether something in each list is no token id."""
+    """Whether each list contains anything that is not a token id."""
     token = pl.element()
     wrong = token.is_null() | (token < 0) | (token > LARGEST_TOKEN)
     return answers.list.eval(wrong).list.any().fill_null(value=False)
 
 
 def check_columns(schema: pl.Schema, options: Options) -> None:
-    """Raise `InputError` unless there are columns of questions and answers of the right kinds."""
-    check_text_column(schema, options.question_field)
+    """Raise `InputError` unless there are columns of questions and answers of the right types."""
+    check_text_column(schema, options.question_field, options.advice[0])
     key = options.answer_field
     if not options.tokens:
-        check_text_column(schema, key)
+        check_text_column(schema, key, options.advice[1])
         return
-    kind = _column_type(schema, key)
+    kind = _column_type(schema, key, options.advice[1])
     inner = kind.inner if isinstance(kind, pl.List | pl.Array) else None
     if inner is None or not (inner.is_integer() or inner == pl.Null):
         raise InputError(f"the column {key!r} must be lists of token ids, not {kind}")
 
 
-def check_text_column(schema: pl.Schema, key: str) -> None:
-    """Raise `InputError` unless there is a column of text with this name."""
-    kind = _column_type(schema, key)
+def check_text_column(schema: pl.Schema, key: str, advice: str | None = None) -> None:
+    """Raise `InputError` unless there is a column of text with this name.
+
+    `advice`: what to do where there is none.
+    """
+    kind = _column_type(schema, key, advice)
     if kind not in (pl.String, pl.Categorical, pl.Enum):
         raise InputError(f"the column {key!r} must be text, not {kind}")
 
 
-def _column_type(schema: pl.Schema, key: str) -> pl.DataType:
+def _column_type(schema: pl.Schema, key: str, advice: str | None) -> pl.DataType:
     if key not in schema:
-        raise InputError(f"the column {key!r} is missing; there are: {', '.join(schema)}")
+        raise missing("column", key, schema, advice)
     return schema[key]
 
 
 def table_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """All columns of the rows with these numbers (from 1), which must rise."""
+    """Yield all columns of the rows with these numbers (from 1), which must rise."""
     with _readable(source):
         source.open().close()  # complains where the file changed
         scan = _SCANS[source.suffix](source.file())
@@ -178,7 +185,7 @@ def table_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, An
 
 @contextmanager
 def _readable(source: Source) -> Iterator[None]:
-    """Say which file it is that polars cannot read."""
+    """Name the file in errors of polars."""
     try:
         if source.size == 0:
             raise InputError("the file is empty", path=source.path)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pfgen_rs import _native
-from pfgen_rs.errors import BenchmarkError, InputError, UnknownQuestionError
+from pfgen_rs.errors import BenchmarkError, InputError, Item, UnknownQuestionError
 from pfgen_rs.metrics import units
 from pfgen_rs.metrics.helpfulness import Helpfulness
 from pfgen_rs.metrics.ngram_index import NgramIndex
@@ -118,11 +118,12 @@ class QuestionSet:
         path: str | None = None,
         line: int | None = None,
         search: bool = True,
+        item: Item = "line",
     ) -> UnknownQuestionError:
         """The error for a question that is not here; `others` and `search` as for `Lookalikes.message`."""
         problem = self._lookalikes.message(question, others, search=search)
         problem = problem if row is None else f"row {row}: {problem}"
-        return UnknownQuestionError(problem, path=path, line=line, question=question)
+        return UnknownQuestionError(problem, path=path, line=line, question=question, item=item)
 
     def crowd(self, asked: Iterable[str]) -> str | None:
         """What to tell about these questions if at least half of them are published ones, and not here."""

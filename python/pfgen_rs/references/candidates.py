@@ -20,6 +20,11 @@ from pfgen_rs.references.pool import PoolWriter
 
 __all__ = ["Gathered", "Input", "gather", "input_files"]
 
+_ADVICE = (
+    "name another one with fields.question in the configuration",
+    "name another one with fields.answer in the configuration",
+)
+
 # The file that is being read, and the bytes read of it.
 Progress = Callable[[Source, int], None]
 
@@ -69,6 +74,7 @@ def gather(
         config.skip_bad_lines,
         more_fields=(fields.source, fields.model),
         tokens=config.unit == "token",
+        advice=_ADVICE,
     )
     sorter = _Sorter(config, outlines, folder, memory)
     with io.read_ahead(sources, options) as readings:

@@ -98,7 +98,7 @@ class FileTexts:
         lines, starts = (list(column) for column in zip(*samples, strict=True))
         if io.is_table(self._source):
             records = io.table_records(self._source, lines)
-        elif self._source.suffix == ".csv":
+        elif self._source.suffix in io.DELIMITED:
             records = io.csv_records(self._source, lines)
         else:
             records = io.line_records(self._source, np.array(starts), self._texts())

@@ -26,6 +26,7 @@ from pfgen_rs.runs.score_store import (
     in_file_order,
 )
 from pfgen_rs.scoring import batch
+from pfgen_rs.scoring.columns import FIELDS, text_columns
 
 __all__ = ["Known", "Progress", "evaluate", "new_store", "score_each", "score_sources"]
 
@@ -239,6 +240,7 @@ class Known:
                 path=self._path,
                 line=int(chunk.lines[row]),
                 search=self._searches >= 0,
+                item=chunk.item,
             )
             if not self._skip:
                 raise error
@@ -246,10 +248,16 @@ class Known:
 
 
 def evaluate(
-    benchmark: QuestionSet, data: Any, answers: Any = None, *, threads: int | None = None
+    benchmark: QuestionSet,
+    data: Any,
+    answers: Any = None,
+    *,
+    question_field: str = FIELDS[0],
+    answer_field: str = FIELDS[1],
+    threads: int | None = None,
 ) -> Result:
     """Score responses in memory (as `score_batch` takes them) and summarise them as a run."""
-    questions, texts = batch.text_columns(data, answers)
+    questions, texts = text_columns(data, answers, (question_field, answer_field))
     codes, coded = batch.coded(benchmark, questions, texts, threads=threads)
     scores = batch.score_codes(benchmark, codes, coded, threads=threads)
     if not len(scores):

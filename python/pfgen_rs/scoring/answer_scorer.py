@@ -13,7 +13,8 @@ from pfgen_rs.metrics.units import Column, texts_of
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring import batch
-from pfgen_rs.scoring.batch import AnswerColumn, Metric, QuestionColumn
+from pfgen_rs.scoring.batch import Metric
+from pfgen_rs.scoring.columns import AnswerColumn, QuestionColumn, asked_texts
 
 __all__ = ["AnswerScorer"]
 
@@ -65,7 +66,7 @@ class AnswerScorer:
             InputError,
             TypeError,
         ):  # looking for `Question` objects first would cost every call
-            asked = texts_of(batch.asked_texts(each), self.threads)
+            asked = texts_of(asked_texts(each), self.threads)
         if self._simple:
             scores = self._batches.figure(
                 self._codes, asked, column.coded, self._figure, self.threads

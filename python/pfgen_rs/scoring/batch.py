@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -12,23 +12,19 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.units import Answer, Column
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.scoring.columns import FIELDS, AnswerColumn, QuestionColumn, Table, text_columns
 from pfgen_rs.scoring.totals import Rows, sum_again
 
 __all__ = [
     "CHUNK",
     "METRICS",
-    "AnswerColumn",
     "Details",
     "Figures",
     "Metric",
-    "QuestionColumn",
     "Score",
-    "Table",
-    "asked_texts",
     "coded",
     "codes_of",
     "figures",
@@ -38,7 +34,6 @@ __all__ = [
     "score_codes",
     "score_columns",
     "score_names",
-    "text_columns",
 ]
 
 Floats = NDArray[np.float64]
@@ -48,31 +43,6 @@ CHUNK = 1 << 18
 _LOOKED_AT = 1 << 16  # questions of a column, to say what they have in common
 METRICS = ("fluency", "truthfulness", "helpfulness", "average")
 Metric = Literal["average", "fluency", "truthfulness", "helpfulness"]
-
-
-class ArrowStream(Protocol):
-    """A column or table with Arrow's PyCapsule interface, as of pyarrow, pandas, polars or DuckDB."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
-
-
-class ArrowArray(Protocol):
-    """A column in one piece with Arrow's PyCapsule interface."""
-
-    def __arrow_c_array__(
-        self, requested_schema: object | None = None
-    ) -> tuple[object, object]: ...
-
-
-Table = pl.DataFrame | pl.LazyFrame | Mapping[str, Any] | ArrowStream
-"""Columns by name."""
-
-_Arrow = pl.Series | ArrowStream | ArrowArray | NDArray[Any]
-QuestionColumn = Sequence[str | Question] | _Arrow
-"""Texts or ids."""
-
-AnswerColumn = Sequence[Answer] | _Arrow
-"""Texts or, where the unit is `token`, lists of ids."""
 
 
 class Details(NamedTuple):
@@ -170,11 +140,13 @@ def score_batch(
     data: Table | QuestionColumn,
     answers: AnswerColumn | None = None,
     *,
+    question_field: str = FIELDS[0],
+    answer_field: str = FIELDS[1],
     threads: int | None = None,
     chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
     """Score many answers, a row each; see `Benchmark.score_batch`."""
-    questions, texts = text_columns(data, answers)
+    questions, texts = text_columns(data, answers, (question_field, answer_field))
     return score_columns(benchmark, questions, texts, threads=threads, chunk_size=chunk_size)
 
 
@@ -301,62 +273,3 @@ def score_names(sources: Sequence[str]) -> list[str]:
 
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def text_columns(data: Any, answers: Any) -> tuple[pl.Series, Any]:
-    """The questions and the answers of whatever `score_batch` takes."""
-    if answers is not None:
-        return _question_column(data), _as_text(answers)
-    if isinstance(data, pl.LazyFrame):
-        data = data.select(pl.col("^(question|answer)$")).collect()
-    if not isinstance(data, pl.DataFrame):
-        data = _table(data)
-    for key in ("question", "answer"):
-        if key not in data.columns:
-            raise InputError(f"the column {key!r} is missing; there are: {', '.join(data.columns)}")
-    return data.get_column("question"), _as_text(data.get_column("answer"))
-
-
-def _question_column(questions: Any) -> pl.Series:
-    if isinstance(questions, str | Question):
-        raise InputError("invalid questions: expected a list or column, not one question")
-    try:
-        return pl.Series("question", asked_texts(questions), dtype=pl.String)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"invalid questions: expected text: {_reason(error)}") from None
-
-
-def asked_texts(questions: Any) -> Any:
-    """A column of questions with the texts of its `Question` objects in their places."""
-    if isinstance(questions, list | tuple) and Question in set(map(type, questions)):
-        return [each.text if isinstance(each, Question) else each for each in questions]
-    return questions
-
-
-def _as_text(column: Any) -> Any:
-    """Categories and columns without any value as text; the native side takes or refuses the rest."""
-    if isinstance(column, pl.Series) and column.dtype in (pl.Categorical, pl.Enum, pl.Null):
-        return column.cast(pl.String)
-    return column
-
-
-def _table(data: Any) -> pl.DataFrame:
-    tabular = isinstance(data, Mapping) or any(
-        hasattr(data, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
-    )
-    if not tabular:
-        raise InputError(
-            f"responses must be a table with the columns 'question' and 'answer', or two columns; "
-            f"not {type(data).__name__}"
-        )
-    if isinstance(data, Mapping):
-        data = {name: asked_texts(column) for name, column in data.items()}
-    try:
-        return pl.DataFrame(data)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"invalid table of responses: {_reason(error)}") from None
-
-
-def _reason(error: Exception) -> str:
-    """The first line of another library's message: the others are about that library."""
-    return shortened((str(error).splitlines() or [type(error).__name__])[0], 200)

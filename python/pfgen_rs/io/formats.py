@@ -1,0 +1,58 @@
+"""What a file is that cannot be read as text, by its first bytes, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+
+from pfgen_rs.errors import InputError
+
+__all__ = ["HEAD", "other_encoding", "refuse_other_format"]
+
+HEAD = 64
+"""Bytes of the beginning that a file is judged by."""
+
+_CSV = "save it as CSV (UTF-8) and score that"
+_BINARY = (
+    (b"\xd0\xcf\x11\xe0", f"is an Excel workbook (.xls) or another Office document: {_CSV}"),
+    (b"PAR1", "is a Parquet file: give it a name that ends in .parquet"),
+    (b"ARROW1", "is an Arrow IPC file: give it a name that ends in .arrow"),
+)
+_ZIP = b"PK\x03\x04"
+_EXCEL = (b"[Content_Types].xml", b"xl/", b"_rels/", b"docProps/")
+_UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|(\x00[\t-\x7f]){4}|([\t-\x7f]\x00){4}")
+# Japanese as a Japanese reader writes it: kana, ideographs, their punctuation and full-width forms.
+_JAPANESE = re.compile("[\u3000-\u30ff\u4e00-\u9fff\uff01-\uff60]")
+_ENCODINGS = {"euc_jp": "EUC-JP", "cp932": "SHIFT_JIS"}
+_ENOUGH = 0.8  # of the characters beyond ASCII
+
+
+def refuse_other_format(head: bytes) -> None:
+    """Raise `InputError` for the beginning of a workbook, an archive, a table or UTF-16 text."""
+    if head.startswith(_ZIP):
+        is_excel = any(name in head for name in _EXCEL)
+        raise InputError(
+            f"is an Excel workbook (.xlsx): {_CSV}" if is_excel else "is a ZIP archive: unpack it"
+        )
+    for magic, problem in _BINARY:
+        if head.startswith(magic):
+            raise InputError(problem)
+    if _UTF_16.match(head):
+        raise InputError(f"is UTF-16 text: {_convert('UTF-16')}")
+
+
+def other_encoding(text: bytes) -> str:
+    """For text that is not UTF-8: the encoding it seems to have, and how to convert it; or nothing."""
+    for name, common in _ENCODINGS.items():
+        try:
+            decoded = text.decode(name)
+        except UnicodeDecodeError:
+            continue
+        beyond = [character for character in decoded if not character.isascii()]
+        if len(_JAPANESE.findall(decoded)) > _ENOUGH * len(beyond):
+            shown = "Shift-JIS" if common == "SHIFT_JIS" else common
+            return f"; it looks like {shown}: {_convert(common)}"
+    return ""
+
+
+def _convert(encoding: str) -> str:
+    return f"convert it with: iconv -f {encoding} -t UTF-8"

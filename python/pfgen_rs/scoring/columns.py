@@ -1,0 +1,208 @@
+"""Responses that are in memory already, in whatever form: a column of questions and one of answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.chunk import ADVICE
+from pfgen_rs.io.records import missing
+from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.metrics.units import Answer
+from pfgen_rs.questions.question import Question
+
+__all__ = [
+    "FIELDS",
+    "AnswerColumn",
+    "QuestionColumn",
+    "Table",
+    "as_paths",
+    "asked_texts",
+    "table",
+    "text_columns",
+]
+
+
+class ArrowStream(Protocol):
+    """A column or table with Arrow's PyCapsule interface, as of pyarrow, pandas, polars or DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+class ArrowArray(Protocol):
+    """A column in one piece with Arrow's PyCapsule interface."""
+
+    def __arrow_c_array__(
+        self, requested_schema: object | None = None
+    ) -> tuple[object, object]: ...
+
+
+class DataSet(Protocol):
+    """A data set of Hugging Face."""
+
+    @property
+    def column_names(self) -> Any: ...
+
+    def with_format(self, kind: str | None, /) -> Any: ...
+
+
+Table = (
+    pl.DataFrame
+    | pl.LazyFrame
+    | Mapping[str, Any]
+    | ArrowStream
+    | DataSet
+    | Iterable[Mapping[str, Any]]
+)
+"""Columns by name, or dicts."""
+
+_Arrow = pl.Series | ArrowStream | ArrowArray | NDArray[Any]
+QuestionColumn = Sequence[str | Question] | _Arrow
+"""Texts or ids."""
+
+AnswerColumn = Sequence[Answer] | _Arrow
+"""Texts or, where the unit is `token`, lists of ids."""
+
+FIELDS = ("question", "answer")
+_ARROW = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
+_EXPECTED = (
+    "expected a table (DataFrame, Arrow table, Dataset, mapping of columns), a list of dicts, or a list of "
+    "questions and one of answers"
+)
+
+
+def text_columns(
+    data: Any, answers: Any = None, fields: tuple[str, str] = FIELDS
+) -> tuple[pl.Series, Any]:
+    """Returns the questions, as text, and the answers.
+
+    `data`: a table with the columns `fields`, a list of dicts with these keys, or the questions, with
+    `answers` beside them. Raises `InputError` for anything else.
+    """
+    if answers is not None:
+        return _question_column(data), _as_text(answers)
+    if _is_dataset(data):
+        data = _of_dataset(data, fields)
+    if isinstance(data, pl.LazyFrame):
+        data = _selected(data, fields).collect()
+    if not _is_tabular(data):
+        return _of_records(data, fields)
+    frame = data if isinstance(data, pl.DataFrame) else _frame(data)
+    for key, advice in zip(fields, ADVICE, strict=True):
+        _check(key, frame.columns, advice)
+    questions, texts = (frame.get_column(key) for key in fields)
+    return questions.alias("question"), _as_text(texts)
+
+
+def table(data: Any) -> pl.DataFrame | pl.LazyFrame:
+    """Returns a table with all columns of what `text_columns` takes, less a pair of columns."""
+    if isinstance(data, pl.DataFrame | pl.LazyFrame):
+        return data
+    if _is_dataset(data):
+        data = _of_dataset(data)
+    return _frame(data if _is_tabular(data) else list(data))
+
+
+def as_paths(source: Any) -> list[str] | None:
+    """Returns the paths if `source` is a path, or a list of paths; `None` where it is something else."""
+    if isinstance(source, str | os.PathLike):
+        return [os.fspath(source)]
+    if not isinstance(source, list | tuple) or not source:
+        return None
+    if all(isinstance(item, str | os.PathLike) for item in source):
+        return [os.fspath(item) for item in source]
+    return None
+
+
+def _check(key: str, found: Iterable[str], advice: str) -> None:
+    if key not in found:
+        raise missing("column", key, found, advice)
+
+
+def _selected(frame: pl.LazyFrame, fields: Sequence[str]) -> pl.LazyFrame:
+    """Question and answer alone: nothing else needs to be computed."""
+    found = frame.collect_schema().names()
+    for key, advice in zip(fields, ADVICE, strict=True):
+        _check(key, found, advice)
+    return frame.select(list(dict.fromkeys(fields)))
+
+
+def _is_tabular(data: Any) -> bool:
+    return isinstance(data, pl.DataFrame | Mapping) or any(hasattr(data, name) for name in _ARROW)
+
+
+def _frame(data: Any) -> pl.DataFrame:
+    if isinstance(data, Mapping):
+        data = {name: asked_texts(column) for name, column in data.items()}
+    try:
+        return pl.DataFrame(data)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"invalid table of responses: {_reason(error)}") from None
+
+
+def _is_dataset(data: Any) -> bool:
+    """Whether this is a data set of Hugging Face, which has none of the common interfaces."""
+    return type(data).__module__.partition(".")[0] == "datasets"
+
+
+def _of_dataset(data: Any, fields: Sequence[str] = ()) -> Any:
+    if isinstance(data, Mapping):
+        splits = ", ".join(map(repr, data))
+        raise InputError(f"this has several data sets: choose one of {splits}, as in data[…]")
+    if not hasattr(data, "__len__"):  # one that is streamed: a dict a row
+        return data
+    for key, advice in zip(fields, ADVICE, strict=False):
+        _check(key, data.column_names, advice)
+    chosen = data.select_columns(list(dict.fromkeys(fields))) if fields else data
+    return chosen.with_format("arrow")[:]
+
+
+def _of_records(data: Any, fields: Sequence[str]) -> tuple[pl.Series, Any]:
+    """Columns of a list (or iterator) of dicts."""
+    if isinstance(data, str | bytes | os.PathLike) or not isinstance(data, Iterable):
+        advice = "; score_file reads files" if isinstance(data, str | os.PathLike) else ""
+        raise InputError(f"{_EXPECTED}; found {type(data).__name__}{advice}")
+    columns: tuple[list[Any], list[Any]] = [], []
+    for row, record in enumerate(data):
+        if not isinstance(record, Mapping):
+            raise InputError(f"{_EXPECTED}; found {type(record).__name__} in row {row}")
+        for column, key, advice in zip(columns, fields, ADVICE, strict=True):
+            if key not in record:
+                problem = missing("key", key, record, advice).problem
+                raise InputError(f"row {row}: {problem}")
+            column.append(record[key])
+    questions, answers = columns
+    return _question_column(questions), answers
+
+
+def _question_column(questions: Any) -> pl.Series:
+    if isinstance(questions, str | Question):
+        raise InputError("invalid questions: expected a list or column, not one question")
+    try:
+        return pl.Series("question", asked_texts(questions), dtype=pl.String)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"invalid questions: expected text: {_reason(error)}") from None
+
+
+def asked_texts(questions: Any) -> Any:
+    """Returns a column of questions with the texts of its `Question` objects in their places."""
+    if isinstance(questions, list | tuple) and Question in set(map(type, questions)):
+        return [each.text if isinstance(each, Question) else each for each in questions]
+    return questions
+
+
+def _reason(error: Exception) -> str:
+    """The first line of another library's message: the others are about that library."""
+    return shortened((str(error).splitlines() or [type(error).__name__])[0], 200)
+
+
+def _as_text(column: Any) -> Any:
+    """Categories, and columns of nothing but null, as text; the native side judges the rest."""
+    if isinstance(column, pl.Series) and column.dtype in (pl.Categorical, pl.Enum, pl.Null):
+        return column.cast(pl.String)
+    return column
