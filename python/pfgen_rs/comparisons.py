@@ -19,6 +19,7 @@ from pfgen_rs.metrics.units import Answer
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import sample_of
 from pfgen_rs.runs.timestamps import timestamps
+from pfgen_rs.stats.compare import as_html
 
 __all__ = [
     "RunComparison",
@@ -49,6 +50,10 @@ class RunComparison:
     results: Sequence[Result] = field(repr=False)
     statistics: stats.Comparison
     notes: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """For notebooks: runs and pairs in the first metric."""
+        return as_html(self.statistics, self.notes)
 
     def most_different(self, metric: str = "average", count: int = 3) -> list[str]:
         """Ids of the questions in which the means of the runs lie furthest apart, the widest first."""

@@ -15,10 +15,11 @@ from rich.cells import cell_len
 
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark, write_run
 from pfgen_rs import load_benchmark, score_file, stats
-from pfgen_rs.cli.verdicts import p_cell, verdict
+from pfgen_rs.cli.verdicts import verdict
 from pfgen_rs.comparisons import compare_runs, distinct, score_runs
 from pfgen_rs.runs.sample import sample_of
 from pfgen_rs.runs.timestamps import timestamps
+from pfgen_rs.stats.permutation import shown_p
 
 QUESTIONS = 8
 
@@ -205,7 +206,7 @@ def test_both_verdicts_are_told_where_they_differ(benchmark: Path, runs: list[Pa
     ],
 )
 def test_p_values_are_worded(p: float, smallest: float, shown: str) -> None:
-    assert p_cell(p, smallest) == shown
+    assert shown_p(p, smallest) == shown
 
 
 def test_two_runs_of_one_model_are_told_by_their_files(benchmark: Path, tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from pfgen_rs.cli import output, table_fit
-from pfgen_rs.cli.verdicts import p_cell, verdict
+from pfgen_rs.cli.verdicts import verdict
 from pfgen_rs.comparisons import RunComparison
 from pfgen_rs.stats import Comparison, Estimate, Pair
+from pfgen_rs.stats.permutation import shown_p
 
 __all__ = ["document", "report"]
 
@@ -206,8 +207,8 @@ def _figures(ordered: _Ordered, pair: Pair) -> dict[str, str]:
     return {
         "difference": f"{pair.difference:+.4f}",
         ordered.interval: _interval(pair.low, pair.high, "+.4f"),
-        "p": p_cell(pair.p, smallest),
-        "p (Holm)": p_cell(pair.p_holm, smallest * pair.family),
+        "p": shown_p(pair.p, smallest),
+        "p (Holm)": shown_p(pair.p_holm, smallest * pair.family),
         "detectable": f"{pair.minimum_detectable:.4f}",
     }
 

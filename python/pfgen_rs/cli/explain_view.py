@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import polars as pl
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -13,12 +12,11 @@ from rich.text import Text
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.cli import output
 from pfgen_rs.metrics.units import Unit
-from pfgen_rs.scoring.explain import Explanation, RuleReport
+from pfgen_rs.scoring.explain import COMMON, RARE, Explanation, RuleReport
 from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["as_object", "render"]
 
-_COMMON, _RARE = 0.1, 0.005  # shares of a source's reference answers
 # Weight and lines tell the levels apart where there is no colour.
 _STYLES = {
     "common": "bold green",
@@ -28,9 +26,9 @@ _STYLES = {
     "unread": "dim strike",
 }
 _LEGEND = {
-    "common": f"in more than {_COMMON:.0%} of a source's answers",
+    "common": f"in more than {COMMON:.0%} of a source's answers",
     "known": "in fewer",
-    "rare": f"in less than {_RARE:.1%}",
+    "rare": f"in less than {RARE:.1%}",
     "skipped": "skipped by Truthfulness",
     "unread": "not read at all",
 }
@@ -75,7 +73,7 @@ def render(benchmark: Benchmark, found: Explanation) -> Iterator[RenderableType]
     """The explanation from top to bottom."""
     yield output.cell(f"{found.question_id}  {found.question}", "bold")
     yield Text("")
-    levels = _levels(benchmark, found)
+    levels = found.levels
     yield _answer(found.pieces, levels)
     yield Text("")
     if levels:
@@ -90,24 +88,6 @@ def _answer(pieces: Sequence[str], levels: Sequence[str]) -> Text:
     for piece, level in zip(pieces, levels, strict=True):
         text.append_text(output.cell(piece, _STYLES[level]))
     return text if pieces else output.cell("(an empty answer)", "dim")
-
-
-def _levels(benchmark: Benchmark, found: Explanation) -> list[str]:
-    """For each character, how common the windows over it are in the source that knows them best."""
-    answers = benchmark[found.question_id].answers
-    shares = [pl.col(f"covering_df_{source}") / len(texts) for source, texts in answers.items()]
-    share = pl.max_horizontal(shares)
-    level = (
-        pl.when(pl.col("skipped"))
-        .then(pl.lit("skipped"))
-        .when(share > _COMMON)
-        .then(pl.lit("common"))
-        .when(share < _RARE)
-        .then(pl.lit("rare"))
-        .otherwise(pl.lit("known"))
-    )
-    read: list[str] = found.characters.select(level.alias("level")).to_series().to_list()
-    return read + ["unread"] * (len(found.pieces) - len(read))
 
 
 def _legend(levels: Sequence[str], unit: Unit) -> Text:

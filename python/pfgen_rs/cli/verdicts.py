@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pfgen_rs.stats import Comparison, Pair
+from pfgen_rs.stats.permutation import is_bound
 
-__all__ = ["p_cell", "verdict"]
-
-_SAME = 1 + 1e-9
+__all__ = ["verdict"]
 
 
 def verdict(pair: Pair, statistics: Comparison) -> str:
@@ -49,15 +48,4 @@ def _p_holm(pair: Pair, statistics: Comparison) -> str:
 def _in_words(p: float, smallest: float) -> str:
     if p < 0.001:
         return "p < 0.001"
-    return f"p {'≤' if _is_bound(p, smallest) else '='} {p:.3f}"
-
-
-def p_cell(p: float, smallest: float) -> str:
-    """A p-value for a table; `smallest` is what the permutations resolve, for which there may be less."""
-    if p < 0.0001:
-        return "<0.0001"
-    return f"{'≤' if _is_bound(p, smallest) else ''}{p:.4f}"
-
-
-def _is_bound(p: float, smallest: float) -> bool:
-    return p <= min(smallest * _SAME, 0.5)
+    return f"p {'≤' if is_bound(p, smallest) else '='} {p:.3f}"

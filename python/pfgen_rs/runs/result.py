@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import polars as pl
 
 from pfgen_rs.errors import IncompleteRunError, InputError
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io import notebook, write_atomic
+from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.settings import Settings, Summation
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.units import Answer
@@ -21,6 +22,7 @@ from pfgen_rs.runs.aggregate import Summaries, summarise
 from pfgen_rs.runs.naming import run_name
 from pfgen_rs.runs.score_store import Figures
 from pfgen_rs.scoring import batch
+from pfgen_rs.scoring.batch import METRICS
 from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["Responses", "Result"]
@@ -57,6 +59,35 @@ class Result:
     config: dict[str, Any] | None = None
     input_hash: str | None = None
     problems: list[InputError] = field(default_factory=list, repr=False)
+
+    def __repr__(self) -> str:
+        """Show the run's name, values and counts, and the signature."""
+        values = ", ".join(f"{name}={value}" for name, value in self._values().items())
+        return f"{type(self).__name__}({shortened(self.name)!r}, {values}, signature={self.signature!r})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the same as a table, and what was left out."""
+        values = self._values()
+        count = len(self.problems)
+        left_out = f"{count} line{'s' * (count > 1)} left out" if count else ""
+        return notebook.document(
+            [
+                notebook.heading(self.name),
+                notebook.table(list(values), [list(values.values())]),
+                notebook.paragraph(left_out),
+                notebook.paragraph(self.signature),
+            ]
+        )
+
+    def _values(self) -> dict[str, str]:
+        return {
+            "score": f"{self.score:.4f}",
+            **{name: f"{getattr(self, name):.4f}" for name in METRICS[:3]},
+            "length": f"{self.length:.1f}",
+            "answers": str(self.height),
+            "questions": f"{len(self._counts)}/{len(self.benchmark)}",
+            "trials": str(self.num_trials),
+        }
 
     @cached_property
     def frame(self) -> pl.DataFrame:

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
 from typing import NamedTuple
 
 import polars as pl
 
 from pfgen_rs import _native
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.io import notebook
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.batch import Score
 
-__all__ = ["Explanation", "RuleReport", "explain"]
+__all__ = ["COMMON", "RARE", "Explanation", "RuleReport", "explain"]
+
+COMMON, RARE = 0.1, 0.005
+"""Shares of a source's reference answers: see `Explanation.levels`."""
+
+# Weight and lines tell the levels apart where colours do not.
+_STYLES = {
+    "common": "font-weight: bold; color: #18794e",
+    "known": "",
+    "rare": "text-decoration: underline; color: #ce2c31",
+    "skipped": "opacity: 0.6",
+    "unread": "opacity: 0.6; text-decoration: line-through",
+}
+_UNREAD = 100  # pieces that are shown although they are not read
 
 
 class RuleReport(NamedTuple):
@@ -35,7 +51,8 @@ class Explanation:
     has a row a piece (as far as it is read): `character`, the piece; for every source S `df_S`, the number of
     S's answers that contain the Truthfulness window starting there, `covering_df_S`, the largest such number
     among the windows that cover the piece, and `gain_S`, what the piece adds to Fluency's raw sum of document
-    frequencies; and whether Truthfulness skips it. `score.details` has the best cuts.
+    frequencies; and whether Truthfulness skips it. `references` has the number of reference answers of each
+    source. `score.details` has the best cuts.
     """
 
     question_id: str
@@ -45,6 +62,62 @@ class Explanation:
     score: Score
     characters: pl.DataFrame
     rules: list[RuleReport]
+    references: dict[str, int]
+
+    @cached_property
+    def levels(self) -> list[str]:
+        """For each piece, how common the windows over it are, in the source where they are most common.
+
+        `common`: in more than `COMMON` of the source's reference answers; `rare`: in less than `RARE`;
+        `known`: in between. Or `skipped` by Truthfulness, or `unread`, beyond `max_length`.
+        """
+        shares = [pl.col(f"covering_df_{name}") / count for name, count in self.references.items()]
+        share = pl.max_horizontal(shares)
+        level = (
+            pl.when(pl.col("skipped"))
+            .then(pl.lit("skipped"))
+            .when(share > COMMON)
+            .then(pl.lit("common"))
+            .when(share < RARE)
+            .then(pl.lit("rare"))
+            .otherwise(pl.lit("known"))
+        )
+        read: list[str] = self.characters.select(level.alias("level")).to_series().to_list()
+        return read + ["unread"] * (len(self.pieces) - len(read))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the answer with common and rare parts marked, the values, and the rules."""
+        score = self.score
+        values = [
+            *(("fluency", source, value) for source, value in score.fluency.items()),
+            *(("truthfulness", source, value) for source, value in score.truthfulness.items()),
+            ("helpfulness", None, score.helpfulness),
+            ("average", None, score.average),
+        ]
+        rules = [
+            (rule.label, "met" if rule.met else "missed", rule.importance) for rule in self.rules
+        ]
+        return notebook.document(
+            [
+                notebook.heading(f"{self.question_id} {self.question}"),
+                self._marked_answer(),
+                notebook.table(("metric", "source", "share"), values),
+                notebook.table(("rule", "verdict", "importance"), rules) if rules else "",
+                notebook.paragraph(score.signature),
+            ]
+        )
+
+    def _marked_answer(self) -> str:
+        read = len(self.characters) + _UNREAD
+        parts = zip(self.pieces[:read], self.levels[:read], strict=True)
+        runs = groupby(parts, key=lambda part: part[1])
+        spans = [
+            notebook.span("".join(piece for piece, _ in part), _STYLES[level])
+            for level, part in runs
+        ]
+        rest = len(self.pieces) - read
+        more = f" … and {rest} more" if rest > 0 else ""
+        return f"<div>{''.join(spans)}{more}</div>"
 
 
 def explain(benchmark: QuestionSet, question: str | Question, answer: Answer) -> Explanation:
@@ -73,6 +146,7 @@ def explain(benchmark: QuestionSet, question: str | Question, answer: Answer) ->
         score=score,
         characters=pl.DataFrame(columns),
         rules=_rules(benchmark, found, answer, score.details.helpfulness_cut),
+        references={source: len(answers) for source, answers in found.answers.items()},
     )
 
 

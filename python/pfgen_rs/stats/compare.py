@@ -13,16 +13,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.io import notebook
 from pfgen_rs.stats import tables
 from pfgen_rs.stats.bootstrap import Resampler, interval, normal_quantile
 from pfgen_rs.stats.estimates import RESAMPLES, Estimate, resampled_estimate
 from pfgen_rs.stats.holm import holm
-from pfgen_rs.stats.permutation import resolution, sign_flip_pairs
+from pfgen_rs.stats.permutation import resolution, shown_p, sign_flip_pairs
 from pfgen_rs.stats.ranks import ranges
 from pfgen_rs.stats.sample import METRICS, Sample, check_alike, check_metric, common_questions
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 
-__all__ = ["Comparison", "Pair", "compare"]
+__all__ = ["Comparison", "Pair", "as_html", "compare"]
 
 Floats = NDArray[np.float64]
 _POWER = 0.8
@@ -102,6 +103,10 @@ class Comparison:
                 return pair
         raise InputError(f"{a!r} and {b!r} were not compared in {metric!r}, in this order")
 
+    def _repr_html_(self) -> str:
+        """For notebooks: runs and pairs in the first metric."""
+        return as_html(self, self.notes)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
         return {
@@ -179,6 +184,41 @@ def compare(
         signature=samples[0].signature,
         smallest_p=resolution(len(common), permutations),
     )
+
+
+def as_html(found: Comparison, notes: Sequence[str]) -> str:
+    """HTML for notebooks: runs with intervals and pairs with tests in the first metric, and notes."""
+    metric, interval = found.metrics[0], f"{found.level * 100:g} % interval"
+    each = zip(found.runs, found.ranks[metric], found.estimates[metric], strict=True)
+    runs = [
+        (name, _between(ranks), estimate.mean, _bounds(estimate.low, estimate.high))
+        for name, ranks, estimate in sorted(each, key=lambda row: -row[2].mean)
+    ]
+    of_metric = (pair.better_first() for pair in found.pairs if pair.metric == metric)
+    pairs = [
+        (p.a, p.b, p.difference, _bounds(p.low, p.high), _corrected_p(p, found)) for p in of_metric
+    ]
+    return notebook.document(
+        [
+            notebook.heading(f"{metric}, {len(found.compared)} questions"),
+            notebook.table(("run", "rank", "mean", interval), runs),
+            notebook.table(("run", "minus", "difference", interval, "p (Holm)"), pairs),
+            *map(notebook.paragraph, notes),
+            notebook.paragraph(found.signature or ""),
+        ]
+    )
+
+
+def _between(ranks: tuple[int, int] | None) -> str | None:
+    return None if ranks is None else "–".join(dict.fromkeys(map(str, ranks)))
+
+
+def _bounds(low: float | None, high: float | None) -> str | None:
+    return None if low is None or high is None else f"[{low:.4f}, {high:.4f}]"
+
+
+def _corrected_p(pair: Pair, found: Comparison) -> str:
+    return shown_p(pair.p_holm, found.smallest_p * pair.family)
 
 
 class _Work:

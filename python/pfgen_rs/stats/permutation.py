@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["flips", "resolution", "sign_flip", "sign_flip_pairs"]
+__all__ = ["flips", "is_bound", "resolution", "shown_p", "sign_flip", "sign_flip_pairs"]
 
 Floats = NDArray[np.float64]
 _AT_ONCE = 1 << 20  # numbers of a block of flips
 # Sums of the same numbers in another order differ by less; relative to the sum of their sizes.
 _SAME = 1e-12
+_EQUAL = 1 + 1e-9
 
 
 def sign_flip(differences: Floats, *, permutations: int = 10_000, seed: int = 0) -> float:
@@ -68,6 +69,18 @@ def is_exact(questions: int, permutations: int) -> bool:
 def resolution(questions: int, permutations: int) -> float:
     """The smallest p-value that random signs can give, which stands for all below it; 0 where p is exact."""
     return 0.0 if is_exact(questions, permutations) else 1 / (permutations + 1)
+
+
+def is_bound(p: float, smallest: float) -> bool:
+    """Whether p is no more than what random signs resolve, so that it stands for all below it."""
+    return p <= min(smallest * _EQUAL, 0.5)
+
+
+def shown_p(p: float, smallest: float) -> str:
+    """A p-value for a table; `smallest` is what the permutations resolve."""
+    if p < 0.0001:
+        return "<0.0001"
+    return f"{'≤' if is_bound(p, smallest) else ''}{p:.4f}"
 
 
 def flips(questions: int, permutations: int, seed: int) -> Iterator[Floats]:

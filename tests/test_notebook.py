@@ -1,0 +1,153 @@
+"""What notebooks show of results, comparisons and explanations: short, self-contained, and inert."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import helpers
+import pfgen_rs
+import small
+from pfgen_rs import Benchmark, Result, load_benchmark, score_file
+from pfgen_rs.comparisons import compare_runs
+from pfgen_rs.io import notebook
+from pfgen_rs.io.safe_text import acts
+
+TAGS = {"div", "b", "bdi", "table", "thead", "tbody", "tr", "th", "td", "span"}
+HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)">&lt;\u202e\x1b[31m"\'\n</table>'
+
+
+class Page(HTMLParser):
+    """Text of some HTML; fails for tags that are not closed, not ours, or do more than show."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.text, self.open = "", list[str]()
+        self.feed(html)
+        self.close()
+        assert self.open == []
+        assert not any(map(acts, html))
+        html.encode()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in TAGS
+        assert {name for name, _ in attrs} <= {"style"}
+        assert not any("(" in (value or "") for _, value in attrs)
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def results(mini: Benchmark) -> list[Result]:
+    return [score_file(folder, mini) for folder in pfgen_rs.sample_runs().values()]
+
+
+def test_a_result_is_shown_with_its_score(results: list[Result]) -> None:
+    result = results[2]
+    metrics = {name: getattr(result, name) for name in ("fluency", "truthfulness", "helpfulness")}
+    values = ", ".join(f"{name}={value:.4f}" for name, value in metrics.items())
+    assert repr(result) == (
+        f"Result('mini/faithful', score=0.8256, {values}, length={result.length}, answers=140, "
+        f"questions=14/14, trials=10, signature={result.signature!r})"
+    )
+    page = Page(result._repr_html_())
+    for part in (
+        "mini/faithful",
+        "0.8256",
+        f"{metrics['fluency']:.4f}",
+        "14/14",
+        "140",
+        result.signature,
+    ):
+        assert part in page.text
+
+
+def test_a_result_says_what_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "trials.jsonl"
+    path.write_bytes(helpers.lines([*helpers.GOOD[:1], ("空は？", "青")]))
+    bench = load_benchmark(helpers.write_benchmark(tmp_path / "questions"))
+    result = score_file(path, bench, skip_bad_lines=True)
+    assert "questions=1/2" in repr(result)
+    page = Page(result._repr_html_())
+    assert "1 line left out" in page.text
+    assert "questions:1/2" in page.text
+
+
+def test_a_comparison_shows_runs_and_pairs(results: list[Result]) -> None:
+    found = compare_runs(results)
+    page = Page(found._repr_html_())
+    pair = found.statistics.pair("mini/babbling", "mini/faithful").turned()
+    bounds = f"[{pair.low:.4f}, {pair.high:.4f}]"
+    for part in ("average, 14 questions", f"{pair.difference:.4f}{bounds}", "95 % interval"):
+        assert part in page.text
+    assert page.text.index("mini/faithful") < page.text.index("mini/babbling")
+    assert Page(found.statistics._repr_html_()).text == page.text
+
+
+def test_notes_of_a_comparison_are_shown(tmp_path: Path) -> None:
+    bench = load_benchmark(helpers.write_benchmark(tmp_path / "questions"))
+    runs = [helpers.write_run(tmp_path / name, model=HOSTILE + name) for name in "ab"]
+    found = compare_runs([score_file(run, bench) for run in runs])
+    page = Page(found._repr_html_())
+    assert found.notes
+    for note in found.notes:
+        assert note.split(" ")[0] in page.text
+    assert "<script>" in page.text
+
+
+def test_an_explanation_marks_the_answer(mini: Benchmark) -> None:
+    found = mini.explain("Q02", "光合成は鯨です。")
+    page = Page(found._repr_html_())
+    for part in (
+        found.question,
+        "光合成は鯨です。",
+        f"{found.score.average:.4f}",
+        "二酸化炭素missed",
+    ):
+        assert part in page.text
+    assert found.levels[0] == "common"
+    assert found.levels[4] == "rare"
+    assert found.levels[-1] == "skipped"
+    assert len(found.levels) == len(found.pieces)
+    assert found.references == {"A": 1000}
+
+
+@pytest.mark.parametrize("answer", [HOSTILE, HOSTILE * 1000, "", "あ" * 100_000])
+def test_hostile_answers_do_nothing(answer: str) -> None:
+    rules = [{"t": "x", "name": HOSTILE * 10}] * 60
+    bench = small.benchmark(
+        {"question_id": "Q1", "question": HOSTILE, "answers": {HOSTILE: ["猫"]}, "keywords": rules}
+    )
+    html = bench.explain("Q1", answer)._repr_html_()
+    assert len(html) < 100_000
+    page = Page(html)
+    assert "<script>" in page.text
+    assert "… and 10 more" in page.text
+
+
+def test_hostile_words_do_nothing() -> None:
+    bench = small.benchmark({"answers": {"A": ["a b"]}}, settings=pfgen_rs.Settings(unit="word"))
+    html = bench.explain("Q1", "a " + "x" * 1_000_000)._repr_html_()
+    assert len(html) < 10_000
+    Page(html)
+
+
+def test_hostile_names_do_nothing(tmp_path: Path) -> None:
+    bench = load_benchmark(helpers.write_benchmark(tmp_path / "questions"))
+    result = score_file(helpers.write_run(tmp_path / "run", model=HOSTILE * 1000), bench)
+    assert repr(result).isprintable()
+    assert len(repr(result)) < 1000
+    html = result._repr_html_()
+    assert len(html) < 10_000
+    assert "<script>" in Page(html).text
+
+
+def test_surrogates_can_be_shown() -> None:
+    assert Page(notebook.document([notebook.heading("\ud800"), notebook.span("\ud800", "")])).text
