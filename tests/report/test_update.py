@@ -252,7 +252,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "another benchmark": (
         responses(NINE),
-        "line 5, question '何ですか？': the benchmark has no question",
+        "has no question with exactly this text or id",
     ),
     "no answer in a line": (responses(text(GOOD) + b'{"question": ""}\n'), "line 5"),
     "no JSON lines": (responses(b"hello\n"), "line 1"),
