@@ -90,9 +90,16 @@ sanitize: ## Run the core's tests under AddressSanitizer (needs a nightly toolch
 	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --package pfgen-core --locked --lib --tests \
 		--target x86_64-unknown-linux-gnu --target-dir target/sanitize
 
+# Only the last crate is compiled and linked for the old glibc: maturin's --zig would compile all the others again,
+# and what the linker finds in glibc depends on none of them.
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+OLD_GLIBC = --compatibility manylinux_2_17 -- -C "linker=$(CURDIR)/rust/py/link-for-old-glibc"
+
 .PHONY: wheel
-wheel: .venv/installed ## Build a wheel into dist/
-	. $(BIN)/activate && maturin build --release --locked --strip --out dist
+wheel: .venv/installed ## Build a wheel into dist/ (on Linux for glibc 2.17 and newer)
+	rm -f dist/*.whl
+	. $(BIN)/activate && maturin build --release --locked --strip --out dist \
+		$(if $(filter x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu,$(HOST)),$(OLD_GLIBC))
 
 .PHONY: lock
 lock: .venv/installed ## Pin the development tools anew
