@@ -35,8 +35,9 @@ def better() -> list[tuple[str, str]]:
 # Around the commands.
 
 
-def test_version_is_the_fixed_part_of_signatures() -> None:
-    done = pfgen("--version")
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_version_is_the_fixed_part_of_signatures(option: str) -> None:
+    done = pfgen(option)
     assert (done.returncode, done.stdout, done.stderr) == (0, fixed_part() + "\n", "")
 
 

@@ -17,6 +17,7 @@ from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark, write_run
 from pfgen_rs import load_benchmark, score_file, stats
 from pfgen_rs.cli.verdicts import verdict
 from pfgen_rs.comparisons import compare_runs, distinct, score_runs
+from pfgen_rs.report.site import write_comparison
 from pfgen_rs.runs.sample import sample_of
 from pfgen_rs.runs.timestamps import timestamps
 from pfgen_rs.stats.permutation import shown_p
@@ -276,6 +277,47 @@ def test_the_same_run_twice_is_refused(command: str, benchmark: Path, runs: list
 def test_what_a_glob_finds_again_counts_once(runs: list[Path]) -> None:
     everything = str(runs[0].parent / "*")
     assert distinct([str(runs[1]), everything]) == [str(runs[i]) for i in (1, 0, 2)]
+
+
+# Pages
+
+
+def test_a_comparison_as_a_page(benchmark: Path, runs: list[Path], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    settings = ("--level", "0.9", "--resamples", "500", "--seed", "3", "--metric", "fluency")
+    found = compared(*runs[:2], "-b", benchmark, *settings, "--html", page)
+    assert list(found["estimates"]) == ["fluency"]
+    written = page.read_text(encoding="utf-8")
+    assert "lab/able" in written
+    write_comparison(
+        score_runs([str(run) for run in runs[:2]], benchmark),
+        tmp_path / "expected.html",
+        level=0.9,
+        resamples=500,
+        seed=3,
+    )
+    assert written == (tmp_path / "expected.html").read_text(encoding="utf-8")
+
+
+def test_a_comparison_as_a_folder(benchmark: Path, runs: list[Path], tmp_path: Path) -> None:
+    done = pfgen("compare", *runs[:2], "-b", benchmark, "--html", tmp_path / "page")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert " scores " in done.stdout
+    assert "lab/weak" in (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
+
+
+def test_pages_are_not_written_where_they_cannot_be(
+    benchmark: Path, runs: list[Path], tmp_path: Path
+) -> None:
+    missing = tmp_path / "none" / "page.html"
+    foreign = runs[0]  # a folder of something else
+    for page, problem in ((missing, "not a directory"), (foreign, str(foreign))):
+        arguments: list[str | Path] = ["compare", *runs[:2], "-b", benchmark, "--html", page]
+        done = pfgen(*arguments, env={"COLUMNS": "500"})
+        assert (done.returncode, done.stdout) == (2, "")
+        assert problem in done.stderr
+    assert not missing.parent.exists()
+    assert sorted(path.name for path in foreign.iterdir()) == ["config.json", "trials.jsonl"]
 
 
 # plan-trials

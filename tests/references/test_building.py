@@ -353,8 +353,10 @@ POINTS = ["before gathered", "after gathered", "writing"] + [
 ]
 
 
-def command(folder: Path, *more: str, **env: str) -> subprocess.CompletedProcess[str]:
-    (folder / "set.toml").write_text(CONFIG, encoding="utf-8")
+def command(
+    folder: Path, *more: str, config: str = CONFIG, **env: str
+) -> subprocess.CompletedProcess[str]:
+    (folder / "set.toml").write_text(config, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-c", COMMAND, "build", str(folder / "set.toml"), *more],
         capture_output=True,
@@ -519,6 +521,19 @@ def test_the_way_on_is_told(prepared: BuildConfig) -> None:
     (prepared.folder / "candidates.jsonl").write_text("{", encoding="utf-8")
     assert command(prepared.folder).returncode == 2
     assert not list(prepared.folder.glob(".*"))
+
+
+def test_what_would_fail_again_is_not_advised(prepared: BuildConfig) -> None:
+    """Too few answers are left however often the build is resumed; its steps serve when fewer will do."""
+    config = CONFIG.replace("count = 40", "count = 1_000").replace("2_000", "0")
+    failed = command(prepared.folder, config=config)
+    assert failed.returncode == 2
+    assert "run the same command" not in failed.stderr
+    assert "or allow fewer (--resume --allow-fewer)" in failed.stderr
+    (prepared.folder / "log").write_text("", encoding="utf-8")
+    assert command(prepared.folder, "--resume", "--allow-fewer", config=config).returncode == 0
+    assert (prepared.folder / "log").read_text(encoding="utf-8") == ""
+    assert (prepared.folder / "set" / "provenance.json").exists()
 
 
 def test_bad_lines_are_counted(prepared: BuildConfig) -> None:

@@ -40,11 +40,23 @@ def test_patterns_expand_in_order_without_repeats(
         (["a/trials.jsonl", "a/trials.csv"], ["trials.jsonl", "trials.csv"]),
         (["-", "x.jsonl"], ["stdin", "x"]),
         (["../up/trials.jsonl"], ["up"]),
+        (["trials.jsonl.xz"], ["trials"]),
+        (["trials.jsonl", "b/trials.jsonl"], ["trials", "b"]),
         (["d/.hidden"], [".hidden"]),
     ],
 )
 def test_output_names(paths: list[str], names: list[str]) -> None:
     assert naming.output_names(paths) == names
+
+
+def test_a_run_is_not_called_as_the_folder_that_nobody_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_run(tmp_path / "downloads")
+    benchmark = load_benchmark(write_benchmark(tmp_path / "tiny"))
+    monkeypatch.chdir(run)
+    assert score_file("trials.jsonl", benchmark).name == "trials"
+    assert score_file("../downloads/trials.jsonl", benchmark).name == "downloads"
 
 
 def test_output_names_never_leave_the_folder() -> None:

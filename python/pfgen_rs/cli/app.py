@@ -48,6 +48,7 @@ def _root(
         bool,
         typer.Option(
             "--version",
+            "-V",
             callback=_version,
             is_eager=True,
             help="Print the version as it stands in every signature, and exit.",

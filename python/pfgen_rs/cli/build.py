@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +13,6 @@ from pfgen_rs.cli import build_check, options, output
 from pfgen_rs.errors import OutputError
 
 if TYPE_CHECKING:
-    from pfgen_rs.references.config import BuildConfig
     from pfgen_rs.references.pipeline import Built
 
 __all__ = ["app"]
@@ -84,7 +81,7 @@ def run(
     Example: `pfgen-rs build my-set.toml --memory 4GB`
     """
     from pfgen_rs.references.config import read_config
-    from pfgen_rs.references.pipeline import build
+    from pfgen_rs.references.pipeline import build, work_folder
 
     changed = read_config(config).with_changes(
         out=None if out is None else str(out.absolute()),
@@ -93,7 +90,8 @@ def run(
         allow_fewer=allow_fewer or None,
     )
     size = _memory(memory)
-    with _told_how_to_go_on(changed), output.building() as progress:
+    kept = output.resumable(lambda: work_folder(changed), "done", options.RESUME)
+    with kept, output.building() as progress:
         built = build(changed, memory=size, threads=threads, resume=resume, progress=progress)
     for each in built.inputs:
         if each.left_out:
@@ -146,21 +144,6 @@ def suggest_rules(
         return
     write_suggestions(out, found)
     output.emit(f"wrote {sum(map(len, found.values()))} suggestions to {out}\n")
-
-
-@contextmanager
-def _told_how_to_go_on(config: BuildConfig) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        from pfgen_rs.references.pipeline import work_folder
-
-        kept = work_folder(config)
-        if kept is not None:
-            output.warn(
-                f"what was done so far is kept in {kept}: run the same command with --resume to go on"
-            )
-        raise
 
 
 app.command("check")(build_check.check)

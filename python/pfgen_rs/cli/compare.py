@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +21,12 @@ class ComparedMetric(StrEnum):
     TRUTHFULNESS = "truthfulness"
     HELPFULNESS = "helpfulness"
     ALL = "all"
+
+
+def _page(path: Path | None) -> Path | None:
+    if path is not None and not path.absolute().parent.is_dir():
+        raise typer.BadParameter(f"{path.parent}: not a directory")
+    return path
 
 
 def compare(
@@ -51,6 +58,16 @@ def compare(
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Seed of resamples and permutations.")
     ] = 0,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PAGE",
+            callback=_page,
+            help="Also write a page with all metrics and answers: one file if PAGE ends in .html, "
+            "otherwise a folder.",
+            show_default=False,
+        ),
+    ] = None,
     threads: options.Threads = None,
 ) -> None:
     """Compare runs, paired by question.
@@ -67,6 +84,8 @@ def compare(
     - `pfgen-rs compare 'result/*/*/*' -b pfgen-bench --metric fluency`
 
     - `pfgen-rs compare a.jsonl b.jsonl --format json`
+
+    - `pfgen-rs compare run-a/ run-b/ --html page.html`
     """
     from pfgen_rs import comparisons
     from pfgen_rs.cli import compare_view
@@ -78,15 +97,16 @@ def compare(
         results = comparisons.score_runs(paths, benchmark, progress=progress, threads=threads)
     if metric is None:
         metric = ComparedMetric.ALL if len(paths) == 2 else ComparedMetric.AVERAGE
-    found = comparisons.compare_runs(
-        results,
-        metrics=METRICS if metric is ComparedMetric.ALL else (metric.value,),
-        level=level,
-        resamples=resamples,
-        seed=seed,
-    )
+    settings: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+    metrics = METRICS if metric is ComparedMetric.ALL else (metric.value,)
+    found = comparisons.compare_runs(results, metrics=metrics, **settings)
     for note in found.notes:
         output.warn(note)
+    if html is not None:
+        from pfgen_rs.report.site import write_comparison
+
+        with output.busy(f"writing {html}"):
+            write_comparison(results, html, **settings)
     if output_format is options.JsonFormat.JSON:
         output.emit_json(compare_view.document(found, questions))
     else:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -224,7 +224,7 @@ def generate_answers(
     }
     with (
         closing(_engine(engine, model, own, given)) as asked,
-        _told_how_to_go_on(config.folder(results)),
+        _resumable(config.folder(results)),
         _watched(engine, answers) as progress,
     ):
         generate_view.begin(named, len(shown), trials, config.folder(results))
@@ -299,11 +299,11 @@ def _watched(
     return nullcontext() if asks else generate_view.generating()
 
 
-@contextmanager
-def _told_how_to_go_on(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        if any(folder.glob("*trial_*.jsonl")):
-            output.warn(f"what was answered is kept in {folder}: run the same command to go on")
-        raise
+def _resumable(folder: Path) -> AbstractContextManager[None]:
+    """Say after any error that the same command goes on: servers come back, and limits of rates end."""
+    how = "run the same command to go on"
+
+    def kept() -> Path | None:
+        return folder if any(folder.glob("*trial_*.jsonl")) else None
+
+    return output.resumable(kept, "answered", how, after_errors=how)

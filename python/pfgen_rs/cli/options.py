@@ -13,6 +13,7 @@ from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT, benchmark_path
 from pfgen_rs.questions.question import stated_unit
 
 __all__ = [
+    "RESUME",
     "BenchmarkName",
     "Format",
     "JsonFormat",
@@ -25,6 +26,10 @@ __all__ = [
     "UnitOption",
     "unit_of",
 ]
+
+
+RESUME = "run the same command with --resume to go on"
+"""How an interrupted command that has the option is continued."""
 
 
 class JsonFormat(StrEnum):

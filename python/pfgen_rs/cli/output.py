@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -50,6 +51,7 @@ __all__ = [
     "progress",
     "remark",
     "report_error",
+    "resumable",
     "scoring",
     "show",
     "track",
@@ -266,6 +268,25 @@ def busy(doing: str) -> Iterator[None]:
     with progress(*columns) as bar:
         bar.add_task(visible(doing), total=None)
         yield
+
+
+@contextmanager
+def resumable(
+    kept: Callable[[], Path | None], doing: str, how: str, *, after_errors: str | None = None
+) -> Iterator[None]:
+    """Say where finished work is kept and how to go on, if an interruption or outside cause ends the block.
+
+    Outside causes are a full disk, too little memory and the like. Other errors, which the same command would
+    repeat, say themselves what to change; `after_errors` is how to go on then, where that is possible.
+    """
+    try:
+        yield
+    except BaseException as error:
+        repeats = isinstance(error, Exception) and not isinstance(error, OSError | MemoryError)
+        advice = after_errors if repeats else how
+        if advice is not None and (folder := kept()) is not None:
+            warn(f"what was {doing} so far is kept in {folder}: {advice}")
+        raise
 
 
 @contextmanager

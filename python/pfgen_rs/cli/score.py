@@ -7,8 +7,7 @@ import glob
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -207,24 +206,19 @@ def score(
         allow_partial=allow_partial,
         threads=threads,
     )
-    with _told_how_to_go_on(job), job:
+    kept = output.resumable(
+        lambda: job.left,
+        "scored",
+        options.RESUME,
+        after_errors=f"fix the error, then {options.RESUME}",
+    )
+    with kept, job:
         with output.scoring(job.sources) as progress:
             results = job.run(progress)
         for result in results:
             report_gaps(result)
         job.write()
     show_results(results, output_format, plain)
-
-
-@contextmanager
-def _told_how_to_go_on(job: Job) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        if job.left is not None:
-            output.warn(
-                f"what was scored so far is kept in {job.left}: run the same command with --resume to go on"
-            )
 
 
 def report_gaps(result: Result) -> None:

@@ -146,9 +146,11 @@ class _Build:
     def _about(
         self, sources: Sequence[Source], outlines: Sequence[Outline] | None
     ) -> dict[str, Any]:
-        """What finished steps depend on."""
+        """What finished steps depend on; `allow_fewer` is asked for after the last of them."""
+        settings = provenance.settings(self._config)
+        del settings["allow_fewer"]
         return {
-            "config": provenance.settings(self._config),
+            "config": settings,
             "style": self._style.digest,
             "rules": {key: rules.digest for key, rules in sorted(self._rules.items())},
             "questions": None if outlines is None else [asdict(each) for each in outlines],
@@ -262,7 +264,7 @@ class _Build:
             raise BuildError(
                 f"question {few[0].outline.question_id}: {_left(few[0])} left, {wanted:,} wanted: "
                 f"{funnel(few[0].candidates, few[0].reports)}{more}; gather more candidates, loosen a "
-                "step, or allow fewer (--allow-fewer)"
+                "step, or allow fewer (--resume --allow-fewer)"
             )
 
 

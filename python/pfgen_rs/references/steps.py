@@ -62,7 +62,8 @@ class Context:
             hint = "; the standard style is that of Japanese documents" * (step == "normalise")
             raise BuildError(
                 f"question {self.question_id}: {step}: {removed[0].reason!r} removes all of "
-                f"{before.height:,} answers, such as {removed[0].examples[:1]}{hint}"
+                f"{before.height:,} answers, such as {removed[0].examples[:1]}{hint}: change that rule or "
+                "leave it out"
             )
         return StepReport(step, before.height, after.height, removed, details)
 

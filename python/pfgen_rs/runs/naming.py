@@ -14,7 +14,7 @@ __all__ = ["output_names", "run_name"]
 
 
 def run_name(path: str | None) -> str:
-    """The name of a run's folder or, where it has none of its own, of its file."""
+    """The name of a run's folder or, where it has none of its own or the path names none, of its file."""
     return _parts(path or STANDARD_INPUT)[-1]
 
 
@@ -45,7 +45,8 @@ def _whole_parts(path: str) -> tuple[str, ...]:
 def _parts(path: str) -> tuple[str, ...]:
     *parents, name = _whole_parts(path) or ("root",)
     stem = name.split(".", 1)[0] or name
-    # A run's file is called the same in every run; its folder tells the runs apart.
-    if stem == STEM and PurePath(name).suffix and parents:
+    # A run's file is called the same in every run; its folder tells the runs apart. A path of the file alone
+    # does not say that the current folder is a run's.
+    if stem == STEM and PurePath(name).suffix and parents and PurePath(path).parent.name:
         return tuple(parents)
     return (*parents, stem)

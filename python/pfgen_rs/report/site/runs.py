@@ -103,9 +103,9 @@ class Runs:
         """The sources of all reference answers."""
         return {source for question in self.benchmark for source in question.sources}
 
-    def compare(self, chosen: Sequence[str]) -> stats.Comparison:
-        """Some of the runs, compared."""
-        return stats.compare([sample_of(self.results[run], run) for run in chosen])
+    def compare(self, chosen: Sequence[str], **settings: Any) -> stats.Comparison:
+        """Some of the runs, compared; `settings` as for `stats.compare`."""
+        return stats.compare([sample_of(self.results[run], run) for run in chosen], **settings)
 
     def labels(self, chosen: Sequence[str], *, linked: bool) -> list[Compared]:
         """Some of the runs for a page; where they have pages (`linked`), as these call them."""

@@ -50,17 +50,22 @@ def write_comparison(
     path: str | os.PathLike[str],
     *,
     answers_per_question: int = PER_QUESTION,
+    **settings: Any,
 ) -> None:
     """Write the page that compares two or more runs, as `write_run` does.
 
-    Raises what `write_run` and `stats.compare` raise.
+    `settings` as for `pfgen_rs.stats.compare`, but for the metrics: a page has all. Raises what `write_run`
+    and `stats.compare` raise.
     """
     if not results:
         raise InputError("no run to compare")
     named = _named(results)
     benchmark = results[0].benchmark
     runs = Runs(benchmark, named, answers_per_question)
-    comparison, labels = runs.compare(list(named)), runs.labels(list(named), linked=False)
+    comparison, labels = (
+        runs.compare(list(named), **settings),
+        runs.labels(list(named), linked=False),
+    )
     payloads = _payloads(runs)
     payloads[COMPARISON] = comparison_payload(benchmark, comparison, labels)
     _write(
