@@ -1,4 +1,4 @@
-"""Scored runs compared: their statistics, and their answers side by side."""
+"""Compares scored runs: statistics, and answers side by side."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class TypicalAnswer:
-    """The answer of a run to a question that scores nearest to the mean of all its answers to it."""
+    """A run's answer to a question whose score is nearest to the mean of all its answers to it."""
 
     run: str
     question_id: str
@@ -45,7 +45,7 @@ class TypicalAnswer:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """Scored runs with what was found comparing them."""
+    """Scored runs with the statistics of their comparison."""
 
     results: Sequence[Result] = field(repr=False)
     statistics: stats.Comparison
@@ -56,7 +56,7 @@ class RunComparison:
         return as_html(self.statistics, self.notes)
 
     def most_different(self, metric: str = "average", count: int = 3) -> list[str]:
-        """Ids of the questions in which the means of the runs lie furthest apart, the widest first."""
+        """Returns the ids of the questions in which the runs' means differ most, largest difference first."""
         frame = self.statistics.questions.filter(pl.col("metric") == metric)
         widest = frame.group_by("question_id").agg(pl.col("difference").abs().max())
         order = widest.sort("difference", "question_id", descending=[True, False])
@@ -65,9 +65,9 @@ class RunComparison:
     def side_by_side(
         self, questions: Sequence[str], metric: str = "average"
     ) -> dict[str, list[TypicalAnswer]]:
-        """For each of these questions a typical answer of every run.
+        """Returns for each of these questions a typical answer of every run.
 
-        Texts are read again where the run's are not in memory; `InputError` where its file has changed.
+        Texts that are not in memory are read again. Raises `InputError` if their file has changed.
         """
         by_run = [
             _typical_answers(result, name, questions, metric)
@@ -77,9 +77,9 @@ class RunComparison:
 
 
 def distinct(patterns: Sequence[str]) -> list[str]:
-    """Paths as `runs.expand` finds them; `InputError` where one run is meant twice.
+    """Expand patterns to paths. Raises `InputError` if a run is named twice.
 
-    What several globs match, or a glob and a path, counts once.
+    A path that several globs match, or a glob and a path, counts once.
     """
     expanded = [found for pattern in patterns if (found := expand([pattern])) == [pattern]]
     named = [path for [path] in expanded]
@@ -88,7 +88,7 @@ def distinct(patterns: Sequence[str]) -> list[str]:
     twice = [path for path in named if named.count(path) > 1]
     twice += [path for path, file in zip(found, files, strict=True) if files.count(file) > 1]
     if twice:
-        raise InputError("this is the same run twice: name another one", path=twice[-1])
+        raise InputError("duplicate run: name another one", path=twice[-1])
     return found
 
 
@@ -112,7 +112,7 @@ def _summed_alike(results: Sequence[Result]) -> Sequence[Result]:
 
 
 def samples(results: Sequence[Result]) -> tuple[list[stats.Sample], list[str]]:
-    """The values of the runs, with times where there are some, and what is wrong with those of others."""
+    """Returns the values of the runs, with usable times, and notes about unusable ones."""
     found, notes = [], []
     for result, name in zip(results, _unique_names(results), strict=True):
         times = timestamps(result)
@@ -123,7 +123,7 @@ def samples(results: Sequence[Result]) -> tuple[list[stats.Sample], list[str]]:
 
 
 def _unique_names(results: Sequence[Result]) -> list[str]:
-    """What the runs are called: the model or, where two runs have the same, with the file."""
+    """Returns the names of the runs: the model, followed by the file if several runs have the same."""
     names = [result.name for result in results]
     return [
         f"{name} ({result.path})" if names.count(name) > 1 else name
@@ -134,7 +134,7 @@ def _unique_names(results: Sequence[Result]) -> list[str]:
 def _typical_answers(
     result: Result, name: str, questions: Sequence[str], metric: str
 ) -> dict[str, TypicalAnswer]:
-    """Of each question the answer whose value is nearest to their mean; the first of several."""
+    """Returns for each question the (first) answer whose value is nearest to the mean of all."""
     found: dict[str, tuple[float, int, float]] = {}
     places = {}
     for question in questions:

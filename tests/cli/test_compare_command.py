@@ -233,7 +233,7 @@ def test_questions_of_some_runs_alone_are_left_out(
     part = write_run(tmp_path / "part", [a for a in answers(5, 9) if a[0] != CATS])
     done = pfgen("compare", runs[0], part, "-b", benchmark)
     assert done.returncode == 0
-    assert "1 question that not all runs answer is left out: Q01" in done.stderr
+    assert "left out 1 question not answered by all runs: Q01" in done.stderr
 
 
 def test_times_of_no_use_are_told_of(benchmark: Path, runs: list[Path]) -> None:
@@ -247,7 +247,7 @@ def test_times_of_no_use_are_told_of(benchmark: Path, runs: list[Path]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--level", "2"], "the level must lie between"),
+        (["--level", "2"], "invalid confidence level 2.0"),
         (["--metric", "beauty"], "beauty"),
         (["no-such-file"], "no-such-file"),
     ],
@@ -263,7 +263,7 @@ def test_bad_usage_of_compare(
 def test_one_run_has_nothing_to_be_compared_with(benchmark: Path, runs: list[Path]) -> None:
     done = pfgen("compare", runs[0], "-b", benchmark)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "2 to 100 runs can be compared, not 1" in done.stderr
+    assert "expected 2 to 100 runs to compare, found 1" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["compare", "plan-trials"])
@@ -271,7 +271,7 @@ def test_the_same_run_twice_is_refused(command: str, benchmark: Path, runs: list
     for again in (runs[0], runs[0] / "trials.jsonl"):
         done = pfgen(command, runs[0], again, "-b", benchmark)
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == f"error: {again}: this is the same run twice: name another one\n"
+        assert done.stderr == f"error: {again}: duplicate run: name another one\n"
 
 
 def test_what_a_glob_finds_again_counts_once(runs: list[Path]) -> None:
@@ -346,7 +346,7 @@ def test_a_plan_for_two_runs(benchmark: Path, runs: list[Path]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--precision", "0"], "the precision must be more than 0"),
+        (["--precision", "0"], "invalid precision 0.0"),
         (["--difference", "0.1"], "a difference needs another run"),
     ],
 )

@@ -294,17 +294,17 @@ def test_problems_are_told_after_the_table(checkout: Path) -> None:
     done = pfgen("leaderboard", checkout, "--plain")
     assert done.returncode == 1
     assert done.stdout.count("\n") == 3
-    assert done.stderr.startswith(f"error: {checkout / FIRST / 'result.json'}: the file has no")
+    assert done.stderr.startswith(f"error: {checkout / FIRST / 'result.json'}: the file: missing")
 
 
 WRONG: dict[str, tuple[Any, str]] = {
-    "no JSON": (b"{", "is damaged or no JSON"),
-    "no object": (b"[]", "holds no object"),
+    "no JSON": (b"{", "invalid JSON"),
+    "no object": (b"[]", "expected a JSON object"),
     "no runs": (b"{}", "no list of 'runs'"),
-    "no row": (b'{"runs": [1]}', "run 1 has no 'run'"),
+    "no row": (b'{"runs": [1]}', "run 1: 'run' is missing"),
     "no model": (
         b'{"runs": [{"run": "x", "model": 1}]}',
-        "run 1 has no 'model', or one of the wrong",
+        "run 1: 'model' is missing or has the wrong type",
     ),
 }
 
@@ -322,11 +322,11 @@ def test_a_damaged_leaderboard(tmp_path: Path) -> None:
     path.write_bytes(b"{")
     done = pfgen("leaderboard", path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"error: {path}: is damaged or no JSON: ")
+    assert done.stderr.startswith(f"error: {path}: invalid JSON: ")
 
 
 def test_what_is_no_checkout(tmp_path: Path) -> None:
-    for place, message in ((tmp_path, "no checkout"), (tmp_path / "x", "no such folder")):
+    for place, message in ((tmp_path, "not a checkout"), (tmp_path / "x", "not a directory")):
         done = pfgen("leaderboard", place)
         assert (done.returncode, done.stdout) == (2, "")
         assert message in done.stderr

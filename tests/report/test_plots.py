@@ -365,9 +365,9 @@ def test_nothing_to_draw(kind: str) -> None:
     nothing = runs(3).with_columns(pl.lit(math.nan).alias("score"))
     with pytest.raises(errors.PlotError, match="nothing to draw: no run has score"):
         FIGURES[kind](nothing)
-    with pytest.raises(errors.PlotError, match="no column 'score'"):
+    with pytest.raises(errors.PlotError, match="missing columns in the table to draw: 'score'"):
         FIGURES[kind](runs(3).drop("score"))
-    with pytest.raises(errors.PlotError, match="wrong kind"):
+    with pytest.raises(errors.PlotError, match="wrong type"):
         FIGURES[kind](runs(3).with_columns(pl.lit("x").alias("score")))
 
 

@@ -1,1 +1,1 @@
-"""A checkout of pfgen-bench: its runs and their results, what of them is stale, and scoring that again."""
+"""Checkouts of pfgen-bench: runs and their results, which of them are stale, and rescoring those."""

@@ -1,6 +1,6 @@
-"""Checkouts of pfgen-bench: where runs are, and what of them is stale.
+"""Checkouts of pfgen-bench: finds runs, and what is stale about them.
 
-Looks at digests alone, so that a checkout without anything stale is done at once.
+Compares digests only, so a checkout that is up to date is done at once.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ _DATA, RUNS = "data", "result"
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder, and its path within the checkout with slashes."""
+    """A run: its folder, and its path within the checkout with slashes."""
 
     folder: Path
     name: str
 
     @property
     def responses(self) -> Path | None:
-        """The file of responses, where there is one."""
+        """The file of responses, or `None`."""
         names = (EXAMPLES,) if self.name == _DATA else RESPONSES
         return next((self.folder / name for name in names if (self.folder / name).is_file()), None)
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """A checkout: its runs, the hash of its question files, and how many these are."""
+    """A checkout: its runs, and the hash and number of its question files."""
 
     folder: Path
     runs: list[Run]
@@ -74,9 +74,9 @@ class Checkout:
 
 @dataclass
 class State:
-    """What was found of a run; `published` only where it can be used.
+    """The state of a run; `published` is its result if it is usable.
 
-    `packed`: what `trials.jsonl.xz` must become, where it is not that already.
+    `packed`: the new content of `trials.jsonl.xz`, if it changes.
     """
 
     run: Run
@@ -89,10 +89,10 @@ class State:
 
 
 def open_checkout(folder: str | os.PathLike[str]) -> Checkout:
-    """Find runs, digest question files, and remove what a report that was killed has left.
+    """Find runs, digest question files, and remove temporary files of a report that was killed.
 
-    Raises `BenchmarkNotFoundError` where the folder is no checkout, and `BenchmarkError` for a question
-    file that cannot be read.
+    Raises `BenchmarkNotFoundError` if the folder is not a checkout, and `BenchmarkError` for a question file
+    that cannot be read.
     """
     place = Path(folder)
     runs = find_runs(place)
@@ -103,15 +103,15 @@ def open_checkout(folder: str | os.PathLike[str]) -> Checkout:
 
 
 def find_runs(folder: str | os.PathLike[str]) -> list[Run]:
-    """The runs of a checkout by name; `BenchmarkNotFoundError` where the folder is none."""
+    """Returns the runs of a checkout by name. Raises `BenchmarkNotFoundError` if it is not a checkout."""
     place = Path(folder)
     if not place.is_dir():
-        raise BenchmarkNotFoundError("there is no such folder", path=place)
+        raise BenchmarkNotFoundError("not a directory", path=place)
     try:
         question_paths(place / _DATA)
     except BenchmarkNotFoundError:
         raise BenchmarkNotFoundError(
-            "is no checkout of pfgen-bench: it has no question files data/Q*.json", path=place
+            "not a checkout of pfgen-bench: no question files data/Q*.json", path=place
         ) from None
     return sorted(_runs(place), key=lambda run: run.name)
 
@@ -131,9 +131,9 @@ def _is_run(run: Run, names: list[str]) -> bool:
 
 
 def inspect(checkout: Checkout, run: Run, *, force: bool = False) -> State:
-    """Pack finished trials, and tell what is stale; writes nothing.
+    """Find out what is stale about a run, and pack its finished trials in memory; writes nothing.
 
-    What is wrong with a run is listed, not raised.
+    Problems of the run are listed, not raised.
     """
     state = State(run)
     config = None  # stays so where the run cannot be scored
@@ -155,7 +155,7 @@ def inspect(checkout: Checkout, run: Run, *, force: bool = False) -> State:
 
 
 def _read(checkout: Checkout, state: State, *, lost: bool) -> None:
-    """Read the result; what is wrong with one that cannot be made anew, its responses lost, is a problem."""
+    """Read the result. If the responses are lost, it cannot be rebuilt, so its faults are problems."""
     path = state.run.folder / RESULT
     try:
         if path.exists():
@@ -170,8 +170,8 @@ def _read(checkout: Checkout, state: State, *, lost: bool) -> None:
         and state.published.result["metadata_hash"] != checkout.metadata_hash
     ):
         problem = (
-            "was made with other questions than data/ has, and its responses are not there: "
-            "it was left as it is"
+            "was made with other questions than those in data/, and cannot be rebuilt without its responses: "
+            "left unchanged"
         )
         state.problems.append(BenchmarkError(problem, path=path))
 
@@ -183,18 +183,18 @@ def _told(error: PfgenError | OSError, place: Path) -> PfgenError:
 
 
 def _config(run: Run) -> dict[str, Any] | None:
-    """The run's configuration, or nothing for a result that came without any files."""
+    """Returns the run's configuration; `None` for a result without any other files."""
     path = run.folder / CONFIG
     if not path.is_file():
         if run.responses is None and (run.folder / RESULT).exists():
             return None
-        raise InputError("the run has no config.json, which names its model", path=run.folder)
+        raise InputError("missing config.json, which names the model", path=run.folder)
     try:
         config = json.loads(path.read_bytes().decode())
     except (ValueError, RecursionError) as error:
-        raise InputError(f"is no JSON: {error}", path=path) from None
+        raise InputError(f"invalid JSON: {error}", path=path) from None
     if not isinstance(config, dict) or not isinstance(config.get("model"), str):
-        raise InputError("must hold an object that names a 'model'", path=path)
+        raise InputError("expected a JSON object with the name of the 'model'", path=path)
     return config
 
 
@@ -217,7 +217,7 @@ def _is_stale(checkout: Checkout, state: State, config: dict[str, Any]) -> bool:
 
 
 def _input_hash(state: State) -> str | None:
-    """SHA-1 of the responses; nothing where they cannot be read, which scoring then says better."""
+    """Returns the SHA-1 of the responses; `None` if they cannot be read, which scoring will report."""
     if state.packed is not None:
         return digest(state.packed)
     try:

@@ -1,4 +1,4 @@
-"""What leaderboards show of each run, with how sure that is: from results alone, without any response."""
+"""Entries of leaderboards with their uncertainty, from results alone, without responses."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ _COLUMNS = {
 class Entry:
     """A run on the leaderboard.
 
-    `run`: its folder within the checkout. `organisation`: what stands before the slash of the model's name
-    or, where there is no slash, the folder below `result/` that holds the model's.
+    `run`: its folder within the checkout. `organisation`: the part of the model's name before the slash or,
+    without a slash, the folder below `result/` that contains the model's.
     `score` … `helpfulness`: as published. `sources`: each source's share of Fluency and Truthfulness, by
-    metric and source. `estimate`: mean over the questions with its errors and interval, as by
-    `stats.from_summary`; without bounds where the score is not that mean (`Estimate.of`).
-    `rank`: by falling score, from 1; system runs have none. `rank_low`, `rank_high`: best and worst rank that
-    paired tests over the questions cannot exclude (`stats.rank_ranges`), for models that answered the same
-    questions as most and whose score is their mean. `questions`: mean `average` by id.
+    metric and source. `estimate`: mean over questions with errors and interval, from `stats.from_summary`;
+    without bounds if the score is not that mean (`Estimate.of`).
+    `rank`: by descending score, from 1; `None` for system runs. `rank_low`, `rank_high`: the rank range, best
+    and worst rank that paired tests over questions cannot exclude (`stats.rank_ranges`), for models that
+    answered the same questions as most models and whose score is their mean. `questions`: mean `average` by
+    id.
     """
 
     run: str
@@ -76,9 +77,9 @@ class Entry:
 
 
 def read_entries(checkout: str | os.PathLike[str]) -> tuple[list[Entry], list[InputError]]:
-    """The leaderboard of a checkout, best first, from all `result.json` there; and those that cannot be used.
+    """Returns the leaderboard of a checkout from its `result.json` files, best first; and unusable ones.
 
-    Raises `BenchmarkNotFoundError` where the folder is no checkout.
+    Raises `BenchmarkNotFoundError` if the folder is not a checkout.
     """
     found, problems = [], []
     for run in find_runs(checkout):
@@ -93,7 +94,7 @@ def read_entries(checkout: str | os.PathLike[str]) -> tuple[list[Entry], list[In
 
 
 def entries(runs: Iterable[Published]) -> list[Entry]:
-    """The leaderboard of these runs, best first."""
+    """Returns the leaderboard of these runs, best first."""
     ordered = ranked(runs)
     estimates = [_estimate(run.result) for run in ordered]
     between = _rank_ranges(ordered, estimates)
@@ -164,9 +165,9 @@ def _estimate(result: Mapping[str, Any]) -> Estimate:
 def _rank_ranges(
     runs: Sequence[Published], estimates: Sequence[Estimate]
 ) -> list[tuple[int, int] | None]:
-    """Ranges of models that have the same questions as most models have; nothing for all others.
+    """Returns rank ranges of models that have the same questions as most models; `None` for all others.
 
-    Tests are of the means over the questions, so a run with another score has no range either.
+    Tests compare means over questions, so a run with another score has no range, either.
     """
     sets = [
         None
@@ -184,11 +185,11 @@ def _rank_ranges(
 
 
 def frame(found: Sequence[Entry]) -> pl.DataFrame:
-    """A row an entry, in their order: everything but `config` and the questions' means.
+    """Returns one row per entry, in order: everything but `config` and the means of questions.
 
-    `score_low` and `score_high` bound the interval of `level` around `mean` (of all responses to all
-    questions) and are null where the score is not that mean; `fluency_P` and the like are the sources'
-    shares, null where no question has the source.
+    `score_low` and `score_high` are the bounds of the interval at `level` around `mean` (of all responses to
+    all questions), null if the score is not that mean; `fluency_P` and the like are the shares of sources,
+    null if no question has the source.
     """
     shares = {
         f"{metric}_{source}": pl.Float64

@@ -1,4 +1,4 @@
-"""Files of a checkout: written whole or not at all, and only where that changes them."""
+"""Files of a checkout: written atomically, and only if their content changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNFINISHED = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
 
 
 def write_changed(path: Path, content: bytes) -> bool:
-    """Write a file unless it has this content already; whether it was written."""
+    """Write a file unless it already has this content. Returns whether it was written."""
     try:
         if path.read_bytes() == content:
             return False
@@ -26,7 +26,7 @@ def write_changed(path: Path, content: bytes) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Remove files that `write_changed` was killed over before they were in place."""
+    """Remove temporary files that a killed `write_changed` has left."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if _UNFINISHED.fullmatch(entry.name):

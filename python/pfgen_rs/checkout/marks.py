@@ -1,4 +1,4 @@
-"""Which characters of samples are printed bold or struck, from the counts of their windows."""
+"""Marks of samples: which characters are bold or struck out, from the counts of their windows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES = ("", "b", "s")
 def marks_of(
     benchmark: QuestionSet, results: Sequence[Mapping[str, Any]]
 ) -> list[dict[tuple[str, int], list[str]]]:
-    """For each result the marks of its samples, by question and number of the sample.
+    """Returns for each result the marks of its samples, by question and number of the sample.
 
     All answers to a question are looked up together.
     """

@@ -1,4 +1,4 @@
-"""Published results read back: a `result.json`, checked for all that reports are made of."""
+"""Reads published results: a `result.json`, checked for everything that reports need."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 _SPREAD = ("score", "score_std", "length", "length_std")
 _SHARES = ("fluency", "truthfulness")
-_ADVICE = "is it of another version? Score the run again"
+_ADVICE = "the file may be of another version: score the run again"
 _WIDEST = 40
 _LARGEST = sys.float_info.max
 
@@ -33,14 +33,14 @@ Check = Callable[[Any], bool]
 
 @dataclass(frozen=True)
 class Published:
-    """A run's result: its folder relative to the checkout, the object, and the SHA-1 of its bytes."""
+    """A run's result: its folder within the checkout, the object, and the SHA-1 of the file."""
 
     run: str
     result: dict[str, Any]
     digest: str
 
     def drop_samples(self) -> None:
-        """Forget the samples, which are most of a result, where figures are all that is needed."""
+        """Drop the samples, which are most of a result, if only its numbers are needed."""
         for entry in self.result["questions"].values():
             entry["samples"] = []
 
@@ -58,12 +58,12 @@ class Published:
 
     @property
     def is_system(self) -> bool:
-        """Whether the run is no model's but one to compare with, which takes no rank."""
+        """Whether this is a system run, for reference, without a rank."""
         return is_system(self.config)
 
     @property
     def icon(self) -> str:
-        """What stands before the model's name."""
+        """The icon in front of the model's name."""
         special = {"system/ground-truth": "👑", "system/criteria": "🎯"}
         modes = {"qa": "💬", "chat": "💬", "completion": "🟢"}
         mode = self.config.get("mode")
@@ -71,13 +71,13 @@ class Published:
 
     @property
     def label(self) -> str:
-        """Icon and name as the leaderboard shows them; a long name is cut."""
+        """Icon and name as shown on the leaderboard; long names are cut."""
         name = self.model
         return f"{self.icon} {name if len(name) <= _WIDEST else name[: _WIDEST - 3] + '...'}"
 
 
 def read_published(folder: Path, run: str) -> Published:
-    """The result in a run's folder; `InputError` where it cannot be read or lacks anything."""
+    """Read the result in a run's folder. Raises `InputError` if it is unreadable or incomplete."""
     path = folder / RESULT
     try:
         content = path.read_bytes()
@@ -87,16 +87,18 @@ def read_published(folder: Path, run: str) -> Published:
 
 
 def published(content: bytes, path: Path, run: str) -> Published:
-    """The result that a file's bytes hold; `InputError` where they hold none, or it lacks anything."""
+    """Parse the content of a `result.json`. Raises `InputError` if it is invalid or incomplete."""
     try:
         result = json.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        raise InputError(f"is damaged or no JSON: {error}", path=path) from None
+        raise InputError(f"invalid JSON: {error}", path=path) from None
     try:
         _check_result(result)
         json.dumps(result, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise InputError("holds a lone surrogate, which is no Unicode text", path=path) from None
+        raise InputError(
+            "contains a lone surrogate, which is not valid Unicode", path=path
+        ) from None
     except InputError as error:
         raise InputError(f"{error.problem}: {_ADVICE}", path=path) from None
     return Published(run, result, digest(content))
@@ -137,11 +139,11 @@ def _check_sample(sample: Any, where: str) -> None:
 
 def _need(entry: Any, key: str, check: Check, where: str) -> Any:
     if not isinstance(entry, dict):
-        raise InputError(f"{where} is no object")
+        raise InputError(f"{where}: expected an object")
     if key not in entry:
-        raise InputError(f"{where} has no {key!r}")
+        raise InputError(f"{where}: missing {key!r}")
     if not check(entry[key]):
-        raise InputError(f"{where} has a {key!r} of the wrong kind")
+        raise InputError(f"{where}: {key!r} has the wrong type")
     return entry[key]
 
 
@@ -161,7 +163,7 @@ def _is_number(value: Any) -> bool:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return (
         is_number and -_LARGEST <= value <= _LARGEST
-    )  # neither NaN, infinite nor too large a whole number
+    )  # not NaN, nor infinite, nor too large an integer
 
 
 def _is_count(value: Any) -> bool:
@@ -186,12 +188,12 @@ def _is_rule(value: Sequence[Any]) -> bool:
 
 
 def ranked(runs: Iterable[Published]) -> list[Published]:
-    """The runs by falling score; equal ones by their folders."""
+    """Returns the runs by descending score; ties by folder."""
     return sorted(runs, key=lambda run: (-run.result["score"], run.run))
 
 
 def ranks(runs: Sequence[Published]) -> list[int | None]:
-    """Ranks from 1 of runs in the order of `ranked`; system runs have none."""
+    """Returns the ranks (from 1) of runs in the order of `ranked`; `None` for system runs."""
     found: list[int | None] = []
     taken = 0
     for run in runs:
@@ -201,5 +203,5 @@ def ranks(runs: Sequence[Published]) -> list[int | None]:
 
 
 def digest_line(digest: str) -> str:
-    """The line that tells which `result.json` (by its SHA-1) a `README.md` was made from."""
+    """Returns the line of a `README.md` that names the `result.json` it was made from, by SHA-1."""
     return f"<!-- result.json: {digest} -->"

@@ -1,4 +1,4 @@
-"""Stale runs scored again, and the marks of their samples."""
+"""Rescores stale runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pfgen_rs.runs.result import Result
 
 __all__ = ["Rescored", "Watch", "rescored", "scored_again"]
 
-# Given the sources, what is told of their progress.
+# Takes the sources; returns what is called with their progress.
 Watch = Callable[[Sequence[Source]], AbstractContextManager[streaming.Progress | None]]
 _NAMED = 5  # questions
 _KEPT = 1 << 29  # bytes of answers of all runs that are kept in memory, to be shown
@@ -28,7 +28,7 @@ Rescored = tuple[Published, bytes] | PfgenError
 def rescored(
     benchmark: QuestionSet, runs: Sequence[Run], *, jobs: int | None, watch: Watch | None = None
 ) -> Iterator[Rescored]:
-    """For each run its result with the bytes of `result.json`, or what is wrong with it."""
+    """Yields for each run its result with the content of `result.json`, or the error."""
     sources = [Source(str(run.responses or run.folder)) for run in runs]
     with watch(sources) if watch else nullcontext() as progress:
         each = streaming.score_each(
@@ -44,7 +44,7 @@ def _content(run: Run, result: Result) -> Rescored:
         some = ", ".join(result.missing[:_NAMED]) + ", …" * (len(result.missing) > _NAMED)
         return IncompleteRunError(
             f"{run.folder}: {len(result.missing)} of {len(result.benchmark)} questions have no answer "
-            f"({some}), and a published result needs all: have the run answer these, and report again"
+            f"({some}), but a published result needs all: complete the run, then report again"
         )
     try:
         content = rewritten(Path(run.folder, RESULT), result)
@@ -56,7 +56,7 @@ def _content(run: Run, result: Result) -> Rescored:
 def scored_again(
     benchmark: QuestionSet, runs: Sequence[Run], jobs: int | None, watch: Watch | None
 ) -> tuple[dict[str, Result], list[tuple[str, PfgenError]]]:
-    """Results of the runs by name, with the answers that pages show; and the runs that failed, with why."""
+    """Returns the results of the runs by name, with answers for pages; and failed runs with their errors."""
     results: dict[str, Result] = {}
     problems: list[tuple[str, PfgenError]] = []
     sources = [Source(str(run.responses)) for run in runs]

@@ -1,4 +1,4 @@
-"""Rows of a leaderboard: of a checkout's results or of a `leaderboard.json`, and some of them alone."""
+"""Rows of a leaderboard, from the results of a checkout or a `leaderboard.json`, and filters for them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ Row = dict[str, Any]
 
 
 def read_standings(place: str | os.PathLike[str]) -> tuple[list[Row], Sequence[PfgenError]]:
-    """Rows as `entries.frame` has them, best first, and the results that cannot be used.
+    """Returns rows as in `entries.frame`, best first, and the errors of unusable results.
 
-    `place`: a checkout, whose results are read anew, or a `leaderboard.json`. Raises
-    `BenchmarkNotFoundError` for a folder that is no checkout and `InputError` for a file that is no
-    leaderboard.
+    `place`: a checkout, whose results are read, or a `leaderboard.json`. Raises `BenchmarkNotFoundError` if a
+    folder is not a checkout, and `InputError` if a file is not a leaderboard.
     """
     path = Path(place)
     if path.is_file():
@@ -43,19 +42,19 @@ def read_standings(place: str | os.PathLike[str]) -> tuple[list[Row], Sequence[P
 
 
 def selected(rows: Sequence[Row], *, model: str | None = None, **exactly: str | None) -> list[Row]:
-    """Rows whose model contains a text and whose other columns are as wanted, in capitals or not.
+    """Returns rows whose model contains a text and whose other columns are equal, ignoring case.
 
-    Raises `InputError` for a column that the rows lack.
+    Raises `InputError` for an unknown column.
     """
     wanted = {name: value for name, value in exactly.items() if value is not None}
     for name in wanted:
         if any(name not in row for row in rows):
-            raise InputError(f"there is no column {name!r} to choose by")
+            raise InputError(f"no column {name!r} to filter by")
     return [row for row in rows if _contains(row, model) and _matches(row, wanted)]
 
 
 def choices(rows: Sequence[Row], **exactly: str | None) -> dict[str, list[str]]:
-    """For each column in which no row is as wanted, what there is to choose from, in order."""
+    """Returns for each column whose filter matches no row the values to choose from, sorted."""
     found = {}
     for name, value in exactly.items():
         if value is not None and not any(_matches(row, {name: value}) for row in rows):
@@ -72,16 +71,16 @@ def _matches(row: Row, wanted: Mapping[str, str]) -> bool:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a `leaderboard.json`; `InputError` where it is none, or columns are missing or wrong."""
+    """Read the rows of a `leaderboard.json`. Raises `InputError` for missing or wrong columns."""
     rows = load_standings(path).get("runs")
     if not isinstance(rows, list):
-        raise InputError("is no leaderboard: it has no list of 'runs'", path=path)
+        raise InputError("not a leaderboard: no list of 'runs'", path=path)
     for number, row in enumerate(rows, 1):
         wrong = [name for name, kinds in _NEEDED.items() if not _has(row, name, kinds)]
         if wrong:
             raise InputError(
-                f"run {number} has no {wrong[0]!r}, or one of the wrong kind: write the file anew with "
-                "pfgen-rs report",
+                f"run {number}: {wrong[0]!r} is missing or has the wrong type: pfgen-rs report "
+                "writes the file again",
                 path=path,
             )
     return rows
@@ -92,13 +91,13 @@ def _has(row: object, name: str, kinds: tuple[type, ...]) -> bool:
 
 
 def load_standings(path: Path) -> dict[str, Any]:
-    """The object of a `leaderboard.json`; `InputError` where it is none."""
+    """Read the object of a `leaderboard.json`. Raises `InputError` if it is not one."""
     try:
         found = json.loads(path.read_bytes().decode())
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"is damaged or no JSON: {error}", path=path) from None
+        raise InputError(f"invalid JSON: {error}", path=path) from None
     if not isinstance(found, dict):
-        raise InputError("is no leaderboard: it holds no object", path=path)
+        raise InputError("not a leaderboard: expected a JSON object", path=path)
     return found

@@ -41,7 +41,7 @@ def _inputs(result: Result) -> tuple[str | None, str]:
 
 
 def _summation_of_samples(old: Mapping[str, Any]) -> Summation:
-    """The reading in which more of the samples' averages are what the file says; about 1 in 1,000 tells."""
+    """Returns the reading that gives more of the samples' averages; about 1 in 1,000 depends on it."""
     right = dict.fromkeys(SUMMATIONS, 0)
     for scores in _samples(old):
         for summation in SUMMATIONS:

@@ -1,1 +1,1 @@
-"""What people look at: results as published, leaderboards, plots and pages."""
+"""Reports: published results, leaderboards, plots and pages."""

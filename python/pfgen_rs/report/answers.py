@@ -1,4 +1,4 @@
-"""The answers of a run as pages show them: ranked, with their cuts and where they met the keyword rules."""
+"""The answers of a run for pages: ranked, with their cuts and the positions of keyword rules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["PER_QUESTION", "QUANTILES", "QuestionAnswers", "quantile_ranks", "ru
 
 PER_QUESTION = 1000
 QUANTILES = (0, 0.25, 0.5, 0.75, 1)
-"""Where the published samples lie among the answers by falling average."""
+"""Positions of the published samples among the answers by descending average."""
 
 _SHARE = 10**4  # a metric's share of a source is shown to four decimals,
 _AVERAGE = 10**5  # an average as published
@@ -29,13 +29,12 @@ _AVERAGE = 10**5  # an average as published
 
 @dataclass(frozen=True)
 class QuestionAnswers:
-    """The shown answers to one question, by falling average (equal ones in the run's order).
+    """The answers to one question that are shown, by descending average (ties in the run's order).
 
     `total` counts all, shown or not. `ranks` (from 0, among all) and `scores` (the columns of `Result.frame`)
-    have a row an answer. `cuts`: the best cuts of Fluency by source, of Truthfulness by source, and of
-    Helpfulness (int64, shape (answers, 2 sources + 1)). `positions`: where each keyword rule is met, -1
-    where nowhere (int64, shape (answers, rules)); `labels`: the number, in `label_names[rule]`, of the label
-    that it has there.
+    have one row per answer. `cuts`: the best cuts of Fluency by source, of Truthfulness by source, and of
+    Helpfulness (int64, shape (answers, 2 sources + 1)). `positions`: where each keyword rule is met, or -1
+    (int64, shape (answers, rules)); `labels`: the index in `label_names[rule]` of its label there.
     """
 
     question: Question
@@ -58,11 +57,11 @@ class QuestionAnswers:
         return [self.ranks.index(rank) for rank in quantile_ranks(self.total)]
 
     def payload(self) -> dict[str, Any]:
-        """What a page's script gets: columns of whole numbers, in the order of the answers.
+        """Returns the data for the page's script: columns of integers, in the order of the answers.
 
         `averages` are in units of 0.00001, `shares` (of Fluency by source, of Truthfulness by source, and
-        Helpfulness) in units of 0.0001. `quantiles` are the rows of the published samples, of all five even
-        where some are the same. Sources stand in the order of `sources.order`.
+        Helpfulness) in units of 0.0001. `quantiles`: the rows of the five published samples, including
+        repeats. Sources are in the order of `sources.order`.
         """
         places = order(self.question.sources)
         sources = [self.question.sources[i] for i in places]
@@ -104,7 +103,7 @@ def _whole(scores: pl.DataFrame, name: str, unit: int) -> list[int]:
 
 
 def quantile_ranks(count: int) -> list[int]:
-    """Ranks (from 0) of the published samples among `count` answers, without repeats."""
+    """Returns the ranks (from 0) of the published samples among `count` answers, without repeats."""
     return list(dict.fromkeys(_quantile_ranks(count)))
 
 
@@ -113,22 +112,24 @@ def _quantile_ranks(count: int) -> list[int]:
 
 
 def run_answers(result: Result, *, limit: int = PER_QUESTION) -> Iterator[QuestionAnswers]:
-    """The answers of each question of a run in turn, up to `limit` of each.
+    """Yields the answers to each question of a run, up to `limit` per question.
 
-    Of more answers, those of the published samples and others at even distances in rank are kept. Raises
-    `SettingsError` where the unit is not a character, which pages cannot show, and `InputError` for a limit
-    below 5. Time: about 15 us an answer; memory: the kept answers and one chunk of the run.
+    If there are more, the published samples and others at even distances in rank are kept. Raises
+    `SettingsError` if the unit is not a character, which pages cannot show, and `InputError` for a limit
+    below 5. Time: about 15 us per answer; memory: the kept answers and one chunk of the run.
     """
     if result.benchmark.settings.unit != "character":
         raise SettingsError(
-            "pages show answers character by character; score the run with the unit 'character'"
+            "pages show answers character by character: score the run with the unit 'character'"
         )
     if limit < len(QUANTILES):
-        raise InputError(f"at least {len(QUANTILES)} answers a question are shown, not {limit}")
+        raise InputError(
+            f"invalid number of answers per question {limit}: expected at least {len(QUANTILES)}"
+        )
     chosen = {key: _chosen(result, key, limit) for key in result.figures.counts()}
     ranks = pl.concat(chosen.values())
     frames = result.responses.frames(result.figures)
-    # Joined a chunk at a time: a long run is never in memory as a whole.
+    # Joined chunk by chunk: a long run is never completely in memory.
     shown = pl.concat(frame.join(ranks, on="line") for frame in frames).sort("rank")
     parts = shown.partition_by("question_id", as_dict=True)
     totals = result.figures.counts()
@@ -137,7 +138,7 @@ def run_answers(result: Result, *, limit: int = PER_QUESTION) -> Iterator[Questi
 
 
 def _chosen(result: Result, question_id: str, limit: int) -> pl.DataFrame:
-    """Lines and ranks of the answers to show."""
+    """Returns lines and ranks of the answers to show."""
     columns = result.figures.of_question(question_id, ["line", "average"])
     order = np.argsort(-columns["average"], kind="stable")
     ranks = _spread(len(order), limit)
@@ -146,7 +147,7 @@ def _chosen(result: Result, question_id: str, limit: int) -> pl.DataFrame:
 
 
 def _spread(count: int, limit: int) -> NDArray[np.int64]:
-    """Up to `limit` ranks out of `count`, rising: the published samples' and others at even distances."""
+    """Returns up to `limit` of `count` ranks, ascending: published samples, others at even distances."""
     if count <= limit:
         return np.arange(count)
     samples = quantile_ranks(count)
@@ -175,7 +176,7 @@ def _detailed(
 def _cuts(
     benchmark: QuestionSet, question: Question, texts: Sequence[str]
 ) -> tuple[NDArray[np.int64], list[dict[str, int]]]:
-    """The cuts of each text, and the ends of each keyword in it."""
+    """Returns the cuts of each text, and the end of each keyword in it."""
     scorer, rules = benchmark.native_scorer(question), benchmark.helpfulness(question)
     cuts = np.empty((len(texts), 2 * len(question.sources) + 1), dtype=np.int64)
     ends = []
@@ -189,7 +190,7 @@ def _cuts(
 def _located(
     benchmark: QuestionSet, question: Question, ends: Sequence[dict[str, int]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[list[str]]]:
-    """Positions and numbers of labels (shape (answers, rules)), and the labels of each rule."""
+    """Returns positions and indices of labels (shape (answers, rules)), and the labels of each rule."""
     rules = benchmark.helpfulness(question)
     shape = (len(ends), len(question.rules))
     positions, labels = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)

@@ -20,7 +20,7 @@ _MODEL = _HEADINGS.index("Model")
 
 
 def table(runs: Iterable[Published]) -> str:
-    """The leaderboard as Markdown."""
+    """Returns the leaderboard as Markdown."""
     ordered = ranked(runs)
     rows = [_cells(run, rank) for run, rank in zip(ordered, ranks(ordered), strict=True)]
     columns = [[row[i] for row in rows] for i in range(len(_HEADINGS))]
@@ -35,7 +35,7 @@ def table(runs: Iterable[Published]) -> str:
 
 
 def _cells(run: Published, rank: int | None) -> list[str]:
-    """What a row shows."""
+    """Returns the cells of a row."""
     result, scores = run.result, run.result["scores"]
     return [
         "N/A" if rank is None else str(rank),
@@ -53,14 +53,14 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def spliced(readme: bytes, leaderboard: str, path: Path) -> bytes:
-    """A main `README.md` with another leaderboard (and an empty line) between its marks.
+    """Replace what is between the marks of a main `README.md` by a leaderboard (and an empty line).
 
-    Raises `InputError` unless each mark stands there once, on a line of its own, in order.
+    Raises `InputError` unless each mark occurs once, on its own line, in order.
     """
     lines = readme.split(b"\n")
     places = [_only(lines, mark, path) for mark in (BEGIN, END)]
     if places[0] > places[1]:
-        raise InputError(f"the mark {END} stands before {BEGIN}", path=path, line=places[1] + 1)
+        raise InputError(f"the mark {END} comes before {BEGIN}", path=path, line=places[1] + 1)
     kept = (lines[: places[0] + 1], leaderboard.encode().split(b"\n"), lines[places[1] :])
     return b"\n".join(line for part in kept for line in part)
 
@@ -69,9 +69,9 @@ def _only(lines: Sequence[bytes], mark: str, path: Path) -> int:
     places = [i for i, line in enumerate(lines) if line.strip() == mark.encode()]
     if not places:
         raise InputError(
-            f"has no line {mark}: the leaderboard goes between {BEGIN} and {END}, each on its own line",
+            f"missing line {mark}: the leaderboard goes between {BEGIN} and {END}, each on its own line",
             path=path,
         )
     if len(places) > 1:
-        raise InputError(f"has the mark {mark} twice", path=path, line=places[1] + 1)
+        raise InputError(f"duplicate mark {mark}", path=path, line=places[1] + 1)
     return places[0]

@@ -1,6 +1,6 @@
 """A run's `README.md`, byte for byte as published.
 
-Needs nothing but the run's `result.json` and the counts that tell how common each character is.
+Needs only the run's `result.json` and the marks of its samples.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["Marks", "readme"]
 
-# The marks of an answer: an element's name ("b", "s" or none) for each of its characters.
+# The marks of an answer: for each character the name of an element ("b" or "s"), or "".
 Marks = Sequence[str]
 
 _SOURCES = {"P": "PFN", "T": "Titech", "S": "Stockmark", "R": "RAG"}
@@ -25,7 +25,7 @@ _METRICS = ("fluency", "truthfulness")
 
 
 def readme(result: Mapping[str, Any], digest: str, marks: Mapping[tuple[str, int], Marks]) -> bytes:
-    """The text for a result; `marks` by question and number of the sample."""
+    """Returns the content for a result; `marks` by question and number of the sample."""
     questions = result["questions"]
     parts = [
         f"# Model: {cell_text(result['config']['model'])}\n\n{digest_line(digest)}\n\n",
@@ -47,7 +47,7 @@ def _config(result: Mapping[str, Any]) -> str:
 
 
 def _head(entry: Mapping[str, Any]) -> str:
-    scores, spread = entry["scores"], str(entry["score_std"])  # of a question as short as it goes
+    scores, spread = entry["scores"], str(entry["score_std"])  # a question's without trailing zeros
     if "num_trials" in entry:
         spread = f"{entry['score_std']:.4f}/√{entry['num_trials']}"
     lines = [f"- Score: {scores['average']:.3f} (±{spread})"]

@@ -1,4 +1,4 @@
-"""Text of unknown origin in Markdown and in the HTML within it, so that it is shown and does nothing."""
+"""Escapes text of unknown origin for Markdown, and for HTML within it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ESCAPES = {
     **{ord(c): html.escape(c) for c in "&<>\"'"},
     **{ord(c): f"&#{ord(c)};" for c in "\\" + _SPECIAL},
 }
-# What could end a cell, a link's text, or `<code>`; names are else printed as they are.
+# What could end a cell, the text of a link, or `<code>`; names are otherwise printed unchanged.
 _BREAKING = {code: text for code, text in _ESCAPES.items() if chr(code) not in "_{}()#+-.!"}
 _IN_LINKS = "/@+:,=~"
 # Includes what the published format leaves alone: addresses, mentions, formulas. Text does not begin a line,
@@ -27,27 +27,27 @@ _ACTIVE = re.compile(r"[\\`*_{}\[\]<>#!|~:@$&]|\.(?![0-9])")
 
 
 def escape(text: str) -> str:
-    """Text in a published `README.md`: nothing in it is Markdown or HTML."""
+    """Escape text for a published `README.md`: nothing in it is Markdown or HTML."""
     return text.translate(_ESCAPES)
 
 
 def cell_text(text: str) -> str:
-    """A name in a heading, a table cell or a link: only what would break out of it is escaped."""
+    """Escape a name in a heading, a table cell or a link: only what would break out of it."""
     return text.translate(_BREAKING)
 
 
 def inert(text: str) -> str:
-    """Text within a line or cell of our own pages: nothing in it is Markdown, HTML or a control character."""
+    """Escape text within a line or cell of our own pages: Markdown, HTML and control characters."""
     return _ACTIVE.sub(lambda found: f"&#{ord(found[0])};", visible(text))
 
 
 def link_target(path: str) -> str:
-    """A relative path as the target of a link."""
+    """Returns a relative path as the target of a link."""
     return quote(os.fsencode(path), safe=_IN_LINKS)
 
 
 def padding(heading: str, cells: list[str]) -> str:
-    """Spaces that make a heading as wide as its widest cell, counting non-ASCII characters as two."""
+    """Returns spaces that make a heading as wide as its widest cell; non-ASCII characters count as two."""
     widest = max(map(_width, cells), default=0)
     return "&nbsp;" * max(0, widest - _width(heading))
 

@@ -1,4 +1,4 @@
-"""What a run's page says besides its answers: figures with intervals, tables and distributions."""
+"""The content of a run's page besides its answers: scores with intervals, tables, distributions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _BINS = 40
 
 @dataclass(frozen=True)
 class Row:
-    """A question's or a category's figures: means, and between which averages the middle 80 % of answers lie.
+    """A question or a category: means, and the range of the averages of the middle 80 % of answers.
 
-    `number` is the question's place in the benchmark; of a category, the number of its questions.
+    `number` is the question's position in the benchmark or, for a category, the number of its questions.
     """
 
     number: int
@@ -42,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many answers lie in each of some ranges of the same width, from `start` to `stop`."""
+    """Numbers of answers in bins of equal width, from `start` to `stop`."""
 
     start: float
     stop: float
@@ -51,7 +51,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class RunView:
-    """A run as its page shows it."""
+    """The data of a run's page."""
 
     name: str
     run: str
@@ -81,7 +81,7 @@ def estimates(sample: stats.Sample) -> dict[str, stats.Estimate]:
 def run_view(
     result: Result, metrics: Mapping[str, stats.Estimate], *, run: str | None = None
 ) -> RunView:
-    """The figures of a run, with its `estimates`; `run` is what it is called in a site."""
+    """Returns the data of a run, with its `estimates`; `run` is its name within a site."""
     questions = _questions(result)
     return RunView(
         name=result.name,
@@ -115,7 +115,7 @@ def _questions(result: Result) -> list[Row]:
 
 
 def _categories(result: Result, questions: Sequence[Row]) -> list[Row]:
-    """Means over the questions of each category, in the order in which these first come."""
+    """Returns means over the questions of each category, in order of first appearance."""
     members: dict[str, list[Row]] = {}
     for row in questions:
         members.setdefault(row.category, []).append(row)
@@ -130,7 +130,7 @@ def _categories(result: Result, questions: Sequence[Row]) -> list[Row]:
 
 
 def _row(result: Result, question_ids: Iterable[str], about: dict[str, Any], number: int) -> Row:
-    """`about` with the spread of the answers to these questions."""
+    """Complete `about` with the spread of the answers to these questions."""
     averages = [result.figures.of_question(key, ["average"])["average"] for key in question_ids]
     low, high = np.quantile(np.concatenate(averages), (0.1, 0.9)).tolist()
     kept = {field.name: about[field.name] for field in fields(Row) if field.name in about}
@@ -138,7 +138,7 @@ def _row(result: Result, question_ids: Iterable[str], about: dict[str, Any], num
 
 
 def _histogram(result: Result, name: str, width: float) -> Histogram:
-    """Counts in bins of `width` or a multiple of it, so that there are at most 40."""
+    """Count values in at most 40 bins, whose width is a multiple of `width`."""
     values = np.concatenate(list(result.figures.column(name, in_order=False)))
     places = np.floor(np.round(values / width, 9)).astype(np.int64)
     first = int(places.min())

@@ -1,4 +1,4 @@
-"""The leaderboard for programs: `leaderboard.parquet`, `.csv` and `.json` beside the main `README.md`."""
+"""The leaderboard as data: `leaderboard.parquet`, `.csv` and `.json` next to the main `README.md`."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _PARQUET, _CSV = "leaderboard.parquet", "leaderboard.csv"
 def write_tables(
     folder: Path, runs: Sequence[Published], metadata_hash: str, *, force: bool = False
 ) -> list[Path]:
-    """Write the three files unless they tell of these results already; gives those that changed.
+    """Write the three files unless they were made from these results. Returns those that changed.
 
-    The JSON object has `signature` and `metadata_hash` of the questions, `results`, a digest of what it was
-    made from, and `runs`, the rows of `entries.frame`.
+    The JSON object has `signature` and `metadata_hash` of the questions, `results` (a digest of the results
+    that it was made from), and `runs` (the rows of `entries.frame`).
     """
     about = "".join(f"{run.digest}  {run.run}\n" for run in runs) + _native.__version__
     head = {"metadata_hash": metadata_hash, "results": digest(about.encode())}
     if not force and _is_current(folder, head):
         return []
-    from pfgen_rs.checkout.entries import entries, frame  # only now, since it is much to load
+    from pfgen_rs.checkout.entries import entries, frame  # slow to import, and rarely needed
     from pfgen_rs.metrics.settings import Settings
     from pfgen_rs.metrics.signature import signature
 
@@ -41,7 +41,7 @@ def write_tables(
     table.write_parquet(parquet)
     table.write_csv(csv)
     text = json.dumps({**head, "runs": table.to_dicts()}, ensure_ascii=False, indent=1) + "\n"
-    # The one that tells what they were made from comes last: a report that is killed is made good later.
+    # The file that names the results comes last, so a report that was killed is repeated.
     contents = {_PARQUET: parquet.getvalue(), _CSV: csv.getvalue(), JSON: text.encode()}
     return [
         folder / name for name, content in contents.items() if write_changed(folder / name, content)

@@ -1,4 +1,4 @@
-"""What `make report` does in a checkout of pfgen-bench: results, their READMEs, and the leaderboard."""
+"""Brings a checkout of pfgen-bench up to date, as `make report` does: results, READMEs, leaderboard."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ __all__ = ["Report", "report"]
 
 @dataclass
 class Report:
-    """What was done: runs that can be shown, those scored, those that failed, files written in the checkout.
+    """What a report has done: usable runs, scored runs, failed runs, and files written in the checkout.
 
-    `problems`: what went wrong. `unfinished`: files that were left out. `site`: the first page of the site,
-    where one was wished for.
+    `problems`: errors of runs and files. `unfinished`: files that were left out. `site`: the first page of
+    the site, if one was requested.
     """
 
     checkout: Checkout
@@ -54,13 +54,13 @@ def report(
 ) -> Report:
     """Bring everything in a checkout up to date, as `make report` does there.
 
-    Finished trials are packed, stale runs scored, and READMEs and leaderboards written, each file
-    whole or not at all, and only where it changes. A run that cannot be used is listed in `problems` and
-    leaves the others alone; its files stay as they were. `force` takes everything for stale; `html` is a
-    folder for the site of all runs; `jobs` threads work (all cores without it). `watch` is told of
-    the progress of scoring, and `busy` of work whose end cannot be told.
+    Packs finished trials, scores stale runs, and writes READMEs and leaderboards, each file atomically and
+    only if it changes. An unusable run is listed in `problems`; its files stay unchanged, and other runs are
+    not affected. `force`: treat everything as stale. `html`: folder for a site of all runs. `jobs`: number of
+    threads (default: all cores). `watch` is told about the progress of scoring, `busy` about work of
+    unknown duration.
 
-    Raises `BenchmarkNotFoundError` where the folder is no checkout, and `BenchmarkError` for its questions.
+    Raises `BenchmarkNotFoundError` if the folder is not a checkout, and `BenchmarkError` for bad questions.
     """
     found = open_checkout(checkout)
     done = Report(found)
@@ -79,7 +79,7 @@ def report(
 
 
 def _inspected(done: Report, force: bool, jobs: int | None) -> list[State]:
-    """All runs looked at, several at once; what was packed is written here, where signals arrive."""
+    """Inspect all runs in threads; packed trials are written here, in the thread that gets signals."""
     pool = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
     try:
         found = pool.map(lambda run: inspect(done.checkout, run, force=force), done.checkout.runs)
@@ -100,7 +100,7 @@ def _update(done: Report, states: Sequence[State], jobs: int | None, watch: Watc
     described = [state for state in states if state.stale or state.stale_readme]
     if not described:
         return
-    from pfgen_rs.benchmark import load_benchmark  # only now, since it is much to load
+    from pfgen_rs.benchmark import load_benchmark  # slow to import, and rarely needed
     from pfgen_rs.metrics.settings import Settings
 
     benchmark = load_benchmark(done.checkout.data, settings=Settings())  # the published ones
@@ -131,7 +131,7 @@ def _rescore(
 
 
 def _can_be_described(done: Report, state: State) -> bool:
-    """Whether the run's result is one of these questions, whose answers its README marks."""
+    """Whether the run's result is about these questions, which the marks in its README need."""
     published = state.published
     return (
         published is not None
@@ -152,13 +152,13 @@ def _describe(done: Report, benchmark: QuestionSet, states: Sequence[State]) -> 
 
 
 def _usable(benchmark: QuestionSet, state: State) -> Published | None:
-    """The run's result, unless somebody has put other questions into it."""
+    """Returns the run's result, unless it contains unknown questions."""
     found = state.published
     strangers = found.result["questions"].keys() - {q.id for q in benchmark} if found else ()
     if not strangers:
         return found
     problem = (
-        f"has the question {min(strangers)!r}, which data/ lacks: "
+        f"unknown question {min(strangers)!r}, which is not in data/: "
         "remove the file and score the run again"
     )
     state.problems.append(InputError(problem, path=state.run.folder / RESULT))
@@ -194,12 +194,12 @@ def _write_site(
     watch: Watch | None,
     busy: Busy | None,
 ) -> None:
-    from pfgen_rs.report.site.checkout import write_site  # only now, since it is much to load
+    from pfgen_rs.report.site.checkout import write_site  # slow to import, and rarely needed
 
     found = write_site(done.checkout, done.runs, folder, jobs=jobs, watch=watch, busy=busy)
     new = [
         (run, problem) for run, problem in found if run not in done.failed
-    ]  # others were told of
+    ]  # the others are known
     done.failed += [run for run, _ in new]
     done.problems += [problem for _, problem in new]
     done.site = Path(folder, "index.html")

@@ -1,4 +1,4 @@
-"""Tables of the windows of shown answers: how many reference answers contain each, for pages to look up."""
+"""Tables of the windows of shown answers, with the number of reference answers that contain each."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from pfgen_rs.scoring.shading import WINDOW, Counts, window_counts
 __all__ = ["SHADED", "WindowTable", "Windows", "distinct_windows", "window_table"]
 
 SHADED = 1000
-"""Characters of an answer that pages shade; scoring reads 200."""
+"""Number of characters of an answer that pages shade; scoring reads 200."""
 
-_BITS = 21  # hold a code point
+_BITS = 21  # of a code point
 Windows = NDArray[np.uint64]
-"""Windows as numbers: three code points of 21 bits each."""
+"""Windows as integers: three code points of 21 bits each."""
 
 
 @dataclass(frozen=True)
 class WindowTable:
-    """The windows of some answers to a question that any reference answer contains.
+    """The windows of some answers to a question that occur in its reference answers.
 
-    `text`: the three characters of each, one window after the other, in the order of code points; `counts`
-    (uint32, shape (windows, sources)): the reference answers of each source that contain it.
+    `text`: the three characters of each window, concatenated, in the order of code points. `counts` (uint32,
+    shape (windows, sources)): number of reference answers of each source that contain it.
     """
 
     sources: list[str]
@@ -37,9 +37,9 @@ class WindowTable:
     counts: Counts
 
     def payload(self) -> dict[str, Any]:
-        """What a page's script gets; `answers` is how many reference answers each source has.
+        """Returns the data for the page's script; `answers` is the number of reference answers per source.
 
-        Sources stand in the order of `sources.order`.
+        Sources are in the order of `sources.order`.
         """
         places = order(self.sources)
         return {
@@ -52,25 +52,25 @@ class WindowTable:
 
 
 def distinct_windows(answers: Iterable[str]) -> Windows:
-    """The windows of the first `SHADED` characters of these answers, each once, rising.
+    """Returns the distinct windows of the first `SHADED` characters of these answers, ascending.
 
-    Windows are those of `^answer$`, as in `window_counts`. Time and memory grow with the answers' characters.
+    Windows are those of `^answer$`, as in `window_counts`. Time and memory are linear in the answers' length.
     """
-    # As far as the windows reach that cover the last shaded character.
+    # Includes the windows that cover the last shaded character.
     texts = [f"^{answer}$"[: SHADED + WINDOW] for answer in answers]
     points = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4").astype(np.uint64)
     windows = points[:-2] << np.uint64(2 * _BITS) | points[1:-1] << np.uint64(_BITS) | points[2:]
     own = np.ones(len(windows), dtype=bool)
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)[:-1]
-    own[ends - 2] = own[ends - 1] = False  # partly of one text, partly of the next
+    own[ends - 2] = own[ends - 1] = False  # these span two texts
     return np.unique(windows[own])
 
 
 def window_table(benchmark: QuestionSet, question_id: str, windows: Windows) -> WindowTable:
-    """The table of those of some windows that reference answers to a question contain."""
+    """Returns the table of those windows that occur in the reference answers to a question."""
     question = benchmark[question_id]
     counts, _ = window_counts(benchmark, question_id, [_text(windows)])
-    counts = counts[WINDOW // 2 :: WINDOW]  # around the middle one of each three characters
+    counts = counts[WINDOW // 2 :: WINDOW]  # around the middle character of each three
     known: NDArray[np.bool_] = np.any(counts, axis=1)
     return WindowTable(
         question.sources,

@@ -1,4 +1,4 @@
-"""Runs: the scores of many responses, summarised exactly as published (`result.json`)."""
+"""Results of runs: the scores of many responses, aggregated exactly as published (`result.json`)."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ __all__ = ["Responses", "Result"]
 
 
 class Responses(Protocol):
-    """The texts of a run: in memory, or read again when they are needed."""
+    """The texts of a run: in memory, or read again when needed."""
 
     def frames(self, figures: Figures) -> Iterator[pl.DataFrame]:
-        """Rows with texts and figures, in order, as `Result.frame` has them."""
+        """Yields rows with texts and scores, in order, as in `Result.frame`."""
 
     def column(self, figures: Figures, key: str) -> Iterator[pl.Series]:
-        """The text that each response has at a key besides question and answer, in order; null for none."""
+        """Yields the text of each response at another key than question and answer; null if missing."""
 
     def records(
         self, samples: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[Answer, dict[str, Any]]]:
-        """Answer and whole record of some responses, given by line and start of the line, which rise."""
+        """Yields answer and record of some responses, given by line and start of the line, ascending."""
 
 
 @dataclass(frozen=True)
 class Result:
     """Scores of a run.
 
-    The figures of the run (`score`, `fluency`, …) are those published: means over questions, rounded as
-    published. A large run is not held in memory: its texts are read again where they are needed, for
-    `frame` and for the samples in `to_dict`, and `InputError` is raised if the file changed since.
+    The numbers of the run (`score`, `fluency`, …) are the published ones: means over questions, rounded as
+    published. Large runs are not kept in memory: texts are read again when needed, for `frame` and for the
+    samples in `to_dict`, which raise `InputError` if the file has changed.
     """
 
     benchmark: QuestionSet = field(repr=False)
@@ -91,7 +91,7 @@ class Result:
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row a response.
+        """One row per response.
 
         `line` (from 1), `question_id`, `question`, `answer`, `length` in code points (or other units), the
         three metrics, `average`, and each source's share.
@@ -99,9 +99,9 @@ class Result:
         return pl.concat(self.responses.frames(self.figures), rechunk=True)
 
     def with_summation(self, summation: Summation) -> Result:
-        """The same run with its sums computed in this way, from the stored scores: nothing is scored again.
+        """Returns the same run with its sums computed in this way, without scoring it again.
 
-        Raises `SettingsError` for variant `paper`, whose sums are plain.
+        Raises `SettingsError` for variant `paper`, which has plain sums only.
         """
         settings = replace(self.benchmark.settings, summation=summation)
         if settings == self.benchmark.settings:
@@ -115,18 +115,18 @@ class Result:
 
     @property
     def name(self) -> str:
-        """The model that `config.json` names or, without one, the name of the folder or file."""
+        """The model named in `config.json` or, without one, the name of the folder or file."""
         model = (self.config or {}).get("model")
         return model if isinstance(model, str) and model else run_name(self.path)
 
     @property
     def height(self) -> int:
-        """How many responses were scored."""
+        """Number of scored responses."""
         return self.figures.height
 
     @cached_property
     def by_question(self) -> pl.DataFrame:
-        """A row a question: `answers`, `score`, `score_std`, `length`, `length_std` and mean metrics."""
+        """One row per question: `answers`, `score`, `score_std`, `length`, `length_std` and mean metrics."""
         rows = []
         for question_id, summary in self._summaries.questions.items():
             scores = summary.scores
@@ -147,22 +147,22 @@ class Result:
 
     @property
     def score(self) -> float:
-        """The benchmark's figure: mean over trials and questions, rounded to 4."""
+        """The score of the run: mean over trials and questions, rounded to 4 decimals."""
         return self._spread["score"]
 
     @property
     def score_std(self) -> float:
-        """Population standard deviation over trials, as published, rounded to 4."""
+        """Population standard deviation over trials, as published, rounded to 4 decimals."""
         return self._spread["score_std"]
 
     @property
     def length(self) -> float:
-        """Mean length of the answers in code points (or other units), rounded to 1."""
+        """Mean length of the answers in code points (or other units), rounded to 1 decimal."""
         return self._spread["length"]
 
     @property
     def length_std(self) -> float:
-        """Population standard deviation of the lengths, rounded to 1."""
+        """Population standard deviation of the lengths, rounded to 1 decimal."""
         return self._spread["length_std"]
 
     @property
@@ -182,31 +182,31 @@ class Result:
 
     @property
     def num_trials(self) -> int:
-        """The smallest number of answers any answered question has."""
+        """The smallest number of answers to any answered question."""
         return self._summaries.num_trials
 
     @property
     def missing(self) -> list[str]:
-        """Ids of the benchmark's questions without any answer; all figures leave them out."""
+        """Ids of the benchmark's questions without answers, which count nowhere."""
         return [q.id for q in self.benchmark if q.id not in self._counts]
 
     @property
     def signature(self) -> str:
-        """What makes the figures reproducible; names how many questions were answered if some were not."""
+        """What makes the scores reproducible; includes the number of answered questions if some were not."""
         counts = (len(self._counts), len(self.benchmark))
         return signature(self.benchmark.metadata_hash, self.benchmark.settings, answered=counts)
 
     def to_dict(self, *, allow_partial: bool = False) -> dict[str, Any]:
-        """The published `result.json` as an object, keys in the published order.
+        """Returns the published `result.json` as an object, with keys in the published order.
 
-        With other settings, or questions left out, it carries a `signature`, too.
-        Raises `IncompleteRunError` where questions lack answers, unless `allow_partial`.
+        With other settings, or without some questions, it has a `signature`, too.
+        Raises `IncompleteRunError` if questions have no answers, unless `allow_partial`.
         """
         if self.missing and not allow_partial:
             raise IncompleteRunError(
                 f"{len(self.missing)} of {len(self.benchmark)} questions have no answer "
-                f"({', '.join(self.missing[:5])}{', …' if len(self.missing) > 5 else ''}): a published "
-                "result needs all; allow a partial one explicitly"
+                f"({', '.join(self.missing[:5])}{', …' if len(self.missing) > 5 else ''}), but a published "
+                "result needs all: answer them, or allow a partial result explicitly"
             )
         samples = self._samples()
         questions = {key: self._question_entry(key, samples) for key in self._summaries.questions}
@@ -222,30 +222,29 @@ class Result:
         }
 
     def to_bytes(self, *, allow_partial: bool = False) -> bytes:
-        """The content of `result.json`, byte for byte as published."""
+        """Returns the content of `result.json`, byte for byte as published."""
         result = self.to_dict(allow_partial=allow_partial)
-        # Tables may have columns, such as times, that JSON has no form for.
+        # Tables may have columns, such as times, that are not JSON types.
         return json.dumps(result, ensure_ascii=False, indent=2, default=str).encode()
 
     def to_json(self, path: str | os.PathLike[str], *, allow_partial: bool = False) -> None:
-        """Write `result.json` byte for byte as published, whole or not at all."""
+        """Write `result.json` atomically, byte for byte as published."""
         write_atomic(path, self.to_bytes(allow_partial=allow_partial))
 
     def to_html(self, path: str | os.PathLike[str], *, answers_per_question: int = 1000) -> None:
-        """Write a page about the run: one file where `path` ends in `.html`, else a folder with `index.html`.
+        """Write a page about the run: one file if `path` ends in `.html`, else a folder with `index.html`.
 
-        Figures with intervals, tables and distributions, and the answers (up to `answers_per_question` of
-        each, those of the published samples among them), explained character by character. Needs no network.
-        Raises `SettingsError` where the unit is not a character, `InputError` for fewer than 5 answers a
-        question, and `OutputError`.
+        Scores with intervals, tables and distributions, and answers (up to `answers_per_question`, including
+        the published samples), explained character by character. Needs no network. Raises `SettingsError`
+        if the unit is not a character, `InputError` for fewer than 5 answers per question, and `OutputError`.
         """
-        # Pages need the results, and most who need results want no page.
+        # The one upward import: pages need results, but results rarely need a page.
         from pfgen_rs.report.site.single import write_run
 
         write_run(self, path, answers_per_question=answers_per_question)
 
     def __str__(self) -> str:
-        """The score and the signature it is worthless without."""
+        """The score with its signature, without which it is not reproducible."""
         return f"{self.score:.4f} ±{self.score_std:.4f}/√{self.num_trials} ({self.signature})"
 
     @property
@@ -287,7 +286,7 @@ class Result:
         return {**kept, "scores": batch.score(self.benchmark, question_id, answer).to_dict()}
 
     def _samples(self) -> dict[int, tuple[Answer, dict[str, Any]]]:
-        """All samples by line, looked up in one go."""
+        """Returns all samples by line, looked up in one pass."""
         places = sorted({p for s in self._summaries.questions.values() for p in s.samples})
         return {
             line: found

@@ -1,8 +1,8 @@
-"""How sure a score is, and whether two runs differ: intervals, paired tests, ranks, trials needed.
+"""Statistics of scores: confidence intervals, paired tests, rank ranges, and the number of trials needed.
 
-Works on numbers alone: it scores nothing and reads no file. Two kinds of uncertainty are kept apart
-throughout: noise of trials (the same questions answered again) and the choice of questions (other questions
-of the same kind).
+Works on numbers only: scores nothing and reads no files. Two sources of uncertainty are kept apart
+throughout: trial noise (the same questions answered again) and the choice of questions (other questions of
+the same kind).
 """
 
 from pfgen_rs.stats.compare import Comparison, Pair, compare

@@ -1,4 +1,4 @@
-"""Runs compared with each other, paired by question."""
+"""Compares runs with each other, paired by question."""
 
 from __future__ import annotations
 
@@ -29,22 +29,21 @@ Floats = NDArray[np.float64]
 _POWER = 0.8
 _PERMUTATIONS = 10_000
 _MOST_RUNS = 100
-# The smallest p that permutations can give is 1 in their number; Holm multiplies it by that of the pairs.
+# The smallest possible p is 1/permutations, and Holm multiplies it by the number of pairs.
 _PERMUTATIONS_A_PAIR = 4
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two runs in one metric.
+    """The comparison of two runs in one metric.
 
-    `difference`: mean over the questions of a's mean minus b's; `se` its standard error over questions.
-    `low`, `high`: interval of the difference from the bootstrap over questions and trials. `p`: of the
-    sign-flip permutation test;
-    `p_holm`: corrected for the `family` of pairs in this metric that it belongs to (see `compare`).
-    `minimum_detectable`: the difference that a test of
-    this pair alone would find with a power of 80 %: (t + z)·se, with t the quantile of the test's level
-    with Q - 1 degrees of freedom and z the normal one of the power (H. S. Bloom, "Minimum detectable
-    effects", Evaluation Review 19 (1995); Miller 2024, section 5).
+    `difference`: mean over the questions of a's mean minus b's. `se`: its standard error over questions.
+    `low`, `high`: interval of the difference from the bootstrap over questions and trials. `p`: p-value of
+    the sign-flip permutation test. `p_holm`: the same, corrected for the `family` of pairs in this metric
+    (see `compare`). `minimum_detectable`: the difference that a test of this pair alone has 80 % power to
+    detect: (t + z)·se, with t the quantile for the level of the test with Q - 1 degrees of freedom and z the
+    normal quantile for the power (H. S. Bloom, "Minimum detectable effects", Evaluation Review 19 (1995);
+    Miller 2024, section 5).
     """
 
     a: str
@@ -60,26 +59,26 @@ class Pair:
     minimum_detectable: float
 
     def turned(self) -> Pair:
-        """The same with b first."""
+        """Returns the same comparison with b first."""
         return replace(
             self, a=self.b, b=self.a, difference=-self.difference, low=-self.high, high=-self.low
         )
 
     def better_first(self) -> Pair:
-        """The same with the run first that scores more."""
+        """Returns the same comparison with the better run first."""
         return self.turned() if self.difference < 0 else self
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two or more runs compared over the questions that all of them answer.
+    """Two or more runs, compared over the questions that all of them answer.
 
-    `runs`: names, in the order given. `pairs`: every two runs in each metric. `estimates`, `ranks`: by
-    metric, a value for each run; ranks are the best and the worst among models that the pairs' tests cannot
-    exclude, `None` for system runs beside models. `smallest_p`: what permutations resolve, which stands for
-    any p-value below it; 0 where they are exact.
-    `left_out`: questions that some runs answer and others do not. `questions`, `categories`: see
-    `pfgen_rs.stats.tables`. `notes`: what a reader should know, in sentences.
+    `runs`: names, in the given order. `pairs`: every two runs, in each metric. `estimates`, `ranks`: by
+    metric, one value per run. A rank range is the best and worst rank among models that the pairwise tests
+    cannot exclude; it is `None` for system runs next to models. `smallest_p`: the smallest p-value that the
+    permutations can resolve, which stands for all smaller ones; 0 if they are exact. `left_out`: questions
+    that only some runs answer. `questions`, `categories`: see `pfgen_rs.stats.tables`. `notes`: remarks for
+    the reader.
     """
 
     runs: tuple[str, ...]
@@ -97,18 +96,18 @@ class Comparison:
     smallest_p: float = 0.0
 
     def pair(self, a: str, b: str, metric: str = "average") -> Pair:
-        """The pair of these two runs, in this order. Raises `InputError` where there is none."""
+        """Returns the comparison of two runs, in this order. Raises `InputError` if there is none."""
         for pair in self.pairs:
             if (pair.a, pair.b, pair.metric) == (a, b, metric):
                 return pair
-        raise InputError(f"{a!r} and {b!r} were not compared in {metric!r}, in this order")
+        raise InputError(f"no comparison of {a!r} with {b!r} in {metric!r}, in this order")
 
     def _repr_html_(self) -> str:
         """For notebooks: runs and pairs in the first metric."""
         return as_html(self, self.notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON has it."""
+        """Returns everything as JSON types."""
         return {
             "runs": list(self.runs),
             "metrics": list(self.metrics),
@@ -146,15 +145,15 @@ def compare(
 ) -> Comparison:
     """Compare every two of 2 to 100 runs in each metric, paired by question.
 
-    Tests are corrected for all pairs of models, so that runs that are there to compare with change nothing;
-    pairs with a system run make a family of their own. System runs among themselves are compared as models
-    are. Intervals and minimum detectable differences are those of each pair alone.
+    Tests are corrected for all pairs of models. Pairs with a system run form a family of their own, so adding
+    system runs does not change the other results; if all runs are system runs, they are treated as models.
+    Intervals and minimum detectable differences are for each pair alone.
 
-    `permutations` are raised to what the correction for all pairs needs: 4·pairs/(1 - level). The same runs
+    `permutations` is raised to what the correction for all pairs needs: 4·pairs/(1 - level). The same runs
     and seed give the same numbers. 24 runs of 5,000 responses take about 6 s in all metrics.
 
     Raises `InputError` for runs with the same name, with different signatures, or with fewer than two
-    questions in common, and `SettingsError` for settings that cannot be.
+    questions in common, and `SettingsError` for invalid settings.
     """
     check_level(level)
     for metric in metrics:
@@ -222,7 +221,7 @@ def _corrected_p(pair: Pair, found: Comparison) -> str:
 
 
 class _Work:
-    """What all metrics of a comparison share: the questions are drawn once."""
+    """What all metrics of a comparison share: questions are resampled once."""
 
     def __init__(
         self,
@@ -261,14 +260,14 @@ class _Work:
         return estimates, pairs
 
     def _corrected(self, p: Floats) -> tuple[Floats, NDArray[np.int64]]:
-        """p-values corrected within each family, and the family's size."""
+        """Returns p-values corrected within each family, and the size of the family."""
         corrected, sizes = np.empty(len(p)), np.empty(len(p), dtype=np.int64)
         for mine in (self._with_system, ~self._with_system):
             corrected[mine], sizes[mine] = holm(p[mine]), mine.sum()
         return corrected, sizes
 
     def _figures(self, differences: Floats, noise: Floats, errors: Floats) -> dict[str, Any]:
-        """What `Pair` says besides the tests."""
+        """Returns the fields of `Pair` other than the tests."""
         mean = float(differences.mean())
         se = float(differences.std(ddof=1) / np.sqrt(self._number))
         resampled = self._resampler.means(differences, noise, errors)
@@ -287,7 +286,7 @@ class _Work:
 def _check(samples: Sequence[Sample]) -> None:
     if not 2 <= len(samples) <= _MOST_RUNS:
         raise InputError(
-            f"2 to {_MOST_RUNS} runs can be compared, not {len(samples)}; a leaderboard ranks more"
+            f"expected 2 to {_MOST_RUNS} runs to compare, found {len(samples)} (a leaderboard ranks more)"
         )
     check_alike(samples)
 
@@ -306,24 +305,21 @@ def _ranks(
 def _notes(samples: Sequence[Sample], left_out: Sequence[str], level: float) -> tuple[str, ...]:
     notes = []
     if left_out:
-        some = (
-            "1 question that not all runs answer is"
-            if len(left_out) == 1
-            else (f"{len(left_out)} questions that not all runs answer are")
-        )
-        notes.append(f"{some} left out: {', '.join(left_out)}")
+        some = "1 question" if len(left_out) == 1 else f"{len(left_out)} questions"
+        notes.append(f"left out {some} not answered by all runs: {', '.join(left_out)}")
     questions = len(samples[0].questions)
     smallest = 2.0 ** (1 - questions)
     models = sum(not sample.system for sample in samples)
     pairs = max(1, math.comb(models, 2))
     if smallest * pairs > 1 - level:
         notes.append(
-            f"with {questions} questions no p-value can be below {smallest:.2g}, so runs cannot be told apart"
+            f"with {questions} questions, p-values cannot be smaller than {smallest:.2g}: no difference is "
+            "significant"
         )
     single = [sample.name for sample in samples if sample.trials < 2]
     if single:
         notes.append(
-            "questions answered only once tell nothing about the noise of trials: "
+            "no estimate of trial noise, since some questions have a single answer: "
             + ", ".join(single)
         )
     return tuple(notes)

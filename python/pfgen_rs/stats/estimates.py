@@ -1,4 +1,4 @@
-"""How sure one run's score is."""
+"""The uncertainty of one run's score."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ __all__ = ["Estimate", "estimate", "from_summary", "resampled_estimate"]
 
 Floats = NDArray[np.float64]
 RESAMPLES = 10_000
-_ROUNDING = 1e-4  # published scores have four decimals, means of questions five
+_ROUNDING = 1e-4  # published scores have four decimals, question means five
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A run's mean score and its errors. `None` stands for what so few answers or questions do not tell.
+    """A run's mean score and its errors; `None` where there are too few answers or questions to tell.
 
-    With Q questions, question q answered n_q times with mean m_q and variance (n_q - 1 in the denominator)
-    s_q²:
+    For Q questions, where question q has n_q answers with mean m_q and variance s_q² (with n_q - 1 in the
+    denominator):
 
-    `mean`: Σ m_q / Q, over all responses (the published score takes the same number of each question).
-    `trial_sd`: √(Σ s_q²) / Q, the spread of the score of one trial (every question answered once); needs
-    two answers to each question.
-    `trial_se`: √(Σ s_q²/n_q) / Q, the error of `mean` from the noise of trials alone, the questions staying
-    the same.
-    `question_se`: √(Σ (m_q - mean)² / (Q - 1)) / √Q, the error of `mean` where the questions, too, are a
-    sample of many possible ones; noise of trials is part of it. This is the standard error clustered by
-    question (E. Miller, "Adding error bars to evals", arXiv 2411.00640 (2024), section 2.2).
-    `low`, `high`: bounds of the interval of confidence `level` for the score over all such questions:
-    mean ± t·question_se, with the quantile t of Student's t with Q - 1 degrees of freedom. Scores are shown
-    with this interval everywhere, as it needs no more than `result.json` has.
-    `bootstrap_low`, `bootstrap_high`: bounds of the same interval from a bootstrap over questions and trials
-    (`pfgen_rs.stats.bootstrap`), which may be skewed; `None` where it was not made (`from_summary`).
-    `regrouped_sd`: the standard deviation (n - 1) of the scores of trials put together by time stamps, an
-    estimate of what `trial_sd` is that does not take answers to different questions for independent.
+    `mean`: Σ m_q / Q, over all responses (the published score uses the same number of each question).
+    `trial_sd`: √(Σ s_q²) / Q, the standard deviation of the score of one trial (every question answered
+    once); needs two answers to each question.
+    `trial_se`: √(Σ s_q²/n_q) / Q, the standard error of `mean` from trial noise alone, with the same
+    questions.
+    `question_se`: √(Σ (m_q - mean)² / (Q - 1)) / √Q, the standard error of `mean` if the questions, too, are
+    a sample of many possible ones; it includes trial noise. This is the standard error clustered by question
+    (E. Miller, "Adding error bars to evals", arXiv 2411.00640 (2024), section 2.2).
+    `low`, `high`: confidence interval over questions at `level`: mean ± t·question_se, with the quantile t of
+    Student's t with Q - 1 degrees of freedom. Scores are shown with this interval everywhere, since it needs
+    only what is in `result.json`.
+    `bootstrap_low`, `bootstrap_high`: the same interval from a bootstrap over questions and trials
+    (`pfgen_rs.stats.bootstrap`), which may be skewed; `None` if not computed (`from_summary`).
+    `regrouped_sd`: standard deviation (with n - 1) of the scores of trials grouped by time stamps, an
+    estimate of `trial_sd` that does not assume answers to different questions to be independent.
 
     `questions`, `responses`: how many there are.
     """
@@ -61,18 +61,18 @@ class Estimate:
     bootstrap_high: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything by name."""
+        """Returns all fields by name."""
         return asdict(self)
 
     def is_of(self, score: float) -> bool:
-        """Whether a published score is `mean`, but for rounding.
+        """Whether a published score equals `mean`, up to rounding.
 
-        That of a run with more answers to some questions, or of some system runs, is none of all responses.
+        It does not for runs with more answers to some questions, nor for some system runs.
         """
         return abs(score - self.mean) <= _ROUNDING
 
     def of(self, score: float) -> Estimate:
-        """The same, without bounds where it is not that of this published score."""
+        """Returns the same estimate, without bounds if it is not an estimate of this published score."""
         if self.is_of(score):
             return self
         return replace(self, low=None, high=None, bootstrap_low=None, bootstrap_high=None)
@@ -86,10 +86,10 @@ def estimate(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Estimate:
-    """A run's mean with its errors, and the intervals of Student's t and of the bootstrap.
+    """Estimate a run's mean and its errors, with the intervals of Student's t and of the bootstrap.
 
-    With 0 `resamples` there is no bootstrap. Time O(responses + resamples · questions).
-    Raises `SettingsError` for a metric, level or number of resamples that cannot be.
+    Without `resamples` (0) there is no bootstrap. Time O(responses + resamples · questions). Raises
+    `SettingsError` for an unknown metric and for an invalid level, seed or number of resamples.
     """
     check_metric(metric)
     check_level(level)
@@ -103,7 +103,7 @@ def estimate(
 def resampled_estimate(
     sample: Sample, metric: str, level: float, resampler: Resampler, errors: Floats
 ) -> Estimate:
-    """`estimate` with the draws at hand; `errors` as `Resampler.within` gives them."""
+    """`estimate` with existing resamples; `errors` as returned by `Resampler.within`."""
     found = _from_sample(sample, metric, level)
     means = sample.means(metric)
     if len(means) < 2:
@@ -115,7 +115,7 @@ def resampled_estimate(
 
 
 def _from_sample(sample: Sample, metric: str, level: float) -> Estimate:
-    """All but the bootstrap."""
+    """Estimate everything but the bootstrap."""
     moments = sample.means(metric), sample.variances(metric), sample.counts
     return replace(_errors(*moments, level), regrouped_sd=_regrouped_sd(sample, metric))
 
@@ -127,23 +127,25 @@ def from_summary(
     *,
     level: float = 0.95,
 ) -> Estimate:
-    """A run's mean with its errors from what `result.json` holds, without its responses.
+    """Estimate a run's mean and its errors from its `result.json`, without its responses.
 
     `question_means` and `question_sds` (population standard deviations, as published): float64, shape
-    (questions,);
-    `trials`: answers of each question, or of every one. There is no bootstrap. Time O(questions).
-    Raises `InputError` where the shapes differ or there is no question.
+    (questions,). `trials`: the number of answers to every question, or to each one. There is no bootstrap.
+    Time O(questions). Raises `InputError` if the shapes differ or no questions are given.
     """
     check_level(level)
     means, sds = np.asarray(question_means, dtype=float), np.asarray(question_sds, dtype=float)
     if means.ndim != 1 or means.shape != sds.shape or not len(means):
         raise InputError(
-            f"one mean and one standard deviation a question are needed, not {means.shape} and {sds.shape}"
+            f"expected one mean and one standard deviation per question, found shapes {means.shape} and "
+            f"{sds.shape}"
         )
     try:
         counts = np.broadcast_to(np.asarray(trials, dtype=np.int64), means.shape)
     except ValueError:
-        raise InputError(f"{len(means)} questions need as many numbers of trials") from None
+        raise InputError(
+            f"expected one number of trials, or one for each of {len(means)} questions"
+        ) from None
     with np.errstate(divide="ignore", invalid="ignore"):
         variances = np.where(counts > 1, sds**2 * counts / (counts - 1), np.nan)
     return _errors(means, variances, counts, level)

@@ -1,4 +1,4 @@
-"""Several tests at once."""
+"""Correction for multiple tests."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ Floats = NDArray[np.float64]
 
 
 def holm(p: Floats) -> Floats:
-    """Adjusted p-values, in the order of `p`: those up to 0.05 hold together with 5 % chance of any error.
+    """Returns Holm-adjusted p-values, in the order of `p`.
 
-    The i-th smallest of m becomes the largest of (m - k + 1)·p_k for k = 1 … i, at most 1.
+    Rejecting all that are at most 0.05 has at most a 5 % chance of any false rejection. The i-th smallest of
+    m becomes the largest of (m - k + 1)·p_k for k = 1 … i, at most 1.
     Source: S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
     Statistics 6 (1979). Time O(m log m).
 

@@ -10,21 +10,22 @@ from numpy.typing import NDArray
 __all__ = ["flips", "is_bound", "resolution", "shown_p", "sign_flip", "sign_flip_pairs"]
 
 Floats = NDArray[np.float64]
-_AT_ONCE = 1 << 20  # numbers of a block of flips
-# Sums of the same numbers in another order differ by less; relative to the sum of their sizes.
+_AT_ONCE = 1 << 20  # numbers in a block of signs
+# Sums of the same numbers in another order differ by less, relative to the sum of their absolute values.
 _SAME = 1e-12
 _EQUAL = 1 + 1e-9
 
 
 def sign_flip(differences: Floats, *, permutations: int = 10_000, seed: int = 0) -> float:
-    """Two-sided p-value of the hypothesis that the differences (shape (questions,)) lie around 0 evenly.
+    """Returns the two-sided p-value of the hypothesis that differences are symmetric around 0.
 
-    Whether a question's difference is d or -d is then chance, so the observed |Σ d| is ranked among |Σ ±d|.
-    With up to `permutations` choices of signs all are enumerated, and p is exact; otherwise b of m random
-    ones reach the observed sum, and p = (b + 1)/(m + 1), which is valid for any m.
+    `differences`: shape (questions,). Under the hypothesis each is as likely to be d as -d, so the observed
+    |Σ d| is ranked among all |Σ ±d|. Up to `permutations` choices of signs are enumerated, and p is exact;
+    otherwise m random choices are drawn, of which b reach the observed sum, and p = (b + 1)/(m + 1), which is
+    valid for any m.
 
-    Σ d² is the same for all signs, so this is also the test with Student's t as its statistic, hence
-    holds asymptotically for skew differences, too.
+    Σ d² is the same for all signs, so this is also the test with Student's t as its statistic, and therefore
+    asymptotically valid for skewed differences, too.
 
     Sources: R. A. Fisher, *The Design of Experiments* (1935), section 21; B. Phipson & G. K. Smyth,
     "Permutation p-values should never be zero", Statistical Applications in Genetics and Molecular Biology
@@ -40,9 +41,9 @@ def sign_flip(differences: Floats, *, permutations: int = 10_000, seed: int = 0)
 def sign_flip_pairs(
     means: Floats, pairs: list[tuple[int, int]], *, permutations: int, seed: int
 ) -> Floats:
-    """`sign_flip` of the differences of several pairs of rows of `means` (shape (runs, questions)).
+    """Returns the p-value of `sign_flip` for several pairs of rows of `means` (shape (runs, questions)).
 
-    All pairs see the same signs, so that only sums of single runs need to be computed: time
+    All pairs use the same signs, so only sums of single runs are needed: time
     O(permutations · (runs · questions + pairs)).
     """
     first, second = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
@@ -67,7 +68,7 @@ def is_exact(questions: int, permutations: int) -> bool:
 
 
 def resolution(questions: int, permutations: int) -> float:
-    """The smallest p-value that random signs can give, which stands for all below it; 0 where p is exact."""
+    """Returns the smallest p-value that random signs can give; 0 if p is exact."""
     return 0.0 if is_exact(questions, permutations) else 1 / (permutations + 1)
 
 
@@ -84,7 +85,7 @@ def shown_p(p: float, smallest: float) -> str:
 
 
 def flips(questions: int, permutations: int, seed: int) -> Iterator[Floats]:
-    """Choices of signs, -1 and 1, in blocks of shape (choices, questions)."""
+    """Yields choices of signs (-1 and 1), in blocks of shape (choices, questions)."""
     rows = max(1, _AT_ONCE // questions)
     exact = is_exact(questions, permutations)
     total = 2**questions if exact else permutations

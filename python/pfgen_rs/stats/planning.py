@@ -1,4 +1,4 @@
-"""How many trials a wished precision needs."""
+"""The number of trials needed for a given precision."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["Plan", "Step", "plan_trials"]
 
 _POWER = 0.8
 _TRIALS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
-_SLACK = 1e-9  # so that rounding never asks for one trial more
+_SLACK = 1e-9  # rounding errors do not cost a trial
 _MOST = 10**9
 
 
 @dataclass(frozen=True)
 class Step:
-    """Half-widths of the interval with so many trials: for the same questions, and for such questions."""
+    """Half-widths of the interval with this many trials: with the same questions, and over questions."""
 
     trials: int
     trial_noise: float
@@ -33,21 +33,20 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """Trials that a run's score, or the difference of two runs, needs.
+    """The number of trials needed for a run's score, or for the difference of two runs.
 
-    `mean`: the score, or the difference. `trial_sd`: the spread of one trial's. `question_sd`: the spread
-    of the true means of questions (or of the true differences), estimated. With T trials of Q questions and
-    quantiles z (normal) and t (Student's, Q - 1 degrees of freedom), intervals reach as far as
+    `mean`: the score, or the difference. `trial_sd`: its standard deviation over trials. `question_sd`: the
+    estimated standard deviation of the true question means (or differences). With T trials of Q questions and
+    quantiles z (normal) and t (Student's, Q - 1 degrees of freedom), the half-width of the interval is
 
-    - z·trial_sd/√T on either side if the questions stay the same (`trials_needed` for `precision`), and
-    - t·√(question_sd²/Q + trial_sd²/T) if they are a sample of many (`trials_needed_with_questions`, `None`
-      where no number suffices); t·question_sd/√Q of it remains whatever the number (`remaining`).
+    - z·trial_sd/√T with the same questions (`trials_needed` for `precision`), and
+    - t·√(question_sd²/Q + trial_sd²/T) over questions (`trials_needed_with_questions`, `None` if no number
+      suffices), of which t·question_sd/√Q remains with any number of trials (`remaining`).
 
-    `trials_to_tell`, `trials_to_tell_with_questions` (for two runs): so that a test of a true difference of
-    `difference` succeeds with probability `power`: (z + z_power)²·trial_sd²/T <= difference² and
-    (t + z_power)²·(question_sd²/Q + trial_sd²/T) <= difference² (Miller 2024, section 5); `None` where no
-    number suffices. The second is `Pair.minimum_detectable` turned around: what runs of T trials each can
-    detect needs T.
+    `trials_to_tell`, `trials_to_tell_with_questions` (for two runs): the number of trials that gives a test
+    `power` to detect a true difference of `difference`: (z + z_power)²·trial_sd²/T <= difference² and
+    (t + z_power)²·(question_sd²/Q + trial_sd²/T) <= difference² (Miller 2024, section 5); `None` if no number
+    suffices. The second is the inverse of `Pair.minimum_detectable`.
     """
 
     runs: tuple[str, ...]
@@ -68,7 +67,7 @@ class Plan:
     table: tuple[Step, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything by name."""
+        """Returns all fields by name."""
         return asdict(self)
 
 
@@ -81,13 +80,13 @@ def plan_trials(
     power: float = _POWER,
     metric: str = "average",
 ) -> Plan:
-    """How many trials a run needs, or two runs to be told apart.
+    """Returns the number of trials needed for one run, or for telling two runs apart.
 
-    `precision`: the wished half-width of the interval. `difference`: what is to be told from 0, for two
-    runs; the observed difference without it. For two runs, only questions that both answer count.
+    `precision`: target half-width of the interval. `difference`: for two runs, the difference to detect
+    (default: the observed one). With two runs, only questions that both answer count.
 
-    Raises `InputError` where questions have one answer alone, since that says nothing of noise, or where the
-    runs do not fit together, and `SettingsError` for settings that cannot be.
+    Raises `InputError` if a question has a single answer, which says nothing about noise, or if the runs
+    cannot be compared, and `SettingsError` for invalid settings.
     """
     runs = [samples] if isinstance(samples, Sample) else list(samples)
     _check_settings(precision, difference, level, power, metric)
@@ -122,7 +121,7 @@ def plan_trials(
 
 @dataclass(frozen=True)
 class _Noise:
-    """A score, or a difference, and the standard deviations of one trial and of one question."""
+    """A score or a difference, with its standard deviations over trials and over questions."""
 
     mean: float
     questions: int
@@ -131,10 +130,10 @@ class _Noise:
 
     @classmethod
     def of(cls, runs: Sequence[Sample], metric: str) -> _Noise:
-        """Of one run or, minus the second, two."""
+        """The noise of one run, or of the difference of two."""
         means = runs[0].means(metric) - sum(run.means(metric) for run in runs[1:])
         variances = [run.variances(metric) for run in runs]
-        # The means of questions vary because trials are few, too.
+        # Part of the variance of question means is trial noise.
         error = sum(v / run.counts for v, run in zip(variances, runs, strict=True))
         number = len(means)
         return cls(
@@ -145,15 +144,15 @@ class _Noise:
         )
 
     def same_questions(self) -> _Noise:
-        """The same, where the questions stay."""
+        """Returns the noise with the same questions."""
         return replace(self, question=0.0)
 
     def error(self, trials: float) -> float:
-        """Standard error of the mean with so many trials."""
+        """Returns the standard error of the mean with this many trials."""
         return math.sqrt(self.question**2 / self.questions + self.trial**2 / trials)
 
     def trials(self, error: float) -> int | None:
-        """How many trials bring the standard error down to `error`; `None` where no number does."""
+        """Returns the number of trials that reduces the standard error to `error`; `None` if none does."""
         room = error**2 - self.question**2 / self.questions
         if self.trial == 0.0:
             return 1 if room >= 0 else None
@@ -165,15 +164,15 @@ class _Noise:
 def _must(trials: int | None) -> int:
     if trials is None:
         raise SettingsError(
-            "no number of trials that could be run gives this precision: ask for less"
+            "no feasible number of trials reaches this precision: choose a larger value"
         )
     return trials
 
 
 def _aligned(runs: Sequence[Sample]) -> list[Sample]:
-    """One or two runs with the questions that both answer."""
+    """Restrict one or two runs to the questions that all of them answer."""
     if not 1 <= len(runs) <= 2:
-        raise InputError(f"trials are planned for one run or two, not for {len(runs)}")
+        raise InputError(f"expected one or two runs to plan trials for, found {len(runs)}")
     if len(runs) > 1:
         check_alike(runs)
     common, _ = common_questions(runs)
@@ -182,8 +181,8 @@ def _aligned(runs: Sequence[Sample]) -> list[Sample]:
         once = [name for name, n in zip(run.questions, run.counts.tolist(), strict=True) if n < 2]
         if once:
             raise InputError(
-                f"{run.name!r}: {len(once)} questions have one answer alone, the first being {once[0]!r}, "
-                "which tells nothing about the noise of trials: two or more are needed"
+                f"{run.name!r}: trial noise needs at least two answers to each question; questions with one: "
+                f"{len(once)}, the first is {once[0]!r}"
             )
     return aligned
 
@@ -194,7 +193,7 @@ def _check_settings(
     check_metric(metric)
     check_level(level)
     if not 0.5 <= power < 1:
-        raise SettingsError(f"the power must lie between 0.5 and 1, not {power}")
+        raise SettingsError(f"invalid power {power}: expected at least 0.5 and less than 1")
     for name, value in (("precision", precision), ("difference", difference)):
         if value is not None and not 0 < value < math.inf:
-            raise SettingsError(f"the {name} must be more than 0, not {value}")
+            raise SettingsError(f"invalid {name} {value}: expected a positive number")

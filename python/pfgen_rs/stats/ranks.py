@@ -1,4 +1,4 @@
-"""Ranks, as far as they can be told."""
+"""Rank ranges: the ranks that paired tests cannot exclude."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _NO_DIFFERENCE = 1e-12
 
 
 def rank_ranges(means: Floats, *, level: float = 0.95) -> list[tuple[int, int]]:
-    """The best and the worst rank of each run that paired tests cannot exclude.
+    """Returns for each run the best and the worst rank that paired tests cannot exclude.
 
-    `means`: of each question in each run, float64, shape (runs, questions). Every two runs are compared by
-    Student's paired t-test over the questions, corrected by Holm for all pairs; a run that is surely better
-    than another stands above it. With probability `level` all ranges hold the true ranks together (M.
-    Mogstad, J. P. Romano, A. M. Shaikh, D. Wilhelm, "Inference for ranks", Review of Economic Studies 91
-    (2024)). A permutation test would need more than 20 permutations a pair to reach p-values that small.
-    With fewer than two questions nothing is excluded.
+    `means`: the mean of each question in each run, float64, shape (runs, questions). Every two runs are
+    compared by Student's paired t-test over questions, with Holm's correction for all pairs; a significantly
+    better run ranks above the other. With probability `level`, all ranges together contain the true ranks
+    (M. Mogstad, J. P. Romano, A. M. Shaikh, D. Wilhelm, "Inference for ranks", Review of Economic Studies 91
+    (2024)). A permutation test would need more than 20 permutations per pair to reach such small p-values.
+    With fewer than two questions, no rank is excluded.
 
     Time O(runs² · questions), 0.5 s for 1,000 runs with 50 questions; memory O(runs²).
-    Raises `InputError` where `means` has another shape or numbers are missing.
+    Raises `InputError` if `means` has another shape or missing values.
 
     >>> rank_ranges(np.array([[0.9, 0.8, 0.9], [0.1, 0.1, 0.2]]))
     [(1, 1), (2, 2)]
     """
     check_level(level)
     if means.ndim != 2 or not np.isfinite(means).all():
-        raise InputError("ranks need the mean of every question in every run")
+        raise InputError("expected finite means with shape (runs, questions)")
     runs, questions = means.shape
     if questions < 2 or runs < 2:
         return [(1, runs)] * runs
@@ -46,14 +46,14 @@ def rank_ranges(means: Floats, *, level: float = 0.95) -> list[tuple[int, int]]:
 
 
 def ranges(better: Flags) -> list[tuple[int, int]]:
-    """Best and worst rank of each run; `better[i, j]`: run i is surely better than run j."""
+    """Returns best and worst rank of each run; `better[i, j]`: run i is significantly better than run j."""
     best = 1 + better.sum(axis=0)
     worst = len(better) - better.sum(axis=1)
     return list(zip(best.tolist(), worst.tolist(), strict=True))
 
 
 def _t_statistics(means: Floats) -> Floats:
-    """Paired t of every two runs: shape (runs, runs), infinite where all differences are the same."""
+    """Returns paired t of every two runs: shape (runs, runs), infinite if all differences are equal."""
     runs, questions = means.shape
     t = np.zeros((runs, runs))
     for i in range(runs - 1):

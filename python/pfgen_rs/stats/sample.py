@@ -1,4 +1,4 @@
-"""The values of a run that statistics are about: every response's scores, by question."""
+"""The values of a run that statistics work on: the scores of every response, by question."""
 
 from __future__ import annotations
 
@@ -21,14 +21,12 @@ METRICS = ("average", "fluency", "truthfulness", "helpfulness")
 class Sample:
     """One run: the values of each metric for each response.
 
-    `questions`: ids, sorted. `categories`: of each question, `None` where it has none. `values`: by metric,
-    an array for each question, its responses in the file's order. `order`: for each question the position
-    of each of its responses by time, from 0, where the times are known: the responses at position j are
-    trial j.
-    `signature`: what runs must share to be compared. `system`: whether the run is no model's but one to
-    compare with, which takes no rank.
+    `questions`: sorted ids. `categories`: of each question, or `None`. `values`: by metric, one array per
+    question with its responses in file order. `order`: if times are known, one array per question with the
+    position of each response by time, from 0; the responses at position j form trial j. `signature`: what
+    runs must share to be comparable. `system`: whether this is a system run, for reference, without a rank.
 
-    Takes 32 bytes a response.
+    Takes 32 bytes per response.
     """
 
     name: str
@@ -41,26 +39,26 @@ class Sample:
 
     @property
     def counts(self) -> Ints:
-        """Responses of each question: int64, shape (questions,)."""
+        """Number of responses to each question: int64, shape (questions,)."""
         return np.array([len(values) for values in self.values[METRICS[0]]], dtype=np.int64)
 
     @property
     def trials(self) -> int:
-        """The smallest number of responses any question has."""
+        """The smallest number of responses to any question."""
         return int(self.counts.min())
 
     def means(self, metric: str = "average") -> Floats:
-        """Mean of each question: float64, shape (questions,)."""
+        """Returns the mean of each question: float64, shape (questions,)."""
         return np.array([values.mean() for values in self.values[metric]])
 
     def variances(self, metric: str = "average") -> Floats:
-        """Variance (n - 1) of the responses of each question; NaN where there is one alone."""
+        """Returns the variance (with n - 1) of each question; NaN for a single response."""
         return np.array(
             [values.var(ddof=1) if len(values) > 1 else np.nan for values in self.values[metric]]
         )
 
     def by_trial(self, metric: str = "average") -> Floats | None:
-        """Scores of the trials, regrouped by time: float64, shape (`trials`,); `None` without times.
+        """Returns the scores of trials grouped by time: float64, shape (`trials`,); `None` without times.
 
         Trial j is the mean over questions of the j-th earliest response to each.
         """
@@ -74,7 +72,7 @@ class Sample:
         return np.asarray(np.mean(rows, axis=0))
 
     def only(self, questions: Sequence[str]) -> Sample:
-        """The same with some of its questions, in the order given."""
+        """Returns the same run with these questions only, in the given order."""
         at = [self.questions.index(question) for question in questions]
         return replace(
             self,
@@ -86,31 +84,31 @@ class Sample:
 
 
 def check_metric(metric: str) -> None:
-    """Raise `SettingsError` for what is no metric."""
+    """Raise `SettingsError` for an unknown metric."""
     if metric not in METRICS:
-        raise SettingsError(f"metric {metric!r} is none of {', '.join(METRICS)}")
+        raise SettingsError(f"unknown metric {metric!r}: expected one of {', '.join(METRICS)}")
 
 
 def check_alike(samples: Sequence[Sample]) -> None:
-    """Raise `InputError` for two runs of the same name, or scored in different ways."""
+    """Raise `InputError` for runs with the same name, or scored in different ways."""
     names = [sample.name for sample in samples]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"two runs are called {name!r}: give them different names")
+            raise InputError(f"duplicate run name {name!r}: give the runs different names")
     first = samples[0]
     for sample in samples[1:]:
         if sample.signature != first.signature:
             raise InputError(
-                f"{sample.name!r} ({sample.signature}) and {first.name!r} ({first.signature}) were scored "
-                "with different questions or settings: score both alike"
+                f"{first.name!r} and {sample.name!r} were scored with different questions or settings "
+                f"({first.signature} and {sample.signature}): score both with the same"
             )
 
 
 def common_questions(samples: Sequence[Sample]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Questions that all runs answer, and those that only some do; `InputError` for fewer than two."""
+    """Returns questions that all runs answer, and the others. Raises `InputError` for fewer than two."""
     every = set.union(*(set(sample.questions) for sample in samples))
     shared = set.intersection(*(set(sample.questions) for sample in samples))
     if len(shared) < 2:
-        whose = "the run answers" if len(samples) == 1 else "all of the runs answer"
-        raise InputError(f"{whose} {len(shared)} of the questions, and at least two are needed")
+        whose = "answered by the run" if len(samples) == 1 else "answered by all runs"
+        raise InputError(f"too few questions {whose}: expected at least 2, found {len(shared)}")
     return tuple(sorted(shared)), tuple(sorted(every - shared))

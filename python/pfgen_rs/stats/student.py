@@ -19,7 +19,7 @@ _HALVINGS = 200  # more than a float has bits
 
 
 def two_sided_p(t: Floats, freedom: int) -> Floats:
-    """P(|T| >= |t|) with `freedom` degrees of freedom (at least 1), for each of `t`; infinity is welcome.
+    """Returns P(|T| >= |t|) for each of `t` (which may be infinite), with `freedom` degrees of freedom.
 
     Absolute error below 1e-14. Time linear in `freedom`.
     """
@@ -37,7 +37,7 @@ def two_sided_p(t: Floats, freedom: int) -> Floats:
 
 @lru_cache(maxsize=1024)
 def two_sided_quantile(level: float, freedom: int) -> float:
-    """The t within which (-t to t) lies the share `level`; by bisection."""
+    """Returns t such that P(|T| <= t) = `level`, by bisection."""
     low, high = 0.0, 1.0
     while _inside(high, freedom) < level:
         low, high = high, 2 * high
@@ -50,9 +50,9 @@ def two_sided_quantile(level: float, freedom: int) -> float:
 
 
 def check_level(level: float) -> None:
-    """Raise `SettingsError` for what is no level of confidence."""
+    """Raise `SettingsError` for an invalid confidence level."""
     if not 0.5 <= level <= 0.9999:
-        raise SettingsError(f"the level must lie between 0.5 and 0.9999, not {level}")
+        raise SettingsError(f"invalid confidence level {level}: expected 0.5 to 0.9999")
 
 
 def _inside(t: float, freedom: int) -> float:

@@ -29,12 +29,12 @@ def by_question(
     metrics: Sequence[str],
     level: float,
 ) -> pl.DataFrame:
-    """A row for every pair, metric and question, in this order.
+    """Returns one row per pair, metric and question, in this order.
 
-    `a`, `b`, `metric`, `question_id`, `category`, `mean_a`, `mean_b`, `difference`, and `low` and `high`,
-    the interval of the difference given the noise of trials (B. L. Welch, "The generalization of
-    'Student's' problem", Biometrika 34 (1947), degrees of freedom rounded down); null where a run answers
-    the question once. Nothing corrects for how many questions there are.
+    Columns: `a`, `b`, `metric`, `question_id`, `category`, `mean_a`, `mean_b`, `difference`, and `low` and
+    `high`, the interval of the difference for trial noise (B. L. Welch, "The generalization of
+    'Student's' problem", Biometrika 34 (1947), degrees of freedom rounded down); null if a run answers the
+    question only once. There is no correction for the number of questions.
     """
     rows: list[tuple[Any, ...]] = []
     for metric in metrics:
@@ -51,11 +51,11 @@ def by_category(
     metrics: Sequence[str],
     level: float,
 ) -> pl.DataFrame:
-    """A row for every pair, metric and category that questions have, in this order.
+    """Returns one row per pair, metric and category, in this order.
 
-    `a`, `b`, `metric`, `category`, `questions` (how many), `mean_a`, `mean_b`, `difference`, and `low` and
-    `high`, the interval of Student's t over the category's questions; null for fewer than four, of which it
-    would tell nothing. Nothing corrects for how many categories there are.
+    Columns: `a`, `b`, `metric`, `category`, `questions` (their number), `mean_a`, `mean_b`, `difference`, and
+    `low` and `high`, the interval of Student's t over the questions of the category; null for fewer than four
+    questions. There is no correction for the number of categories.
     """
     first = samples[0]
     categories = np.array(
@@ -85,7 +85,7 @@ def _category(a: Floats, b: Floats, level: float) -> tuple[float | None, ...]:
 
 
 def _moments(sample: Sample, metric: str) -> list[tuple[float, float, int]]:
-    """Mean, variance of the mean, and number of responses of each question."""
+    """Returns mean, variance of the mean, and number of responses of each question."""
     means, counts = sample.means(metric), sample.counts
     variances = sample.variances(metric) / counts
     return list(zip(means.tolist(), variances.tolist(), counts.tolist(), strict=True))
@@ -115,7 +115,7 @@ def _question_rows(
 
 
 def _welch_freedom(var_a: float, n_a: int, var_b: float, n_b: int) -> int:
-    """Degrees of freedom of the difference of two means with these variances, rounded down."""
+    """Returns the degrees of freedom of the difference of two means with these variances, rounded down."""
     below = var_a**2 / (n_a - 1) + var_b**2 / (n_b - 1)
     if below == 0.0:
         return 1

@@ -1,8 +1,8 @@
-"""Figures of runs as matplotlib figures, SVG and PNG (the extra `plots`).
+"""Figures about runs, as matplotlib figures, SVG and PNG (requires the extra `plots`).
 
-Every function takes tables or samples and returns a `matplotlib.figure.Figure`. None touches pyplot or the
-caller's settings. All take `title`, `language` (`en` or `ja`) and `font` (a Japanese font family or a font
-file).
+Every function takes tables or samples and returns a `matplotlib.figure.Figure`. None uses pyplot, and the
+caller's settings are restored. All take `title`, `language` (`en` or `ja`) and `font` (a Japanese family or
+the path of a font).
 """
 
 from pfgen_rs.drawing.fonts import FontWarning

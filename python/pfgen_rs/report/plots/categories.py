@@ -1,4 +1,4 @@
-"""Runs against categories: a heat map."""
+"""Scores of runs by category, as a heat map."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["category_map", "category_means"]
 
-_MOST = 80  # runs that a map shows
+_MOST = 80  # runs on a map
 
 
 def category_means(
@@ -27,11 +27,11 @@ def category_means(
     categories: Mapping[str, str | None],
     overall: Mapping[str, float] | None = None,
 ) -> pl.DataFrame:
-    """Mean score of each run by category, and over all questions.
+    """Returns the mean score of each run by category, and over all questions.
 
-    `scores`: columns `name`, `question_id`, `score`; `categories`: of each question, by id, in the order
-    wanted; questions without one count as `?`. `overall`: scores of runs by name, as published; of others
-    the mean over the questions. A row a run, by falling `all`; a column a category.
+    `scores`: columns `name`, `question_id`, `score`. `categories`: by question id, in the order of the
+    columns; questions without one count as `?`. `overall`: published scores of runs by name (default: the
+    mean over questions). One row per run, by descending `all`; one column per category.
     """
     found = drawable(scores, ["name", "question_id"], ["score"])
     order = list(dict.fromkeys(category or "?" for category in categories.values()))
@@ -65,9 +65,9 @@ def category_map(
     language: Language = "en",
     font: str | None = None,
 ) -> Figure:
-    """Mean score of each run in each category; takes what `category_means` takes.
+    """Draw the mean score of each run in each category; arguments as for `category_means`.
 
-    The 80 best runs are shown. Raises `PlotError` where there is nothing to draw.
+    The 80 best runs are shown. Raises `PlotError` if there is nothing to draw.
     """
     table = category_means(scores, categories, overall)
     shown = table.head(_MOST)

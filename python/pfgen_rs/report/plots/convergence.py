@@ -1,4 +1,4 @@
-"""The score as trials add up."""
+"""Convergence of the score with the number of trials."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 __all__ = ["convergence", "running"]
 
 _MOST = 12  # runs in one figure
-_NORMAL = 200  # from so many degrees of freedom on, Student's distribution is the normal one
+_NORMAL = 200  # degrees of freedom from which Student's t is close to normal
 
 
 def running(sample: Sample, metric: str = "average", *, level: float = 0.95) -> pl.DataFrame:
-    """The mean over the first 1, 2, … trials: by time where it is known, else in a random order.
+    """Returns the mean over the first 1, 2, … trials: by time if known, otherwise in a fixed random order.
 
-    That is always the same; the order of a file will not do, as published ones are sorted by their lines.
+    The order of the file is not used, since published files are sorted by line.
 
-    A row a trial: `trials`, `mean`, `low`, `high`. The interval is that of the noise of trials alone, the
-    questions staying the same: mean ± t·√(Σ s_q²/n)/Q with the variances s_q² of the first n answers to
+    One row per trial: `trials`, `mean`, `low`, `high`. The interval is for trial noise alone, with the same
+    questions: mean ± t·√(Σ s_q²/n)/Q with the variances s_q² of the first n answers to
     each of Q questions, and Q·(n - 1) degrees of freedom; null for one trial. Time O(responses).
     """
     if metric not in METRICS:
@@ -42,7 +42,7 @@ def running(sample: Sample, metric: str = "average", *, level: float = 0.95) -> 
     values = _by_trial(sample, metric)
     numbers = np.arange(1, values.shape[1] + 1)
     means = np.cumsum(values, axis=1) / numbers
-    centred = values - values.mean(axis=1, keepdims=True)  # else squares would eat the digits
+    centred = values - values.mean(axis=1, keepdims=True)  # otherwise squares would lose digits
     shifts = np.cumsum(centred, axis=1) / numbers
     squares = np.clip(np.cumsum(centred**2, axis=1) - numbers * shifts**2, 0, None)
     with np.errstate(invalid="ignore"):
@@ -64,9 +64,9 @@ def convergence(
     language: Language = "en",
     font: str | None = None,
 ) -> Figure:
-    """How the score settles as trials add up, a panel a run: `running` as a line with its band.
+    """Draw how the score converges with the number of trials (`running`), one panel per run.
 
-    Raises `PlotError` for no run, or more than 12.
+    Raises `PlotError` for no runs, or more than 12.
     """
     if not 1 <= len(samples) <= _MOST:
         raise PlotError(f"convergence shows 1 to {_MOST} runs, got {len(samples)}")
@@ -90,7 +90,7 @@ def convergence(
 
 
 def _by_trial(sample: Sample, metric: str) -> np.ndarray:
-    """Values, shape (questions, trials)."""
+    """Returns values of shape (questions, trials)."""
     rows = []
     random = np.random.default_rng(0)
     for i, values in enumerate(sample.values[metric]):

@@ -1,4 +1,4 @@
-"""How one run's scores and lengths are spread."""
+"""Distributions of one run's scores and lengths."""
 
 from __future__ import annotations
 
@@ -30,12 +30,11 @@ def distributions(
     language: Language = "en",
     font: str | None = None,
 ) -> Figure:
-    """Histograms of a run's scores and lengths, and the scores of each question as boxes.
+    """Draw histograms of a run's scores and lengths, and a box plot of the scores by question.
 
-    `responses`: columns `question_id`, `length`, `average` and the metrics, as
-    `pfgen_rs.report.plots.responses` gives. Boxes reach from quartile to quartile, whiskers to the last
-    value within 1.5 times that; the 120 first questions are shown. Raises `PlotError` where there is
-    nothing to draw.
+    `responses`: columns `question_id`, `length`, `average` and the metrics, as returned by
+    `pfgen_rs.report.plots.responses`. Boxes extend from quartile to quartile, whiskers to the last value
+    within 1.5 times that; the first 120 questions are shown. Raises `PlotError` if there is nothing to draw.
     """
     found = drawable(responses, ["question_id"], ["average", "length", *_METRICS])
     with drawing(language, font) as look:
@@ -52,7 +51,7 @@ def distributions(
 
 
 def _edges(values: pl.Series, least: float) -> list[float]:
-    """Bins from 0 on, up to all values."""
+    """Returns the edges of bins from 0 that cover all values."""
     edges: list[float] = np.linspace(0, max(least, np.max(values.to_numpy())), _BINS + 1).tolist()
     return edges
 
@@ -64,7 +63,7 @@ def _totals(axes: Axes, found: pl.DataFrame, look: Look) -> None:
 
 
 def _metrics(axes: Axes, found: pl.DataFrame, look: Look) -> None:
-    """How many score at most so much: lines that can be told apart where bars would hide each other."""
+    """Draw cumulative shares, since the bars of several histograms would hide each other."""
     for metric, colour, dash in zip(_METRICS, COLOURS[1:], DASHES, strict=False):
         values = found[metric].sort().to_numpy()
         shares = np.arange(1, len(values) + 1) / len(values)

@@ -1,4 +1,4 @@
-"""Tables that figures are drawn from: checked, and made of published results and scored runs."""
+"""Tables for figures: checks, and tables from published results and scored runs."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _SOURCE_SCORES = {
 
 
 def drawable(frame: pl.DataFrame, text: Sequence[str], numbers: Sequence[str]) -> pl.DataFrame:
-    """The rows of a table whose `numbers` are all finite; those become float64, `text` strings.
+    """Returns the rows whose `numbers` are all finite; these become float64, `text` strings.
 
-    Raises `PlotError` where a column is missing or of the wrong kind, and where no row is left.
+    Raises `PlotError` if a column is missing or has the wrong type, and if no rows are left.
     """
     missing = [name for name in (*text, *numbers) if name not in frame.columns]
     if missing:
-        raise PlotError(f"the table to draw has no column {', '.join(map(repr, missing))}")
+        raise PlotError(f"missing columns in the table to draw: {', '.join(map(repr, missing))}")
     try:
         cast = frame.with_columns(pl.col(numbers).cast(pl.Float64), pl.col(text).cast(pl.String))
     except pl.exceptions.PolarsError as error:
-        raise PlotError(f"the table to draw has a column of the wrong kind: {error}") from None
+        raise PlotError(f"a column of the table to draw has the wrong type: {error}") from None
     found = cast.filter(pl.all_horizontal(pl.lit(True), pl.col(numbers).is_finite()))
     if found.is_empty():
         raise PlotError(f"nothing to draw: no run has {', '.join(numbers or text)}")
@@ -45,7 +45,7 @@ def drawable(frame: pl.DataFrame, text: Sequence[str], numbers: Sequence[str]) -
 
 
 def question_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
-    """Score of each run and question, from published results (`result.json`) by name.
+    """Returns the score of each run and question, from published results (`result.json`) by name.
 
     Columns `name`, `question_id`, `score`.
     """
@@ -58,12 +58,12 @@ def question_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
-    """What each run would score with the reference answers of one source alone, by question.
+    """Returns the score of each run with the reference answers of one source alone, by question.
 
-    `results`: published results (`result.json`) by name. Columns `name`, `question_id`, `source`,
-    `fluency`, `truthfulness`, `average`. A question's published Fluency is the mean over its sources, of
-    which it lists each one's share; times the number of sources that is Fluency with this source alone.
-    Exact to about 1e-5 times the number of sources, as shares are rounded.
+    `results`: published results (`result.json`) by name. Columns `name`, `question_id`, `source`, `fluency`,
+    `truthfulness`, `average`. A question's published Fluency is the mean over its sources, given as each
+    source's share; the share times the number of sources is the Fluency with this source alone. Exact to
+    about 1e-5 times the number of sources, since shares are rounded.
     """
     rows = chain.from_iterable(
         _alone(name, question_id, entry["scores"])
@@ -85,7 +85,7 @@ def _alone(
 
 
 def responses(result: Result) -> pl.DataFrame:
-    """A scored run's responses without their texts: `question_id`, `length`, metrics and `average`."""
+    """Returns a scored run's responses without texts: `question_id`, `length`, metrics and `average`."""
     names = ["question_id", "length", "average", "fluency", "truthfulness", "helpfulness"]
     return pl.concat(
         [result.figures.frame(part).select(names) for part in result.figures.parts], rechunk=True

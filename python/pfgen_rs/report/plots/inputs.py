@@ -1,4 +1,4 @@
-"""What figures are asked of: checkouts, leaderboards and runs; scored where there is no result yet."""
+"""Inputs of figures: checkouts, leaderboards and runs, which are scored if they have no result."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ _COLUMNS = {"run", "model", "mode", "score", "score_low", "score_high"}  # of a 
 class Inputs:
     """Runs to draw.
 
-    `runs`: as `entries.frame` gives them, with a different `name` for each. `results`: their published
-    results by that name; runs of a leaderboard's file have none. `problems`: what is wrong with runs that
-    were left out.
+    `runs`: rows as in `entries.frame`, each with a unique `name`. `results`: their published results by that
+    name; none for runs of a leaderboard file. `problems`: the errors of runs that were left out.
     """
 
     runs: pl.DataFrame
@@ -39,11 +38,11 @@ class Inputs:
 
 
 def read_inputs(patterns: Sequence[str], benchmark: str | None = None) -> Inputs:
-    """Runs by what names them.
+    """Read runs from paths.
 
-    That is a checkout, a leaderboard (`.json`, `.parquet`), a run's folder, a `result.json`, a file of
-    responses, or a glob. What has no `result.json` is scored with `benchmark`, by default the questions of
-    the first checkout named. Raises `InputError`, `PlotError` where there is no run, and what scoring raises.
+    A path may be a checkout, a leaderboard (`.json`, `.parquet`), a run's folder, a `result.json`, a file of
+    responses, or a glob. Runs without `result.json` are scored with `benchmark` (default: the questions of
+    the first checkout). Raises `InputError`, `PlotError` if no runs are found, and the errors of scoring.
     """
     found: list[Published] = []
     tables: list[pl.DataFrame] = []
@@ -76,7 +75,7 @@ def read_inputs(patterns: Sequence[str], benchmark: str | None = None) -> Inputs
 
 
 def score_inputs(patterns: Sequence[str], benchmark: str | None = None) -> list[Result]:
-    """The responses of runs, scored; of a checkout those of all its runs. Benchmark as by `read_inputs`."""
+    """Score the responses of runs (of all runs of a checkout); benchmark as for `read_inputs`."""
     paths = expand(patterns)
     chosen: list[str] = []
     for path in paths:
@@ -90,7 +89,7 @@ def score_inputs(patterns: Sequence[str], benchmark: str | None = None) -> list[
 
 
 def question_folder(paths: Sequence[str], benchmark: str | None) -> str | None:
-    """The benchmark that was named or, failing that, the questions of the first checkout."""
+    """Returns the given benchmark or, without one, the questions of the first checkout."""
     checkouts = [path for path in paths if _is_checkout(Path(path))]
     return benchmark or (str(Path(checkouts[0], "data")) if checkouts else None)
 
@@ -112,7 +111,7 @@ def _collect(
 
 
 def _leaderboard(path: Path) -> pl.DataFrame | None:
-    """The rows of a leaderboard's file; nothing where the file is something else."""
+    """Returns the rows of a leaderboard file; `None` for other files."""
     if path.suffix == ".json" and b'"runs"' in _bytes(path)[:1000]:
         return pl.DataFrame(read_rows(path), infer_schema_length=None)
     if path.suffix == ".parquet":
@@ -138,7 +137,7 @@ def _as_published(result: Result) -> Published:
 
 
 def _named(runs: pl.DataFrame) -> pl.DataFrame:
-    """With `name`: the model or, where several runs have the same, with the run."""
+    """Add `name`: the model, followed by the run if several runs have the same."""
     both = pl.format("{} ({})", "model", "run")
     name = pl.when(pl.len().over("model") > 1).then(both).otherwise("model")
     return runs.with_columns(name.alias("name")).unique("name", keep="first", maintain_order=True)

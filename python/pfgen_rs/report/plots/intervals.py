@@ -1,4 +1,4 @@
-"""Scores with their intervals: the runs below each other."""
+"""Scores of runs with their intervals."""
 
 from __future__ import annotations
 
@@ -30,12 +30,11 @@ def intervals(
     language: Language = "en",
     font: str | None = None,
 ) -> Figure:
-    """Scores by rank with their intervals, and the ranks that each run may have.
+    """Draw scores by rank with their intervals, and the rank range of each run.
 
-    `runs`: columns `model`, `mode`, `score`, `score_low`, `score_high` and, where there are any,
-    `rank_low`, `rank_high`. A run without an interval, such as one whose score is no mean of its
-    questions, is a point alone. The 100 best runs are shown. Raises `PlotError` where there is nothing to
-    draw.
+    `runs`: columns `model`, `mode`, `score`, `score_low`, `score_high` and optionally `rank_low`,
+    `rank_high`. A run without an interval, for example because its score is not the mean of its questions,
+    is a point only. The 100 best runs are shown. Raises `PlotError` if there is nothing to draw.
     """
     found = numbered(drawable(runs, ["model", "mode"], ["score"]))
     shown = found.head(MOST)
@@ -79,14 +78,14 @@ def _rows(axes: Axes, runs: pl.DataFrame) -> None:
 
 
 def _numbers(runs: pl.DataFrame, name: str) -> Any:
-    """A column, NaN where it has no number or is not there: nothing is drawn then."""
+    """Returns a column, with NaN for missing values, which are not drawn."""
     if name not in runs.columns:
         return np.full(len(runs), np.nan)
     return runs[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
 def _ranks(axes: Axes, runs: pl.DataFrame, heading: str) -> None:
-    """What ranks each run may have, in a column on the right."""
+    """Write the rank range of each run in a column on the right."""
     if not {"rank_low", "rank_high"} <= set(runs.columns):
         return
     axes.text(1.07, 1.0, heading, transform=axes.transAxes, ha="right", va="bottom", fontsize=8.5)

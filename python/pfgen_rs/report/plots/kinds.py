@@ -1,4 +1,4 @@
-"""Figures by name, drawn from files."""
+"""Draws figures by name, from files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["KINDS", "Drawn", "Wish", "draw"]
 
 @dataclass(frozen=True)
 class Wish:
-    """What to draw: runs as `read_inputs` takes them, and how. What a figure has no use for is left aside."""
+    """What to draw: runs as for `read_inputs`, and options; a figure ignores options it does not need."""
 
     paths: Sequence[str]
     benchmark: str | None = None
@@ -43,20 +43,20 @@ class Wish:
 
     @property
     def look(self) -> dict[str, Any]:
-        """What every figure takes."""
+        """The arguments of every figure."""
         return {"title": self.title, "language": self.language, "font": self.font}
 
 
 @dataclass
 class Drawn:
-    """A figure, and what is to be said of its runs."""
+    """A figure, and notes about its runs."""
 
     figure: Figure
     notes: list[str] = field(default_factory=list)
 
 
 def draw(kind: str, wish: Wish) -> Drawn:
-    """Draw a figure of `KINDS`; raises some `PfgenError` for what cannot be read, scored or drawn."""
+    """Draw a figure of `KINDS`. Raises a `PfgenError` for what cannot be read, scored or drawn."""
     if kind not in KINDS:
         raise PlotError(f"unknown figure {kind!r}: expected one of {', '.join(KINDS)}")
     if not available():  # before anything is scored

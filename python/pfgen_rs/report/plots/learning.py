@@ -1,4 +1,4 @@
-"""Score and its three parts while a model is trained."""
+"""Learning curves: the score and its three parts during training."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def learning_curve(
     language: Language = "en",
     font: str | None = None,
 ) -> Figure:
-    """Score with its interval as a band, and its three parts, against steps or tokens seen.
+    """Draw the score with its interval as a band, and its three parts, against steps or tokens.
 
-    `curve`: columns `step` or `tokens`, `score`, `fluency`, `truthfulness`, `helpfulness` and, where there
-    are any, `score_low`, `score_high`; as `StepEvaluator.curve` has them. A step without a number is left
-    out. The baseline, the score at step 0, is drawn across. Raises `PlotError` for nothing to draw.
+    `curve`: columns `step` or `tokens`, `score`, `fluency`, `truthfulness`, `helpfulness` and optionally
+    `score_low`, `score_high`, as in `StepEvaluator.curve`. Rows with missing values are left out. The
+    baseline, the score at step 0, is a horizontal line. Raises `PlotError` if there is nothing to draw.
     """
     if x not in _AXES:
         raise PlotError(f"unknown x axis {x!r}: expected one of {', '.join(_AXES)}")

@@ -1,4 +1,4 @@
-"""Metrics against each other, and score against length: a point a run."""
+"""Scatter plots: metrics against each other, and score against length, one point per run."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def metric_pairs(
     language: Language = "en",
     font: str | None = None,
 ) -> Figure:
-    """Each metric against each other one, a point a run (figures 1 to 3 of the Japanese paper).
+    """Draw each metric against each other, one point per run (figures 1 to 3 of the Japanese paper).
 
-    `runs`: columns `model`, `mode`, `score`, `fluency`, `truthfulness`, `helpfulness`, such as
-    `pfgen_rs.checkout.entries.frame` gives; a run without a number is left out. Correlations are over
-    the runs of models alone. Raises `PlotError` where nothing is left.
+    `runs`: columns `model`, `mode`, `score`, `fluency`, `truthfulness`, `helpfulness`, for example from
+    `pfgen_rs.checkout.entries.frame`; runs with missing values are left out. Correlations do not include
+    system runs. Raises `PlotError` if there is nothing to draw.
     """
     found = numbered(drawable(runs, ["model", "mode"], ["score", *METRICS]))
     with drawing(language, font) as look:
@@ -68,9 +68,9 @@ def score_length(
     language: Language = "en",
     font: str | None = None,
 ) -> Figure:
-    """Score against mean length in characters, with the lengths at which the discount bites.
+    """Draw score against mean length in characters, with the lengths at which the discount applies.
 
-    `runs`: columns `model`, `mode`, `score`, `length`. Raises `PlotError` where nothing is left to draw.
+    `runs`: columns `model`, `mode`, `score`, `length`. Raises `PlotError` if there is nothing to draw.
     """
     found = numbered(drawable(runs, ["model", "mode"], ["score", "length"]))
     with drawing(language, font) as look:
@@ -87,7 +87,7 @@ def score_length(
 
 
 def _discount(axes: Axes, look: Look, right: float) -> None:
-    """Where the length discount grows, and beyond which nothing counts."""
+    """Mark where the length discount begins, and where nothing is left."""
     for start, stop, ground, said in (
         (_FULL, _NOTHING, "#f7f1e3", "length discount"),
         (_NOTHING, right, "#efe4cb", "not scored"),
@@ -104,12 +104,12 @@ def _discount(axes: Axes, look: Look, right: float) -> None:
 
 
 def over_list(runs: pl.DataFrame) -> tuple[float, float]:
-    """Width and height of a figure that has panels above the list of the runs."""
+    """Returns width and height of a figure with panels above the list of runs."""
     return 12.2, _PANELS + 0.4 + _LINE * list_height(len(runs), _COLUMNS)
 
 
 def panels_over_list(figure: Figure, panels: int, runs: pl.DataFrame, look: Look) -> list[Axes]:
-    """Empty panels side by side, above the list of the runs."""
+    """Returns empty panels side by side, above the list of runs."""
     listed = _LINE * list_height(len(runs), _COLUMNS)
     grid = figure.add_gridspec(2, panels, height_ratios=(_PANELS, listed))
     list_runs(figure.add_subplot(grid[1, :]), runs, look, _COLUMNS)
@@ -117,7 +117,7 @@ def panels_over_list(figure: Figure, panels: int, runs: pl.DataFrame, look: Look
 
 
 def diagonal(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
-    """Points in a square panel with the line of equal values, and the correlation of models."""
+    """Draw points in a square panel with the line of equal values, and the correlation of models."""
     scatter(axes, runs, x, y)
     top = 1.06 * max(1.0, float(np.max(runs.select(x, y).to_numpy())))
     axes.plot([0, top], [0, top], ":", color=GREY, linewidth=1, zorder=1)
@@ -126,10 +126,10 @@ def diagonal(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
 
 
 def correlation(runs: pl.DataFrame, x: str, y: str) -> str:
-    """Pearson's correlation over the `numbered` runs that are no system's, and how many these are.
+    """Returns Pearson's correlation over the `numbered` runs other than system runs, and their number.
 
-    It has four decimals, and is a dash where it is not defined. Reference answers scored against themselves
-    lie far from all models, and would pass for agreement.
+    With four decimals, or a dash if it is undefined. Reference answers scored against themselves are far from
+    all models, which would look like agreement.
     """
     models = runs.filter(pl.col("kind") != "system")
     constant = models[x].n_unique() < 2 or models[y].n_unique() < 2
@@ -138,5 +138,5 @@ def correlation(runs: pl.DataFrame, x: str, y: str) -> str:
 
 
 def counted(look: Look, runs: pl.DataFrame) -> str:
-    """How many runs are drawn, in words."""
+    """Returns the number of runs for a description."""
     return f"{look.say('Runs')}: {len(runs)}"

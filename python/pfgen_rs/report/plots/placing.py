@@ -1,4 +1,4 @@
-"""Places for small marks beside points, clear of each other."""
+"""Places marks next to points without overlaps."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Box = tuple[float, float, float, float]
 
 
 def offsets_of(places: Any, marks: Sequence[str], frame: Any) -> list[tuple[float, float]]:
-    """Where each mark goes from its point: offsets in points (1/72 inch), in the order of the marks.
+    """Returns the offset of each mark from its point in points (1/72 inch), in the order of the marks.
 
-    `places`: of the points, shape (marks, 2); `frame`: left, bottom, right and top, which marks should not
-    leave. One after another takes the place that costs least: for the distance, and for overlaps with points,
-    marks, and the lines that lead to them. Time O(marks²) with a constant of up to 80 places tried.
+    `places`: positions of the points, shape (marks, 2). `frame`: left, bottom, right and top that marks
+    should not cross. Each mark in turn gets the place of least cost, which grows with the distance and with
+    overlaps with points, marks and leader lines. Time O(marks²), with up to 80 places tried for each.
     """
     taken: list[Box] = [_around(x, y, _POINT, _POINT) for x, y in places]
     found = []
@@ -38,7 +38,7 @@ def offsets_of(places: Any, marks: Sequence[str], frame: Any) -> list[tuple[floa
 
 
 def _cheapest(places: Any, taken: Any, frame: Any, mark: Box) -> tuple[float, float]:
-    """The offset of a mark, given by its point and half its size."""
+    """Returns the offset of a mark from its point, given half its size."""
     x, y, width, height = mark
     best, least = (0.0, 0.0), math.inf
     for step, dx, dy in _candidates(width):
@@ -53,14 +53,14 @@ def _cheapest(places: Any, taken: Any, frame: Any, mark: Box) -> tuple[float, fl
 
 
 def _leader(x: float, y: float, dx: float, dy: float) -> list[Box]:
-    """The line from a point to its mark, where it is long enough to be in the way."""
+    """Returns points of the leader line of a mark, if it is long enough to be in the way."""
     if math.hypot(dx, dy) <= LEADER:
         return []
     return [_around(x + share * dx, y + share * dy, 1.2, 1.2) for share in (0.45, 0.6, 0.75)]
 
 
 def _candidates(width: float) -> Iterable[tuple[float, float, float]]:
-    """Cost of the distance, and offsets, the upper right first."""
+    """Yields costs of the distance, and offsets, starting at the upper right."""
     for radius in _RADII:
         for i in range(_ANGLES):
             angle = math.pi * (0.25 + 2 * i / _ANGLES)
@@ -69,7 +69,7 @@ def _candidates(width: float) -> Iterable[tuple[float, float, float]]:
 
 
 def _shared(box: Box, others: Any) -> float:
-    """The area that a box shares with others."""
+    """Returns the area that a box shares with others."""
     across = np.minimum(box[2], others[:, 2]) - np.maximum(box[0], others[:, 0])
     along = np.minimum(box[3], others[:, 3]) - np.maximum(box[1], others[:, 1])
     return float((np.clip(across, 0, None) * np.clip(along, 0, None)).sum())
@@ -80,7 +80,7 @@ def _is_outside(box: Box, frame: Any) -> bool:
 
 
 def _crowd(places: Any, x: float, y: float) -> float:
-    """How much of a crowd of points a place stands in."""
+    """Returns how crowded with points a place is."""
     distances = np.hypot(*(places - (x, y)).T)
     near: float = np.exp(-((distances / _NEAR) ** 2)).sum()
     return 1.5 * near

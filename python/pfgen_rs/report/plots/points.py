@@ -1,4 +1,4 @@
-"""Runs as points: numbers beside them that stay clear of each other, and a list of what they stand for."""
+"""Runs as points with numbers, and the list that explains the numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMED", "kinds", "list_runs", "number", "numbered", "scatter"]
 
-NAMED = 60  # runs that are told apart; of more, points alone are shown
+NAMED = 60  # maximum number of runs with numbers; more are points only
 Panel = tuple[
     "Axes", str, str, pl.DataFrame
 ]  # with the columns that are its axes, and the runs on it
@@ -27,9 +27,9 @@ _MODES = ("completion", "chat", "qa", "system")
 
 
 def numbered(runs: pl.DataFrame) -> pl.DataFrame:
-    """Runs by falling score with the columns `mark` (1, 2, …; a, b, … for systems) and `kind` (the mode).
+    """Sort runs by descending score, and add `mark` (1, 2, …; a, b, … for systems) and `kind` (the mode).
 
-    `name`, what the run is called, is the model unless there is such a column.
+    `name` defaults to the model.
     """
     if "name" not in runs.columns:
         runs = runs.with_columns(pl.col("model").alias("name"))
@@ -46,7 +46,7 @@ def numbered(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def kinds(runs: pl.DataFrame) -> dict[str, dict[str, Any]]:
-    """How the runs of each kind are drawn: by colour and by shape."""
+    """Returns colour and shape for each kind of run."""
     looks: dict[str, dict[str, Any]] = {
         kind: {"color": COLOURS[i], "marker": MARKERS[i]}
         for i, kind in enumerate((*_MODES, "other"))
@@ -56,7 +56,7 @@ def kinds(runs: pl.DataFrame) -> dict[str, dict[str, Any]]:
 
 
 def scatter(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
-    """A point a run, in `numbered`'s order within its kind."""
+    """Draw one point per run, by kind and in the order of `numbered`."""
     for kind, look in kinds(runs).items():
         part = runs.filter(pl.col("kind") == kind)
         axes.plot(
@@ -74,7 +74,7 @@ def scatter(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
 
 
 def number(figure: Figure, panels: Sequence[Panel]) -> None:
-    """Put the runs' marks beside their points on every panel: last, as this fixes the layout."""
+    """Write the runs' marks next to their points on every panel. Must come last: it fixes the layout."""
     if any(len(runs) > NAMED for _, _, _, runs in panels):
         return
     fix_layout(figure)
@@ -91,7 +91,7 @@ def number(figure: Figure, panels: Sequence[Panel]) -> None:
 
 
 def _is_doubtful(places: Any, place: Any, offset: tuple[float, float]) -> bool:
-    """Whether another point is about as near to a mark as its own."""
+    """Whether another point is about as close to a mark as its own."""
     distances = np.sort(np.hypot(*(places - place - offset).T))
     return bool(math.hypot(*offset) > LEADER or (distances < 1.4 * math.hypot(*offset)).sum() > 1)
 
@@ -116,7 +116,7 @@ def _write(axes: Axes, mark: str, at: Any, offset: tuple[float, float], *, led: 
 
 
 def list_runs(axes: Axes, runs: pl.DataFrame, look: Look, columns: int) -> None:
-    """What the marks stand for, in columns; the kinds alone where there are too many runs."""
+    """List what the marks stand for, in columns; only the kinds if there are too many runs."""
     axes.set_axis_off()
     axes.set(xticks=[], yticks=[])
     axes.set(xlim=(0, columns), ylim=(list_height(len(runs), columns), 0))
@@ -137,12 +137,12 @@ def list_runs(axes: Axes, runs: pl.DataFrame, look: Look, columns: int) -> None:
 
 
 def list_height(runs: int, columns: int) -> float:
-    """Lines that `list_runs` takes."""
+    """Returns the number of lines of `list_runs`."""
     return 1.5 + (math.ceil(runs / columns) if runs <= NAMED else 0) + 0.5
 
 
 def _letters(number: int) -> str:
-    """Names by number, from 1: a, b, …, z, aa, ab, and so on."""
+    """Returns the name of a number from 1: a, b, …, z, aa, ab, and so on."""
     letters = ""
     while number:
         number, digit = divmod(number - 1, 26)

@@ -1,4 +1,4 @@
-"""One source of reference answers against another: a point a run."""
+"""Scatter plots of one source of reference answers against another."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def source_pairs(
     language: Language = "en",
     font: str | None = None,
 ) -> Figure:
-    """Scores with the reference answers of one source alone against those of another (figures 4 to 6).
+    """Draw scores with the reference answers of one source alone against another (figures 4 to 6).
 
-    `scores`: columns `name`, `question_id`, `source` and `metric`, as `source_scores` gives; `runs`:
-    columns `name`, `model`, `mode`, `score`. A pair of sources is compared over the questions that both
-    have, with the mean over them. `sources`: which, and in which order; by default the three that have most
-    questions. Raises `PlotError` where there is no pair to compare.
+    `scores`: columns `name`, `question_id`, `source` and `metric`, as returned by `source_scores`. `runs`:
+    columns `name`, `model`, `mode`, `score`. Pairs of sources are compared by the mean over the questions
+    that have both. `sources`: names in order (default: the three with most questions). Raises `PlotError` if
+    there is no pair to compare.
     """
     if metric not in _METRICS:
         raise PlotError(
@@ -86,7 +86,7 @@ def source_pairs(
 
 
 def _explained(source: str, scores: pl.DataFrame) -> str:
-    """A source with what it stands for where the set's names are the published ones."""
+    """Returns a source with its meaning, if the names are those of the published set."""
     name = known(scores["source"].unique()).get(source)
     return source if name is None else f"{source} ({name})"
 
@@ -99,7 +99,7 @@ def _usual(scores: pl.DataFrame) -> tuple[str, ...]:
 
 
 def _means(scores: pl.DataFrame, metric: str, one: str, other: str) -> pl.DataFrame:
-    """Mean of each run over the questions that have both sources: columns `name`, `one`, `other`."""
+    """Returns the mean of each run over questions with both sources: columns `name`, `one`, `other`."""
     keys = ["name", "question_id"]
     sides = [
         scores.filter(pl.col("source") == source).select(*keys, pl.col(metric).alias(side))

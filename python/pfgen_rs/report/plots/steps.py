@@ -1,4 +1,4 @@
-"""Score against training step, for series of checkpoints."""
+"""Score by training step, for series of checkpoints."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _HASH = re.compile(r"/[0-9a-f]{7}$")
 
 
 def series(runs: pl.DataFrame, pattern: str = STEP) -> pl.DataFrame:
-    """Runs with the columns `series` and `step`; those without a step are left out.
+    """Add the columns `series` and `step`, and drop runs without a step.
 
-    `runs`: columns `model` and `run`. The step is the number in the first group of the last place that
-    `pattern` (a regular expression) matches in `model` or, where it does not match there, in `run`, the
-    folder. What is left of that name is the series; a pfgen-bench hash at the end of a folder does not
-    count. So `m/step_1000`, `m/step-2000`, `m-iter_0002000` and `m/checkpoint-500` have steps. Raises
-    `PlotError` for a pattern without a group, and where no run has a step.
+    `runs`: columns `model` and `run`. The step is the number in the first group of the last match of
+    `pattern` (a regular expression) in `model` or, if there is none, in `run`, the folder. The rest of that
+    name is the series, without the pfgen-bench hash at the end of a folder. For example, `m/step_1000`,
+    `m/step-2000`, `m-iter_0002000` and `m/checkpoint-500` have steps. Raises `PlotError` for a pattern
+    without a group, and if no run has a step.
     """
     try:
         compiled = re.compile(pattern)
@@ -71,10 +71,10 @@ def score_steps(
     language: Language = "en",
     font: str | None = None,
 ) -> Figure:
-    """Score by training step with its interval as a band, a line a series; of one step alone, a bar.
+    """Draw score by training step, one line per series with its interval as a band (or, for one step, a bar).
 
-    `runs`: columns `model`, `run`, `score` and, where there are any, `score_low`, `score_high`; steps and
-    series are found by `series`. Raises `PlotError` where there is none, and for more than 12 series.
+    `runs`: columns `model`, `run`, `score` and optionally `score_low`, `score_high`; steps and series are
+    found by `series`. Raises `PlotError` if there are none, and for more than 12 series.
     """
     found = series(drawable(runs, ["model", "run"], ["score"]), pattern)
     lines = found.partition_by("series", maintain_order=True)

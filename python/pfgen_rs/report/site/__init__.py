@@ -1,4 +1,4 @@
-"""Pages of a site: static, self-contained, in Japanese and English."""
+"""Static, self-contained pages in Japanese and English."""
 
 from pfgen_rs.report.site.builder import build
 from pfgen_rs.report.site.single import write_comparison, write_run

@@ -1,4 +1,4 @@
-"""The page of a benchmark: its questions and rules, and what is loaded of their reference answers."""
+"""The page of a benchmark: its questions, keyword rules and reference answers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pfgen_rs.report.site.pages import render
 __all__ = ["benchmark_page", "payload_name", "references"]
 
 LENGTHS = (2, 3, 4, 6, 10)
-"""Lengths of the n-grams that are listed."""
+"""Lengths of the listed n-grams."""
 
 TOP = 20
-"""How many of each length."""
+"""Number of listed n-grams of each length."""
 
 
 def benchmark_page(
@@ -31,10 +31,10 @@ def benchmark_page(
     root: str = "../",
     payloads: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The page of a benchmark.
+    """Returns the page of a benchmark.
 
-    `samples`: a sample answer by question's text. `shown`: as `references` has it, for a remark. `payloads`:
-    values of `references` by name, for a page that is a single file.
+    `samples`: sample answers by text of the question. `shown`: as for `references`, for a remark. `payloads`:
+    values of `references` by name, for a page in a single file.
     """
     return render(
         "benchmark",
@@ -56,16 +56,16 @@ def benchmark_page(
 
 
 def payload_name(question: Question) -> str:
-    """Name of the payload with a question's reference answers."""
+    """Returns the name of the payload with a question's reference answers."""
     return f"benchmark/{names.slug(question.id)}"
 
 
 def references(question: Question, shown: int | None = None) -> dict[str, Any]:
-    """What a page loads of a question: reference answers of each source, and the most frequent n-grams.
+    """Returns a question's payload: reference answers of each source, and the most frequent n-grams.
 
-    `sources` (names), `answers` (by source, at most `shown` of each), `tokens` (whether answers are ids,
-    written with spaces), `ngrams`: by length, rows of the n-gram and its document frequency in each source.
-    Takes time and memory linear in the answers' characters, for the index.
+    `sources`: names; `answers`: by source, at most `shown` of each; `tokens`: whether answers are ids,
+    written with spaces; `ngrams`: by length, rows of an n-gram and its document frequency in each source.
+    Time and memory are linear in the answers' length, for the index.
     """
     sources = list(_counts(question))
     return {
@@ -77,7 +77,7 @@ def references(question: Question, shown: int | None = None) -> dict[str, Any]:
 
 
 def _counts(question: Question) -> dict[str, int]:
-    """How many reference answers each source has, in the order of `sources.order`."""
+    """Returns the number of reference answers of each source, in the order of `sources.order`."""
     return {
         question.sources[i]: len(question.answers[question.sources[i]])
         for i in order(question.sources)

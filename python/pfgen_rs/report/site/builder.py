@@ -1,4 +1,4 @@
-"""A whole site in a folder."""
+"""Builds a whole site in a folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pfgen_rs.runs.result import Result
 __all__ = ["File", "build"]
 
 File = tuple[str, bytes]
-"""Path in the site, with slashes, and content."""
+"""Path within the site, with slashes, and content."""
 
 NAV = (("leaderboard", "index.html"), ("benchmark", "benchmark/index.html"))
 COMPARE = ("compare", "compare/index.html")
@@ -37,15 +37,14 @@ def build(
     answers_per_question: int = PER_QUESTION,
     jobs: int | None = None,
 ) -> None:
-    """Write the site of a benchmark and its leaderboard's `entries` into `folder`.
+    """Write the site of a benchmark, with the leaderboard of `entries`, into `folder`.
 
-    `results`: scored runs, called as in the entries; they get pages, with up to `answers_per_question`
-    answers to each question, and the best of them are compared (`most_compared`). `samples`: a sample answer
-    by question's text. `references_per_source`: at most so many reference answers are in the site, all by
-    default. `jobs`: how many threads work, as many as there are processors by default. Every file is written
-    whole or not at all, and only where its content changes: the same input gives the same bytes. Files of an
-    earlier site that this one does not have are removed. Raises `OutputError`, for a folder with files that
-    are no site's too (`SiteFolder`).
+    `results`: scored runs by their names in the entries; they get pages, with up to `answers_per_question`
+    answers to each question, and the best of them are compared (`most_compared`). `samples`: sample answers
+    by text of the question. `references_per_source`: maximum number of reference answers (default: all).
+    `jobs`: number of threads (default: all processors). Files are written atomically, and only if their
+    content changes; the same input gives the same bytes. Files of an earlier site that are not part of this
+    one are removed. Raises `OutputError`, also if the folder contains other files (`SiteFolder`).
     """
     place, jobs = SiteFolder(folder), jobs or os.cpu_count() or 1
     ranks = {e.run: (e.rank_low, e.rank_high) for e in entries if e.rank_low and e.rank_high}
@@ -82,7 +81,7 @@ def _benchmark_tasks(
 
 
 def _write_all(folder: SiteFolder, tasks: Iterable[Callable[[], File]], jobs: int) -> None:
-    """Run all tasks and write their files, in threads: most of it is native code without the lock."""
+    """Run all tasks and write their files, in threads: most of the work releases the GIL."""
     with ThreadPoolExecutor(jobs) as pool:
         for _ in pool.map(lambda task: folder.write(*task()), tasks):
             pass

@@ -1,4 +1,4 @@
-"""The HTML site of a checkout: its leaderboard, and a page for every run whose answers are at hand."""
+"""The HTML site of a checkout: its leaderboard, and a page for every run with answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pfgen_rs.report.site.folder import SiteFolder
 
 __all__ = ["Busy", "write_site"]
 
-# Told what is being done, shown as long as it is.
+# Takes a description of what is being done, and shows it meanwhile.
 Busy = Callable[[str], AbstractContextManager[None]]
 
 
@@ -34,12 +34,12 @@ def write_site(
     watch: Watch | None = None,
     busy: Busy | None = None,
 ) -> list[tuple[str, PfgenError]]:
-    """Write the site of these runs of a checkout into `folder`; gives what is wrong with some of them.
+    """Write the site of these runs of a checkout into `folder`. Returns failed runs with their errors.
 
-    All answers are scored again: runs without any (or with unusable ones) have no page. `busy` stands around
-    the writing of pages. Raises `OutputError`.
+    All answers are scored again; runs without usable answers have no page. `busy` surrounds the writing of
+    pages. Raises `OutputError`.
     """
-    SiteFolder(folder)  # a folder of something else is refused before anything is scored
+    SiteFolder(folder)  # refuses a folder with other files before anything is scored
     benchmark = load_benchmark(checkout.data, settings=Settings())
     usable = {run.run for run in runs if run.result["metadata_hash"] == checkout.metadata_hash}
     answered = [run for run in checkout.runs if run.name in usable and run.responses is not None]
@@ -51,8 +51,8 @@ def write_site(
 
 
 def _samples(path: Path) -> dict[str, str]:
-    """Sample answers by question, where the checkout has them."""
+    """Returns sample answers by question, if the checkout has any."""
     try:
         return dict(read_examples(path))
     except BenchmarkError:
-        return {}  # only shown where they are there
+        return {}  # optional

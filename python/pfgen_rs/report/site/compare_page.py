@@ -1,4 +1,4 @@
-"""The page that compares runs: any two of them at a time, question by question, with answers side by side."""
+"""The page that compares two of several runs, question by question, with answers side by side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pfgen_rs.stats import Comparison, Estimate
 __all__ = ["COMPARISON", "Compared", "comparison_page", "comparison_payload"]
 
 COMPARISON = "compare/data"
-"""Name of the payload with what was compared."""
+"""Name of the payload with the comparison."""
 
 _UNIT = 10**5  # differences go to the page as whole numbers of it
 _PAIR = ("difference", "low", "high", "p", "minimum_detectable", "p_holm", "family")
@@ -27,9 +27,9 @@ _PAIR = ("difference", "low", "high", "p", "minimum_detectable", "p_holm", "fami
 
 @dataclass(frozen=True)
 class Compared:
-    """A run of a comparison: its name, the folder of its answers, and its page where there is one.
+    """A run of a comparison: its name, the folder of its answers, and its page, if any.
 
-    A system run has no rank, and its pairs are corrected among themselves.
+    System runs have no rank, and their pairs are corrected among themselves.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Compared:
 
     @property
     def slug(self) -> str:
-        """What the page's address calls the run."""
+        """The run's name in the page's address."""
         return self.folder.rpartition("/")[2]
 
 
@@ -53,10 +53,10 @@ def comparison_page(
     nav: Sequence[tuple[str, str]] = (),
     payloads: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The page of a comparison of `runs`, in its order; `pairs` of them are chosen in the page.
+    """Returns the page of a comparison of `runs`, in its order; the page lets its reader choose two.
 
-    `ranks`: the range of ranks of each run as a leaderboard beside this page has it, by default as the pairs'
-    tests leave it. `root`, `nav` and `payloads` as for `run_page`.
+    `ranks`: the rank range of each run on the leaderboard next to this page (default: from the tests of the
+    pairs). `root`, `nav` and `payloads` as for `run_page`.
     """
     estimates = comparison.estimates["average"]
     order = sorted(range(len(runs)), key=lambda i: -estimates[i].mean)
@@ -83,12 +83,12 @@ def comparison_page(
 def comparison_payload(
     benchmark: QuestionSet, comparison: Comparison, runs: Sequence[Compared]
 ) -> dict[str, Any]:
-    """What the page's script gets.
+    """Returns the data for the page's script.
 
-    By metric: `means` (of each run, of each question), `pairs` (every two runs in the order of the runs, with
-    difference, bounds, p-value, minimum detectable difference, corrected p-value and the number of pairs that
-    this is corrected for), and of each pair the bounds of the differences by question and by category. Means
-    and bounds are in units of 0.00001, `null` where unknown.
+    By metric: `means` (by run and question), `pairs` (every two runs in the order of the runs, with
+    difference, bounds, p-value, minimum detectable difference, corrected p-value, and the number of pairs
+    that it is corrected for), and for each pair the bounds of the differences by question and by category.
+    Means and bounds are in units of 0.00001, `null` if unknown.
     """
     numbers = {question.id: number for number, question in enumerate(benchmark)}
     places = [(numbers[name], benchmark[name]) for name in comparison.compared]
@@ -128,7 +128,7 @@ def _interval(found: Estimate) -> tuple[float, float]:
 
 
 def _family(comparison: Comparison) -> int:
-    """How many pairs of models there are; none of one model beside system runs."""
+    """Returns the number of pairs of models."""
     return math.comb(sum(rank is not None for rank in comparison.ranks["average"]), 2)
 
 
@@ -140,7 +140,7 @@ def _pairs(comparison: Comparison) -> dict[str, list[list[float]]]:
 
 
 def _means(comparison: Comparison, metric: str) -> list[list[int]]:
-    """Of each run, the mean of each question: from its pair with the last one, or of that with the first."""
+    """Returns the question means of each run, from its pair with the last run (whose come from the first)."""
     first, *_, last = comparison.runs
     rows = comparison.questions.filter(pl.col("metric") == metric)
     found = [
@@ -152,7 +152,7 @@ def _means(comparison: Comparison, metric: str) -> list[list[int]]:
 
 
 def _bounds(comparison: Comparison, table: pl.DataFrame) -> dict[str, list[list[list[int]]]]:
-    """By metric, of each pair the columns difference, low and high."""
+    """Returns by metric the columns difference, low and high of each pair."""
     parts = table.partition_by("metric", "a", "b", as_dict=True)
     found: dict[str, list[list[list[int]]]] = {metric: [] for metric in comparison.metrics}
     for pair in comparison.pairs:

@@ -1,4 +1,4 @@
-"""The folder of a site: what in it is ours, and nothing else, is overwritten and removed."""
+"""The folder of a site: only files of the site are overwritten and removed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pfgen_rs.io import write_atomic
 __all__ = ["MARKER", "SiteFolder"]
 
 MARKER = ".pfgen-site.json"
-"""A file that lists the others: paths in the folder, with slashes, sorted."""
+"""The file that lists the others: sorted paths within the folder, with slashes."""
 
 
 class SiteFolder:
-    """A folder that a site is written into, from any thread.
+    """A folder for a site, which any thread may write to.
 
-    It is new, empty, or that of an earlier site, which the marker tells; anything else raises `OutputError`
-    before a file is touched. Every file is written whole or not at all, and only where its content changes.
+    It must be new, empty, or have the marker of an earlier site; otherwise `OutputError` is raised before any
+    file is touched. Files are written atomically, and only if their content changes.
     """
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
@@ -35,18 +35,18 @@ class SiteFolder:
             )  # so that a site that was interrupted is known as ours
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file of the site; `name` is its path there, with slashes."""
+        """Write a file of the site; `name` is its path within the folder, with slashes."""
         self._written.add(name)
         _write_changed(self.place / name, content)
 
     def finish(self) -> None:
-        """Remove the files of the earlier site that this one does not have, and list those that it has."""
+        """Remove files of the earlier site that this one does not have, and write the marker."""
         for name in (self._before or set()) - self._written:
             self._remove(name)
         _write_changed(self._marker, _content(self._written))
 
     def _listed(self) -> set[str] | None:
-        """The files of the earlier site; `None` where there is no marker."""
+        """Returns the files of the earlier site; `None` without a marker."""
         try:
             names = json.loads(self._marker.read_bytes())["files"]
             return {name for name in names if isinstance(name, str)}
@@ -71,7 +71,7 @@ class SiteFolder:
             )
 
     def _remove(self, name: str) -> None:
-        """Remove a listed file, unless the list or a link leads out of the folder; and folders left empty."""
+        """Remove a listed file, unless it is outside the folder (links included), and folders left empty."""
         parts = PurePosixPath(name).parts
         path = self.place.joinpath(*parts)
         home = self.place.resolve()

@@ -1,7 +1,7 @@
-"""What pages say, in Japanese and English.
+"""The strings of pages, in Japanese and English.
 
-Strings lie in `assets/*.toml`, a file a kind of page and one for all, by name. A page is written in Japanese
-and carries the strings of both languages; `assets/language.js` puts the others in.
+Strings are in `assets/*.toml`, one file per kind of page and one for all, by name. Pages are written in
+Japanese and contain the strings of both languages; `assets/language.js` replaces them.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ Table = Mapping[str, Mapping[str, str]]
 class Strings:
     """Strings by name, for templates: `{{ t("score") }}`, `{{ t("page_of", page=1, pages=9) }}`.
 
-    Values in braces take arguments. A name that is not in the table raises `KeyError`: a fault of a template.
+    Names in braces are replaced by arguments. An unknown name raises `KeyError`: a bug in a template.
     """
 
     def __init__(self, table: Table) -> None:
         self.table = table
 
     def __call__(self, key: str, **values: Any) -> Markup:
-        """A string as an element whose text follows the language."""
+        """Returns a string as an element whose text follows the language."""
         if not values:
             return _SPAN.format(key, self.text(key))
         safe = {name: plain(v) if isinstance(v, str) else v for name, v in values.items()}
         return _SPAN_WITH.format(key, json.dumps(safe, ensure_ascii=False), self.text(key, **safe))
 
     def of(self, attribute: str, key: str) -> Markup:
-        """A string as an attribute (`aria-label`, `placeholder`, …) whose value follows the language."""
+        """Returns a string as an attribute (`aria-label`, `placeholder`, …) that follows the language."""
         return _ATTRIBUTE.format(attribute, self.text(key), attribute, key)
 
     def text(self, key: str, language: str = LANGUAGES[0], **values: Any) -> str:
-        """A string in one language."""
+        """Returns a string in one language."""
         text = self.table[key][language]
         for name, value in values.items():
             text = text.replace(
@@ -59,7 +59,7 @@ class Strings:
 
     @property
     def data(self) -> dict[str, list[str]]:
-        """All strings for scripts: by name, in the order of `LANGUAGES`."""
+        """All strings, for scripts: by name, in the order of `LANGUAGES`."""
         return {
             key: [texts[language] for language in LANGUAGES] for key, texts in self.table.items()
         }
@@ -67,7 +67,7 @@ class Strings:
 
 @cache
 def strings(parts: Sequence[str]) -> Strings:
-    """The strings of some parts (files' names without suffix); parts without strings add none."""
+    """Load the strings of some parts (names of files without suffix); parts may have none."""
     table: dict[str, Mapping[str, str]] = {}
     assets = resources.files("pfgen_rs.report.site") / "assets"
     for part in parts:

@@ -1,4 +1,4 @@
-"""The leaderboard page: what its table and drawings hold."""
+"""The leaderboard page."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def leaderboard_page(
     comparisons: Mapping[Sequence[str], str] | None = None,
     signature: str = "",
 ) -> bytes:
-    """The leaderboard of `entries`, in their order.
+    """Returns the page with the leaderboard of `entries`, in their order.
 
-    `run_pages`: path of each run's page in the site, by run; runs without one have no answers at hand, so
-    they are neither links nor to be compared. `comparisons`: path of each comparison page, by its runs.
-    `nav`: name (a string's key) and path of the site's pages.
+    `run_pages`: path of each run's page within the site, by run; runs without a page are not links and cannot
+    be compared. `comparisons`: path of each comparison page, by its runs. `nav`: names (keys of strings) and
+    paths of the site's pages.
     """
     pages = run_pages or {}
     ranked = [entry for entry in entries if entry.rank is not None] or entries
@@ -49,10 +49,10 @@ def _interval(entry: Entry) -> tuple[float, float]:
 
 
 def _choices(entries: Sequence[Entry], name: str) -> list[str]:
-    """What can be chosen of a column."""
+    """Returns the values of a column to choose from."""
     return sorted({getattr(entry, name) or "" for entry in entries} - {""}, key=str.casefold)
 
 
 def _key(runs: Sequence[str]) -> str:
-    """Runs without their order."""
+    """Returns pairs of runs regardless of order."""
     return " ".join(sorted(names.slug(run) for run in runs))

@@ -1,4 +1,4 @@
-"""Names of files and folders of a site: safe anywhere, unique, and the same in every build."""
+"""Names of files and folders of a site: portable, unique, and the same in every build."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _PREFIX = "result/"
 
 
 def slug(name: str) -> str:
-    """A name for a folder, from any text: what is readable of it, and eight digits of its SHA-256.
+    """Returns a folder name for any text: its readable part, and eight digits of its SHA-256.
 
-    The digits depend on the whole text alone, so that no two runs meet in one folder, not even where file
-    systems ignore case, and a link stays right when other runs come or go.
+    Because of the digits, no two runs share a folder, even on file systems that ignore case, and links stay
+    valid when other runs are added or removed.
 
     >>> slug("result/ACME/写本-7b/0a1b2c3")
     'ACME-7b-0a1b2c3-cb0d98e0'

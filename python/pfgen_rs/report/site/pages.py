@@ -1,4 +1,4 @@
-"""Pages: templates filled, with styles and scripts inside and a content security policy about them."""
+"""Renders pages from templates, with inlined styles and scripts and a content security policy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EARLY = "early"
 
 @dataclass(frozen=True)
 class _Assets:
-    """What is written into a page: its style, the script that runs before anything shows, the other one."""
+    """The inlined parts of a page: its style, the script that runs before it is shown, and the other."""
 
     style: Markup
     early: Markup
@@ -32,7 +32,7 @@ class _Assets:
 
     @property
     def policy(self) -> str:
-        """The content security policy: these very texts, and scripts that they add (`strict-dynamic`)."""
+        """The content security policy: exactly these texts, and scripts that they add (`strict-dynamic`)."""
         scripts = f"{_digest(self.early)} {_digest(self.script)}"
         return (
             f"default-src 'none'; script-src {scripts} 'strict-dynamic'; style-src {_digest(self.style)}; "
@@ -41,11 +41,11 @@ class _Assets:
 
 
 def render(kind: str, *, parts: Sequence[str] = (), root: str = "", **context: Any) -> bytes:
-    """A page: `templates/{kind}.html.j2` with the assets of `parts` besides those that all pages have.
+    """Render `templates/{kind}.html.j2` with the assets of `parts` and those of all pages.
 
-    A part `x` is whichever of `assets/x.css`, `x.js` and `x.toml` (strings) there are. `root` leads from the
-    page to the site's folder (`../../`). Every value is escaped; values that are missing raise
-    `jinja2.UndefinedError`, a fault of ours.
+    A part `x` consists of `assets/x.css`, `x.js` and `x.toml` (strings), if they exist. `root`: path from the
+    page to the site's folder (`../../`). All values are escaped; missing ones raise
+    `jinja2.UndefinedError`: a bug.
     """
     names = (*_COMMON, *(parts or (kind,)))
     assets = _assets(names)
@@ -73,12 +73,12 @@ def _environment() -> jinja2.Environment:
 
 
 def _harmless(value: Any) -> Any:
-    """Text that is not known to be markup, without characters that act."""
+    """Returns text other than markup without control characters."""
     return plain(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def _fixed(value: float | None, digits: int = 4) -> str:
-    """A number with so many decimals; a dash where there is none."""
+    """Format a number with this many decimals; `None` as a dash."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 

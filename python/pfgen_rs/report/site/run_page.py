@@ -1,4 +1,4 @@
-"""The page of a run: figures, tables and distributions; its answers are data that it loads on demand."""
+"""The page of a run: scores, tables and distributions, and answers that are loaded on demand."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["answers_name", "reading", "run_page", "windows_name"]
 
 
 def answers_name(folder: str, number: int) -> str:
-    """Name of the payload with a run's answers to the question with this number."""
+    """Returns the name of the payload with a run's answers to the question with this number."""
     return f"{folder}/q{number:03d}"
 
 
 def windows_name(number: int) -> str:
-    """Name of the payload with the windows of all shown answers to a question."""
+    """Returns the name of the payload with the windows of all shown answers to a question."""
     return f"windows/q{number:03d}"
 
 
 def reading(settings: Settings) -> dict[str, Any]:
-    """What a page's script needs to know of how answers are read."""
+    """Returns the settings that a page's script needs."""
     return {
         "target": settings.target_length,
         "zero": settings.zero_length,
@@ -43,10 +43,10 @@ def run_page(
     nav: Sequence[tuple[str, str]] = (),
     payloads: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The page of a run whose answers are payloads in `folder` of the site, or among `payloads`.
+    """Returns the page of a run whose answers are payloads in `folder` of the site, or in `payloads`.
 
-    `sources` are those of the reference answers, which the page explains if it can. `root` leads from the
-    page to the site's folder; `nav` has name (a string's key) and path of its pages.
+    `sources`: names of the sources of reference answers, which the page explains if they are known. `root`:
+    path from the page to the site's folder. `nav`: names (keys of strings) and paths of its pages.
     """
     estimates = view.metrics.values()
     return render(
@@ -84,7 +84,7 @@ def run_page(
 
 
 def _flat(config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The configuration for display: text as it is, anything else as Python writes it."""
+    """Returns the configuration for display: text unchanged, other values as their repr."""
     return [
         (key, value if isinstance(value, str) else repr(value)) for key, value in config.items()
     ]

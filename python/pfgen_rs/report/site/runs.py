@@ -1,4 +1,4 @@
-"""The part of a site that is about runs: their pages, their answers, and the page that compares them."""
+"""Runs in a site: their pages, their answers, and the page that compares them."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ __all__ = [
 ]
 
 MOST_COMPARED = 30
-"""So many runs at most are compared with each other in a site: tests of every two take their time."""
+"""Maximum number of runs that are compared in a site, since every two are tested."""
 
-_MERGED = 1 << 19  # windows of a question that are kept with their repeats
+_MERGED = 1 << 19  # windows of a question that are kept with duplicates
 Payload = tuple[str, Any]
 Metrics = Mapping[str, stats.Estimate]
 Write = Callable[[str, bytes], None]
@@ -51,14 +51,14 @@ Nav = Sequence[tuple[str, str]]
 
 @dataclass
 class Tables:
-    """The windows of all shown answers, question by question, as runs add theirs (from any thread)."""
+    """The windows of all shown answers by question, which runs add to (from any thread)."""
 
     benchmark: QuestionSet
     found: dict[str, list[Windows]] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     def add(self, question_id: str, answers: Sequence[str]) -> None:
-        """Take the windows of some answers in."""
+        """Add the windows of some answers."""
         windows = distinct_windows(answers)
         with self.lock:
             pieces = self.found.setdefault(question_id, [])
@@ -67,23 +67,23 @@ class Tables:
                 pieces[:] = [np.unique(np.concatenate(pieces))]
 
     def payload(self, number: int, question_id: str) -> Payload:
-        """The table of a question by its payload's name."""
+        """Returns the name of a question's payload, and its table."""
         windows = np.unique(np.concatenate(self.found[question_id]))
         table = window_table(self.benchmark, question_id, windows)
         return windows_name(number), table.payload()
 
     @property
     def places(self) -> list[tuple[int, str]]:
-        """Number and id of the questions that have answers."""
+        """Numbers and ids of the questions with answers."""
         numbered = enumerate(self.benchmark)
         return [(number, question.id) for number, question in numbered if question.id in self.found]
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs of a site by what it calls them, in its order, all scored against one benchmark.
+    """Runs of a site by name, in its order, all scored with the same benchmark.
 
-    `ranks`: the range of ranks of each as the leaderboard has it.
+    `ranks`: the rank range of each on the leaderboard.
     """
 
     benchmark: QuestionSet
@@ -92,7 +92,7 @@ class Runs:
     ranks: Mapping[str, tuple[int, int] | None] = field(default_factory=dict)
 
     def answers(self, run: str, tables: Tables) -> Iterator[Payload]:
-        """The payloads of a run's answers; their windows go to `tables`."""
+        """Yields the payloads of a run's answers, and adds their windows to `tables`."""
         numbers = {question.id: number for number, question in enumerate(self.benchmark)}
         for found in run_answers(self.results[run], limit=self.limit):
             tables.add(found.question.id, found.texts)
@@ -104,11 +104,11 @@ class Runs:
         return {source for question in self.benchmark for source in question.sources}
 
     def compare(self, chosen: Sequence[str], **settings: Any) -> stats.Comparison:
-        """Some of the runs, compared; `settings` as for `stats.compare`."""
+        """Compare some of the runs; `settings` as for `stats.compare`."""
         return stats.compare([sample_of(self.results[run], run) for run in chosen], **settings)
 
     def labels(self, chosen: Sequence[str], *, linked: bool) -> list[Compared]:
-        """Some of the runs for a page; where they have pages (`linked`), as these call them."""
+        """Returns labels of some of the runs; if they have pages (`linked`), with the names used there."""
         shown = [self.results[run].name if linked else run for run in chosen]
         return [
             Compared(
@@ -122,7 +122,7 @@ class Runs:
 
 
 def most_compared(runs: Runs) -> list[str]:
-    """The best runs that answer all questions, as many as a site compares; none where they are too few."""
+    """Returns the best runs that answer all questions, up to `MOST_COMPARED`; none if fewer than two."""
     if len(runs.benchmark) < 2:
         return []
     complete = [run for run, result in runs.results.items() if not result.missing]
@@ -131,17 +131,17 @@ def most_compared(runs: Runs) -> list[str]:
 
 
 def folder_of(run: str) -> str:
-    """The folder of a run's page in a site."""
+    """Returns the folder of a run's page within a site."""
     return f"runs/{names.slug(run)}"
 
 
 def page_of(run: str) -> str:
-    """The page of a run in a site."""
+    """Returns the path of a run's page within a site."""
     return f"{folder_of(run)}/index.html"
 
 
 def comparisons(compared: Sequence[str]) -> dict[Sequence[str], str]:
-    """Where in a site every two of these runs are compared."""
+    """Returns the address of the comparison of every two of these runs within a site."""
     return {
         (a, b): f"compare/index.html#{names.slug(a)}+{names.slug(b)}"
         for a, b in combinations(compared, 2)
@@ -151,10 +151,10 @@ def comparisons(compared: Sequence[str]) -> dict[Sequence[str], str]:
 def write_runs(
     runs: Runs, compared: Sequence[str], write: Write, *, nav: Nav = (), jobs: int = 1
 ) -> None:
-    """Write the pages of all runs, what these load, and the page of the runs that are compared (or none).
+    """Write the pages of all runs with their payloads, and the comparison page, if any runs are compared.
 
-    `write` takes a path in the site and its content, and is called from `jobs` threads. In memory at any time
-    are the shown answers of as many runs as there are threads.
+    `write` takes a path within the site and content, and is called from `jobs` threads. Memory: the shown
+    answers of one run per thread.
     """
     tables = Tables(runs.benchmark)
     with ThreadPoolExecutor(jobs) as pool:
@@ -181,7 +181,7 @@ def _write_page(runs: Runs, run: str, metrics: Metrics | None, write: Write, nav
 def _write_comparison(
     runs: Runs, compared: Sequence[str], write: Write, nav: Nav
 ) -> dict[str, Metrics]:
-    """Write the comparison; gives the estimates of its runs, which all answer all questions."""
+    """Write the comparison. Returns the estimates of its runs, all of which answer all questions."""
     if not compared:
         return {}
     comparison, labels = runs.compare(compared), runs.labels(compared, linked=True)

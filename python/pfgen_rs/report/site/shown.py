@@ -1,6 +1,6 @@
-"""Text of unknown origin in a page: characters that act rather than show are written out.
+"""Text of unknown origin in pages: control characters are written out.
 
-Scripts do the same to what they show (`assets/text.js`).
+Scripts do the same (`assets/text.js`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _BOX = Markup('<span class="control">{}</span>')
 
 
 def plain(text: str) -> str:
-    """`text` with acting characters as `⟨U+202E⟩`: for titles, attributes and wherever else no box fits.
+    """Returns text with control characters as `⟨U+202E⟩`, for titles, attributes and other plain text.
 
-    What pages show goes through this unless it is markup, so that no name can reorder a page or break its
+    Everything in pages other than markup goes through this, so no name can reorder a page or break its
     encoding (lone surrogates).
     """
     if text.isprintable():
@@ -26,7 +26,7 @@ def plain(text: str) -> str:
 
 
 def shown(text: str) -> Markup:
-    """`text` as markup, acting characters in small boxes, apart from the direction of what is around it."""
+    """Returns text as markup, isolated from the surrounding direction, with control characters in boxes."""
     if text.isprintable():
         return Markup("<bdi>{}</bdi>").format(text)
     parts = [_BOX.format(_code(c)) if acts(c) else c for c in text]

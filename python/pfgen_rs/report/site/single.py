@@ -1,4 +1,4 @@
-"""One run, or one comparison, on a page of its own: a single file, or a folder with data beside the page."""
+"""The page of one run, or of one comparison: a single file, or a folder with the page and its data."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Page = Callable[[Mapping[str, Any]], bytes]
 def write_run(
     result: Result, path: str | os.PathLike[str], *, answers_per_question: int = PER_QUESTION
 ) -> None:
-    """Write the page of a run: to one file where `path` ends in `.html`, else to a folder.
+    """Write the page of a run: to one file if `path` ends in `.html`, else to a folder.
 
-    A folder gets `index.html` and the answers in files that the page loads when they are asked for; one file
-    holds all. Raises `SettingsError` for units that pages cannot show, `InputError` where
+    A folder gets `index.html` and files with answers, which the page loads on demand; a single file contains
+    everything. Raises `SettingsError` for units that pages cannot show, `InputError` if
     `answers_per_question` is below 5, and `OutputError`.
     """
     name, settings = result.name, result.benchmark.settings
@@ -76,7 +76,7 @@ def write_comparison(
 
 
 def _named(results: Sequence[Result]) -> dict[str, Result]:
-    """The runs by name; a name that comes again takes a number."""
+    """Returns the runs by name; repeated names get a number."""
     named: dict[str, Result] = {}
     for result in results:
         name = result.name
@@ -86,14 +86,14 @@ def _named(results: Sequence[Result]) -> dict[str, Result]:
 
 
 def _payloads(runs: Runs) -> dict[str, Any]:
-    """All that pages about these runs load, by name."""
+    """Returns all payloads of pages about these runs, by name."""
     tables = Tables(runs.benchmark)
     answers = {name: value for run in runs.results for name, value in runs.answers(run, tables)}
     return answers | dict(tables.payload(*place) for place in tables.places)
 
 
 def _write(path: Path, payloads: Mapping[str, Any], page: Page) -> None:
-    """The page with its data inside or, in a folder, beside it; the page comes last."""
+    """Write the page with its data inside or, in a folder, in files; the page comes last."""
     if path.suffix == ".html":
         write_atomic(path, page(payloads))
         return
