@@ -220,7 +220,7 @@ def test_a_bad_config_is_named(benchmark: Path, tmp_path: Path, content: bytes) 
 def test_names_that_no_file_can_have(benchmark: Path, name: str) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         score_file(name, benchmark)
-    with pytest.raises(BenchmarkNotFoundError, match="there is no benchmark"):
+    with pytest.raises(BenchmarkNotFoundError, match="unknown benchmark"):
         load_benchmark(name)
 
 

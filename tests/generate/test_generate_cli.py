@@ -265,7 +265,7 @@ def test_bad_usage(tmp_path: Path, tiny: Path, more: list[str], said: str) -> No
         (["--top-p=nan"], SettingsError, "top_p must be a number"),
         (["--engine=command", "--command="], SettingsError, "the command is empty"),
         (["--questions=none.jsonl"], PfgenError, "none.jsonl"),
-        (["--benchmark=none"], PfgenError, "there is no benchmark 'none'"),
+        (["--benchmark=none"], PfgenError, "unknown benchmark 'none'"),
     ],
 )
 def test_bad_input(tmp_path: Path, tiny: Path, more: list[str], kind: type, said: str) -> None:

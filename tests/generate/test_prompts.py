@@ -84,11 +84,11 @@ def test_bad_choices() -> None:
     examples = [Example("何？", "これ。")]
     with pytest.raises(SettingsError, match="completion, qa, chat"):
         Prompter(examples, "sing")  # type: ignore[arg-type]
-    with pytest.raises(SettingsError, match="negative"):
+    with pytest.raises(SettingsError, match="num_examples must be at least 0"):
         Prompter(examples, num_examples=-1)
-    with pytest.raises(InputError, match="count from 1"):
+    with pytest.raises(InputError, match="trial must be at least 1"):
         Prompter(examples).tasks(0)
-    with pytest.raises(InputError, match="no sample answer"):
+    with pytest.raises(InputError, match="no example answer"):
         Prompter(examples).tasks(1, ["誰？"])
 
 
@@ -107,8 +107,11 @@ def test_examples_of_the_bundled_benchmark() -> None:
     ("content", "said"),
     [
         (b"", "holds no questions"),
-        (b'{"question": "a"}\n', "line 1: the key 'answer' is missing"),
-        (b'{"question": "a", "answer": "b"}\n\n{"question": "a", "answer": "c"}\n', "twice"),
+        (b'{"question": "a"}\n', "line 1: missing key 'answer'"),
+        (
+            b'{"question": "a", "answer": "b"}\n\n{"question": "a", "answer": "c"}\n',
+            "duplicate question",
+        ),
         (b'{"question": "a", "answer": "b"}\nnothing\n', "line 2: is not JSON"),
         (b'{"question": "a", "answer": "\xff"}\n', "line 1: is not UTF-8"),
     ],

@@ -23,7 +23,7 @@ END = f"v:{__version__}"
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"variant": "papers"}, "variant 'papers' is neither"),
+        ({"variant": "papers"}, "unknown variant 'papers'"),
         ({"summation": "fsum"}, "unknown summation 'fsum': expected one of 'plain', 'compensated'"),
         ({"variant": "paper", "summation": "compensated"}, "variant 'paper' has no published"),
         ({"min_n": 0}, "min_n must be at least 1"),

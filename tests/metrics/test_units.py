@@ -182,7 +182,9 @@ def test_units_stand_in_the_signature(english: Benchmark) -> None:
     assert characters.score("Q1", "The cat").average != english.score("Q1", "The cat").average
     again = pickle.loads(pickle.dumps(english))
     assert again.score("Q1", "The cat") == english.score("Q1", "The cat")
-    with pytest.raises(SettingsError, match="unit 'line' is none of 'character', 'word', 'token'"):
+    with pytest.raises(
+        SettingsError, match="unknown unit 'line': expected one of 'character', 'word'"
+    ):
         Settings(unit="line")  # type: ignore[arg-type]
 
 

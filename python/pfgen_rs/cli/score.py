@@ -164,6 +164,9 @@ def score(
 ) -> None:
     """Score runs and print them as a leaderboard.
 
+    Fluency is relative to the reference answers, whose mean is 1, so runs may exceed 1. Truthfulness
+    and Helpfulness lie in 0 to 1; the score is the mean of the three.
+
     Each file or folder is one run, and may be larger than memory. Files appear when everything is
     scored; one that cannot be used stops the command with its name and line.
 

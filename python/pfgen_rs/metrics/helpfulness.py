@@ -46,7 +46,7 @@ class Rule:
 def parse_rules(keywords: object) -> tuple[Rule, ...]:
     """Rules of a question file's `keywords`.
 
-    Raises `BenchmarkError` that names the rule for anything that is no rule, an unusable regular
+    Raises `BenchmarkError` that names the rule for anything that is not a rule, an invalid regular
     expression, an importance outside 0…1, or rules within rules over 100 levels deep.
     """
     if not isinstance(keywords, list):
@@ -108,9 +108,7 @@ def _parse_pattern(pattern: object, where: str) -> str:
     except UnicodeEncodeError:
         raise BenchmarkError(f"{where}: the pattern holds a lone surrogate: {pattern!r}") from None
     except (re.error, RecursionError, OverflowError) as error:
-        raise BenchmarkError(
-            f"{where}: {pattern!r} is no valid regular expression: {error}"
-        ) from None
+        raise BenchmarkError(f"{where}: invalid regular expression {pattern!r}: {error}") from None
     return pattern
 
 

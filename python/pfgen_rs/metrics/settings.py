@@ -59,9 +59,13 @@ class Settings:
     def __post_init__(self) -> None:
         """Let the native side, which does the arithmetic, check the values."""
         if self.variant not in ("pfgen-bench", "paper"):
-            raise SettingsError(f"variant {self.variant!r} is neither 'pfgen-bench' nor 'paper'")
+            raise SettingsError(
+                f"unknown variant {self.variant!r}: expected 'pfgen-bench' or 'paper'"
+            )
         if self.unit not in UNITS:
-            raise SettingsError(f"unit {self.unit!r} is none of {', '.join(map(repr, UNITS))}")
+            raise SettingsError(
+                f"unknown unit {self.unit!r}: expected one of {', '.join(map(repr, UNITS))}"
+            )
         if self.summation not in SUMMATIONS:
             known = ", ".join(map(repr, SUMMATIONS))
             raise SettingsError(f"unknown summation {self.summation!r}: expected one of {known}")

@@ -67,5 +67,5 @@ def _refuse_duplicates(examples: list[Example], path: Path) -> None:
     seen: set[str] = set()
     for question, _ in examples:
         if question in seen:
-            raise BenchmarkError(f"the question {question!r} stands there twice", path=path)
+            raise BenchmarkError(f"duplicate question {question!r}", path=path)
         seen.add(question)

@@ -61,4 +61,4 @@ def _folder(name: str | os.PathLike[str]) -> Path:
         if name in install.known()
         else (f"give a folder of question files, an installed benchmark, or {BUNDLED!r}")
     )
-    raise BenchmarkNotFoundError(f"there is no benchmark {str(name)!r}: {hint}")
+    raise BenchmarkNotFoundError(f"unknown benchmark {str(name)!r}: {hint}")

@@ -27,7 +27,8 @@ PROVENANCE = "provenance.json"
 class Question:
     """One question: text, keyword rules (as the file has them, and parsed), reference answers by source.
 
-    Reference answers are texts or, where the units are tokens, lists of ids.
+    Reference answers are texts or, where the units are tokens, lists of ids. `note` tells people
+    what a right answer is; nothing is scored by it.
     """
 
     id: str

@@ -90,7 +90,7 @@ class QuestionSet:
     def find(self, question: str | Question) -> Question:
         """The question with this exact text or, failing that, this id; of a `Question`, the text counts.
 
-        Raises `UnknownQuestionError`, and `InputError` for what is neither text nor `Question`.
+        Raises `UnknownQuestionError`, and `InputError` for anything but text or a `Question`.
         """
         found = self._found(question)
         if found is not None:
@@ -191,7 +191,7 @@ class QuestionSet:
     def prepare(
         self, questions: Sequence[Question] | None = None, *, threads: int | None = None
     ) -> Self:
-        """Make the scorers of all (or the given) questions ready now, in parallel; gives itself back.
+        """Make the scorers of all (or the given) questions ready now, in parallel; returns itself.
 
         What an earlier process left in the cache is opened, the rest is built; once all are there, the
         cache gets them.

@@ -40,5 +40,5 @@ def known(sources: Iterable[str]) -> dict[str, str]:
 
 
 def explained(sources: Iterable[str]) -> str:
-    """The same in a line, empty where there is nothing."""
+    """The same in one line, or nothing."""
     return ", ".join(f"{source} = {name}" for source, name in known(sources).items())

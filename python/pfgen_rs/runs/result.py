@@ -167,7 +167,7 @@ class Result:
 
     @property
     def fluency(self) -> float:
-        """Sum of the sources' shares of Fluency."""
+        """Sum of the sources' shares of Fluency; 1 is the mean of the reference answers, not a limit."""
         return self._whole(self._scores["fluency"])
 
     @property

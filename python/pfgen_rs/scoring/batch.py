@@ -64,7 +64,9 @@ class Score:
     """The scores of one answer. `to_dict` is the published per-answer object.
 
     `fluency` and `truthfulness` hold each source's share (its value divided by the number of sources),
-    `average` the mean of the three metrics. `signature` makes it reproducible.
+    `average` the mean of the three metrics. Truthfulness and Helpfulness lie in 0 to 1. Fluency is relative
+    to the reference answers, whose mean is 1, so an answer of very common n-grams exceeds 1. `signature`
+    makes the score reproducible.
     """
 
     fluency: dict[str, float]

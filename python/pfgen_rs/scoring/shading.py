@@ -27,7 +27,7 @@ def window_counts(
     """For every character of every answer: reference answers that contain the 3 characters around it.
 
     The windows are those of the text `^answer$`, as published, so there are as many as characters; the two
-    signs are ordinary characters, which references hardly ever contain. Gives counts by source (uint32,
+    signs are ordinary characters, which references hardly ever contain. Returns counts by source (uint32,
     shape (characters of all answers, sources)) and where each answer begins (int64, shape (answers + 1,)).
     Units other than characters are counted as they are scored. Time linear in the text.
     """
