@@ -31,7 +31,7 @@ ORDER = (
 )
 """Packages from the top to the bottom: each may import those below it."""
 
-GROUND = {"errors", "extras"}
+GROUND = {"errors", "extras", "lazy"}
 """Modules at the root that stand below all packages."""
 
 UPWARD = {("runs.result", "report.site.single")}

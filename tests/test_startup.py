@@ -1,43 +1,61 @@
-"""What is loaded when, and that nobody notices that the package's names are loaded when first used."""
+"""What is loaded when, and that the package's names behave as if all of them were loaded at once."""
 
 from __future__ import annotations
 
+import ast
+import importlib
+import json
 import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import assert_type
 
 import polars as pl
 import pytest
 
 import pfgen_rs
+from helpers import environment
+from pfgen_rs import errors
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.scoring.batch import Score
 
-HEAVY = {"jinja2", "matplotlib", "numpy", "platformdirs", "polars", "rich", "typer"}
+DATA = {"numpy", "polars"}
+HEAVY = {*DATA, "importlib.metadata", "jinja2", "matplotlib", "platformdirs", "rich", "typer"}
 
 
-def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout
+def run(code: str, **variables: str) -> str:
+    command = [sys.executable, "-c", code]
+    env = environment(**variables)
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
 
 
-def loaded(code: str) -> set[str]:
-    """Modules that are loaded after this, beyond those of a bare interpreter."""
-    listing = "import sys\nprint('\\n', *sys.modules, sep='\\n')"
-    names = [set(run(f"{c}\n{listing}").rpartition("\n\n")[2].split()) for c in ("", code)]
-    return names[1] - names[0]
+def loaded(code: str, **variables: str) -> set[str]:
+    """Modules that this loads."""
+    before = "import sys\nbefore = set(sys.modules)\n"
+    listing = "print(chr(10), __import__('json').dumps([*set(sys.modules) - before]))"
+    return set(json.loads(run(f"{before}{code}\n{listing}", **variables).splitlines()[-1]))
+
+
+def loaded_by(*command_lines: Sequence[str], **variables: str) -> set[str]:
+    """Modules that these command lines load, one after the other in one process."""
+    code = (
+        "import pfgen_rs.cli\n"
+        f"for arguments in {command_lines!r}:\n"
+        "    sys.argv = ['pfgen-rs', *arguments]\n"
+        "    try: pfgen_rs.cli.main()\n"
+        "    except SystemExit: pass\n"
+    )
+    return loaded(code, **variables)
 
 
 def test_importing_the_package_loads_its_errors_alone() -> None:
     names = loaded("import pfgen_rs")
     assert not names & HEAVY
-    assert {name for name in names if name.startswith("pfgen_rs")} == {
-        "pfgen_rs",
-        "pfgen_rs.errors",
-    }
+    ours = {name for name in names if name.startswith("pfgen_rs")}
+    assert ours == {"pfgen_rs", "pfgen_rs.errors", "pfgen_rs.lazy"}
 
 
 def test_an_error_can_be_caught_without_loading_more() -> None:
@@ -90,6 +108,84 @@ def test_names_are_pickled() -> None:
         assert pickle.loads(pickle.dumps(value)) == value
     text = pickle.dumps(pfgen_rs.Settings(max_n=3))
     assert run(f"import pickle; print(pickle.loads({text!r}).max_n)") == "3\n"
+
+
+LAZY = ("pfgen_rs", "pfgen_rs.install", "pfgen_rs.io")
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_a_package_exports_what_type_checkers_see(name: str) -> None:
+    package = importlib.import_module(name)
+    tree = ast.parse(Path(str(package.__file__)).read_text("utf-8"))
+    [block] = [node for node in tree.body if isinstance(node, ast.If)]
+    assert isinstance(block.test, ast.Name)
+    assert block.test.id == "TYPE_CHECKING"
+    seen = {
+        alias.name: str(node.module)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    for export, home in seen.items():
+        assert getattr(package, export) is getattr(importlib.import_module(home), export)
+    eager = {name for name in package.__all__ if hasattr(errors, name)}
+    assert set(package.__all__) == {*seen, *eager}
+
+
+BARE = {f"pfgen_rs.cli.{name}" for name in ("app", "loading", "process", "streams")}
+COMMANDS = [
+    command.split()
+    for command in (
+        "build",
+        "build check",
+        "build run",
+        "build suggest-rules",
+        "compare",
+        "data",
+        "data install",
+        "data list",
+        "data where",
+        "explain",
+        "generate",
+        "harness-path",
+        "index",
+        "index build",
+        "index top",
+        "leaderboard",
+        "plan-trials",
+        "plot",
+        "report",
+        "score",
+        "verify",
+        "watch",
+    )
+]
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], [], ["scor", "a.jsonl"]])
+def test_the_command_line_without_a_command_loads_no_command(arguments: list[str]) -> None:
+    names = loaded_by(arguments)
+    assert not names & {*DATA, "platformdirs", "rich"}
+    assert {name for name in names if name.startswith("pfgen_rs.cli.")} == BARE
+
+
+def test_help_of_commands_needs_no_data() -> None:
+    names = loaded_by(*([*command, "--help"] for command in COMMANDS))
+    assert {"pfgen_rs.cli.score", "pfgen_rs.cli.build_check"} <= names
+    assert not names & {*DATA, "jinja2", "platformdirs"}
+
+
+def test_finding_benchmarks_needs_no_data() -> None:
+    assert not loaded_by(["data", "list"], ["data", "where", "mini"]) & DATA
+
+
+def test_completion_needs_no_data() -> None:
+    words = {"_PFGEN_RS_COMPLETE": "complete_bash", "COMP_CWORD": "3"}
+    names = loaded_by([], **words, COMP_WORDS="pfgen-rs score --benchmark ")
+    assert "pfgen_rs.cli.score" in names
+    assert not names & DATA
+    names = loaded_by([], **{**words, "COMP_CWORD": "1"}, COMP_WORDS="pfgen-rs sco")
+    assert {name for name in names if name.startswith("pfgen_rs.cli.")} == BARE
 
 
 def test_threads_may_race_for_the_first_use() -> None:

@@ -61,37 +61,22 @@ if TYPE_CHECKING:
     from pfgen_rs.scoring.answer_scorer import AnswerScorer
     from pfgen_rs.scoring.batch import Score
     from pfgen_rs.scoring.explain import Explanation
-else:  # loaded when first used, since importing polars and numpy takes longer than many commands
-    _EXPORTS = {
-        "AnswerScorer": "scoring.answer_scorer",
-        "Benchmark": "benchmark",
-        "Explanation": "scoring.explain",
-        "NgramIndex": "metrics.ngram_index",
-        "Question": "benchmark",
-        "Result": "runs.result",
-        "Score": "scoring.batch",
-        "Settings": "metrics.settings",
-        "__version__": "_native",
-        "load_benchmark": "benchmark",
-        "sample_runs": "questions.locate",
-        "scan": "scanning",
-        "score_file": "benchmark",
-        "score_runs": "benchmark",
-    }
-    """Where each name is defined."""
-    _MODULES = ("benchmark", "install", "io", "scanning", "stats")
-    """What `import pfgen_rs` alone makes available, as `pfgen_rs.stats`."""
+else:  # importing polars and numpy takes longer than many programs need for the rest
+    from pfgen_rs import lazy
 
-    def __getattr__(name: str) -> object:
-        from importlib import import_module
-
-        if name in _EXPORTS:
-            value = getattr(import_module(f"{__name__}.{_EXPORTS[name]}"), name)
-            globals()[name] = value
-            return value
-        if name in _MODULES:
-            return import_module(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *_EXPORTS, *_MODULES})
+    __getattr__, __dir__ = lazy.exports(
+        __name__,
+        {
+            "_native": ("__version__",),
+            "benchmark": ("Benchmark", "Question", "load_benchmark", "score_file", "score_runs"),
+            "metrics.ngram_index": ("NgramIndex",),
+            "metrics.settings": ("Settings",),
+            "questions.locate": ("sample_runs",),
+            "runs.result": ("Result",),
+            "scanning": ("scan",),
+            "scoring.answer_scorer": ("AnswerScorer",),
+            "scoring.batch": ("Score",),
+            "scoring.explain": ("Explanation",),
+        },
+        modules=("benchmark", "install", "io", "scanning", "stats"),
+    )

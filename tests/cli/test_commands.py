@@ -16,6 +16,7 @@ import pytest
 
 from helpers import CATS, GOOD, SCRIPT, SEAS, environment, lines, pfgen, write_benchmark, write_run
 from pfgen_rs import load_benchmark, score_file
+from pfgen_rs.cli.app import COMMANDS
 from pfgen_rs.cli.bars import Bars, interval_bar
 from pfgen_rs.metrics.signature import fixed_part
 from pfgen_rs.runs import outputs
@@ -54,6 +55,31 @@ def test_help_explains(command: str) -> None:
     assert done.returncode == 0
     assert "Usage: pfgen-rs" in done.stdout
     assert "pfgen-rs " in done.stdout.split("Usage", 1)[1]
+
+
+def test_summaries_are_those_of_the_commands() -> None:
+    for name, deferred in COMMANDS.items():
+        shown = " ".join((deferred.load(name).help or "").split("\n\n")[0].split())
+        assert shown == deferred.summary, f"{name}: change its summary in cli/app.py, too"
+
+
+def test_help_lists_whole_summaries() -> None:
+    listed = " ".join(pfgen("--help", env={"COLUMNS": "80"}).stdout.split())
+    for name, deferred in COMMANDS.items():
+        assert f" {name} {deferred.summary}" in listed
+    assert "Install a published benchmark for the current user." in pfgen("data", "--help").stdout
+
+
+def test_an_unknown_command_names_the_nearest() -> None:
+    done = pfgen("scor", "a.jsonl")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "No such command 'scor'. Did you mean 'score'?" in done.stderr
+
+
+def test_completion_knows_commands() -> None:
+    wanted = {"_PFGEN_RS_COMPLETE": "complete_bash", "COMP_CWORD": "1"}
+    done = pfgen(env={**wanted, "COMP_WORDS": "pfgen-rs pl"})
+    assert done.stdout.split() == ["plan-trials", "plot"]
 
 
 def test_completion_knows_benchmarks() -> None:

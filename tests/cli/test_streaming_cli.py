@@ -60,9 +60,8 @@ SLOW = """
 import functools, os, signal, sys, threading, time
 from pfgen_rs import (cli, io)
 from pfgen_rs.runs import resumable
-from pfgen_rs.cli import score
-from pfgen_rs.io import lines, writing
-score.Options = functools.partial(io.Options, rows=10)
+from pfgen_rs.io import lines, table_writer
+io.Options = functools.partial(io.Options, rows=10)
 def busy(*arguments, **named):
     os.write(1, b"busy")
     time.sleep(60)
@@ -71,7 +70,7 @@ cli.main()
 """
 PLACES = {
     "decoding": "(lines, 'read_some')",
-    "writing": "(writing, 'register_io_source')",
+    "writing": "(table_writer, 'register_io_source')",
     "summing up": "(resumable.Job, 'write')",
 }
 

@@ -278,7 +278,7 @@ def test_bad_input(tmp_path: Path, tiny: Path, more: list[str], kind: type, said
 def test_help_shows_tags_and_defaults() -> None:
     done = RUNNER.invoke(app, ["generate", "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
     shown = " ".join(done.output.replace("│", "").split())
-    assert "keep what stands in <think>…</think>." in shown
+    assert "keep what stands in `<think>…</think>`." in shown
     made = inspect.signature(OpenAIEngine).parameters
     for name in ("concurrency", "timeout", "retries"):
         assert f"(openai: {made[name].default:g})" in shown
@@ -312,7 +312,7 @@ def test_making_engines() -> None:
     assert isinstance(engine, ManualEngine)
     assert list(engine.generate(Prompter(read_examples()).tasks(1), Parameters())) == []
     assert factory.recorded_name("command") == "command"
-    with pytest.raises(SettingsError, match="no engine 'psychic'"):
+    with pytest.raises(SettingsError, match="unknown engine 'psychic'"):
         factory.make("psychic", "m")
     with pytest.raises(SettingsError, match=r"'colour' \(its options: command, timeout\)"):
         factory.make("command", "m", command="true", colour="red")

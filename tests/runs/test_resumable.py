@@ -33,9 +33,8 @@ from pfgen_rs import (cli, io)
 from pfgen_rs.runs import resumable
 from pfgen_rs.runs import journal
 from pfgen_rs.scoring import batch
-from pfgen_rs.cli import score
 resumable._JOURNALED_FROM = 100
-score.Options = functools.partial(io.Options, rows=CHUNK, text_size=4000)
+io.Options = functools.partial(io.Options, rows=CHUNK, text_size=4000)
 real, scored = batch.score_codes, 0
 ended = False
 
@@ -58,14 +57,14 @@ def torn(self, content, write=journal.Journal._write):
         end()
     write(self, content)
 
-def replaced(self, target, replace=io.writing.Path.replace):
+def replaced(self, target, replace=io.atomic.Path.replace):
     if "REPLACED" in os.environ and "indexes" not in str(target):
         end()
     return replace(self, target)
 
 batch.score_codes = counting
 journal.Journal._write = torn
-io.writing.Path.replace = replaced
+io.atomic.Path.replace = replaced
 if "FULL" in os.environ:
     import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(os.environ["FULL"]),) * 2)

@@ -14,10 +14,10 @@ def main() -> None:
     unfinished files vanish on the way out.
     """
     try:
-        from pfgen_rs.cli import app, output, process
+        from pfgen_rs.cli import app, process, streams
 
         process.end_tidily()
-        with output.errors_reported():
+        with streams.errors_reported():
             app.app(prog_name="pfgen-rs")
     except KeyboardInterrupt:
         leave(130)

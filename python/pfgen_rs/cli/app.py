@@ -6,31 +6,68 @@ from typing import Annotated
 
 import typer
 
-from pfgen_rs.cli import (
-    build,
-    compare,
-    data,
-    explain,
-    generate,
-    harness_path,
-    index,
-    index_files,
-    leaderboard,
-    output,
-    plan_trials,
-    plot,
-    report,
-    score,
-    verify,
-    watch,
-)
-from pfgen_rs.metrics.signature import fixed_part
+from pfgen_rs.cli import streams
+from pfgen_rs.cli.loading import Deferred, deferring
 
-__all__ = ["app"]
+__all__ = ["COMMANDS", "app"]
+
+COMMANDS = {
+    "generate": Deferred(
+        "generate",
+        "generate_answers",
+        "Generate a model's answers, into a folder as pfgen-bench keeps it.",
+    ),
+    "score": Deferred(
+        "score", "score", "Score runs and print them as a leaderboard.", "ScoreCommand"
+    ),
+    "compare": Deferred("compare", "compare", "Compare runs, paired by question."),
+    "plan-trials": Deferred(
+        "plan_trials",
+        "plan_trials",
+        "Say how many trials a run needs for a precision, or two runs to be told apart.",
+    ),
+    "explain": Deferred(
+        "explain", "explain", "Show where an answer's score comes from, character by character."
+    ),
+    "watch": Deferred(
+        "watch", "watch", "Evaluate every new checkpoint of a folder, and draw the learning curve."
+    ),
+    "verify": Deferred(
+        "verify", "verify", "Score runs again and compare every figure with their result.json."
+    ),
+    "report": Deferred(
+        "report",
+        "report",
+        "Bring a checkout of pfgen-bench up to date, as `make report` does there.",
+    ),
+    "leaderboard": Deferred(
+        "leaderboard",
+        "leaderboard",
+        "Print the leaderboard of a checkout, with the score's interval and the ranks it leaves open.",
+    ),
+    "plot": Deferred(
+        "plot", "plot", "Draw runs: needs matplotlib (`pip install 'pfgen_rs[plots]'`)."
+    ),
+    "harness-path": Deferred(
+        "harness_path",
+        "harness_path",
+        "Print the folder or file to point an evaluation harness at, and nothing else.",
+    ),
+    "index": Deferred(
+        "index",
+        "app",
+        "Look up n-grams of any length in a question's reference answers; manage the cached index.",
+    ),
+    "build": Deferred(
+        "build", "app", "Build sets of reference answers from candidates, and look into sets."
+    ),
+    "data": Deferred("data", "app", "List, install and find benchmarks."),
+}
 
 app = typer.Typer(
+    cls=deferring(COMMANDS),
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,  # drawing help with rich takes longer than everything else in it
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -38,7 +75,9 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        output.emit(fixed_part() + "\n")
+        from pfgen_rs.metrics.signature import fixed_part
+
+        streams.emit(f"{fixed_part()}\n")
         raise typer.Exit
 
 
@@ -67,25 +106,9 @@ def _root(
 
     - `pfgen-rs score my-answers.jsonl` – score a run
 
-    - `pfgen-rs data install pfgen-bench` – get the published questions, then add
-      `--benchmark pfgen-bench`
+    - `pfgen-rs data install pfgen-bench` – get the published questions
+
+    - `pfgen-rs score my-answers.jsonl -b pfgen-bench` – score a run with these
 
     Exit codes: 0 fine, 1 a check failed, 2 bad usage or input.
     """
-
-
-app.command("generate")(generate.generate_answers)
-app.command("score", cls=score.ScoreCommand)(score.score)
-app.command("compare")(compare.compare)
-app.command("plan-trials")(plan_trials.plan_trials)
-app.command("explain")(explain.explain)
-index_files.add_to(index.app)
-app.add_typer(index.app, name="index")
-app.command("watch")(watch.watch)
-app.command("verify")(verify.verify)
-app.command("report")(report.report)
-app.command("leaderboard")(leaderboard.leaderboard)
-app.command("plot")(plot.plot)
-app.command("harness-path")(harness_path.harness_path)
-app.add_typer(build.app, name="build")
-app.add_typer(data.app, name="data")

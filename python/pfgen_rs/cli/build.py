@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from pfgen_rs.cli import build_check, options, output
+from pfgen_rs.cli import build_check, loading, options, output
 from pfgen_rs.errors import OutputError
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "
 _LEAST = 64 << 20
 
 
-class _Build(TyperGroup):
+class _Build(loading.Group):
     """`build CONFIG` is `build run CONFIG`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -31,10 +30,8 @@ class _Build(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
-    cls=_Build,
-    no_args_is_help=True,
-    help="Build sets of reference answers from candidates, and look into sets.",
+app = loading.group(
+    "Build sets of reference answers from candidates, and look into sets.", cls=_Build
 )
 
 

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
 
-from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.cli import options, output, process
-from pfgen_rs.metrics.settings import Settings
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from pfgen_rs.references.check import Check
     from pfgen_rs.references.check.steps import Progress
 
@@ -76,7 +74,7 @@ def check(
     from pfgen_rs.drawing.style import available
     from pfgen_rs.references.check import check as check_set
 
-    loaded = load_benchmark(benchmark, settings=Settings(unit=options.unit_of(unit, benchmark)))
+    loaded = options.load(benchmark, unit)
     with _progress() as progress:
         found = check_set(loaded, run or (), seed=seed, threads=threads, progress=progress)
     if out is not None:
@@ -99,6 +97,8 @@ def check(
 
 @contextmanager
 def _progress() -> Iterator[Progress]:
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
+
     name = TextColumn("{task.description}", markup=False)
     process.interrupt_reads()
     with output.progress(SpinnerColumn(), name, BarColumn(), MofNCompleteColumn()) as bar:

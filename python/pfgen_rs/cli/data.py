@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import RenderableType
-from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
-from rich.table import Table
 
 from pfgen_rs import install as installer
-from pfgen_rs.cli import options, output, table_fit
+from pfgen_rs.cli import loading, options, output, table_fit
 from pfgen_rs.questions.inventory import Available, inventory
 from pfgen_rs.questions.locate import benchmark_path
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="List, install and find benchmarks.")
+app = loading.group("List, install and find benchmarks.")
 
 _REVISION_WIDTH = 10
 
@@ -86,6 +87,8 @@ def install(
 
     - `pfgen-rs data install --from ~/src/pfgen-bench`
     """
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+
     columns = (TextColumn("{task.description}", markup=False), BarColumn())
     with output.progress(*columns, DownloadColumn(), TransferSpeedColumn()) as bar:
         task = bar.add_task(f"installing {name}", total=None)

@@ -7,10 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pfgen_rs.benchmark import load_benchmark
-from pfgen_rs.cli import explain_view, options, output, process
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.errors import InputError
-from pfgen_rs.metrics.settings import Settings
 
 __all__ = ["explain"]
 
@@ -41,7 +39,9 @@ def explain(
 
     - `pfgen-rs explain Q01 - -b pfgen-bench --format json < answer.txt`
     """
-    loaded = load_benchmark(benchmark, settings=Settings(unit=options.unit_of(unit, benchmark)))
+    from pfgen_rs.cli import explain_view
+
+    loaded = options.load(benchmark, unit)
     text = _standard_input() if answer == "-" else answer
     found = loaded.explain(question, loaded.coder.parse(text))
     if output_format is options.JsonFormat.JSON:

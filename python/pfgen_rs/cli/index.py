@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from pfgen_rs.benchmark import load_benchmark
-from pfgen_rs.cli import options, output
-from pfgen_rs.metrics.ngram_index import ConcordanceLine, DocumentFrequency, NgramIndex
-from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.metrics.units import Answer, Decoded
+from pfgen_rs.cli import index_files, loading, options, output
+
+if TYPE_CHECKING:
+    from pfgen_rs.metrics.ngram_index import ConcordanceLine, DocumentFrequency, NgramIndex
+    from pfgen_rs.metrics.units import Answer, Decoded
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Look up n-grams of any length in a question's reference answers; manage the cached index.",
+app = loading.group(
+    "Look up n-grams of any length in a question's reference answers; manage the cached index."
 )
 
 Patterns = Annotated[
@@ -84,7 +83,7 @@ def df(
     counts = index.answer_counts
     table.add_section()
     table.add_row(
-        output.cell("of", "dim"), *_frequency_cells(DocumentFrequency(sum(counts.values()), counts))
+        output.cell("of", "dim"), *map(output.cell, (sum(counts.values()), *counts.values()))
     )
     output.show(table)
 
@@ -160,7 +159,7 @@ def _index(
     benchmark: str | None, question: str, unit: options.UnitName | None
 ) -> tuple[NgramIndex, Callable[[str], Answer]]:
     """A question's index, and what reads patterns for it."""
-    loaded = load_benchmark(benchmark, settings=Settings(unit=options.unit_of(unit, benchmark)))
+    loaded = options.load(benchmark, unit)
     return loaded.index(question), loaded.coder.parse
 
 
@@ -183,3 +182,6 @@ def _place(line: ConcordanceLine) -> dict[str, object]:
         "match": line.match,
         "right": line.right,
     }
+
+
+index_files.add_to(app)

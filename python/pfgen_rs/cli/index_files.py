@@ -7,11 +7,8 @@ from datetime import UTC, datetime
 
 import typer
 
-from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.cli import options, output
 from pfgen_rs.errors import OutputError
-from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.questions import index_cache
 
 __all__ = ["add_to"]
 
@@ -32,7 +29,7 @@ def build(
 
     Example: `pfgen-rs index build --benchmark pfgen-bench`
     """
-    loaded = load_benchmark(benchmark, settings=Settings(unit=options.unit_of(unit, benchmark)))
+    loaded = options.load(benchmark, unit)
     start = time.perf_counter()
     loaded.prepare(threads=threads)
     seconds = time.perf_counter() - start
@@ -51,6 +48,8 @@ def info(output_format: options.Format = options.JsonFormat.TABLE) -> None:
 
     Example: `pfgen-rs index info --format json`
     """
+    from pfgen_rs.questions import index_cache
+
     files = index_cache.index_files()
     if output_format is options.JsonFormat.JSON:
         output.emit_json(
@@ -69,6 +68,8 @@ def clear() -> None:
 
     Example: `pfgen-rs index clear`
     """
+    from pfgen_rs.questions import index_cache
+
     removed = index_cache.clear()
     files = "file" if len(removed) == 1 else "files"
     size = _megabytes(sum(file.size for file in removed))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.metrics.units import Unit
-from pfgen_rs.questions.inventory import inventory
+import pfgen_rs
 from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT, benchmark_path
-from pfgen_rs.questions.question import stated_unit
+
+if TYPE_CHECKING:
+    from pfgen_rs.benchmark import Benchmark
+    from pfgen_rs.metrics.units import Unit
 
 __all__ = [
     "RESUME",
@@ -24,6 +26,7 @@ __all__ = [
     "Threads",
     "UnitName",
     "UnitOption",
+    "load",
     "unit_of",
 ]
 
@@ -58,6 +61,8 @@ class UnitName(StrEnum):
 
 def _benchmark_names(incomplete: str) -> list[tuple[str, str]]:
     """Complete the names of benchmarks that can be used now."""
+    from pfgen_rs.questions.inventory import inventory
+
     usable = [found for found in inventory() if found.path is not None]
     return [(b.name, b.state) for b in usable if b.name.startswith(incomplete)]
 
@@ -100,4 +105,13 @@ UnitOption = Annotated[
 
 def unit_of(unit: UnitName | None, benchmark: str | None) -> Unit:
     """The unit that was asked for, or that of the benchmark."""
+    from pfgen_rs.questions.question import stated_unit
+
     return stated_unit(benchmark_path(benchmark)) if unit is None else unit.value
+
+
+def load(benchmark: str | None, unit: UnitName | None) -> Benchmark:
+    """Load a benchmark to be scored in a unit."""
+    return pfgen_rs.load_benchmark(
+        benchmark, settings=pfgen_rs.Settings(unit=unit_of(unit, benchmark))
+    )

@@ -10,19 +10,18 @@ import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from pfgen_rs.benchmark import load_benchmark
-from pfgen_rs.cli import options, output, score_view
-from pfgen_rs.io import TABLES, Options, patterns
-from pfgen_rs.metrics.settings import Settings
+import pfgen_rs
+from pfgen_rs import io
+from pfgen_rs.cli import options, output
 from pfgen_rs.questions.locate import BUNDLED, bundled_path
-from pfgen_rs.runs import outputs
-from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.resumable import Job
+
+if TYPE_CHECKING:
+    from pfgen_rs.runs.result import Result
 
 __all__ = ["ScoreCommand", "ScoreFormat", "report_gaps", "score", "show_results"]
 
@@ -60,8 +59,8 @@ def _ngrams(text: str) -> tuple[int, int]:
 
 
 def _table_path(path: Path | None) -> Path | None:
-    if path is not None and path.suffix.lower() not in TABLES:
-        raise typer.BadParameter(f"the name must end in one of {', '.join(TABLES)}")
+    if path is not None and path.suffix.lower() not in io.TABLES:
+        raise typer.BadParameter(f"the name must end in one of {', '.join(io.TABLES)}")
     return path
 
 
@@ -183,21 +182,24 @@ def score(
 
     - `my-model | pfgen-rs score - --format json`
     """
+    from pfgen_rs.io import patterns
+    from pfgen_rs.runs.resumable import Job
+
     low, high = _ngrams(ngrams)
-    settings = Settings(
+    settings = pfgen_rs.Settings(
         variant=variant.value,
         min_n=low,
         max_n=high,
         unit=options.unit_of(unit, benchmark),
         summation=summation.value,
     )
-    loaded = load_benchmark(benchmark, settings=settings)
+    loaded = pfgen_rs.load_benchmark(benchmark, settings=settings)
     gc.freeze()  # what is loaded stays to the end: nothing to look through again and again
     paths = patterns.expand_runs(files)
     job = Job(
         loaded,
         paths,
-        Options(
+        io.Options(
             question_field,
             answer_field,
             skip_bad_lines,
@@ -249,6 +251,9 @@ def report_gaps(result: Result) -> None:
 
 def show_results(results: Sequence[Result], output_format: ScoreFormat, plain: bool) -> None:
     """Print runs as a leaderboard, in the order of their scores."""
+    from pfgen_rs.cli import score_view
+    from pfgen_rs.runs import outputs
+
     rows = [outputs.summary_row(result) for result in outputs.ranked(results)]
     if output_format is ScoreFormat.JSON:
         output.emit_json(rows)

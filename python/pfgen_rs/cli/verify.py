@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import RenderableType
 
-from pfgen_rs.benchmark import load_benchmark
+import pfgen_rs
 from pfgen_rs.cli import options, output
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.io import patterns
-from pfgen_rs.verify import Difference, Verification
-from pfgen_rs.verify import verify as verify_run
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from pfgen_rs.verify import Difference, Verification
 
 __all__ = ["verify"]
 
@@ -57,7 +59,10 @@ def verify(
 
     - `pfgen-rs verify 'result/*/*/*' -b pfgen-bench --format json`
     """
-    loaded = load_benchmark(benchmark)
+    from pfgen_rs.verify import Verification
+    from pfgen_rs.verify import verify as verify_run
+
+    loaded = pfgen_rs.load_benchmark(benchmark)
     checked: list[Verification | PfgenError] = []
     paths = patterns.expand(run_dirs)
     for run in output.track(paths, "verifying"):

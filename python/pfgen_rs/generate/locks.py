@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pfgen_rs.io import writing_failed
+from pfgen_rs.io.atomic import writing_failed
 
 try:
     import fcntl

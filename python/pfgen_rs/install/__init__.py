@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pfgen_rs.install.catalog import CatalogEntry, find, known
-from pfgen_rs.install.download import Progress
-from pfgen_rs.install.installer import install
-from pfgen_rs.install.store import Installed, installed, installed_path
+from typing import TYPE_CHECKING
 
 __all__ = [
     "CatalogEntry",
@@ -17,3 +14,21 @@ __all__ = [
     "installed_path",
     "known",
 ]
+
+if TYPE_CHECKING:
+    from pfgen_rs.install.catalog import CatalogEntry, find, known
+    from pfgen_rs.install.download import Progress
+    from pfgen_rs.install.installer import install
+    from pfgen_rs.install.store import Installed, installed, installed_path
+else:  # a name is looked up without loading what downloads and unpacks
+    from pfgen_rs import lazy
+
+    __getattr__, __dir__ = lazy.exports(
+        __name__,
+        {
+            "catalog": ("CatalogEntry", "find", "known"),
+            "download": ("Progress",),
+            "installer": ("install",),
+            "store": ("Installed", "installed", "installed_path"),
+        },
+    )

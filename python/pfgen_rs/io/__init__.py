@@ -4,14 +4,7 @@ Formats: JSON lines, JSON arrays, CSV and TSV (plain or `.gz`, `.xz`, `.zst`), P
 chunks of bounded size.
 """
 
-from pfgen_rs.io.ahead import THREADS, Ahead, interruptibly
-from pfgen_rs.io.chunk import Chunk, Options
-from pfgen_rs.io.csv import csv_records
-from pfgen_rs.io.lines import line_records
-from pfgen_rs.io.reading import Reading, read_ahead
-from pfgen_rs.io.source import DELIMITED, Source
-from pfgen_rs.io.tables import check_columns, is_table, table_records
-from pfgen_rs.io.writing import TABLES, TableWriter, remove_unfinished, write_atomic, writing_failed
+from typing import TYPE_CHECKING
 
 __all__ = [
     "DELIMITED",
@@ -34,3 +27,31 @@ __all__ = [
     "write_atomic",
     "writing_failed",
 ]
+
+if TYPE_CHECKING:
+    from pfgen_rs.io.ahead import THREADS, Ahead, interruptibly
+    from pfgen_rs.io.atomic import remove_unfinished, write_atomic, writing_failed
+    from pfgen_rs.io.chunk import Chunk, Options
+    from pfgen_rs.io.csv import csv_records
+    from pfgen_rs.io.lines import line_records
+    from pfgen_rs.io.reading import Reading, read_ahead
+    from pfgen_rs.io.source import DELIMITED, Source
+    from pfgen_rs.io.table_writer import TABLES, TableWriter
+    from pfgen_rs.io.tables import check_columns, is_table, table_records
+else:  # what needs neither polars nor numpy is used without them
+    from pfgen_rs import lazy
+
+    __getattr__, __dir__ = lazy.exports(
+        __name__,
+        {
+            "ahead": ("THREADS", "Ahead", "interruptibly"),
+            "atomic": ("remove_unfinished", "write_atomic", "writing_failed"),
+            "chunk": ("Chunk", "Options"),
+            "csv": ("csv_records",),
+            "lines": ("line_records",),
+            "reading": ("Reading", "read_ahead"),
+            "source": ("DELIMITED", "Source"),
+            "table_writer": ("TABLES", "TableWriter"),
+            "tables": ("check_columns", "is_table", "table_records"),
+        },
+    )

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import platformdirs
-
 __all__ = ["CACHE_VARIABLE", "cache_folder"]
 
 CACHE_VARIABLE = "PFGEN_RS_CACHE"
@@ -16,4 +14,8 @@ CACHE_VARIABLE = "PFGEN_RS_CACHE"
 def cache_folder() -> Path:
     """The folder; it need not exist."""
     override = os.environ.get(CACHE_VARIABLE)
-    return Path(override).absolute() if override else platformdirs.user_cache_path("pfgen_rs")
+    if override:
+        return Path(override).absolute()
+    import platformdirs
+
+    return platformdirs.user_cache_path("pfgen_rs")

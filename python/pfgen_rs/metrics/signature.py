@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
 from pfgen_rs import _native
-from pfgen_rs.metrics.settings import SKIPPED, Settings
+
+if TYPE_CHECKING:
+    from pfgen_rs.metrics.settings import Settings
 
 __all__ = ["fixed_part", "signature"]
-
-_DEFAULTS = Settings()
 
 
 def fixed_part() -> str:
@@ -37,18 +38,20 @@ def signature(set_hash: str, settings: Settings, *, answered: tuple[int, int] | 
 
 
 def _unusual(settings: Settings) -> list[str]:
-    parts = []
-    if settings.unit != _DEFAULTS.unit:
+    from pfgen_rs.metrics.settings import SKIPPED, Settings  # `fixed_part` does without
+
+    parts, usual = [], Settings()
+    if settings.unit != usual.unit:
         parts.append(f"unit:{settings.unit}")
-    if settings.threshold != _DEFAULTS.threshold:
+    if settings.threshold != usual.threshold:
         parts.append(f"threshold:{settings.threshold!r}")
     lengths = (settings.target_length, settings.zero_length, settings.max_length)
-    if lengths != (_DEFAULTS.target_length, _DEFAULTS.zero_length, _DEFAULTS.max_length):
+    if lengths != (usual.target_length, usual.zero_length, usual.max_length):
         parts.append("length:" + "-".join(map(str, lengths)))
     if set(settings.skipped) != set(SKIPPED):
         # The characters themselves could break the line; their digest says the same.
         digest = hashlib.sha256("".join(sorted(set(settings.skipped))).encode()).hexdigest()
         parts.append(f"skip:{digest[:8]}")
-    if settings.summation != _DEFAULTS.summation:
+    if settings.summation != usual.summation:
         parts.append(f"sum:{settings.summation}")
     return parts

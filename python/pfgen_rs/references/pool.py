@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import BuildError
-from pfgen_rs.io import writing_failed
+from pfgen_rs.io.atomic import writing_failed
 
 __all__ = ["COLUMNS", "PART", "Pool", "PoolWriter", "State", "damaged"]
 

@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pfgen_rs.io import writing_failed
+from pfgen_rs.io.atomic import writing_failed
 
 __all__ = ["Journal", "Record"]
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import polars as pl
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.io.writing import write_parquet
+from pfgen_rs.io.table_writer import write_parquet
 
 __all__ = ["CURVE", "SCHEMA", "Axis", "Curve", "plot_curve", "read_curve"]
 

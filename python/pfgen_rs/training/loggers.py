@@ -14,7 +14,7 @@ from typing import Any
 
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing, needed
-from pfgen_rs.io.writing import writing_failed
+from pfgen_rs.io.atomic import writing_failed
 
 __all__ = ["Finished", "JsonLines", "Logger", "TensorBoard", "WandB"]
 

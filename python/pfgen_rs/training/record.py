@@ -13,7 +13,8 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.errors import OutputError
-from pfgen_rs.io.writing import remove_unfinished, write_parquet, writing_failed
+from pfgen_rs.io.atomic import remove_unfinished, writing_failed
+from pfgen_rs.io.table_writer import write_parquet
 from pfgen_rs.training.curve import CURVE, Curve
 from pfgen_rs.training.loggers import Logger
 from pfgen_rs.training.measure import answer_table, measure, row_of

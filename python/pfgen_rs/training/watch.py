@@ -19,7 +19,7 @@ from pfgen_rs.generate.engines.command import CommandEngine
 from pfgen_rs.generate.engines.protocol import Failed, Parameters
 from pfgen_rs.generate.locks import lock
 from pfgen_rs.generate.prompts import Mode
-from pfgen_rs.io.writing import writing_failed
+from pfgen_rs.io.atomic import writing_failed
 from pfgen_rs.training.checkpoints import Checkpoint, Settling, find_checkpoints
 from pfgen_rs.training.curve import plot_curve
 from pfgen_rs.training.loggers import Logger

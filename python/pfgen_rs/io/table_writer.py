@@ -1,30 +1,22 @@
-"""Files that appear whole or not at all, at once or bit by bit."""
+"""Tables written bit by bit, which appear whole or not at all."""
 
 from __future__ import annotations
 
-import glob
 import io
 import os
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.ahead import Ahead, Pipe
+from pfgen_rs.io.atomic import new_file, write_atomic, writing_failed
 
-__all__ = [
-    "TABLES",
-    "TableWriter",
-    "remove_unfinished",
-    "write_atomic",
-    "write_parquet",
-    "writing_failed",
-]
+__all__ = ["TABLES", "TableWriter", "write_parquet"]
 
 TABLES = (".parquet", ".jsonl", ".csv", ".arrow")
 # In groups that are small beside what else is in memory. Compressing would be a large part of the work.
@@ -33,51 +25,6 @@ _PARQUET: dict[str, Any] = {
     "statistics": False,
     "row_group_size": 1 << 14,
 }
-
-
-def writing_failed(path: Path, error: OSError) -> OutputError:
-    """What to raise where `path` cannot be written."""
-    return OutputError(f"{path}: cannot be written: {error.strerror or error}")
-
-
-def _new_file(path: Path) -> tuple[Path, IO[bytes]]:
-    """A file beside `path`, to take its place."""
-    temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Opened here rather than by `tempfile`, so that the umask applies: asking for it means changing it
-        # for all threads.
-        return temporary, temporary.open("xb")
-    except OSError as error:
-        raise writing_failed(path, error) from error
-
-
-def remove_unfinished(path: Path) -> None:
-    """Remove what writers of `path` left that were killed. Nobody else may be writing it."""
-    for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A new file that takes the place of `path` when all went well, and vanishes otherwise."""
-    temporary, file = _new_file(path)
-    try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        raise writing_failed(path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file whole or not at all; `OutputError` where that fails, leaving what was there."""
-    with _replacing(Path(path)) as file:
-        file.write(content)
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
@@ -97,7 +44,7 @@ class TableWriter:
         suffix = self._path.suffix.lower()
         if suffix not in TABLES:
             raise OutputError(f"{path}: unknown format; use one of {', '.join(TABLES)}")
-        self._temporary, self._file = _new_file(self._path)
+        self._temporary, self._file = new_file(self._path)
         self._frames = Pipe[pl.DataFrame]()
         write = self._append if suffix in (".jsonl", ".csv") else self._sink
         self._writing = Ahead(lambda: self._written(write, suffix))

@@ -1,0 +1,74 @@
+"""Commands that are loaded when they are chosen, so that `--help` and completion load none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command, get_group
+
+__all__ = ["Deferred", "Group", "deferring", "group"]
+
+
+class Deferred(NamedTuple):
+    """A command that is not loaded yet.
+
+    `module`: its module in `pfgen_rs.cli`. `name`: the function, or the `typer.Typer` with subcommands.
+    `summary`: the first line of its help. `cls`: the function's class of commands, where it has its own.
+    """
+
+    module: str
+    name: str
+    summary: str
+    cls: str | None = None
+
+    def load(self, command_name: str) -> Any:
+        """Returns the command."""
+        module = import_module(f"pfgen_rs.cli.{self.module}")
+        found = getattr(module, self.name)
+        if isinstance(found, typer.Typer):
+            subcommands = get_group(found)
+            subcommands.name = command_name
+            return subcommands
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(command_name, cls=getattr(module, self.cls) if self.cls else None)(found)
+        return get_command(alone)
+
+
+class Group(TyperGroup):
+    """Subcommands, listed with their whole summaries."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _summary(command)) for name, command in commands])
+
+
+def group(summary: str, cls: type[Group] = Group) -> typer.Typer:
+    """Returns an app for subcommands."""
+    return typer.Typer(cls=cls, no_args_is_help=True, rich_markup_mode=None, help=summary)
+
+
+def deferring(commands: Mapping[str, Deferred]) -> type[Group]:
+    """Returns a group of these commands, by name."""
+
+    class Deferring(Group):
+        def __init__(self, **attributes: Any) -> None:
+            super().__init__(**attributes)
+            for name, command in commands.items():
+                self.add_command(TyperCommand(name, short_help=command.summary))
+
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            name, command, rest = super().resolve_command(ctx, args)
+            return name, commands[name].load(name) if name else command, rest
+
+    return Deferring
+
+
+def _summary(command: Any) -> str:
+    """The first paragraph of a command's help, in one line."""
+    return command.short_help or " ".join((command.help or "").split("\n\n")[0].split())

@@ -1,0 +1,115 @@
+"""Standard output and standard error as text: results, remarks, errors; nothing here needs rich."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import typer
+
+from pfgen_rs.errors import OutputError, PfgenError
+from pfgen_rs.io.safe_text import escaped_json, visible
+
+__all__ = [
+    "BAD_INPUT",
+    "emit",
+    "emit_csv",
+    "emit_json",
+    "errors_reported",
+    "fail",
+    "remark",
+    "report_error",
+    "warn",
+    "writing",
+]
+
+BAD_INPUT = 2
+_BROKEN_PIPE = 141  # as the shell reports a process that SIGPIPE ended
+
+
+@contextmanager
+def errors_reported() -> Iterator[None]:
+    """Turn the package's exceptions into one line on standard error and exit code 2."""
+    _open_missing_streams()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    except PfgenError as error:
+        report_error(error)
+        sys.exit(BAD_INPUT)
+
+
+def _open_missing_streams() -> None:
+    """Where a standard stream was closed before we began, read nothing and write nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
+def report_error(error: PfgenError) -> None:
+    """Print `error: …` in one line."""
+    remark(f"error: {error}")
+
+
+def warn(message: str) -> None:
+    """Print `warning: …` in one line."""
+    remark(f"warning: {message}")
+
+
+def remark(line: str) -> None:
+    """Print one line to standard error."""
+    print(visible(line), file=sys.stderr, flush=True)
+
+
+def emit(text: str) -> None:
+    """Write text to standard output at once; quiet where its reader went away."""
+    with writing():
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """End the command quietly where the reader of standard output went away."""
+    try:
+        yield
+    except BrokenPipeError:
+        _discard_output()
+        raise typer.Exit(_BROKEN_PIPE) from None
+    except OSError as error:
+        _discard_output()
+        raise OutputError(f"standard output: cannot be written: {error.strerror}") from error
+
+
+def _discard_output() -> None:
+    """Let what is still buffered go nowhere, or the interpreter would complain when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+
+
+def emit_json(data: Any) -> None:
+    """Write one JSON document."""
+    unicode = sys.stdout.encoding.lower().startswith("utf")
+    emit(escaped_json(json.dumps(data, ensure_ascii=not unicode, indent=2)) + "\n")
+
+
+def emit_csv(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows of the same keys as CSV with a header."""
+    buffer = io.StringIO(newline="")
+    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    emit(buffer.getvalue())
+
+
+def fail(code: int) -> NoReturn:
+    """End the command with this exit code."""
+    raise typer.Exit(code)

@@ -1,0 +1,60 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import glob
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from pfgen_rs.errors import OutputError
+
+__all__ = ["new_file", "remove_unfinished", "write_atomic", "writing_failed"]
+
+
+def writing_failed(path: Path, error: OSError) -> OutputError:
+    """What to raise where `path` cannot be written."""
+    return OutputError(f"{path}: cannot be written: {error.strerror or error}")
+
+
+def new_file(path: Path) -> tuple[Path, IO[bytes]]:
+    """A file beside `path`, to take its place."""
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Opened here rather than by `tempfile`, so that the umask applies: asking for it means changing it
+        # for all threads.
+        return temporary, temporary.open("xb")
+    except OSError as error:
+        raise writing_failed(path, error) from error
+
+
+def remove_unfinished(path: Path) -> None:
+    """Remove what writers of `path` left that were killed. Nobody else may be writing it."""
+    for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A new file that takes the place of `path` when all went well, and vanishes otherwise."""
+    temporary, file = new_file(path)
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise writing_failed(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file whole or not at all; `OutputError` where that fails, leaving what was there."""
+    with _replacing(Path(path)) as file:
+        file.write(content)

@@ -1,0 +1,34 @@
+"""Packages whose exports are loaded when they are first used (PEP 562)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Mapping
+from importlib import import_module
+
+__all__ = ["exports"]
+
+
+def exports(
+    package: str, names: Mapping[str, Collection[str]], modules: Collection[str] = ()
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Returns `__getattr__` and `__dir__` for a package.
+
+    `names`: what the package exports, by the module that defines it. `modules`: modules that are loaded when
+    they are used as attributes. For type checkers the package imports the same under `TYPE_CHECKING`.
+    """
+    homes = {name: module for module, defined in names.items() for name in defined}
+    namespace = vars(sys.modules[package])
+
+    def find(name: str) -> object:
+        if name in homes:
+            namespace[name] = getattr(import_module(f"{package}.{homes[name]}"), name)
+            return namespace[name]
+        if name in modules:
+            return import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    def listed() -> list[str]:
+        return sorted({*namespace, *homes, *modules})
+
+    return find, listed
