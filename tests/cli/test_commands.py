@@ -115,7 +115,7 @@ def test_a_plot_makes_no_folders(tmp_path: Path) -> None:
     place = tmp_path / "none" / "x.png"
     done = pfgen("plot", "metrics", tmp_path, "--out", place, env={"COLUMNS": "500"})
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"there is no folder {str(place.parent)!r}" in done.stderr
+    assert f"{place.parent}: not a directory" in done.stderr
     assert not place.parent.exists()
 
 

@@ -230,12 +230,12 @@ def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
         (["--trials=0"], "greater than or equal to 1"),
         (["--engine=psychic"], "'psychic' is not one of"),
         (["--mode=sing"], "'sing' is not one of"),
-        (["--temperature=warm"], "'warm' is no number, nor 'none'"),
-        (["--max-tokens=0"], "'0' is no whole number from 1, nor 'none'"),
-        (["--max-tokens=1.5"], "'1.5' is no whole number"),
-        (["--stop=x", "--stop=none"], "'none' stands alone"),
-        (["--set=x"], "'x' is not KEY=VALUE"),
-        (["--set=X!=1"], "'X!=1' is not KEY=VALUE"),
+        (["--temperature=warm"], "invalid value 'warm': expected a number or 'none'"),
+        (["--max-tokens=0"], "invalid value '0': expected an integer of at least 1, or 'none'"),
+        (["--max-tokens=1.5"], "invalid value '1.5': expected an integer"),
+        (["--stop=x", "--stop=none"], "'none' cannot be combined"),
+        (["--set=x"], "invalid setting 'x': expected KEY=VALUE"),
+        (["--set=X!=1"], "invalid setting 'X!=1': expected KEY=VALUE"),
         (["--set=seed=1"], "use --seed-text for seed"),
         (["--set=_timeout=1"], "use --timeout for timeout"),
         (["--set=_model=x"], "use MODEL for model"),
@@ -243,9 +243,9 @@ def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
         (["--set=chat_template=@none"], "none: cannot be read: No such file"),
         (["--base-url=http://127.0.0.1"], "--base-url is for the engine openai"),
         (["--timeout=1"], "--timeout is for the engine openai and command"),
-        (["--import=x", "--export=y"], "--import takes answers, --export asks for none"),
-        (["--import=x", "--dry-run"], "--import takes answers, --dry-run asks for none"),
-        (["--export=/no/such/t.jsonl"], "/no/such: there is no such folder"),
+        (["--import=x", "--export=y"], "--import and --export cannot be combined"),
+        (["--import=x", "--dry-run"], "--import and --dry-run cannot be combined"),
+        (["--export=/no/such/t.jsonl"], "/no/such: not a directory"),
         (["--engine=command", "--import=x"], "--import is for the engine manual"),
     ],
 )
@@ -278,10 +278,10 @@ def test_bad_input(tmp_path: Path, tiny: Path, more: list[str], kind: type, said
 def test_help_shows_tags_and_defaults() -> None:
     done = RUNNER.invoke(app, ["generate", "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
     shown = " ".join(done.output.replace("│", "").split())
-    assert "keep what stands in `<think>…</think>`." in shown
+    assert "Keep or strip `<think>…</think>` in answers." in shown
     made = inspect.signature(OpenAIEngine).parameters
     for name in ("concurrency", "timeout", "retries"):
-        assert f"(openai: {made[name].default:g})" in shown
+        assert f"(openai, default: {made[name].default:g})" in shown
 
 
 def test_bad_input_is_one_line(tmp_path: Path, tiny: Path) -> None:

@@ -270,11 +270,11 @@ def test_no_run_is_left(checkout: Path) -> None:
     for form in ("table", "csv"):
         done = pfgen("leaderboard", checkout, "--model=nobody", "-f", form)
         assert (done.returncode, done.stdout) == (0, "")
-        assert done.stderr == "warning: there is no such run\n"
+        assert done.stderr == "warning: no run matches\n"
     assert pfgen("leaderboard", checkout, "--model=nobody", "-f", "json").stdout == "[]\n"
     done = pfgen("leaderboard", checkout, "--mode=chta", "--engine=vllm")
     assert done.stderr.splitlines()[1:] == [
-        "warning: no run has the mode 'chta': there are chat, completion, system"
+        "warning: no run with mode 'chta': expected one of chat, completion, system"
     ]
     with pytest.raises(InputError, match="no column 'colour'"):
         selected(read_standings(checkout)[0], colour="red")

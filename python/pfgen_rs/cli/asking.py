@@ -11,7 +11,7 @@ __all__ = ["Examples", "MaxTokens", "Mode", "ModeName", "Think", "ThinkName", "T
 
 
 class ModeName(StrEnum):
-    """How questions are put."""
+    """How questions are asked."""
 
     COMPLETION = "completion"
     QA = "qa"
@@ -19,7 +19,7 @@ class ModeName(StrEnum):
 
 
 class ThinkName(StrEnum):
-    """What becomes of what a model thinks aloud."""
+    """What happens to the reasoning of a model."""
 
     KEEP = "keep"
     STRIP = "strip"
@@ -30,19 +30,17 @@ Mode = Annotated[
     typer.Option(
         "--mode",
         "-m",
-        help="How questions are put: completed text, an instruction in the prompt, or a chat.",
+        help="How questions are asked: text to complete, an instruction in the prompt, or a chat.",
     ),
 ]
 Trials = Annotated[
-    int, typer.Option("--trials", "-n", min=1, metavar="N", help="Answers to each question.")
+    int, typer.Option("--trials", "-n", min=1, metavar="N", help="Answers per question.")
 ]
-Examples = Annotated[
-    int, typer.Option(min=0, metavar="K", help="Sample answers that each prompt shows.")
-]
+Examples = Annotated[int, typer.Option(min=0, metavar="K", help="Sample answers in each prompt.")]
 MaxTokens = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Length of an answer at the most.")
+    int, typer.Option(min=1, metavar="N", help="Maximum length of an answer, in tokens.")
 ]
 Think = Annotated[
     # In backticks, for help is Markdown, where a tag would vanish.
-    ThinkName, typer.Option(help="Whether answers keep what stands in `<think>…</think>`.")
+    ThinkName, typer.Option(help="Keep or strip `<think>…</think>` in answers.")
 ]

@@ -38,7 +38,7 @@ app = loading.group(
 def _memory(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12})\s*([KMG]?I?)B?", text.strip().upper())
     if match is None or match[2] not in _UNITS:
-        raise typer.BadParameter(f"{text!r} is no size such as 4GB or 512MiB")
+        raise typer.BadParameter(f"invalid size {text!r}: expected a size such as 4GB or 512MiB")
     size = int(match[1]) * _UNITS[match[2]]
     if size < _LEAST:
         raise typer.BadParameter(f"at least {_LEAST >> 20} MiB are needed")
@@ -47,25 +47,26 @@ def _memory(text: str) -> int:
 
 @app.command()
 def run(
-    config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="The configuration, a TOML file.")
-    ],
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="Configuration (TOML).")],
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of the set, instead of `out`.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of the set (default: `out` in CONFIG)."),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--question", metavar="ID", help="Build this question alone; repeatable."),
+        typer.Option("--question", metavar="ID", help="Build only this question; repeatable."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Instead of `seed`.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Seed (default: `seed` in CONFIG).")
+    ] = None,
     allow_fewer: Annotated[
-        bool, typer.Option("--allow-fewer", help="Write questions with fewer answers, too.")
+        bool, typer.Option("--allow-fewer", help="Also write questions with too few answers.")
     ] = False,
     memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory to work with, such as 4GB.")
+        str, typer.Option(metavar="SIZE", help="Memory limit, such as 4GB.")
     ] = "4GiB",
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where an interrupted build ended.")
+        bool, typer.Option("--resume", help="Continue an interrupted build.")
     ] = False,
     output_format: options.Format = options.JsonFormat.TABLE,
     threads: options.Threads = None,
@@ -94,9 +95,7 @@ def run(
         if each.left_out:
             output.warn(f"{each.name}: {each.left_out:,} lines left out")
     for question in built.left_out:
-        output.warn(
-            f"question {question.outline.question_id}: no answer is left, so it is left out"
-        )
+        output.warn(f"question {question.outline.question_id}: left out, as no answer remains")
     if output_format is options.JsonFormat.JSON:
         output.emit_json(_rows(built))
     else:
@@ -109,17 +108,17 @@ def suggest_rules(
         Path, typer.Argument(metavar="CONFIG", help="The configuration that names the candidates.")
     ],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write them there instead of printing them.")
+        Path | None, typer.Option(metavar="FILE", help="File to write (default: print).")
     ] = None,
-    top: Annotated[int, typer.Option(min=1, metavar="N", help="Suggestions a question.")] = 20,
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Suggestions per question.")] = 20,
     only: Annotated[
         list[str] | None,
-        typer.Option("--question", metavar="ID", help="This question alone; repeatable."),
+        typer.Option("--question", metavar="ID", help="Only this question; repeatable."),
     ] = None,
 ) -> None:
     """Suggest rules: places where candidates contradict each other, such as numbers and names.
 
-    They are written as comments, for a person to look through: what is right becomes a rule when its # goes.
+    Suggestions are comments to review: remove the # to turn one into a rule.
 
     Example: `pfgen-rs build suggest-rules my-set.toml --out rules.toml`
     """

@@ -1,4 +1,4 @@
-"""`pfgen-rs build check`: what is to be known about a reference set before it is trusted."""
+"""`pfgen-rs build check`: diagnoses of a reference set."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def check(
         typer.Option(
             "--run",
             metavar="FILE|DIR",
-            help="A run to score with the set, whole and made smaller; repeat it for more; quoted globs "
-            "work. Correlations need three.",
+            help="A run to score with the set and with subsets of it; repeatable; quoted globs "
+            "work. Correlations need three runs.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Write all tables (CSV), a page (check.md) and plots (SVG) there."
+            metavar="DIR", help="Folder for all tables (CSV), a page (check.md) and plots (SVG)."
         ),
     ] = None,
     unit: options.UnitOption = None,

@@ -43,14 +43,16 @@ def compare(
     metric: Annotated[
         ComparedMetric | None,
         typer.Option(
-            help="What to compare. Without it everything for two runs, and the average for more.",
+            help="What to compare (default: all for two runs, the average for more).",
             show_default=False,
         ),
     ] = None,
     level: options.Level = 0.95,
     questions: Annotated[
         int,
-        typer.Option(min=0, metavar="N", help="Questions to show with the runs' answers to them."),
+        typer.Option(
+            min=0, metavar="N", help="Number of questions to show with the runs' answers."
+        ),
     ] = 3,
     resamples: Annotated[
         int, typer.Option(min=100, max=1_000_000, metavar="N", help="Resamples of the bootstrap.")

@@ -25,8 +25,8 @@ _INTERVALS = (
     "of differences, from a bootstrap over questions and trials"
 )
 _ALL_PAIRS = 6  # runs of which all pairs are shown
-_NEIGHBOURS = "Shown are runs that follow each other by their means; --format json has all pairs."
-_DETECTABLE = "detectable: the difference that the test of a pair alone finds four times in five"
+_NEIGHBOURS = "only neighbours by mean are shown: use --format json for all pairs"
+_DETECTABLE = "detectable: the difference that the test of one pair has 80 % power to detect"
 _CATEGORIES = "means by category, of runs by number"
 
 
@@ -120,8 +120,8 @@ def _captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> Iterato
     yield _INTERVALS
     if ordered.several:
         sizes = " or ".join(str(size) for size in sorted({pair.family for pair in shown}))
-        yield "runs: by number, the one with the higher mean first; bold where they surely differ"
-        yield f"intervals and p: of each pair alone, uncorrected; p (Holm): corrected for {sizes} pairs"
+        yield "runs: by number, higher mean first; bold: significantly different"
+        yield f"p: of each pair alone, uncorrected; p (Holm): corrected for {sizes} pairs"
     if "detectable" in {str(column.header) for column in table.columns}:
         yield _DETECTABLE
     if len(shown) < len(ordered.statistics.pairs):

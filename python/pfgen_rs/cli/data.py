@@ -1,4 +1,4 @@
-"""`pfgen-rs data`: which benchmarks there are, and getting more."""
+"""`pfgen-rs data`: lists, installs and finds benchmarks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ def _known_names(incomplete: str) -> list[str]:
 @app.command("install")
 def install(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", autocompletion=_known_names, help="Which benchmark.")
+        str,
+        typer.Argument(metavar="NAME", autocompletion=_known_names, help="Name of the benchmark."),
     ] = "pfgen-bench",
     source: Annotated[
         str | None,
@@ -73,7 +74,7 @@ def install(
         ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Fetch and check again what is already installed.")
+        bool, typer.Option("--force", help="Reinstall even if it is installed.")
     ] = False,
 ) -> None:
     """Install a published benchmark for the current user.
@@ -112,7 +113,7 @@ def where(
         typer.Argument(
             metavar="[NAME]",
             autocompletion=_usable_names,
-            help="Which benchmark; without it, the one that commands use by default.",
+            help="Name of the benchmark (default: the one that commands use).",
         ),
     ] = None,
 ) -> None:

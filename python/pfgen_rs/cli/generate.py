@@ -36,43 +36,42 @@ def generate_answers(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="What the engine calls the model: a name such as org/model, or a path.",
+            help="Name of the model for the engine, such as org/model, or a path.",
             show_default=False,
         ),
     ],
     engine: Annotated[
-        EngineName, typer.Option("--engine", "-e", help="What generates.", show_default=False)
+        EngineName,
+        typer.Option("--engine", "-e", help="Engine that generates.", show_default=False),
     ],
     mode: asking.Mode = asking.ModeName.COMPLETION,
     name: Annotated[
         str | None,
         typer.Option(
             metavar="ORG/MODEL",
-            help="What the run is called, instead of MODEL: its folder is RESULTS/ORG/MODEL/HASH.",
+            help="Name of the run (default: MODEL): its folder is RESULTS/ORG/MODEL/HASH.",
         ),
     ] = None,
     trials: asking.Trials = 100,
     examples: asking.Examples = 20,
     seed_text: Annotated[
         str,
-        typer.Option(metavar="TEXT", help="Chooses other samples, and other seeds of sampling."),
+        typer.Option(metavar="TEXT", help="Changes the sample answers and the seeds of sampling."),
     ] = "",
-    prefix: Annotated[
-        str, typer.Option(metavar="TEXT", help="Text in front of every prompt.")
-    ] = "",
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Text before every prompt.")] = "",
     temperature: Annotated[
         str | None,
-        typer.Option(metavar="T|none", help="1.0 unless given; 'none' leaves it to the engine."),
+        typer.Option(metavar="T|none", help="Default: 1.0; 'none' leaves it to the engine."),
     ] = None,
     top_p: Annotated[
         str | None,
-        typer.Option(metavar="P|none", help="0.98 unless given; 'none' leaves it to the engine."),
+        typer.Option(metavar="P|none", help="Default: 0.98; 'none' leaves it to the engine."),
     ] = None,
     max_tokens: Annotated[
         str,
         typer.Option(
             metavar="N|none",
-            help="Length of an answer at the most; 'none' leaves it to the engine.",
+            help="Maximum length of an answer in tokens; 'none' leaves it to the engine.",
         ),
     ] = "300",
     stop: Annotated[
@@ -95,7 +94,7 @@ def generate_answers(
         ),
     ] = None,
     results: Annotated[
-        Path, typer.Option("--results", "-o", metavar="DIR", help="Where runs are kept.")
+        Path, typer.Option("--results", "-o", metavar="DIR", help="Folder of the runs.")
     ] = Path("result"),
     benchmark: options.BenchmarkName = None,
     questions: Annotated[
@@ -106,7 +105,8 @@ def generate_answers(
         ),
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Requests at a time (openai: 64).")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Concurrent requests (openai, default: 64)."),
     ] = None,
     base_url: Annotated[
         str | None,
@@ -119,13 +119,13 @@ def generate_answers(
         typer.Option(
             min=0.001,
             metavar="SECONDS",
-            help="How long a request (openai: 600), or a command without a result (command: for ever), "
-            "may take.",
+            help="Time limit of a request (openai, default: 600), or of a command without a result (command, "
+            "default: no limit).",
         ),
     ] = None,
     retries: Annotated[
         int | None,
-        typer.Option(min=0, metavar="N", help="Further attempts at a request (openai: 6)."),
+        typer.Option(min=0, metavar="N", help="Retries per request (openai, default: 6)."),
     ] = None,
     command: Annotated[
         str | None,
@@ -141,26 +141,24 @@ def generate_answers(
     ] = None,
     export: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Write what is still to be asked there, and ask nothing."
-        ),
+        typer.Option(metavar="FILE", help="Write the open tasks to this file, and ask nothing."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be asked, as JSON lines.")
+        bool, typer.Option("--dry-run", help="Print the open tasks as JSON lines.")
     ] = False,
     batch: Annotated[
         int,
         typer.Option(
             min=1,
             metavar="N",
-            help="Tasks that the engine gets at a time; fewer are shared better between processes.",
+            help="Tasks per batch; smaller batches are shared better between processes.",
         ),
     ] = 1000,
     rounds: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How often an empty answer is asked for.")
+        int, typer.Option(min=1, metavar="N", help="Attempts at a question with an empty answer.")
     ] = 10,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Ask again what was given up before.")
+        bool, typer.Option("--retry-failed", help="Retry tasks that were given up.")
     ] = False,
     score: Annotated[
         bool, typer.Option("--score", help="Score the finished trials and print the result.")

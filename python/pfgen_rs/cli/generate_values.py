@@ -56,16 +56,18 @@ def number_or_none(option: str, text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no number, nor 'none'", param_hint=option) from None
+        raise typer.BadParameter(
+            f"invalid value {text!r}: expected a number or 'none'", param_hint=option
+        ) from None
 
 
 def check_export(answers: Path | None, export: Path | None, dry_run: bool) -> None:
     """Refuse to take answers and ask for them at once, and to write into a folder that is not there."""
     if answers is not None and (dry_run or export is not None):
         other = "--dry-run" if dry_run else "--export"
-        raise typer.BadParameter(f"--import takes answers, {other} asks for none: give one of them")
+        raise typer.BadParameter(f"--import and {other} cannot be combined")
     if export is not None and not export.absolute().parent.is_dir():
-        raise typer.BadParameter(f"{export.parent}: there is no such folder", param_hint="--export")
+        raise typer.BadParameter(f"{export.parent}: not a directory", param_hint="--export")
 
 
 def tokens_or_none(option: str, text: str) -> int | None:
@@ -78,7 +80,8 @@ def tokens_or_none(option: str, text: str) -> int | None:
         number = 0
     if number < 1:
         raise typer.BadParameter(
-            f"{text!r} is no whole number from 1, nor 'none'", param_hint=option
+            f"invalid value {text!r}: expected an integer of at least 1, or 'none'",
+            param_hint=option,
         )
     return number
 
@@ -93,7 +96,9 @@ def stop(texts: Sequence[str] | None) -> tuple[str, ...] | None:
         return None
     if any(map(_is_none, texts)):
         if len(texts) > 1:
-            raise typer.BadParameter("'none' stands alone", param_hint="--stop")
+            raise typer.BadParameter(
+                "'none' cannot be combined with other values", param_hint="--stop"
+            )
         return ()
     return tuple(text.replace("\\n", "\n") for text in texts if text)
 
@@ -104,7 +109,9 @@ def settings(pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         key, given, value = pair.partition("=")
         if not given or not _KEY.fullmatch(key):
-            raise typer.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint="--set")
+            raise typer.BadParameter(
+                f"invalid setting {pair!r}: expected KEY=VALUE", param_hint="--set"
+            )
         if (plain := key.removeprefix("_")) in _RESERVED:
             raise typer.BadParameter(f"use {_RESERVED[plain]} for {plain}", param_hint="--set")
         found[key] = _value(value)

@@ -31,7 +31,7 @@ Patterns = Annotated[
 Pattern = Annotated[
     str, typer.Argument(metavar="PATTERN", help="Text to look for, exactly as it is.")
 ]
-Limit = Annotated[int, typer.Option(min=0, metavar="N", help="Rows to show at most.")]
+Limit = Annotated[int, typer.Option(min=0, metavar="N", help="Maximum number of rows.")]
 
 
 @app.command()
@@ -127,9 +127,12 @@ def top(
     question: options.QuestionName,
     benchmark: options.BenchmarkName = None,
     unit: options.UnitOption = None,
-    n: Annotated[int, typer.Option("--n", "-n", min=1, metavar="N", help="Units.")] = 5,
+    n: Annotated[
+        int, typer.Option("--n", "-n", min=1, metavar="N", help="Length of the n-grams, in units.")
+    ] = 5,
     min_df: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Answers that must contain an n-gram.")
+        int,
+        typer.Option(min=1, metavar="N", help="Minimum number of answers that contain an n-gram."),
     ] = 1,
     limit: Limit = 20,
     output_format: options.Format = options.JsonFormat.TABLE,

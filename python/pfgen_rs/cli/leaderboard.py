@@ -48,10 +48,10 @@ def leaderboard(
     ] = None,
     plain: options.Plain = False,
 ) -> None:
-    """Print the leaderboard of a checkout, with the score's interval and the ranks it leaves open.
+    """Print the leaderboard of a checkout, with intervals and rank ranges.
 
-    The interval covers the score that as many other questions of the same kind would give; ranks are those
-    that paired tests over the questions cannot exclude. Scores nothing: `pfgen-rs report` does.
+    Intervals are 95 % intervals over questions (Student's t). A rank range holds the ranks that paired tests
+    over the questions cannot rule out. This command scores nothing: `pfgen-rs report` does.
 
     For example:
 
@@ -66,7 +66,7 @@ def leaderboard(
     _print(selected(rows, model=model, **wanted), output_format, plain)
     for name, values in choices(rows, **wanted).items():
         output.warn(
-            f"no run has the {name} {wanted[name]!r}: there are {', '.join(values) or 'none'}"
+            f"no run with {name} {wanted[name]!r}: expected one of {', '.join(values) or '(none)'}"
         )
     for problem in problems:
         output.report_error(problem)
@@ -78,7 +78,7 @@ def _print(rows: list[dict[str, Any]], output_format: LeaderboardFormat, plain: 
     if output_format is LeaderboardFormat.JSON:
         output.emit_json(rows)
     elif not rows:
-        output.warn("there is no such run")
+        output.warn("no run matches")
     elif output_format is LeaderboardFormat.CSV:
         output.emit_csv(rows)
     elif plain:

@@ -75,20 +75,22 @@ BenchmarkName = Annotated[
         metavar="NAME|DIR",
         envvar=ENVIRONMENT,
         autocompletion=_benchmark_names,
-        help=f"An installed benchmark or a folder of question files. Without it: '{BUNDLED}', "
-        "the small bundled one.",
+        help=f"An installed benchmark or a folder of question files (default: '{BUNDLED}', "
+        "the small bundled one).",
     ),
 ]
 Format = Annotated[
     JsonFormat, typer.Option("--format", "-f", help="A table to read, or JSON for programs.")
 ]
-Level = Annotated[float, typer.Option(metavar="SHARE", help="Confidence of intervals and tests.")]
+Level = Annotated[
+    float, typer.Option(metavar="SHARE", help="Confidence level of intervals and tests.")
+]
 Threads = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Threads to use; all cores without it."),
+    typer.Option(min=1, metavar="N", help="Number of threads (default: all cores)."),
 ]
 Plain = Annotated[
-    bool, typer.Option("--plain", help="For logs: a line a run, no drawing, no colours.")
+    bool, typer.Option("--plain", help="One line per run without drawings or colours, for logs.")
 ]
 QuestionName = Annotated[
     str, typer.Argument(metavar="QUESTION", help="A question's id, such as Q14, or its exact text.")
@@ -97,8 +99,8 @@ UnitOption = Annotated[
     UnitName | None,
     typer.Option(
         "--unit",
-        help="What n-grams are made of and lengths count: without it, what the set was built with, or "
-        "characters. With tokens, answers are lists of ids.",
+        help="Unit of n-grams and lengths (default: the unit the set was built with, or characters). "
+        "With token, answers are lists of ids.",
     ),
 ]
 

@@ -19,37 +19,38 @@ def plan_trials(
         str | None,
         typer.Argument(
             metavar="OTHER",
-            help="Another run: trials are then planned for the difference of the two.",
+            help="Second run: plan trials for the difference between the two.",
             show_default=False,
         ),
     ] = None,
     benchmark: options.BenchmarkName = None,
     precision: Annotated[
-        float, typer.Option(metavar="X", help="Half of the width that the interval may have.")
+        float, typer.Option(metavar="X", help="Half the width of the interval.")
     ] = 0.005,
     level: options.Level = 0.95,
     difference: Annotated[
         float | None,
         typer.Option(
             metavar="X",
-            help="With OTHER: the difference that a test is to find; the observed one without it.",
+            help="With OTHER: the difference to detect (default: the observed one).",
             show_default=False,
         ),
     ] = None,
     power: Annotated[
-        float, typer.Option(metavar="SHARE", help="With OTHER: how often the test is to find it.")
+        float,
+        typer.Option(metavar="SHARE", help="With OTHER: power of the test for that difference."),
     ] = 0.8,
     metric: Annotated[
         options.MetricName,
-        typer.Option(help="What is measured: the average of the metrics, or one of them."),
+        typer.Option(help="Average of the metrics, or one of them."),
     ] = options.MetricName.AVERAGE,
     output_format: options.Format = options.JsonFormat.TABLE,
     threads: options.Threads = None,
 ) -> None:
-    """Say how many trials a run needs for a precision, or two runs to be told apart.
+    """Plan how many trials are needed for a precision, or to detect a difference.
 
-    A trial is one answer to every question. More trials take away their noise, but not what comes of
-    having asked these questions rather than others; both are stated.
+    A trial is one answer to every question. More trials reduce the noise of trials but not the error from the
+    choice of questions; the plan states both.
 
     For example:
 
@@ -62,7 +63,7 @@ def plan_trials(
     from pfgen_rs.io import Source
 
     if difference is not None and other is None:
-        raise typer.BadParameter("a difference needs another run", param_hint="'--difference'")
+        raise typer.BadParameter("--difference needs a second run", param_hint="'--difference'")
     paths = comparisons.distinct([run] if other is None else [run, other])
     with output.scoring([Source(path) for path in paths]) as progress:
         results = comparisons.score_runs(paths, benchmark, progress=progress, threads=threads)

@@ -14,7 +14,7 @@ __all__ = ["report"]
 
 def report(plan: Plan) -> list[RenderableType]:
     """The precision that numbers of trials give, and the numbers that were asked for."""
-    numbers = ["trials", "± same questions", "± such questions"]
+    numbers = ["trials", "± same questions", "± other questions"]
     table = output.new_table(*numbers, numbers=numbers)
     for step in plan.table:
         table.add_row(
@@ -34,36 +34,34 @@ def _sentences(plan: Plan) -> Iterator[str]:
         yield f"{a} minus {b}: {what} {plan.mean:+.4f}, SD of a trial {plan.trial_sd:.4f}"
     level = f"{plan.level * 100:g} %"
     yield (
-        f"±{plan.precision:g} ({level}) needs {_trials(plan.trials_needed)} where the questions stay the same"
+        f"±{plan.precision:g} ({level}) needs {_trials(plan.trials_needed)} for the same questions"
     )
     if plan.trials_needed_with_questions is None:
         yield (
-            "where they are a sample of such questions, no number of trials gives that: "
-            f"±{plan.remaining:.4f} comes of having {plan.questions} questions"
+            "for other questions of the same kind, no number of trials is enough: "
+            f"±{plan.remaining:.4f} comes from having {plan.questions} questions"
         )
     else:
         yield (
-            f"where they are a sample of such questions, {_trials(plan.trials_needed_with_questions)}; "
-            f"±{plan.remaining:.4f} remains whatever the number"
+            f"for other questions of the same kind, {_trials(plan.trials_needed_with_questions)}; "
+            f"±{plan.remaining:.4f} remains with any number"
         )
     if plan.difference is not None:
         yield from _telling(plan)
 
 
 def _telling(plan: Plan) -> Iterator[str]:
-    finding = (
-        f"to find a difference of {plan.difference:.4f} {plan.power * 100:g} times in a hundred"
-    )
+    finding = f"{plan.power * 100:g} % power to detect {plan.difference:.4f}"
     for trials, where in (
-        (plan.trials_to_tell, "where the questions stay the same"),
-        (plan.trials_to_tell_with_questions, "where they are a sample of such questions"),
+        (plan.trials_to_tell, "for the same questions"),
+        (plan.trials_to_tell_with_questions, "for other questions of the same kind"),
     ):
         needed = (
-            "no number of trials is enough"
+            "cannot be reached with any number of trials"
             if trials is None
-            else f"each run needs {_trials(trials)}"
+            else f"needs {_trials(trials)} of each run"
         )
-        yield f"{finding}, {needed} {where}"
+        yield f"{finding} {needed} {where}"
 
 
 def _trials(count: int) -> str:

@@ -47,9 +47,11 @@ class PlottedMetric(StrEnum):
 
 def _picture(path: Path) -> Path:
     if path.suffix.lower() not in _SUFFIXES:
-        raise typer.BadParameter(f"the name must end in one of {', '.join(_SUFFIXES)}")
+        raise typer.BadParameter(
+            f"unknown format: expected a name ending in one of {', '.join(_SUFFIXES)}"
+        )
     if not path.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {str(path.parent)!r}: make it first")
+        raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
 
 
@@ -67,26 +69,28 @@ def plot(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", metavar="FILE", callback=_picture, help="Write it there: .svg or .png."
+            "--out", "-o", metavar="FILE", callback=_picture, help="File to write: .svg or .png."
         ),
     ],
     benchmark: options.BenchmarkName = None,
     metric: Annotated[
-        PlottedMetric, typer.Option(help="What `sources` and `convergence` show.")
+        PlottedMetric, typer.Option(help="Metric for `sources` and `convergence`.")
     ] = PlottedMetric.AVERAGE,
     source: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A source for `sources`; repeat it for each."),
+        typer.Option(metavar="NAME", help="Source for `sources`; repeatable."),
     ] = None,
     step_pattern: Annotated[
         str | None,
         typer.Option(
             metavar="REGEX",
-            help="Where the step stands in a run's name: a regular expression with a group around the "
-            "number. Without it step_1000, iter-2000, checkpoint-500 and the like.",
+            help="Regular expression with a group around the step in a run's name (default: step_1000, "
+            "iter-2000, checkpoint-500 and the like).",
         ),
     ] = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Another title.")] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Title (default: one for the figure).")
+    ] = None,
     language: Annotated[
         LanguageName, typer.Option(help="Language of titles and axes.")
     ] = LanguageName.ENGLISH,
@@ -95,7 +99,7 @@ def plot(
         typer.Option(
             metavar="NAME|FILE",
             envvar="PFGEN_RS_FONT",
-            help="A font for Japanese text; without it one that is installed is looked for.",
+            help="Font for Japanese text (default: an installed one).",
         ),
     ] = None,
 ) -> None:

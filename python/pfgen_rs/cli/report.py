@@ -26,15 +26,19 @@ def report(
         ),
     ],
     force: Annotated[
-        bool, typer.Option("--force", help="Make everything anew, stale or not.")
+        bool, typer.Option("--force", help="Rewrite everything, even if it is up to date.")
     ] = False,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write a site with all runs and their answers there."),
+        typer.Option(
+            metavar="DIR", help="Also write a site with all runs and their answers to this folder."
+        ),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", min=1, metavar="N", help="Threads; all cores without it."),
+        typer.Option(
+            "--jobs", "-j", min=1, metavar="N", help="Number of threads (default: all cores)."
+        ),
     ] = None,
 ) -> None:
     """Bring a checkout of pfgen-bench up to date, as `make report` does there.

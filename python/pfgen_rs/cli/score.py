@@ -54,13 +54,17 @@ class SummationName(StrEnum):
 def _ngrams(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"([0-9]{1,6})-([0-9]{1,6})", text)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise typer.BadParameter(f"{text!r} is no range such as 1-10", param_hint="'--ngrams'")
+        raise typer.BadParameter(
+            f"invalid range {text!r}: expected MIN-MAX, such as 1-10", param_hint="'--ngrams'"
+        )
     return int(match[1]), int(match[2])
 
 
 def _table_path(path: Path | None) -> Path | None:
     if path is not None and path.suffix.lower() not in io.TABLES:
-        raise typer.BadParameter(f"the name must end in one of {', '.join(io.TABLES)}")
+        raise typer.BadParameter(
+            f"unknown format: expected a name ending in one of {', '.join(io.TABLES)}"
+        )
     return path
 
 

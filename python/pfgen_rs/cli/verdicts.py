@@ -22,14 +22,14 @@ def verdict(pair: Pair, statistics: Comparison) -> str:
     if pair.p_holm <= least:
         return f"{more} ({figures}; {corrected})"
     if pair.p <= least:
-        return f"{more} if these two alone are compared ({figures}), but not surely among all ({corrected})"
+        return f"{more} ({figures}), but not significantly among all pairs ({corrected})"
     return _alike(pair, what, f"{figures}; {corrected}")
 
 
 def _alike(pair: Pair, what: str, figures: str) -> str:
     return (
-        f"{pair.a} and {pair.b} cannot be told apart{what} (difference {pair.difference:+.4f}, {figures}; "
-        f"four times in five one of {pair.minimum_detectable:.4f} would be found)"
+        f"{pair.a} and {pair.b} do not differ significantly{what} "
+        f"(difference {pair.difference:+.4f}, {figures}; 80 % power to detect {pair.minimum_detectable:.4f})"
     )
 
 

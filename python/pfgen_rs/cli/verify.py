@@ -38,7 +38,7 @@ def verify(
     benchmark: options.BenchmarkName = None,
     output_format: options.Format = options.JsonFormat.TABLE,
     limit: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Differences to list for each run.")
+        int, typer.Option(min=0, metavar="N", help="Maximum number of differences to list per run.")
     ] = 5,
     threads: options.Threads = None,
 ) -> None:

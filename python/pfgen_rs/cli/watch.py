@@ -18,7 +18,8 @@ __all__ = ["watch"]
 
 def watch(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where checkpoints appear.", show_default=False)
+        Path,
+        typer.Argument(metavar="DIR", help="Folder where checkpoints appear.", show_default=False),
     ],
     command: Annotated[
         str,
@@ -30,19 +31,19 @@ def watch(
     ],
     benchmark: options.BenchmarkName = None,
     every_seconds: Annotated[
-        float, typer.Option(min=0.1, metavar="N", help="How often to look for new ones.")
+        float, typer.Option(min=0.1, metavar="N", help="Seconds between looks for new checkpoints.")
     ] = 30.0,
     pattern: Annotated[
         list[str] | None,
         typer.Option(
             metavar="GLOB",
-            help="Their names, of which the last number is the step; may be given several times; "
-            "`step_*` and `checkpoint-*` without it.",
+            help="Names of checkpoints, whose last number is the step; repeatable (default: "
+            "`step_*` and `checkpoint-*`).",
             show_default=False,
         ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Evaluate those that are there, and end.")
+        bool, typer.Option("--once", help="Evaluate the existing checkpoints, then exit.")
     ] = False,
     marker: Annotated[
         str | None,
@@ -57,7 +58,7 @@ def watch(
         typer.Option(
             min=0,
             metavar="N",
-            help="Without --marker: it is complete when its files have not changed for so long.",
+            help="Without --marker, a checkpoint is complete when its files have not changed for N seconds.",
         ),
     ] = 5.0,
     out: Annotated[
@@ -66,14 +67,16 @@ def watch(
             "--out",
             "-o",
             metavar="DIR",
-            help="Where curve.parquet and the answers go; DIR/pfgen without it.",
+            help="Folder for curve.parquet and the answers (default: DIR/pfgen).",
             show_default=False,
         ),
     ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Draw the curve there, too: .svg or .png.", show_default=False
+            metavar="FILE",
+            help="Also draw the curve to this file: .svg or .png.",
+            show_default=False,
         ),
     ] = None,
     trials: asking.Trials = 1,
@@ -82,24 +85,28 @@ def watch(
         typer.Option(
             min=1,
             metavar="N",
-            help="Ask so many of the questions; all without it.",
+            help="Number of questions (default: all).",
             show_default=False,
         ),
     ] = None,
     seed_text: Annotated[
-        str, typer.Option(metavar="TEXT", help="Chooses other questions, samples, and seeds.")
+        str, typer.Option(metavar="TEXT", help="Changes the questions, samples and seeds.")
     ] = "",
     mode: asking.Mode = asking.ModeName.COMPLETION,
     examples: asking.Examples = 20,
     max_tokens: asking.MaxTokens = 300,
-    temperature: Annotated[float, typer.Option(min=0, metavar="T", help="For sampling.")] = 1.0,
-    top_p: Annotated[float, typer.Option(min=0, max=1, metavar="P", help="For sampling.")] = 0.98,
+    temperature: Annotated[
+        float, typer.Option(min=0, metavar="T", help="Sampling parameter.")
+    ] = 1.0,
+    top_p: Annotated[
+        float, typer.Option(min=0, max=1, metavar="P", help="Sampling parameter.")
+    ] = 0.98,
     think: asking.Think = asking.ThinkName.KEEP,
     timeout: Annotated[
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="A program without a result for so long hangs.",
+            help="Time limit of the program without a result (default: no limit).",
             show_default=False,
         ),
     ] = None,
@@ -146,7 +153,7 @@ def watch(
     failed = _report(watcher.once() if once else watcher.forever(every_seconds))
     incomplete = len(watcher.open()) - failed
     if incomplete:
-        output.warn(f"{incomplete} left out, for they are empty or still being written")
+        output.warn(f"{incomplete} left out, as they are empty or still being written")
     if failed or nothing:
         output.fail(1)
 
