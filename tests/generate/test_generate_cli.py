@@ -131,7 +131,7 @@ def test_carrying_prompts_elsewhere_and_answers_back(tmp_path: Path, tiny: Path)
     ("content", "said"),
     [
         ('{"question": "a", "answer": "b"}', "line 1: 'trial' must be a whole number"),
-        ('\n{"trial": 1, "question": "a"}', "line 2: the key 'answer' is missing"),
+        ('\n{"trial": 1, "question": "a"}', "line 2: missing key 'answer'"),
         (
             '{"trial": 1, "question": "a", "answer": "b"}\n' * 2,
             "line 2: trial 1 has another answer",
