@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, cast, overload
 import polars as pl
 
 from pfgen_rs.io import Options, Source
+from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.io.patterns import Paths, expand_runs
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Answer
@@ -17,6 +19,7 @@ from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import Question, read_folder, stated_unit
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import streaming
+from pfgen_rs.runs.outputs import unclean_note
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.streaming import Progress
 from pfgen_rs.scoring import batch, explain
@@ -33,6 +36,8 @@ __all__ = [
     "score_file",
     "score_runs",
 ]
+
+_LOG = logging.getLogger(__name__)
 
 
 class Benchmark(QuestionSet):
@@ -61,6 +66,7 @@ class Benchmark(QuestionSet):
         *,
         question_field: str = "question",
         answer_field: str = "answer",
+        clean: Clean = False,
         threads: int | None = None,
         chunk_size: int = batch.CHUNK,
     ) -> pl.DataFrame: ...
@@ -71,6 +77,7 @@ class Benchmark(QuestionSet):
         data: QuestionColumn,
         answers: AnswerColumn,
         *,
+        clean: Clean = False,
         threads: int | None = None,
         chunk_size: int = batch.CHUNK,
     ) -> pl.DataFrame: ...
@@ -82,6 +89,7 @@ class Benchmark(QuestionSet):
         *,
         question_field: str = "question",
         answer_field: str = "answer",
+        clean: Clean = False,
         threads: int | None = None,
         chunk_size: int = batch.CHUNK,
     ) -> pl.DataFrame:
@@ -92,6 +100,8 @@ class Benchmark(QuestionSet):
         columns; a Hugging Face Dataset; or a list of dicts. `question_field` and `answer_field` name other
         columns or keys. Or pass two columns, the questions as `data` and the answers as `answers`: lists,
         Arrow columns or numpy arrays. An answer is a text or, if the unit is `token`, a list of ids.
+
+        `clean`: score answers as pfgen-bench stores them, as for `score_file`; `True` is `completion`.
 
         Returns the columns `question_id`, `length` (in code points or other units), `fluency`,
         `truthfulness`, `helpfulness`, `average`, and for every source S of the benchmark `fluency_S` and
@@ -106,6 +116,7 @@ class Benchmark(QuestionSet):
             answers,
             question_field=question_field,
             answer_field=answer_field,
+            clean=clean,
             threads=threads,
             chunk_size=chunk_size,
         )
@@ -117,12 +128,18 @@ class Benchmark(QuestionSet):
         *,
         question_field: str = "question",
         answer_field: str = "answer",
+        clean: Clean = False,
         threads: int | None = None,
     ) -> Result: ...
 
     @overload
     def evaluate(
-        self, data: QuestionColumn, answers: AnswerColumn, *, threads: int | None = None
+        self,
+        data: QuestionColumn,
+        answers: AnswerColumn,
+        *,
+        clean: Clean = False,
+        threads: int | None = None,
     ) -> Result: ...
 
     def evaluate(
@@ -132,13 +149,14 @@ class Benchmark(QuestionSet):
         *,
         question_field: str = "question",
         answer_field: str = "answer",
+        clean: Clean = False,
         threads: int | None = None,
     ) -> Result:
         """Score many answers and summarise them as a run: its score, metrics, and `result.json`.
 
         `data` and `answers`: a table with the columns `question` and `answer`, or two columns, as for
-        `score_batch`. Several answers to a question are trials, in the order given. `threads`: all cores by
-        default. Raises what `score_batch` raises, and `InputError` for no answers at all.
+        `score_batch`, which has the same options. Several answers to a question are trials, in the order
+        given. Raises what `score_batch` raises, and `InputError` for no answers at all.
         """
         return streaming.evaluate(
             self,
@@ -146,6 +164,7 @@ class Benchmark(QuestionSet):
             answers,
             question_field=question_field,
             answer_field=answer_field,
+            clean=clean,
             threads=threads,
         )
 
@@ -174,6 +193,7 @@ def score_file(
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
+    clean: Clean = False,
     threads: int | None = None,
 ) -> Result: ...
 @overload
@@ -185,6 +205,7 @@ def score_file(
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
+    clean: Clean = False,
     threads: int | None = None,
 ) -> list[Result]: ...
 
@@ -197,6 +218,7 @@ def score_file(
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
+    clean: Clean = False,
     threads: int | None = None,
 ) -> Result | list[Result]:
     """Score a file of responses as a run.
@@ -211,6 +233,11 @@ def score_file(
     `load_benchmark`. The file may be larger than memory: it is read, and scored, a bounded number of
     responses at a time.
 
+    Answers are scored as they are; `result.unclean` counts those with something that pfgen-bench removes
+    when it generates (white space around them, a following question), and a warning is logged. `clean`
+    removes it first, as for a run generated in the mode `completion`, `chat` or `qa`; `True` is the mode
+    that `config.json` names, or `completion`. The signature then has a part `clean:MODE`.
+
     Raises `InputError` with file, line (or row, or element) and question. With `skip_bad_lines` such lines
     (and unknown questions) are left out and listed in the result's `problems`.
     """
@@ -218,10 +245,11 @@ def score_file(
     fields: dict[str, Any] = {"question_field": question_field, "answer_field": answer_field}
     paths = as_paths(path)
     if paths is None:
-        return benchmark.evaluate(cast("Table", path), **fields, threads=threads)
-    options = Options(
-        **fields, skip_bad_lines=skip_bad_lines, tokens=benchmark.settings.unit == "token"
-    )
+        result = benchmark.evaluate(cast("Table", path), **fields, clean=clean, threads=threads)
+        _log_unclean(result)
+        return result
+    tokens = benchmark.settings.unit == "token"
+    options = Options(**fields, skip_bad_lines=skip_bad_lines, tokens=tokens, clean=clean)
     if isinstance(path, list | tuple):
         return _score_runs(benchmark, paths, options, threads=threads)
     [result] = streaming.score_sources(
@@ -232,6 +260,7 @@ def score_file(
         threads=threads,
         keep=streaming.KEPT,
     )
+    _log_unclean(result)
     return result
 
 
@@ -243,6 +272,7 @@ def score_runs(
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
+    clean: Clean = False,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
@@ -252,9 +282,8 @@ def score_runs(
     `pfgen-rs score`; the results have their order. Otherwise as `score_file`, which holds more in memory.
     """
     benchmark = resolve(benchmark, settings)
-    options = Options(
-        question_field, answer_field, skip_bad_lines, tokens=benchmark.settings.unit == "token"
-    )
+    tokens = benchmark.settings.unit == "token"
+    options = Options(question_field, answer_field, skip_bad_lines, tokens=tokens, clean=clean)
     paths = [source] if isinstance(source, str | os.PathLike) else source
     found = expand_runs(os.fspath(path) for path in paths)
     return _score_runs(benchmark, found, options, threads=threads, progress=progress)
@@ -265,7 +294,16 @@ def _score_runs(
 ) -> list[Result]:
     sources = [Source(path) for path in paths]
     store = streaming.new_store(benchmark)
-    return streaming.score_sources(benchmark, sources, options, store, **how)
+    results = streaming.score_sources(benchmark, sources, options, store, **how)
+    for result in results:
+        _log_unclean(result)
+    return results
+
+
+def _log_unclean(result: Result) -> None:
+    note = unclean_note(result, "clean=True")
+    if note is not None:
+        _LOG.warning(note)
 
 
 def resolve(

@@ -13,7 +13,10 @@ from pfgen_rs import io
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Source
+from pfgen_rs.io.cleaning import Clean, Mode, cleaning_mode
 from pfgen_rs.io.patterns import expand_runs
+from pfgen_rs.io.unclean import clean_column
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.runs import outputs
 from pfgen_rs.runs.score_store import figure_names
 from pfgen_rs.runs.streaming import Known
@@ -36,6 +39,7 @@ def scan(
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
+    clean: Clean = False,
     threads: int | None = None,
 ) -> pl.LazyFrame:
     """Returns responses with their scores as a lazy table.
@@ -51,11 +55,14 @@ def scan(
     scoring, and nothing is scored for a query that uses no scores. `signature` is the benchmark's: whether
     all questions have answers is not known before the end.
 
+    `clean`: answers are cleaned before they are scored, and the signature says so, as for `score_file`; the
+    column of a file has the cleaned ones, that of a table stays.
+
     What cannot be used raises `InputError` when the query runs; with `skip_bad_lines` it is left out.
     """
     scorer = _Scorer(resolve(benchmark, settings), threads)
     tokens = scorer.benchmark.settings.unit == "token"
-    options = Options(question_field, answer_field, skip_bad_lines, tokens=tokens)
+    options = Options(question_field, answer_field, skip_bad_lines, tokens=tokens, clean=clean)
     patterns = as_paths(source)
     if patterns is None:
         return _scan_frame(table(source).lazy(), scorer, options)
@@ -74,7 +81,7 @@ def scan(
                 for chunk in reading:
                     frame = _text_frame(reading.source, known.of(chunk)[0])
                     frame = frame if rows is None else frame.head(rows)
-                    yield query.answer(frame)
+                    yield query.answer(frame, reading.clean)
                     if rows is not None and not (rows := rows - frame.height):
                         return
 
@@ -100,17 +107,36 @@ class _Scorer:
             "signature": pl.String(),
         }
 
-    def append(self, frame: pl.DataFrame, fields: tuple[str, str]) -> pl.DataFrame:
-        """The table with score columns behind its own, scored a bounded number of rows at a time."""
-        rows = Options().rows
-        pieces = [self._append(frame[at : at + rows], fields) for at in range(0, len(frame), rows)]
-        return pl.concat(pieces) if pieces else self._append(frame, fields)
+    def append(
+        self,
+        frame: pl.DataFrame,
+        fields: tuple[str, str],
+        clean: Mode | None,
+        *,
+        is_raw: bool = False,
+    ) -> pl.DataFrame:
+        """The table with score columns behind its own, scored a bounded number of rows at a time.
 
-    def _append(self, frame: pl.DataFrame, fields: tuple[str, str]) -> pl.DataFrame:
+        `clean`: the mode as which answers were cleaned, or are now if they are still raw.
+        """
+        rows = Options().rows
+        raw = clean if is_raw else None
+        pieces = [
+            self._scores(frame[at : at + rows], fields, raw)
+            for at in range(0, max(len(frame), 1), rows)
+        ]
+        settings = self.benchmark.settings
+        name = signature(self.benchmark.metadata_hash, settings, clean=clean)
+        scores = pl.concat(pieces).with_columns(signature=pl.lit(name, dtype=pl.String))
+        return frame.hstack(scores.select(list(self.schema)))
+
+    def _scores(
+        self, frame: pl.DataFrame, fields: tuple[str, str], raw: Mode | None
+    ) -> pl.DataFrame:
         questions, answers = (_text(frame.get_column(field)) for field in fields)
-        scores = batch.score_columns(self.benchmark, questions, answers, threads=self._threads)
-        signature = pl.lit(self.benchmark.signature, dtype=pl.String).alias("signature")
-        return frame.hstack(scores.with_columns(signature).select(list(self.schema)))
+        if raw is not None:
+            answers = clean_column(answers, raw)
+        return batch.score_columns(self.benchmark, questions, answers, threads=self._threads)
 
 
 class _Query:
@@ -123,12 +149,12 @@ class _Query:
         wanted = set(columns) if self._filter_first else roots | set(columns)
         self._scored = not wanted.isdisjoint(scorer.schema)
 
-    def answer(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The answer for these rows."""
+    def answer(self, frame: pl.DataFrame, clean: Mode | None) -> pl.DataFrame:
+        """The answer for these rows, whose answers were cleaned as in this mode, if they were."""
         if self._predicate is not None and self._filter_first:
             frame = frame.filter(self._predicate)
         if self._scored:
-            frame = self._scorer.append(frame, ("question", "answer"))
+            frame = self._scorer.append(frame, ("question", "answer"), clean)
         if self._predicate is not None and not self._filter_first:
             frame = frame.filter(self._predicate)
         return frame.select(self._columns)
@@ -141,13 +167,14 @@ def _scan_frame(frame: pl.LazyFrame, scorer: _Scorer, options: Options) -> pl.La
     if taken:
         raise InputError(f"the table has columns of its own called {', '.join(taken)}: rename them")
     known = _known_texts(scorer.benchmark)
+    mode = cleaning_mode(options.clean)
 
     def scored(batch: pl.DataFrame) -> pl.DataFrame:
         if options.skip_bad_lines:
             question, answer = (pl.col(key) for key in options.fields)
             usable = question.cast(pl.String).is_in(known) & answer.is_not_null()
             batch = batch.filter(usable)
-        return scorer.append(batch, options.fields)
+        return scorer.append(batch, options.fields, mode, is_raw=True)
 
     return frame.map_batches(scored, schema={**schema, **scorer.schema}, streamable=True)
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -163,6 +163,19 @@ def score(
     answer_field: Annotated[
         str, typer.Option(metavar="KEY", help="Key or column of the answer.")
     ] = "answer",
+    clean: Annotated[
+        bool,
+        typer.Option(
+            "--clean",
+            help="Score answers as pfgen-bench stores them: cut at a following question (in mode completion "
+            "also at a blank line), without white space around them. The mode is that of config.json, or "
+            "completion. The signature says so.",
+        ),
+    ] = False,
+    clean_as: Annotated[
+        Literal["completion", "chat", "qa"] | None,
+        typer.Option(metavar="MODE", help="--clean, as in mode completion, chat or qa."),
+    ] = None,
     threads: options.Threads = None,
 ) -> None:
     """Score runs and print them as a leaderboard.
@@ -208,6 +221,7 @@ def score(
             answer_field,
             skip_bad_lines,
             tokens=settings.unit == "token",
+            clean=clean_as or clean,
         ),
         out=out,
         per_response=per_response,
@@ -231,7 +245,12 @@ def score(
 
 
 def report_gaps(result: Result) -> None:
-    """Warn of what a result leaves out."""
+    """Warn of what a result leaves out, and of answers that are not clean."""
+    from pfgen_rs.runs.outputs import unclean_note
+
+    note = unclean_note(result, "--clean")
+    if note is not None:
+        (output.warn if result.clean is None else output.remark)(note)
     for problem in result.problems[:_SHOWN_PROBLEMS]:
         output.warn(f"left out: {problem}")
     if result.problems:

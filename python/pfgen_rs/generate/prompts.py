@@ -8,15 +8,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.cleaning import MODES, Mode
 from pfgen_rs.questions.examples import Example
 
 __all__ = ["MODES", "SEEDS", "Mode", "Prompter", "Task"]
-
-Mode = Literal["completion", "qa", "chat"]
-MODES: tuple[Mode, ...] = get_args(Mode)
 
 _TITLE = "## 回答例\n"
 _SYSTEM = f"例と同様の文体及び文字数で、ユーザの質問に1行で答えてください。\n\n{_TITLE}"

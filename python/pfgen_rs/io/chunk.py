@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -10,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, Item
+from pfgen_rs.io.cleaning import Clean
 
 __all__ = ["ADVICE", "Chunk", "Options"]
 
@@ -25,9 +27,9 @@ class Options:
     """How files of responses are read.
 
     `text_size`: bytes of JSON lines that are decoded at once. `rows`: responses in a chunk at most.
-    `more_fields`: keys or columns of further texts, which a response may lack.
-    `tokens`: answers are lists of token ids rather than texts. `advice`: how to name another key or column of
-    questions, and of answers.
+    `more_fields`: keys or columns of further texts, which a response may lack. `tokens`: answers are lists
+    of token ids rather than texts. `advice`: how to name another key or column of questions, and of answers.
+    `clean`: answers are cleaned as `pfgen_rs.io.cleaning` does it. `check`: unclean ones are counted.
     """
 
     question_field: str = "question"
@@ -38,6 +40,8 @@ class Options:
     more_fields: tuple[str, ...] = ()
     tokens: bool = False
     advice: tuple[str, str] = ADVICE
+    clean: Clean = False
+    check: bool = False
 
     @property
     def fields(self) -> tuple[str, str]:
@@ -57,7 +61,8 @@ class Chunk:
     `lines`: line (or row, or element, as `item` says) of each response, from 1. `starts`: where that line
     begins in the unpacked text; `None` for tables. `text`: the bytes that the columns were decoded from,
     which begin at `text_start`. `identity` differs from that of every other chunk. `read`: bytes of the file
-    read so far. `more`: further texts, null where a response lacks them.
+    read so far. `unclean`: answers that pfgen-bench would have cleaned, by why. `more`: further texts, null
+    where a response lacks them.
     """
 
     questions: pl.Series
@@ -71,6 +76,7 @@ class Chunk:
     read: int = 0
     more: tuple[pl.Series, ...] = ()
     item: Item = "line"
+    unclean: Counter[str] = field(default_factory=Counter)
 
     def __len__(self) -> int:
         """Count the responses."""

@@ -6,15 +6,18 @@ import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
-from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.cleaning import Mode, cleaning_mode, stated_mode
 from pfgen_rs.io.csv import csv_chunks
 from pfgen_rs.io.lines import line_chunks
 from pfgen_rs.io.source import DELIMITED, Source, read_config
 from pfgen_rs.io.tables import is_table, table_chunks
+from pfgen_rs.io.unclean import Census, clean_column
 
 __all__ = ["Reading", "read_ahead"]
 
@@ -22,11 +25,17 @@ _AT_ONCE = 4  # files that are decoded at the same time, if there are as many co
 
 
 class Reading:
-    """One file being read. After the last chunk `input_hash` is the SHA-1 of its bytes on disk."""
+    """One file being read.
+
+    From the first chunk on, `config` is its `config.json`, and `clean` the mode as which its answers are
+    cleaned. After the last chunk `input_hash` is the SHA-1 of its bytes on disk.
+    """
 
     def __init__(self, source: Source, options: Options) -> None:
         self.source, self.options = source, options
         self.config: dict[str, Any] | None = None
+        self.clean: Mode | None = None
+        self._census = Census()
         self.input_hash = ""
         self._ahead: Ahead[Chunk] | None = None
 
@@ -45,9 +54,25 @@ class Reading:
 
     def chunks(self) -> Iterator[Chunk]:
         """Read in this thread."""
+        if self.options.clean and self.options.tokens:
+            raise SettingsError("only answers that are text can be cleaned, not token ids")
+        for chunk in self._read():
+            yield chunk if self.options.tokens else self._cleaned(chunk)
+
+    def _cleaned(self, chunk: Chunk) -> Chunk:
+        if self.options.check:
+            mode = self.clean or stated_mode(self.config)
+            chunk = replace(chunk, unclean=self._census.count(chunk.answers, mode))
+        if self.clean is None:
+            return chunk
+        answers, identity = clean_column(chunk.answers, self.clean), chunk.identity
+        return replace(chunk, answers=answers, identity=lambda: f"{identity()}:{self.clean}")
+
+    def _read(self) -> Iterator[Chunk]:
         source = self.source
         try:
             self.config = read_config(source.path)
+            self.clean = cleaning_mode(self.options.clean, self.config)
             if is_table(source):
                 yield from table_chunks(source, self.options)
                 with source.open() as raw:

@@ -18,11 +18,18 @@ def fixed_part() -> str:
     return f"pfgen|v:{_native.__version__}"
 
 
-def signature(set_hash: str, settings: Settings, *, answered: tuple[int, int] | None = None) -> str:
+def signature(
+    set_hash: str,
+    settings: Settings,
+    *,
+    answered: tuple[int, int] | None = None,
+    clean: str | None = None,
+) -> str:
     """Signature of scores against the set with the metadata hash `set_hash`.
 
     Variant, n-gram range and Truthfulness n always stand there; other settings where they differ from the
-    published ones. `answered` is (questions answered, questions of the set) where some are missing.
+    published ones. `answered` is (questions answered, questions of the set) where some are missing. `clean`
+    is the mode as which answers were cleaned before they were scored.
     """
     parts = [
         "pfgen",
@@ -32,6 +39,8 @@ def signature(set_hash: str, settings: Settings, *, answered: tuple[int, int] | 
         f"t:{settings.truthfulness_n}",
         *_unusual(settings),
     ]
+    if clean is not None:
+        parts.append(f"clean:{clean}")
     if answered is not None and answered[0] != answered[1]:
         parts.append(f"questions:{answered[0]}/{answered[1]}")
     return "|".join([*parts, f"v:{_native.__version__}"])

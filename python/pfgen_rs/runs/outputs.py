@@ -12,6 +12,7 @@ import polars as pl
 from pfgen_rs.errors import IncompleteRunError
 from pfgen_rs.io.patterns import STANDARD_INPUT
 from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.io.unclean import described
 from pfgen_rs.runs.naming import output_names
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.estimates import Estimate, from_summary
@@ -21,6 +22,7 @@ __all__ = [
     "ranked",
     "refuse_incomplete",
     "summary_row",
+    "unclean_note",
     "with_place",
     "write_results",
 ]
@@ -108,6 +110,21 @@ def write_results(
     for result, target in zip(results, targets, strict=True):
         result.to_json(target, allow_partial=allow_partial)
     return targets
+
+
+def unclean_note(result: Result, option: str) -> str | None:
+    """What to tell about answers that pfgen-bench would have cleaned; nothing where there are none.
+
+    `option`: how to have them cleaned.
+    """
+    if not result.unclean:
+        return None
+    found = f"{result.path or 'the responses'}: {described(result.unclean, result.height)}"
+    if result.clean is not None:
+        return f"{found}: removed before scoring, as in mode {result.clean}"
+    return (
+        f"{found}: scored as they are; {option} removes this, as pfgen-bench does when it generates"
+    )
 
 
 def refuse_incomplete(results: Iterable[Result], *, allow_partial: bool) -> None:

@@ -13,6 +13,7 @@ import polars as pl
 from pfgen_rs import io
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Source
+from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.runs.score_store import Figures, Part
 
@@ -58,8 +59,15 @@ class MemoryTexts:
 class FileTexts:
     """Responses of a file; `kept` holds its chunks where they fit into memory."""
 
-    def __init__(self, source: Source, options: Options, kept: list[Chunk] | None) -> None:
-        self._source, self._options, self._kept = source, options, kept
+    def __init__(
+        self,
+        source: Source,
+        options: Options,
+        kept: list[Chunk] | None,
+        clean: Mode | None = None,
+    ) -> None:
+        self._source, self._kept, self._clean = source, kept, clean
+        self._options = replace(options, check=False, clean=clean or False)
 
     def frames(self, figures: Figures) -> Iterator[pl.DataFrame]:
         """Rows with texts and figures, in order."""
@@ -103,6 +111,9 @@ class FileTexts:
         else:
             records = io.line_records(self._source, np.array(starts), self._texts())
         for record in records:
+            if self._clean is not None:
+                answer = cleaned(record[key], self._clean, default_stop(self._clean))
+                record = {**record, key: answer}
             yield record[key], record
 
     def _texts(self) -> list[tuple[int, bytes]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ import polars as pl
 
 from pfgen_rs.errors import IncompleteRunError, InputError
 from pfgen_rs.io import notebook, write_atomic
+from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.settings import Settings, Summation
 from pfgen_rs.metrics.signature import signature
@@ -50,6 +52,9 @@ class Result:
     The numbers of the run (`score`, `fluency`, …) are the published ones: means over questions, rounded as
     published. Large runs are not kept in memory: texts are read again when needed, for `frame` and for the
     samples in `to_dict`, which raise `InputError` if the file has changed.
+
+    `clean`: the mode as which answers were cleaned, if they were. `unclean`: how many answers had something
+    that pfgen-bench removes when it generates, by what.
     """
 
     benchmark: QuestionSet = field(repr=False)
@@ -59,6 +64,8 @@ class Result:
     config: dict[str, Any] | None = None
     input_hash: str | None = None
     problems: list[InputError] = field(default_factory=list, repr=False)
+    clean: Mode | None = None
+    unclean: Counter[str] = field(default_factory=Counter, repr=False)
 
     def __repr__(self) -> str:
         """Show the run's name, values and counts, and the signature."""
@@ -194,7 +201,8 @@ class Result:
     def signature(self) -> str:
         """What makes the scores reproducible; includes the number of answered questions if some were not."""
         counts = (len(self._counts), len(self.benchmark))
-        return signature(self.benchmark.metadata_hash, self.benchmark.settings, answered=counts)
+        settings = self.benchmark.settings
+        return signature(self.benchmark.metadata_hash, settings, answered=counts, clean=self.clean)
 
     def to_dict(self, *, allow_partial: bool = False) -> dict[str, Any]:
         """Returns the published `result.json` as an object, with keys in the published order.
@@ -249,7 +257,11 @@ class Result:
 
     @property
     def _is_published_kind(self) -> bool:
-        return self.benchmark.settings.definition == Settings() and not self.missing
+        return (
+            self.clean is None
+            and self.benchmark.settings.definition == Settings()
+            and not self.missing
+        )
 
     @cached_property
     def _counts(self) -> dict[str, int]:

@@ -54,6 +54,7 @@ class Job:
         self._table_path = None if per_response is None else Path(per_response)
         self._allow_partial = allow_partial
         self._table: TableWriter | None = None
+        self._written: set[str] = set()  # signatures
         self._results: list[Result] = []
         self._done = False
         self._store = self._new_store(resume)
@@ -83,6 +84,7 @@ class Job:
             "metadata_hash": self._benchmark.metadata_hash,
             "settings": repr(self._benchmark.settings),
             "fields": options.fields,
+            "clean": options.clean,
             "sizes": [options.text_size, options.rows],
         }
         store = streaming.new_store(
@@ -112,9 +114,10 @@ class Job:
         )
         return self._results
 
-    def _take(self, source: Source, rows: pl.DataFrame) -> None:
+    def _take(self, source: Source, rows: pl.DataFrame, signature: str) -> None:
         # Whether all questions are answered is known at the end alone; mostly they are.
-        self._add(outputs.with_place(rows, source.path, self._benchmark.signature))
+        self._written.add(signature)
+        self._add(outputs.with_place(rows, source.path, signature))
 
     def _add(self, frame: pl.DataFrame) -> None:
         if self._table is None:
@@ -125,7 +128,7 @@ class Job:
         """Put all files in place. Raises `IncompleteRunError` before that, as `write_results` does."""
         if self._out is not None:
             outputs.refuse_incomplete(self._results, allow_partial=self._allow_partial)
-        if any(result.signature != self._benchmark.signature for result in self._results):
+        if any(result.signature not in self._written for result in self._results):
             self._rewrite()
         if self._table is not None:
             self._table.finish()

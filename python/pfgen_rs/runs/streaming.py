@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -14,6 +16,9 @@ from numpy.typing import NDArray
 from pfgen_rs import _native, io
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Reading, Source
+from pfgen_rs.io.cleaning import Clean, cleaning_mode
+from pfgen_rs.io.unclean import count_unclean
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.responses import FileTexts, MemoryTexts, with_texts
 from pfgen_rs.runs.result import Result
@@ -32,8 +37,8 @@ __all__ = ["Known", "Progress", "evaluate", "new_store", "score_each", "score_so
 
 # Bytes read of the file that is being read, and responses scored since the last call.
 Progress = Callable[[Source, int, int], None]
-# A run's file, and rows of it as `Result.frame` has them.
-Taker = Callable[[Source, pl.DataFrame], None]
+# A run's file, rows of it as `Result.frame` has them, and the signature of their scores.
+Taker = Callable[[Source, pl.DataFrame, str], None]
 Codes = NDArray[np.uint32]
 KEPT = 64 << 20  # bytes of text that are kept in memory for `Result.frame`
 _SEARCHES = 5  # unknown questions of a file for which the nearest known one is looked for
@@ -61,7 +66,7 @@ def score_sources(
     `keep`: bytes of text to hold in memory for later, per file. `take` gets all rows, in order.
     """
     results = []
-    with io.read_ahead(sources, options) as readings:
+    with io.read_ahead(sources, replace(options, check=True)) as readings:
         for reading in readings:
             run = _Run(benchmark, reading, store, threads, keep)
             results.append(run.finished(take, progress))
@@ -120,6 +125,7 @@ class _Run:
         self._kept: list[Chunk] | None = [] if keep else None
         self._problems: list[InputError] = []
         self._decoded = 0
+        self._unclean: Counter[str] = Counter()
         self.figures = Figures(store)
 
     def finished(self, take: Taker | None, progress: Progress | None) -> Result:
@@ -129,16 +135,22 @@ class _Run:
         with closing(self.scored()) as chunks:
             for scored in chunks:
                 if take is not None:
-                    take(source, scored.frame(self.figures))
+                    take(source, scored.frame(self.figures), self._signature())
                 if progress is not None:
                     progress(source, scored.chunk.read, len(scored.chunk))
         return self.result()
+
+    def _signature(self) -> str:
+        """That of the scores; whether all questions are answered is known at the end alone."""
+        settings, clean = self._benchmark.settings, self._reading.clean
+        return signature(self._benchmark.metadata_hash, settings, clean=clean)
 
     def scored(self) -> Generator[_Scored]:
         """All chunks, less what has no question; the next one is scored meanwhile."""
         with io.Ahead(self._scores) as scored:
             for chunk, codes, found in scored:
                 self._problems += chunk.problems
+                self._unclean += chunk.unclean
                 if isinstance(found, Part):
                     part, scores = found, None
                 else:
@@ -180,11 +192,13 @@ class _Run:
         return Result(
             self._benchmark,
             self.figures,
-            FileTexts(source, self._reading.options, self._kept),
+            FileTexts(source, self._reading.options, self._kept, self._reading.clean),
             path=source.path,
             config=self._reading.config,
             input_hash=self._reading.input_hash,
             problems=sorted(self._problems, key=lambda problem: problem.line or 0),
+            clean=self._reading.clean,
+            unclean=self._unclean,
         )
 
     def _nothing_left(self) -> str:
@@ -254,10 +268,11 @@ def evaluate(
     *,
     question_field: str = FIELDS[0],
     answer_field: str = FIELDS[1],
+    clean: Clean = False,
     threads: int | None = None,
 ) -> Result:
     """Score responses in memory (as `score_batch` takes them) and summarise them as a run."""
-    questions, texts = text_columns(data, answers, (question_field, answer_field))
+    questions, texts = text_columns(data, answers, (question_field, answer_field), clean)
     codes, coded = batch.coded(benchmark, questions, texts, threads=threads)
     scores = batch.score_codes(benchmark, codes, coded, threads=threads)
     if not len(scores):
@@ -272,4 +287,11 @@ def evaluate(
         lines = np.arange(at + 1, end + 1)
         part = chunk_figures(store.names, codes[at:end], lines, None, scores[at:end])
         figures.parts.append(store.add(str, *part))
-    return Result(benchmark, figures, MemoryTexts(questions, column))
+    unclean = Counter[str]() if options.tokens else count_unclean(column, None)
+    return Result(
+        benchmark,
+        figures,
+        MemoryTexts(questions, column),
+        clean=cleaning_mode(clean),
+        unclean=unclean,
+    )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.metrics.units import Answer, Column
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
@@ -144,11 +145,12 @@ def score_batch(
     *,
     question_field: str = FIELDS[0],
     answer_field: str = FIELDS[1],
+    clean: Clean = False,
     threads: int | None = None,
     chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
     """Score many answers, a row each; see `Benchmark.score_batch`."""
-    questions, texts = text_columns(data, answers, (question_field, answer_field))
+    questions, texts = text_columns(data, answers, (question_field, answer_field), clean)
     return score_columns(benchmark, questions, texts, threads=threads, chunk_size=chunk_size)
 
 

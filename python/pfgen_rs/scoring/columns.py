@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import ADVICE
+from pfgen_rs.io.cleaning import Clean, Mode, cleaning_mode
 from pfgen_rs.io.records import missing
 from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.io.unclean import clean_column
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question import Question
 
@@ -77,13 +79,29 @@ _EXPECTED = (
 
 
 def text_columns(
-    data: Any, answers: Any = None, fields: tuple[str, str] = FIELDS
+    data: Any,
+    answers: Any = None,
+    fields: tuple[str, str] = FIELDS,
+    clean: Clean = False,
 ) -> tuple[pl.Series, Any]:
-    """Returns the questions, as text, and the answers.
+    """Returns the questions, as text, and the answers, cleaned where that is asked for.
 
     `data`: a table with the columns `fields`, a list of dicts with these keys, or the questions, with
     `answers` beside them. Raises `InputError` for anything else.
     """
+    questions, texts = _columns(data, answers, fields)
+    mode = cleaning_mode(clean)
+    return questions, texts if mode is None else _cleaned(texts, mode)
+
+
+def _cleaned(answers: Any, mode: Mode) -> pl.Series:
+    try:
+        return clean_column(pl.Series("answer", answers), mode)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"invalid answers: expected text: {_reason(error)}") from None
+
+
+def _columns(data: Any, answers: Any, fields: tuple[str, str]) -> tuple[pl.Series, Any]:
     if answers is not None:
         return _question_column(data), _as_text(answers)
     if _is_dataset(data):

@@ -1,0 +1,190 @@
+"""Answers with something that pfgen-bench removes when it generates: counted, told, removed on request."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
+from pfgen_rs import Benchmark, SettingsError, load_benchmark, scan, score_file, score_runs
+from pfgen_rs.generate.answers import cleaned, default_stop
+from pfgen_rs.io import unclean
+from pfgen_rs.io.cleaning import MODES, Mode
+from pfgen_rs.io.unclean import clean_column, count_unclean
+
+WHITE = "".join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
+PIECES = st.sampled_from(
+    [*WHITE, "Q:", "A:", "\n\n", "猫", "Q", ":", "é", "\ufeff", "\u3001", "𠮷", ""]
+)
+TEXTS = st.lists(PIECES, max_size=6).map("".join)
+MESS = [" {}", "{}\n", "\u3000{}\n\nそして", "{}\nQ: 次の質問", "{}"]
+DIRTY = [
+    (question, mess.format(answer))
+    for (question, answer), mess in zip(GOOD * 5, MESS * 4, strict=True)
+]
+CLEAN = [(question, answer) for question, answer in GOOD * 5]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Benchmark:
+    return load_benchmark(write_benchmark(tmp_path / "tiny"))
+
+
+def written(folder: Path, answers: list[tuple[str, str]], mode: str | None = None) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "trials.jsonl").write_bytes(lines(answers))
+    if mode is not None:
+        (folder / "config.json").write_text(json.dumps({"mode": mode}))
+    return folder
+
+
+@given(texts=st.lists(TEXTS, max_size=5), mode=st.sampled_from(MODES))
+def test_a_column_is_cleaned_as_each_answer(texts: list[str], mode: Mode) -> None:
+    column = pl.Series("answer", texts, dtype=pl.String)
+    expected = [cleaned(text, mode, default_stop(mode)) for text in texts]
+    assert clean_column(column, mode).to_list() == expected
+    assert column.to_list() == texts
+    dirty = sum(text != clean for text, clean in zip(texts, expected, strict=True))
+    assert bool(count_unclean(column, mode)) == bool(dirty)
+    assert count_unclean(column, None)["begin with white space"] == sum(
+        text[:1].isspace() for text in texts
+    )
+
+
+def test_the_published_clean_up_gives_the_score_of_clean_answers(
+    bench: Benchmark, tmp_path: Path
+) -> None:
+    dirty, clean = written(tmp_path / "dirty", DIRTY), written(tmp_path / "clean", CLEAN)
+    expected = score_file(clean, bench)
+    as_it_is = score_file(dirty, bench)
+    assert as_it_is.score < expected.score
+    assert as_it_is.frame["answer"].to_list() == [answer for _, answer in DIRTY]
+    assert as_it_is.signature == expected.signature
+    assert as_it_is.unclean == {
+        "begin with white space": 8,
+        "end with white space": 4,
+        "contain 'Q:'": 4,
+    }
+    assert not expected.unclean
+    found = score_file(dirty, bench, clean=True)
+    assert found.score == expected.score
+    assert found.frame["answer"].to_list() == [answer for _, answer in CLEAN]
+    assert found.signature == expected.signature.replace("|v:", "|clean:completion|v:")
+    published, ours = expected.to_dict(), found.to_dict()
+    assert "signature" not in published
+    assert ours.pop("signature") == found.signature
+    assert {**ours, "input_hash": ""} == {**published, "input_hash": ""}
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_samples_are_clean_wherever_they_are_read_from(
+    kept: bool, bench: Benchmark, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "dirty", DIRTY)
+    [result] = (
+        [score_file(path, bench, clean=True)] if kept else score_runs(path, bench, clean=True)
+    )
+    entries = result.to_dict()["questions"]
+    samples = [sample["answer"] for entry in entries.values() for sample in entry["samples"]]
+    assert set(samples) <= {answer for _, answer in GOOD}
+
+
+def test_the_mode_is_that_of_the_run(bench: Benchmark, tmp_path: Path) -> None:
+    answers = [(CATS, "はい。A: 猫です。\n\n続き"), (SEAS, "海です。Q: 次")]
+    chat = written(tmp_path / "chat", answers, "chat")
+    found = score_file(chat, bench, clean=True)
+    assert found.frame["answer"].to_list() == ["猫です。\n\n続き", "海です。"]
+    assert "|clean:chat|" in found.signature
+    assert score_file(chat, bench).unclean == {"contain 'Q:'": 1, "contain 'A:'": 1}
+    forced = score_file(chat, bench, clean="completion")
+    assert forced.frame["answer"].to_list() == ["はい。A: 猫です。", "海です。"]
+    assert "|clean:completion|" in forced.signature
+
+
+def test_everything_that_scores_can_clean(bench: Benchmark, tmp_path: Path) -> None:
+    path = written(tmp_path / "dirty", DIRTY)
+    table = pl.DataFrame(DIRTY, schema=["question", "answer"], orient="row")
+    expected = bench.score_batch(pl.DataFrame(CLEAN, schema=table.schema, orient="row"))
+    assert bench.score_batch(table, clean=True).equals(expected)
+    pairs = [table["question"].to_list(), table["answer"].to_list()]
+    assert bench.score_batch(*pairs, clean="completion").equals(expected)
+    result = bench.evaluate(table, clean=True)
+    assert result.frame.select(expected.columns).equals(expected)
+    assert "|clean:completion|" in result.signature
+    assert score_file(table, bench, clean=True).score == result.score
+    assert bench.evaluate(table).unclean["contain 'Q:'"] == 4
+    for source in (path, table):
+        scanned = scan(source, bench, clean=True).collect()
+        assert scanned.select(expected.columns).equals(expected)
+        assert scanned["signature"].unique().to_list() == [result.signature]
+    assert scan(table, bench, clean=True).collect()["answer"].equals(table["answer"])
+
+
+def test_what_cannot_be_cleaned(bench: Benchmark, tmp_path: Path) -> None:
+    path, wrong = written(tmp_path / "dirty", DIRTY), "loud"
+    for call in (score_file, score_runs):
+        unknown: Any = wrong
+        with pytest.raises(SettingsError, match="unknown mode 'loud': expected one of completion"):
+            call(path, bench, clean=unknown)
+
+
+def test_of_many_answers_some_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unclean, "CHECKED", 10)
+    census = unclean.Census()
+    few, one = pl.Series(["猫"] * 9 + [" 猫"]), pl.Series(["猫"] * 9 + ["猫 "])
+    assert census.count(few, None) == {"begin with white space": 1}
+    assert not census.count(one, None)  # the tenth is not looked at
+    spoilt = one.to_list()
+    spoilt[8] = " 猫"
+    found = census.count(pl.Series(spoilt), None)
+    assert found == {"begin with white space": 1, "end with white space": 1}
+    assert unclean.described(found, 11).startswith("at least 1 of 11 answers")
+
+
+def test_python_logs_it(bench: Benchmark, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        score_file(written(tmp_path / "clean", CLEAN), bench)
+        assert not caplog.messages
+        score_file(written(tmp_path / "dirty", DIRTY), bench)
+    [message] = caplog.messages
+    assert "8 of 20 answers begin with white space" in message
+    assert "scored as they are; clean=True removes this" in message
+
+
+def test_the_command(tmp_path: Path) -> None:
+    tiny = write_benchmark(tmp_path / "tiny")
+    dirty, clean = written(tmp_path / "dirty", DIRTY), written(tmp_path / "clean", CLEAN)
+    path = dirty / "trials.jsonl"
+
+    def scored(*arguments: str | Path) -> tuple[dict[str, Any], str]:
+        done = pfgen("score", *arguments, "-b", tiny, "--format", "json")
+        assert done.returncode == 0, done.stderr
+        [row] = json.loads(done.stdout)
+        return row, done.stderr
+
+    expected, silent = scored(clean)
+    assert silent == ""
+    row, told = scored(dirty)
+    assert row["score"] < expected["score"]
+    assert told == (
+        f"warning: {path}: 8 of 20 answers begin with white space, 4 end with white space, 4 contain "
+        "'Q:': scored as they are; --clean removes this, as pfgen-bench does when it generates\n"
+    )
+    for option in (["--clean"], ["--clean-as", "completion"]):
+        table = tmp_path / "table.parquet"
+        row, told = scored(dirty, *option, "--per-response", table)
+        assert row["score"] == expected["score"]
+        assert told.startswith(f"{path}: 8 of 20 answers begin with white space")
+        assert told.endswith("removed before scoring, as in mode completion\n")
+        rows = pl.read_parquet(table)
+        assert rows["signature"].unique().to_list() == [row["signature"]]
+        assert "|clean:completion|" in row["signature"]
+        assert rows["answer"].to_list() == [answer for _, answer in CLEAN]
