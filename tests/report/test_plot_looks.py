@@ -248,5 +248,5 @@ def test_matplotlib_is_loaded_only_to_draw() -> None:
 
 
 def test_columns_are_checked() -> None:
-    with pytest.raises(errors.PlotError, match="no column 'a', 'b'"):
+    with pytest.raises(errors.PlotError, match="missing columns in the table to draw: 'a', 'b'"):
         frames.drawable(pl.DataFrame({"c": [1]}), ["a", "c"], ["b"])
