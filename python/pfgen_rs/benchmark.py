@@ -13,6 +13,7 @@ import polars as pl
 from pfgen_rs.io import Options, Source
 from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.io.patterns import Paths, expand_runs
+from pfgen_rs.metrics.names import Metric
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.locate import benchmark_path
@@ -24,7 +25,7 @@ from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.streaming import Progress
 from pfgen_rs.scoring import batch, explain
 from pfgen_rs.scoring.answer_scorer import AnswerScorer
-from pfgen_rs.scoring.batch import Metric, Score
+from pfgen_rs.scoring.batch import Score
 from pfgen_rs.scoring.columns import AnswerColumn, QuestionColumn, Table, as_paths
 from pfgen_rs.scoring.explain import Explanation
 
@@ -171,8 +172,8 @@ class Benchmark(QuestionSet):
     def scorer(self, metric: Metric = "average", *, threads: int | None = 1) -> AnswerScorer:
         """Return a function of questions and answers for calls by the thousand, as in reinforcement learning.
 
-        All questions are prepared now, so that calls have no set-up; see `AnswerScorer`. Raises `InputError`
-        for an unknown metric.
+        All questions are prepared now, so that calls have no set-up; see `AnswerScorer`. Raises
+        `SettingsError` for an unknown metric.
         """
         return AnswerScorer(self, metric, threads=threads)
 

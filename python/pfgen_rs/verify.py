@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.metrics.names import BY_SOURCE
 from pfgen_rs.metrics.settings import Summation
 from pfgen_rs.runs.result import Result
 
@@ -21,7 +22,6 @@ __all__ = ["Compared", "Difference", "Reading", "Verification", "best_reading", 
 # One unit of the last published digit, by key; all other values must be equal.
 _SPREAD = {"score": 1e-4, "score_std": 1e-4, "length": 0.1, "length_std": 0.1}
 _TOTALS = {"helpfulness": 1e-5, "average": 1e-5}
-_BY_SOURCE = ("fluency", "truthfulness")
 _MEAN, _ANSWER = 1e-5, 1e-6
 _SLACK = 1 + 1e-6  # the difference of two decimals is itself not exact
 
@@ -239,9 +239,9 @@ def _unit(path: _Path) -> float:
     match path:
         case (str(key),) | ("questions", _, str(key)):
             return _SPREAD.get(key, 0.0)
-        case ("questions", _, "samples", _, "scores", metric, _) if metric in _BY_SOURCE:
+        case ("questions", _, "samples", _, "scores", metric, _) if metric in BY_SOURCE:
             return _ANSWER
-        case (*_, "scores", metric, _) if metric in _BY_SOURCE:
+        case (*_, "scores", metric, _) if metric in BY_SOURCE:
             return _MEAN
         case (*_, "scores", str(key)):
             return _TOTALS.get(key, 0.0)

@@ -16,10 +16,10 @@ import pytest
 import pfgen_rs
 from datasets_elsewhere import digests
 from helpers import environment, write_benchmark
-from pfgen_rs import Benchmark, InputError, UnknownQuestionError
+from pfgen_rs import Benchmark, InputError, SettingsError, UnknownQuestionError
 from pfgen_rs.integrations.datasets import scorer
+from pfgen_rs.metrics.names import COLUMNS
 from pfgen_rs.questions.locate import bundled_path
-from pfgen_rs.scoring.batch import METRICS
 from places import ROOT, SUPPORT
 
 RUN = bundled_path() / "runs" / "careless"
@@ -52,9 +52,9 @@ def responses(expected: pl.DataFrame) -> datasets.Dataset:
 def assert_scored(found: datasets.Dataset, expected: pl.DataFrame) -> None:
     """Every figure is that of `score_file`, and what was there has stayed."""
     plain = found.with_format(None)
-    assert plain.column_names == ["prompt", "text", "place", *METRICS]
+    assert plain.column_names == ["prompt", "text", "place", *COLUMNS]
     assert plain["place"][:] == list(range(expected.height))
-    for metric in METRICS:
+    for metric in COLUMNS:
         assert plain.features[metric] == datasets.Value("float64")
         assert plain[metric][:] == expected[metric].to_list()
 
@@ -73,7 +73,7 @@ def test_streams_are_scored_too(kind: str | None, mini: Benchmark, expected: pl.
     score = scorer(mini, question_field="prompt", answer_field="text")
     stream = responses(expected).to_iterable_dataset().with_format(kind)
     found = list(stream.map(score, batched=True, batch_size=50).with_format(None))
-    for metric in METRICS:
+    for metric in COLUMNS:
         assert [row[metric] for row in found] == expected[metric].to_list()
 
 
@@ -97,7 +97,7 @@ def test_other_processes_take_the_same_digests_and_find_the_same(expected: pl.Da
     assert done.returncode == 0, done.stderr
     taken, scored = json.loads(done.stdout)
     assert taken == digests()
-    assert scored == {metric: expected[metric].to_list() for metric in METRICS}
+    assert scored == {metric: expected[metric].to_list() for metric in COLUMNS}
 
 
 def test_digests_tell_settings_apart() -> None:
@@ -126,7 +126,7 @@ def test_metrics_are_chosen_and_sources_have_their_own(mini: Benchmark) -> None:
     assert {key: values.tolist() for key, values in alone.items()} == {
         "average": frame["average"].to_list()
     }
-    with pytest.raises(InputError, match="no metric 'score': choose from fluency, "):
+    with pytest.raises(SettingsError, match="unknown metric 'score': expected one of fluency, "):
         scorer(mini, metrics=["score"])
 
 
@@ -144,7 +144,7 @@ def test_metrics_are_chosen_and_sources_have_their_own(mini: Benchmark) -> None:
         ({"question": ["Q01"], "answer": [3]}, "column 'answer' of the batch: .*row 0 is int"),
         (
             {"question": ["Q01"], "text": ["答え"]},
-            "column 'answer' is missing; there are: question, text",
+            "missing column 'answer': found question, text",
         ),
     ],
 )

@@ -387,7 +387,7 @@ def test_no_samples_and_too_many() -> None:
     for found in ([], [sample()] * 13):
         with pytest.raises(errors.PlotError, match="1 to 12 runs"):
             plots.convergence(found)
-    with pytest.raises(errors.PlotError, match="unknown metric 'score'"):
+    with pytest.raises(errors.SettingsError, match="unknown metric 'score'"):
         plots.running(sample(), "score")
 
 

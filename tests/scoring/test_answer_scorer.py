@@ -17,8 +17,8 @@ import pytest
 
 import helpers
 import small
-from pfgen_rs import Benchmark, InputError, UnknownQuestionError, load_benchmark
-from pfgen_rs.scoring.batch import Metric
+from pfgen_rs import Benchmark, InputError, SettingsError, UnknownQuestionError, load_benchmark
+from pfgen_rs.metrics.names import Metric
 from places import SUPPORT
 
 METRICS: tuple[Metric, ...] = get_args(Metric)
@@ -76,7 +76,7 @@ def test_what_is_wrong_is_told(mini: Benchmark) -> None:
         scorer(["Q01"], 5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="lone surrogate"):
         scorer(["Q01"], ["\ud800"])
-    with pytest.raises(InputError, match="unknown metric 'length': expected one of average, "):
+    with pytest.raises(SettingsError, match="unknown metric 'length': expected one of average, "):
         mini.scorer("length")  # type: ignore[arg-type]
 
 

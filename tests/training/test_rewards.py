@@ -18,7 +18,7 @@ from pfgen_rs import Benchmark, InputError, SettingsError, UnknownQuestionError,
 from pfgen_rs.generate import Prompter, Task, read_examples
 from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.generate.prompts import MODES
-from pfgen_rs.scoring.batch import Metric
+from pfgen_rs.metrics.names import Metric
 from pfgen_rs.training import Reward, reward, rewards
 from pfgen_rs.training.prompt_matching import Asked
 

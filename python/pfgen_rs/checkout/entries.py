@@ -15,6 +15,7 @@ from pfgen_rs.checkout.checkout import RUNS, find_runs
 from pfgen_rs.checkout.published import Published, ranked, ranks, read_published
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.metrics.names import BY_SOURCE, share_name
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.sources import in_order
@@ -23,7 +24,6 @@ from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["Entry", "entries", "frame", "read_entries"]
 
-_METRICS = ("fluency", "truthfulness")
 _HASHES = ("input_hash", "metadata_hash", "signature")
 _COLUMNS = {
     **dict.fromkeys(("run", "model", "organisation", "mode", "engine", "icon"), pl.String),
@@ -31,7 +31,7 @@ _COLUMNS = {
     **dict.fromkeys(("score", "score_std", "mean", "score_low", "score_high", "level"), pl.Float64),
     **dict.fromkeys(("trial_sd", "trial_se", "question_se"), pl.Float64),
     **dict.fromkeys(("num_trials", "questions"), pl.Int64),
-    **dict.fromkeys(("length", "length_std", *_METRICS, "helpfulness"), pl.Float64),
+    **dict.fromkeys(("length", "length_std", *BY_SOURCE, "helpfulness"), pl.Float64),
 }
 
 
@@ -121,7 +121,7 @@ def _entry(
         fluency=_sum(scores["fluency"]),
         truthfulness=_sum(scores["truthfulness"]),
         helpfulness=scores["helpfulness"],
-        sources={metric: in_order(scores[metric]) for metric in _METRICS},
+        sources={metric: in_order(scores[metric]) for metric in BY_SOURCE},
         estimate=estimate,
         rank=rank,
         rank_low=low,
@@ -192,8 +192,8 @@ def frame(found: Sequence[Entry]) -> pl.DataFrame:
     null if no question has the source.
     """
     shares = {
-        f"{metric}_{source}": pl.Float64
-        for metric in _METRICS
+        share_name(metric, source): pl.Float64
+        for metric in BY_SOURCE
         for source in in_order({source: 0.0 for entry in found for source in entry.sources[metric]})
     }
     schema = {**_COLUMNS, **shares, **dict.fromkeys(_HASHES, pl.String)}
@@ -203,7 +203,7 @@ def frame(found: Sequence[Entry]) -> pl.DataFrame:
 def _row(entry: Entry) -> dict[str, Any]:
     own = {name: getattr(entry, name) for name in (*_COLUMNS, *_HASHES) if hasattr(entry, name)}
     shares = {
-        f"{metric}_{source}": share
+        share_name(metric, source): share
         for metric, by_source in entry.sources.items()
         for source, share in by_source.items()
     }

@@ -11,6 +11,7 @@ from typing import Any
 
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.run_files import RESULT, is_system
+from pfgen_rs.metrics.names import BY_SOURCE
 from pfgen_rs.questions.files import digest
 
 __all__ = [
@@ -23,7 +24,6 @@ __all__ = [
 ]
 
 _SPREAD = ("score", "score_std", "length", "length_std")
-_SHARES = ("fluency", "truthfulness")
 _ADVICE = "the file may be of another version: score the run again"
 _WIDEST = 40
 _LARGEST = sys.float_info.max
@@ -124,7 +124,7 @@ def _check_figures(entry: Any, where: str) -> None:
 
 
 def _check_scores(scores: Mapping[str, Any], where: str) -> None:
-    for name in _SHARES:
+    for name in BY_SOURCE:
         _need(scores, name, _is_shares, where)
     for name in ("helpfulness", "average"):
         _need(scores, name, _is_number, where)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError, PfgenError, unreadable
+from pfgen_rs.metrics.names import PARTS
 
 __all__ = ["JSON", "choices", "load_standings", "read_rows", "read_standings", "selected"]
 
@@ -20,7 +21,7 @@ _NEEDED = {
     **dict.fromkeys(("rank", "rank_low", "rank_high"), (int, type(None))),
     **dict.fromkeys(("score_low", "score_high"), (*_NUMBER, type(None))),
     **dict.fromkeys(("score", "score_std", "num_trials", "length", "length_std"), _NUMBER),
-    **dict.fromkeys(("fluency", "truthfulness", "helpfulness"), _NUMBER),
+    **dict.fromkeys(PARTS, _NUMBER),
 }
 
 Row = dict[str, Any]

@@ -8,6 +8,7 @@ from typing import Any
 
 from pfgen_rs.checkout.published import published
 from pfgen_rs.errors import InputError
+from pfgen_rs.metrics.names import BY_SOURCE
 from pfgen_rs.metrics.settings import SUMMATIONS, Summation
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.sums import left_sum
@@ -58,6 +59,6 @@ def _samples(old: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _average(scores: Mapping[str, Any], summation: Summation) -> float:
     fluency, truthfulness = (
         left_sum(scores[metric].values(), compensated=summation == "compensated")
-        for metric in ("fluency", "truthfulness")
+        for metric in BY_SOURCE
     )
     return round(float(fluency + truthfulness + scores["helpfulness"]) / 3, 5)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from pfgen_rs.cli import options, output
+from pfgen_rs.metrics.names import METRICS
 
 __all__ = ["compare"]
 
@@ -92,7 +93,6 @@ def compare(
     from pfgen_rs import comparisons
     from pfgen_rs.cli import compare_view
     from pfgen_rs.io import Source
-    from pfgen_rs.stats import METRICS
 
     paths = comparisons.distinct(files)
     with output.scoring([Source(path) for path in paths]) as progress:

@@ -8,8 +8,9 @@ from typing import Any
 from rich.console import RenderableType
 
 from pfgen_rs.cli import output
-from pfgen_rs.cli.score_table import METRICS, ScoreTable, aligned, number
+from pfgen_rs.cli.score_table import ScoreTable, aligned, number
 from pfgen_rs.io.safe_text import visible
+from pfgen_rs.metrics.names import PARTS
 
 __all__ = ["lines", "report"]
 
@@ -63,7 +64,7 @@ def _figures(rows: Sequence[Row]) -> dict[str, list[str]]:
     """The cells of all columns after the interval."""
     return {
         _LENGTH: [f"{row['length']:.1f}" for row in rows],
-        **{metric: [f"{row[metric]:.3f}" for row in rows] for metric in METRICS},
+        **{metric: [f"{row[metric]:.3f}" for row in rows] for metric in PARTS},
     }
 
 
@@ -80,7 +81,7 @@ def _range(row: Row) -> str:
 
 def lines(rows: Sequence[Row]) -> str:
     """A line a run under a line of names, in columns; of our own nothing but ASCII."""
-    head = ("rank", "ranks", "score", "low", "high", "trials", "length", *METRICS, "model", "run")
+    head = ("rank", "ranks", "score", "low", "high", "trials", "length", *PARTS, "model", "run")
     return aligned([head, *map(_plain, rows)], texts=2)
 
 

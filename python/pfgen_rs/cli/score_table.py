@@ -17,9 +17,8 @@ from rich.table import Table
 from pfgen_rs.cli import output, table_fit
 from pfgen_rs.cli.bars import NARROWEST, WIDEST, Bars, bounds
 
-__all__ = ["INTERVAL", "METRICS", "ScoreTable", "aligned", "number"]
+__all__ = ["INTERVAL", "ScoreTable", "aligned", "number"]
 
-METRICS = ("fluency", "truthfulness", "helpfulness")
 INTERVAL = "[low, high]"
 _IN_PLAIN = {INTERVAL, "length"}
 _NARROW = {"truthfulness": "truth-\nfulness", "helpfulness": "help-\nfulness"}

@@ -9,8 +9,9 @@ from typing import Any
 from rich.console import RenderableType
 
 from pfgen_rs.cli import output
-from pfgen_rs.cli.score_table import METRICS, ScoreTable, aligned, number
+from pfgen_rs.cli.score_table import ScoreTable, aligned, number
 from pfgen_rs.io.safe_text import visible
+from pfgen_rs.metrics.names import PARTS
 
 __all__ = ["leaderboard", "lines"]
 
@@ -39,7 +40,7 @@ def _figures(rows: Sequence[Row]) -> dict[str, list[str]]:
     return {
         _PUBLISHED: [_spread(row) for row in rows],
         _LENGTH: [f"{row['length']:.1f} ±{row['length_std']:.1f}" for row in rows],
-        **{metric: [f"{row[metric]:.4f}" for row in rows] for metric in METRICS},
+        **{metric: [f"{row[metric]:.4f}" for row in rows] for metric in PARTS},
     }
 
 
@@ -66,7 +67,7 @@ def lines(rows: Sequence[Row]) -> str:
         "high",
         "trials",
         "length",
-        *METRICS,
+        *PARTS,
         "run",
         "file",
         "signature",
@@ -80,6 +81,6 @@ def _plain(rank: int, row: Row) -> tuple[str, ...]:
         *map(number, (row["score"], row["score_low"], row["score_high"])),
         str(row["num_trials"]),
         f"{row['length']:.1f}",
-        *(number(row[metric]) for metric in METRICS),
+        *(number(row[metric]) for metric in PARTS),
         *(visible(str(row[key])) for key in ("name", "file", "signature")),
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import asking, options, output
+from pfgen_rs.metrics.names import PARTS
 
 if TYPE_CHECKING:
     from pfgen_rs.training.watch import Evaluated, Watcher
@@ -178,7 +179,7 @@ def _report(outcomes: Iterable[Evaluated]) -> int:
 
 
 def _line(name: str, row: dict[str, float | None]) -> str:
-    parts = [f"{label} {row[label]:.4f}" for label in ("fluency", "truthfulness", "helpfulness")]
+    parts = [f"{label} {row[label]:.4f}" for label in PARTS]
     interval = (
         "" if row["score_low"] is None else f" ({row['score_low']:.4f}…{row['score_high']:.4f})"
     )

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError
+from pfgen_rs.metrics.names import COLUMNS, check_metric
 from pfgen_rs.scoring import batch
-from pfgen_rs.scoring.batch import METRICS
 
 __all__ = ["DatasetScorer", "scorer"]
 
@@ -27,7 +27,7 @@ def scorer(
     *,
     question_field: str = "question",
     answer_field: str = "answer",
-    metrics: str | Sequence[str] = METRICS,
+    metrics: str | Sequence[str] = COLUMNS,
     threads: int | None = 1,
 ) -> DatasetScorer:
     """A function for `datasets.Dataset.map` with `batched=True`, which adds a float64 column for each metric.
@@ -36,7 +36,7 @@ def scorer(
     `fluency`, `truthfulness`, `helpfulness`, `average`, and `fluency_S` and `truthfulness_S` for a source S.
     `threads`: of each process (`None`: all cores), for `num_proc` processes share the machine.
 
-    Scorers are made ready now. Raises `InputError` for a metric that there is not, and what `load_benchmark`
+    Scorers are made ready now. Raises `SettingsError` for an unknown metric, and what `load_benchmark`
     raises.
     """
     chosen = (metrics,) if isinstance(metrics, str) else tuple(metrics)
@@ -64,8 +64,7 @@ class DatasetScorer:
     ) -> None:
         known = batch.score_names(benchmark.sources)
         for metric in metrics:
-            if metric not in known:
-                raise InputError(f"there is no metric {metric!r}: choose from {', '.join(known)}")
+            check_metric(metric, known)
         self.benchmark = benchmark.prepare()
         self.question_field = question_field
         self.answer_field = answer_field

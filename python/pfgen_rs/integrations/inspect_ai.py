@@ -16,6 +16,7 @@ from pfgen_rs.generate import Mode, Prompter, Task, read_examples
 from pfgen_rs.generate.answers import THINK, Think, cleaned, default_stop
 from pfgen_rs.generate.prompts import MODES
 from pfgen_rs.integrations.common import prepared
+from pfgen_rs.metrics.names import METRICS
 from pfgen_rs.stats.sums import left_sum
 from pfgen_rs.training.checks import count, whole
 
@@ -137,16 +138,13 @@ def _messages(task: Task) -> list[ChatMessage]:
     return [_ROLES[turn["role"]](content=turn["content"]) for turn in task.messages]
 
 
-_FIGURES = ("average", "fluency", "truthfulness", "helpfulness")
-
-
 def pfgen_metrics(cluster: str | None = None) -> dict[str, list[scoring.Metric]]:
     """Mean and standard error of each figure of `pfgen_scorer`.
 
     `cluster`: the key of samples' metadata that names what is not independent, as where several samples have
     the same question (epochs of a sample are averaged before, and need none).
     """
-    return {figure: [scoring.mean(), scoring.stderr(cluster=cluster)] for figure in _FIGURES}
+    return {figure: [scoring.mean(), scoring.stderr(cluster=cluster)] for figure in METRICS}
 
 
 @scoring.scorer(metrics=pfgen_metrics())

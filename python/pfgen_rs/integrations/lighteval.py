@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pfgen_rs.errors import PfgenError, SettingsError
+from pfgen_rs.errors import PfgenError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode, Prompter, read_examples
 from pfgen_rs.generate.answers import Think, cleaned, default_stop
 from pfgen_rs.integrations.common import prepared
 from pfgen_rs.io import write_atomic
 from pfgen_rs.io.cache_folder import cache_folder
+from pfgen_rs.metrics.names import check_metric
 
 try:
     from lighteval.metrics.metrics_sample import SampleLevelComputation
@@ -154,8 +155,7 @@ class PfgenScore(SampleLevelComputation):
         mode: Mode | None = None,
         think: Think = "keep",
     ) -> None:
-        if figure not in _FIGURES.values():
-            raise SettingsError(f"there is no figure {figure!r}: {', '.join(_FIGURES.values())}")
+        check_metric(figure, _FIGURES.values())
         self.figure = figure
         self.benchmark = benchmark
         self.mode = mode

@@ -6,8 +6,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
+
+from pfgen_rs.io.closing import Closing
 
 __all__ = ["THREADS", "Ahead", "Pipe", "StoppedError", "interruptibly"]
 
@@ -81,7 +82,7 @@ class Pipe(Generic[T]):
         raise StopIteration
 
 
-class Ahead(Generic[T]):
+class Ahead(Closing, Generic[T]):
     """The items of an iterator, made in a thread, at most `depth` of them before they are asked for.
 
     Begins at once. Errors of the iterator are raised where its next item would have been. Closing it (it is a
@@ -106,19 +107,6 @@ class Ahead(Generic[T]):
         """Stop the thread; waits a moment for it."""
         self._pipe.stop()
         self._thread.join(2 * _TICK)
-
-    def __enter__(self) -> Self:
-        """Close it in the end."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        self.close()
 
     def __del__(self) -> None:
         """Let no forgotten thread wait for ever."""

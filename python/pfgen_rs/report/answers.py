@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.metrics.names import share_names
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.questions.sources import order
@@ -66,10 +67,8 @@ class QuestionAnswers:
         places = order(self.question.sources)
         sources = [self.question.sources[i] for i in places]
         cuts = [*places, *(len(places) + i for i in places), 2 * len(places)]
-        names = [
-            f"{metric}_{source}" for metric in ("fluency", "truthfulness") for source in sources
-        ]
-        shares = [_whole(self.scores, name, _SHARE) for name in (*names, "helpfulness")]
+        names = (*share_names(sources), "helpfulness")
+        shares = [_whole(self.scores, name, _SHARE) for name in names]
         return {
             "total": self.total,
             "sources": sources,

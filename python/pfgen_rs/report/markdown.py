@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from pfgen_rs.checkout.published import digest_line
+from pfgen_rs.metrics.names import BY_SOURCE
 from pfgen_rs.questions.sources import in_order
 from pfgen_rs.report.markup import cell_text, escape
 from pfgen_rs.stats.sums import left_sum
@@ -21,7 +22,6 @@ __all__ = ["Marks", "readme"]
 Marks = Sequence[str]
 
 _SOURCES = {"P": "PFN", "T": "Titech", "S": "Stockmark", "R": "RAG"}
-_METRICS = ("fluency", "truthfulness")
 
 
 def readme(result: Mapping[str, Any], digest: str, marks: Mapping[tuple[str, int], Marks]) -> bytes:
@@ -51,7 +51,7 @@ def _head(entry: Mapping[str, Any]) -> str:
     if "num_trials" in entry:
         spread = f"{entry['score_std']:.4f}/√{entry['num_trials']}"
     lines = [f"- Score: {scores['average']:.3f} (±{spread})"]
-    for metric in _METRICS:
+    for metric in BY_SOURCE:
         shares = in_order(scores[metric])
         named = "+".join(f"{_source(s)}:{share:.4f}" for s, share in shares.items())
         lines.append(f"  - {metric.title()}: {left_sum(shares.values()):.3f} ({named})")
@@ -87,7 +87,7 @@ def _question(key: str, entry: Mapping[str, Any]) -> str:
 
 def _sample(sample: Mapping[str, Any], marks: Marks) -> str:
     scores = sample["scores"]
-    shares = ", ".join(f"{metric[0]}=({_letters(scores[metric])})" for metric in _METRICS)
+    shares = ", ".join(f"{metric[0]}=({_letters(scores[metric])})" for metric in BY_SOURCE)
     missed = ", ".join(_rule(*rule) for rule in scores["helpfulness_results"])
     helpfulness = f"{scores['helpfulness']:.3f}" + (f" [{missed}]" if missed else "")
     head = f"{scores['average']:.3f} (=avg({shares}, h={helpfulness}))"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pfgen_rs.metrics.names import BY_SOURCE, share_name, share_names
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.score_store import Figures
 from pfgen_rs.stats.sums import left_mean, left_sum, running_sum
@@ -18,7 +19,6 @@ __all__ = ["Summaries", "Summary", "summarise"]
 
 Floats = NDArray[np.float64]
 _QUANTILES = (0, 0.25, 0.5, 0.75, 1)
-_METRICS = ("fluency", "truthfulness")
 _PLAIN = ("helpfulness", "average", "length", "line", "start")
 _AT_ONCE = 1 << 24  # values of one question that are read into memory together
 
@@ -70,7 +70,7 @@ def _question(
     """Aggregates with all sums in the order of falling `average` (stable), as published; and the averages."""
     compensated = benchmark.settings.compensated
     sources = benchmark[question_id].sources
-    names = [f"{metric}_{source}" for metric in _METRICS for source in sources]
+    names = share_names(sources)
     column = _columns(figures, question_id, count, [*names, *_PLAIN])
     averages = column("average")
     ranked = np.argsort(-averages, kind="stable")
@@ -79,7 +79,8 @@ def _question(
         for name in (*names, *_PLAIN[:2])
     }
     scores: dict[str, Any] = {
-        metric: {source: means[f"{metric}_{source}"] for source in sources} for metric in _METRICS
+        metric: {source: means[share_name(metric, source)] for source in sources}
+        for metric in BY_SOURCE
     }
     scores.update({name: means[name] for name in _PLAIN[:2]})
     spread = {
@@ -125,9 +126,9 @@ def _running(questions: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     The published scorer adds these up one by one, so they are the same in both readings of sums.
     """
-    total: dict[str, Any] = {metric: {} for metric in _METRICS}
+    total: dict[str, Any] = {metric: {} for metric in BY_SOURCE}
     for scores in questions:
-        for metric in _METRICS:
+        for metric in BY_SOURCE:
             for source, value in scores[metric].items():
                 before = total[metric].get(source, 0.0)
                 total[metric][source] = round(before + value / len(questions), 5)

@@ -16,6 +16,7 @@ from pfgen_rs.errors import IncompleteRunError, InputError
 from pfgen_rs.io import notebook, write_atomic
 from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.metrics.names import PARTS
 from pfgen_rs.metrics.settings import Settings, Summation
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.units import Answer
@@ -24,7 +25,6 @@ from pfgen_rs.runs.aggregate import Summaries, summarise
 from pfgen_rs.runs.naming import run_name
 from pfgen_rs.runs.score_store import Figures
 from pfgen_rs.scoring import batch
-from pfgen_rs.scoring.batch import METRICS
 from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["Responses", "Result"]
@@ -89,7 +89,7 @@ class Result:
     def _values(self) -> dict[str, str]:
         return {
             "score": f"{self.score:.4f}",
-            **{name: f"{getattr(self, name):.4f}" for name in METRICS[:3]},
+            **{name: f"{getattr(self, name):.4f}" for name in PARTS},
             "length": f"{self.length:.1f}",
             "answers": str(self.height),
             "questions": f"{len(self._counts)}/{len(self.benchmark)}",

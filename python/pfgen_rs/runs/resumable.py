@@ -7,13 +7,13 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self, cast
+from typing import IO, cast
 
 import polars as pl
 
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io import Options, Source, TableWriter, patterns, remove_unfinished, writing_failed
+from pfgen_rs.io.closing import Closing
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import outputs, streaming
 from pfgen_rs.runs.result import Result
@@ -25,7 +25,7 @@ JOURNAL = "figures.journal"
 _JOURNALED_FROM = 1 << 16  # responses: the scores of fewer are quickly computed again
 
 
-class Job:
+class Job(Closing):
     """Files scored together, with what is to be written of them.
 
     A context manager: `run`, then `write`. Whatever ends it early leaves old files as they were, and the
@@ -148,16 +148,7 @@ class Job:
             for frame in result.responses.frames(result.figures):
                 self._add(outputs.with_place(frame, result.path, result.signature))
 
-    def __enter__(self) -> Self:
-        """Leave no half-written file behind."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         """Remove what is not in place and, unless it ended early, what would have been resumed."""
         if self._table is not None:
             self._table.discard()

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import is_system
+from pfgen_rs.metrics.names import METRICS
 from pfgen_rs.runs.result import Result
-from pfgen_rs.stats.sample import METRICS, Sample
+from pfgen_rs.stats.sample import Sample
 
 __all__ = ["sample_of"]
 

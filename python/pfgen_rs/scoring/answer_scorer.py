@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
+from pfgen_rs.metrics.names import COLUMNS, Metric, check_metric
 from pfgen_rs.metrics.units import Column, texts_of
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring import batch
-from pfgen_rs.scoring.batch import Metric
 from pfgen_rs.scoring.columns import AnswerColumn, QuestionColumn, asked_texts
 
 __all__ = ["AnswerScorer"]
@@ -35,13 +35,11 @@ class AnswerScorer:
     def __init__(
         self, benchmark: QuestionSet, metric: Metric = "average", *, threads: int | None = 1
     ) -> None:
-        if metric not in batch.METRICS:
-            known = ", ".join(get_args(Metric))
-            raise InputError(f"unknown metric {metric!r}: expected one of {known}")
+        check_metric(metric)
         self.benchmark = benchmark
         self.metric = metric
         self.threads = threads
-        self._figure = batch.METRICS.index(metric)
+        self._figure = COLUMNS.index(metric)
         self._codes = benchmark.codes
         self._column = benchmark.coder.column
         self._batches = benchmark.batches(list(benchmark))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.cleaning import Clean
+from pfgen_rs.metrics.names import COLUMNS, share_name, share_names
 from pfgen_rs.metrics.units import Answer, Column
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
@@ -21,10 +22,8 @@ from pfgen_rs.scoring.totals import Rows, sum_again
 
 __all__ = [
     "CHUNK",
-    "METRICS",
     "Details",
     "Figures",
-    "Metric",
     "Score",
     "coded",
     "codes_of",
@@ -42,8 +41,6 @@ Codes = NDArray[np.uint32]
 
 CHUNK = 1 << 18
 _LOOKED_AT = 1 << 16  # questions of a column, to say what they have in common
-METRICS = ("fluency", "truthfulness", "helpfulness", "average")
-Metric = Literal["average", "fluency", "truthfulness", "helpfulness"]
 
 
 class Details(NamedTuple):
@@ -117,8 +114,10 @@ def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> S
     )
     value, cut = rules.evaluate(text, coded)
     return Score(
-        fluency={source: values[f"fluency_{source}"] for source in found.sources},
-        truthfulness={source: values[f"truthfulness_{source}"] for source in found.sources},
+        fluency={source: values[share_name("fluency", source)] for source in found.sources},
+        truthfulness={
+            source: values[share_name("truthfulness", source)] for source in found.sources
+        },
         helpfulness=values["helpfulness"],
         helpfulness_results=rules.missed(rules.ends(text), value, cut),
         average=values["average"],
@@ -271,8 +270,7 @@ def codes_of(benchmark: QuestionSet, texts: _native.Texts, *, threads: int | Non
 
 def score_names(sources: Sequence[str]) -> list[str]:
     """Columns of figures, in the order in which the native side gives them."""
-    by_source = [f"{metric}_{source}" for metric in METRICS[:2] for source in sources]
-    return [*METRICS, *by_source]
+    return [*COLUMNS, *share_names(sources)]
 
 
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
+from pfgen_rs.metrics.names import BY_SOURCE, share_name
 from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["Rows", "sum_again"]
@@ -33,9 +34,10 @@ def sum_again(
     for rows, sources in questions:
         fluency, truthfulness = (
             left_sum(
-                [columns[f"{metric}_{source}"][rows] for source in sources], compensated=compensated
+                [columns[share_name(metric, source)][rows] for source in sources],
+                compensated=compensated,
             )
-            for metric in ("fluency", "truthfulness")
+            for metric in BY_SOURCE
         )
         total = fluency + truthfulness + columns["helpfulness"][rows]
         columns["fluency"][rows] = fluency

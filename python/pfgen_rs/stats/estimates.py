@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.metrics.names import check_metric
 from pfgen_rs.stats.bootstrap import Resampler, interval
-from pfgen_rs.stats.sample import Sample, check_metric
+from pfgen_rs.stats.sample import Sample
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 
 __all__ = ["Estimate", "estimate", "from_summary", "resampled_estimate"]

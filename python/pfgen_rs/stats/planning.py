@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.metrics.names import check_metric
 from pfgen_rs.stats.bootstrap import normal_quantile
-from pfgen_rs.stats.sample import Sample, check_alike, check_metric, common_questions
+from pfgen_rs.stats.sample import Sample, check_alike, common_questions
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 
 __all__ = ["Plan", "Step", "plan_trials"]

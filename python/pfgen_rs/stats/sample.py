@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.errors import InputError
+from pfgen_rs.metrics.names import METRICS
 
-__all__ = ["METRICS", "Sample", "check_alike", "check_metric", "common_questions"]
+__all__ = ["Sample", "check_alike", "common_questions"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-METRICS = ("average", "fluency", "truthfulness", "helpfulness")
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,6 @@ class Sample:
             values={metric: [arrays[i] for i in at] for metric, arrays in self.values.items()},
             order=None if self.order is None else [self.order[i] for i in at],
         )
-
-
-def check_metric(metric: str) -> None:
-    """Raise `SettingsError` for an unknown metric."""
-    if metric not in METRICS:
-        raise SettingsError(f"unknown metric {metric!r}: expected one of {', '.join(METRICS)}")
 
 
 def check_alike(samples: Sequence[Sample]) -> None:

@@ -12,6 +12,7 @@ import polars as pl
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.table_writer import write_parquet
+from pfgen_rs.metrics.names import PARTS
 
 __all__ = ["CURVE", "SCHEMA", "Axis", "Curve", "plot_curve", "read_curve"]
 
@@ -19,11 +20,7 @@ Axis = Literal["step", "tokens"]
 
 CURVE = "curve.parquet"
 _SAMPLE = "pfgen_rs.sample"
-_MEASURED = [
-    name + end
-    for name in ("score", "fluency", "truthfulness", "helpfulness")
-    for end in ("", "_low", "_high")
-]
+_MEASURED = [name + end for name in ("score", *PARTS) for end in ("", "_low", "_high")]
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "step": pl.Int64,
     "tokens": pl.Int64,

@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import polars as pl
 
@@ -16,6 +15,7 @@ from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.generate.answers import THINK, Think, cleaned, default_stop
 from pfgen_rs.generate.prompts import Mode, Task
+from pfgen_rs.io.closing import Closing
 from pfgen_rs.questions.examples import Example
 from pfgen_rs.training.background import Background
 from pfgen_rs.training.checks import check_texts, count, function, functions, texts_of, whole
@@ -30,7 +30,7 @@ __all__ = ["Generate", "StepEvaluator"]
 Generate = Callable[[Sequence[Task]], Sequence[str]]
 
 
-class StepEvaluator:
+class StepEvaluator(Closing):
     """A learning curve: call it with every step, and on some it lets the model answer a fixed sample.
 
         with StepEvaluator("mini", generate, every=500, folder="curve") as evaluator:
@@ -192,16 +192,7 @@ class StepEvaluator:
         self._seen, self._done = step, done
         self._record.replace(rows)
 
-    def __enter__(self) -> Self:
-        """Close it in the end."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self, error: BaseException | None) -> None:
         """Close it; an error that is on its way already goes first."""
         try:
             self.close()

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from pfgen_rs.metrics.names import COLUMNS, PARTS
 from pfgen_rs.scoring import batch
 from pfgen_rs.stats import Estimate, from_summary
 from pfgen_rs.training.sample import FixedSample
@@ -36,7 +37,7 @@ def measure(sample: FixedSample, texts: Sequence[str]) -> Measured:
     column = sample.benchmark.coder.column(texts, 1)
     lengths, columns = batch.figures(sample.benchmark, sample.codes, column, threads=1)
     shape = sample.trials, len(sample.questions)
-    named = zip(batch.METRICS, columns, strict=False)
+    named = zip(COLUMNS, columns, strict=False)
     metrics = {name: values.reshape(shape) for name, values in named}
     return Measured(texts, lengths.astype(np.float64).reshape(shape), metrics)
 
@@ -47,7 +48,7 @@ def row_of(
     """The row of a curve; differences from `baseline`, the row of step 0, are paired by question."""
     score = _estimate(measured.metrics["average"])
     row: dict[str, Any] = {"step": step, "tokens": tokens, **_bounds("score", score)}
-    for name in batch.METRICS[:3]:
+    for name in PARTS:
         row |= _bounds(name, _estimate(measured.metrics[name]))
     means = measured.metrics["average"].mean(axis=0)
     empty = [not text for text in measured.texts]

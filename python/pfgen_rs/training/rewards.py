@@ -12,7 +12,7 @@ from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.generate.prompts import Mode
-from pfgen_rs.scoring.batch import Metric
+from pfgen_rs.metrics.names import Metric
 from pfgen_rs.training.checks import function
 from pfgen_rs.training.prompt_matching import Asked, said, unknown_question
 

@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.metrics.names import BY_SOURCE, COLUMNS, share_name
 from pfgen_rs.metrics.ngram_index import NgramIndex
 from pfgen_rs.questions.question import Question
 from pfgen_rs.references.check.steps import Progress, coded_answers, tracked
-from pfgen_rs.scoring.batch import METRICS
 
 __all__ = ["coverage"]
 
@@ -36,7 +36,7 @@ def coverage(benchmark: Benchmark, *, progress: Progress | None = None) -> pl.Da
 def _schema(benchmark: Benchmark) -> dict[str, Any]:
     settings = benchmark.settings
     known = [f"known_{n}" for n in range(settings.min_n, settings.max_n + 1)]
-    figures = [*METRICS, "own_fluency", "own_truthfulness", "known", *known, "common"]
+    figures = [*COLUMNS, "own_fluency", "own_truthfulness", "known", *known, "common"]
     return {
         "question_id": pl.String,
         "source": pl.String,
@@ -57,8 +57,8 @@ def _of_question(benchmark: Benchmark, question: Question) -> list[dict[str, Any
     index = NgramIndex(coded_answers(benchmark, question))
     for row in rows:
         source = row["source"]
-        row.update({metric: scores[metric] for metric in METRICS})
-        row.update({f"own_{metric}": scores[f"{metric}_{source}"] for metric in METRICS[:2]})
+        row.update({metric: scores[metric] for metric in COLUMNS})
+        row.update({f"own_{metric}": scores[share_name(metric, source)] for metric in BY_SOURCE})
     for place, row in enumerate(rows):
         row.update(_known(benchmark, index, note, place))
     return rows

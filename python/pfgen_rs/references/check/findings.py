@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from pfgen_rs.metrics.names import PARTS
 from pfgen_rs.references.check.summary import Tables
 
 __all__ = ["findings"]
@@ -34,9 +35,7 @@ def _scores(summary: pl.DataFrame) -> Iterator[str]:
     if known.is_empty():
         yield "no source has two answers, so none can be scored against the others"
         return
-    fluency, truth, helpfulness = (
-        _mean(known[f"self_{name}"]) for name in ("fluency", "truthfulness", "helpfulness")
-    )
+    fluency, truth, helpfulness = (_mean(known[f"self_{name}"]) for name in PARTS)
     lowest = _least(known, "self_average")
     yield (
         f"left out of the set, its answers have Fluency {fluency:.3f}, Truthfulness {truth:.3f}, "

@@ -12,6 +12,7 @@ import polars as pl
 from pfgen_rs.drawing.fonts import FontWarning
 from pfgen_rs.drawing.saving import finish, svg
 from pfgen_rs.drawing.style import COLOURS, DASHES, Look, drawing
+from pfgen_rs.metrics.names import BY_SOURCE, COLUMNS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,7 +80,7 @@ def _lengths(look: Look, axes: Axes, tables: Tables) -> None:
 
 def _self_scores(look: Look, axes: Axes, tables: Tables) -> None:
     lines = {}
-    for metric in ("fluency", "truthfulness", "helpfulness", "average"):
+    for metric in COLUMNS:
         values = tables["self_scores"][metric].drop_nulls().sort().to_list()
         # How many score at most so much: nothing depends on the width of bins.
         places = sorted({round(i * (len(values) - 1) / _POINTS) for i in range(_POINTS + 1)})
@@ -132,7 +133,7 @@ def _names(tables: Tables) -> list[str]:
 
 def _shrinking(look: Look, axes: Axes, tables: Tables) -> None:
     lines = {}
-    for metric in ("fluency", "truthfulness"):
+    for metric in BY_SOURCE:
         part = tables["shrinking"].filter(pl.col("metric") == metric)
         means = part.group_by("size", maintain_order=True).agg(pl.col("mean_difference").mean())
         lines[metric] = (means["size"].to_list(), means["mean_difference"].to_list())

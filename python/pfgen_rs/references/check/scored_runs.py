@@ -9,13 +9,13 @@ import polars as pl
 
 from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.io import patterns
+from pfgen_rs.metrics.names import COLUMNS
 from pfgen_rs.references.check.steps import Progress, means, tracked
 from pfgen_rs.runs.result import Result
-from pfgen_rs.scoring.batch import METRICS
 
 __all__ = ["FIGURES", "run_means", "scored_runs"]
 
-FIGURES = (*METRICS, "both")
+FIGURES = (*COLUMNS, "both")
 
 
 def scored_runs(
@@ -55,7 +55,7 @@ def run_means(responses: pl.DataFrame) -> pl.DataFrame:
     `run`, `questions`, `fluency`, `truthfulness`, `helpfulness`, `average`, and `both`, the mean of the first
     two.
     """
-    by_question = means(responses, ["run", "question_id"], METRICS)
+    by_question = means(responses, ["run", "question_id"], COLUMNS)
     both = ((pl.col("fluency") + pl.col("truthfulness")) / 2).alias("both")
     counts = by_question.group_by("run", maintain_order=True).len("questions")
     by_run = means(by_question.with_columns(both), ["run"], FIGURES)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.metrics.names import BY_SOURCE, share_name
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.question import Question
 from pfgen_rs.references.check.shared import Characters, Shared, characters, shared_ngrams
 from pfgen_rs.references.check.steps import Progress, coded_answers, tracked
-from pfgen_rs.scoring.batch import METRICS
 from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["leave_one_out", "self_scores"]
@@ -69,8 +69,8 @@ def _of_question(benchmark: Benchmark, question: Question, threads: int | None) 
         rows = slice(first, first + len(answers))
         baseline = benchmark.baselines(question)[source]
         values = leave_one_out(answers, baseline, benchmark.settings)
-        for metric, value in zip(METRICS, values, strict=False):
-            shares[f"{metric}_{source}"][rows] = _rounded(value / len(question.sources), 6)
+        for metric, value in zip(BY_SOURCE, values, strict=True):
+            shares[share_name(metric, source)][rows] = _rounded(value / len(question.sources), 6)
         first += len(answers)
     sources = pl.Series("source", [source for source, _ in places], dtype=pl.String)
     place = [sources, pl.Series("answer", [number for _, number in places], dtype=pl.Int64)]
@@ -80,8 +80,8 @@ def _of_question(benchmark: Benchmark, question: Question, threads: int | None) 
 def _table(question: Question, scores: pl.DataFrame, shares: dict[str, Floats]) -> pl.DataFrame:
     """`scores` with these shares, and with what follows from them."""
     fluency, truthfulness = (
-        left_sum(shares[f"{metric}_{source}"] for source in question.sources)
-        for metric in METRICS[:2]
+        left_sum(shares[share_name(metric, source)] for source in question.sources)
+        for metric in BY_SOURCE
     )
     total = fluency + truthfulness + scores.get_column("helpfulness").to_numpy()
     columns = {

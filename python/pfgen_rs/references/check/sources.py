@@ -12,12 +12,13 @@ from itertools import combinations
 import polars as pl
 
 from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.metrics.names import BY_SOURCE, share_name, share_names
 from pfgen_rs.references.check.correlation import pearson, spearman
 from pfgen_rs.references.check.steps import means
-from pfgen_rs.scoring.batch import METRICS
 
 __all__ = ["sources_by_runs", "sources_compared", "sources_overall"]
 
+_PREFIXES = tuple(share_name(metric, "") for metric in BY_SOURCE)
 _KEYS = ["question_id", "source", "against"]
 
 
@@ -28,18 +29,16 @@ def sources_compared(benchmark: Benchmark, self_scores: pl.DataFrame) -> pl.Data
     `both`, the mean of the two. A source's own answers are scored against the others of their kind. Derived
     from the sources' shares in `self_scores`, which are rounded to 6 decimals, so good to about 5.
     """
-    shares = [
-        name for name in self_scores.columns if name.startswith(("fluency_", "truthfulness_"))
-    ]
-    found = means(self_scores, ["question_id", "source"], shares)
+    named = [name for name in self_scores.columns if name.startswith(_PREFIXES)]
+    found = means(self_scores, ["question_id", "source"], named)
     rows = []
     for row in found.to_dicts():
         against = benchmark[row["question_id"]].sources
         for other in against:
-            values = [row[f"{metric}_{other}"] for metric in METRICS[:2]]
+            values = [row[share_name(metric, other)] for metric in BY_SOURCE]
             whole = [None if value is None else value * len(against) for value in values]
             rows.append((row["question_id"], row["source"], other, *whole, _mean(whole)))
-    figures = dict.fromkeys(["fluency", "truthfulness", "both"], pl.Float64)
+    figures = dict.fromkeys([*BY_SOURCE, "both"], pl.Float64)
     schema = {**dict.fromkeys(_KEYS, pl.String), **figures}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -53,7 +52,7 @@ def sources_overall(compared: pl.DataFrame) -> pl.DataFrame:
     """`sources_compared` over questions: `source`, `against`, `questions` that have both, and the means."""
     keys = _KEYS[1:]
     counts = compared.group_by(keys, maintain_order=True).len("questions")
-    figures = means(compared, keys, ["fluency", "truthfulness", "both"])
+    figures = means(compared, keys, [*BY_SOURCE, "both"])
     return counts.with_columns(pl.col("questions").cast(pl.Int64)).join(
         figures, on=keys, maintain_order="left"
     )
@@ -67,8 +66,7 @@ def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFra
     as `scored_runs` gives them.
     """
     names = benchmark.sources
-    shares = [f"{metric}_{source}" for metric in METRICS[:2] for source in names]
-    found = means(responses, ["run", "question_id"], [*METRICS[:2], *shares])
+    found = means(responses, ["run", "question_id"], [*BY_SOURCE, *share_names(names)])
     everyone = (*names, None)
     values = {source: _by_question(benchmark, found, source) for source in everyone}
     rows = []
@@ -98,7 +96,11 @@ def _by_question(
         if source is None:
             value = (row["fluency"] + row["truthfulness"]) / 2
         elif source in own:
-            value = (row[f"fluency_{source}"] + row[f"truthfulness_{source}"]) / 2 * len(own)
+            value = (
+                (row[share_name("fluency", source)] + row[share_name("truthfulness", source)])
+                / 2
+                * len(own)
+            )
         else:
             continue
         values[row["run"], row["question_id"]] = value

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.metrics.names import COLUMNS
 from pfgen_rs.references.check.concerns import warnings_of
-from pfgen_rs.scoring.batch import METRICS
 
 __all__ = ["Tables", "summarise"]
 
@@ -18,7 +18,7 @@ Row = dict[str, Any]
 Tables = Mapping[str, pl.DataFrame]
 
 _COPIES = ("answers", "distinct", "near_pairs", "in_near_pairs")
-_SELF = [f"self_{metric}" for metric in METRICS]
+_SELF = [f"self_{metric}" for metric in COLUMNS]
 _SCHEMA: dict[str, Any] = {
     "question_id": pl.String,
     "sources": pl.Int64,
@@ -83,7 +83,7 @@ def _lengths(found: Mapping[str, list[Row]]) -> Row:
 def _scores(found: Mapping[str, list[Row]]) -> Row:
     means = {
         name: _mean([row[metric] for row in found["self_scores"]])
-        for name, metric in zip(_SELF, METRICS, strict=True)
+        for name, metric in zip(_SELF, COLUMNS, strict=True)
     }
     others = [row["both"] for row in found["sources"] if row["source"] != row["against"]]
     return {**means, "agreement": min(others, default=None)}

@@ -14,7 +14,8 @@ from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import COLOURS, GREY, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
-from pfgen_rs.stats import METRICS, Sample
+from pfgen_rs.metrics.names import check_metric
+from pfgen_rs.stats import Sample
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ def running(sample: Sample, metric: str = "average", *, level: float = 0.95) -> 
     questions: mean ± t·√(Σ s_q²/n)/Q with the variances s_q² of the first n answers to
     each of Q questions, and Q·(n - 1) degrees of freedom; null for one trial. Time O(responses).
     """
-    if metric not in METRICS:
-        raise PlotError(f"unknown metric {metric!r}: expected one of {', '.join(METRICS)}")
+    check_metric(metric)
     check_level(level)
     values = _by_trial(sample, metric)
     numbers = np.arange(1, values.shape[1] + 1)

@@ -10,6 +10,7 @@ import polars as pl
 from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import COLOURS, DASHES, INK, Look, drawing
 from pfgen_rs.drawing.words import Language
+from pfgen_rs.metrics.names import PARTS
 from pfgen_rs.report.plots.frames import drawable
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["distributions"]
 
-_METRICS = ("fluency", "truthfulness", "helpfulness")
 _BINS = 40
 _MOST = 120  # questions
 
@@ -36,7 +36,7 @@ def distributions(
     `pfgen_rs.report.plots.responses`. Boxes extend from quartile to quartile, whiskers to the last value
     within 1.5 times that; the first 120 questions are shown. Raises `PlotError` if there is nothing to draw.
     """
-    found = drawable(responses, ["question_id"], ["average", "length", *_METRICS])
+    found = drawable(responses, ["question_id"], ["average", "length", *PARTS])
     with drawing(language, font) as look:
         questions = found["question_id"].unique().sort().head(_MOST).to_list()
         width = max(9.6, 1 + 0.21 * len(questions))
@@ -64,7 +64,7 @@ def _totals(axes: Axes, found: pl.DataFrame, look: Look) -> None:
 
 def _metrics(axes: Axes, found: pl.DataFrame, look: Look) -> None:
     """Draw cumulative shares, since the bars of several histograms would hide each other."""
-    for metric, colour, dash in zip(_METRICS, COLOURS[1:], DASHES, strict=False):
+    for metric, colour, dash in zip(PARTS, COLOURS[1:], DASHES, strict=False):
         values = found[metric].sort().to_numpy()
         shares = np.arange(1, len(values) + 1) / len(values)
         at = np.unique(np.linspace(0, len(values) - 1, 500).astype(int))

@@ -10,6 +10,7 @@ from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
+from pfgen_rs.metrics.names import PARTS
 from pfgen_rs.report.plots.frames import drawable
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["learning_curve"]
 
-_PARTS = ("fluency", "truthfulness", "helpfulness")
 _AXES = {"step": "Step", "tokens": "Tokens"}
 _MARKED = 60  # points; more of them hide the line
 
@@ -39,12 +39,12 @@ def learning_curve(
     """
     if x not in _AXES:
         raise PlotError(f"unknown x axis {x!r}: expected one of {', '.join(_AXES)}")
-    rows = drawable(curve, [], [x, "score", *_PARTS]).sort(x)
+    rows = drawable(curve, [], [x, "score", *PARTS]).sort(x)
     with drawing(language, font) as look:
         figure = look.figure(title, "Score during training", 8, 4.8)
         axes = figure.subplots()
         _score(axes, rows, x, look)
-        for name, colour, dash in zip(_PARTS, COLOURS[1:], DASHES[1:], strict=False):
+        for name, colour, dash in zip(PARTS, COLOURS[1:], DASHES[1:], strict=False):
             label = look.say(name.capitalize())
             axes.plot(rows[x].to_numpy(), rows[name].to_numpy(), dash, color=colour, label=label)
         axes.set(xlabel=look.say(_AXES[x]), ylabel=look.say("Score (95 % interval)"))

@@ -11,6 +11,7 @@ import polars as pl
 from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import GREY, Look, drawing
 from pfgen_rs.drawing.words import Language
+from pfgen_rs.metrics.names import PARTS
 from pfgen_rs.report.plots.frames import drawable
 from pfgen_rs.report.plots.points import list_height, list_runs, number, numbered, scatter
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "METRICS",
     "correlation",
     "counted",
     "diagonal",
@@ -29,7 +29,6 @@ __all__ = [
     "score_length",
 ]
 
-METRICS = ("fluency", "truthfulness", "helpfulness")
 _COLUMNS = 3
 _PANELS, _LINE = 3.9, 0.165  # inches
 _FULL, _NOTHING = 100, 150  # characters between which the discount takes everything away
@@ -48,9 +47,9 @@ def metric_pairs(
     `pfgen_rs.checkout.entries.frame`; runs with missing values are left out. Correlations do not include
     system runs. Raises `PlotError` if there is nothing to draw.
     """
-    found = numbered(drawable(runs, ["model", "mode"], ["score", *METRICS]))
+    found = numbered(drawable(runs, ["model", "mode"], ["score", *PARTS]))
     with drawing(language, font) as look:
-        pairs = list(combinations(METRICS, 2))
+        pairs = list(combinations(PARTS, 2))
         figure = look.figure(title, "Relationships between metrics", *over_list(found))
         panels = panels_over_list(figure, len(pairs), found, look)
         for axes, (x, y) in zip(panels, pairs, strict=True):

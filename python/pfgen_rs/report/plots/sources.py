@@ -11,6 +11,7 @@ from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
+from pfgen_rs.metrics.names import BY_SOURCE, check_metric
 from pfgen_rs.questions.sources import known, order
 from pfgen_rs.report.plots.frames import drawable
 from pfgen_rs.report.plots.metrics import (
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["source_pairs"]
 
-_METRICS = ("average", "fluency", "truthfulness")
+_METRICS = ("average", *BY_SOURCE)
 _SCORES = {"average": "Score", "fluency": "Fluency", "truthfulness": "Truthfulness"}
 _MOST = 4  # panels side by side
 
@@ -49,6 +50,7 @@ def source_pairs(
     that have both. `sources`: names in order (default: the three with most questions). Raises `PlotError` if
     there is no pair to compare.
     """
+    check_metric(metric)
     if metric not in _METRICS:
         raise PlotError(
             f"metric {metric!r} is not computed by source: expected one of {', '.join(_METRICS)}"

@@ -1,0 +1,45 @@
+"""Names of metrics, as columns, keys of `result.json` and options have them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Literal, get_args
+
+from pfgen_rs.errors import SettingsError
+
+__all__ = [
+    "BY_SOURCE",
+    "COLUMNS",
+    "METRICS",
+    "PARTS",
+    "Metric",
+    "check_metric",
+    "share_name",
+    "share_names",
+]
+
+Metric = Literal["average", "fluency", "truthfulness", "helpfulness"]
+METRICS: tuple[str, ...] = get_args(Metric)
+PARTS = METRICS[1:]
+"""The metrics that `average` is the mean of."""
+BY_SOURCE = PARTS[:2]
+"""The metrics that are sums of shares of the sources of reference answers."""
+COLUMNS = (*PARTS, METRICS[0])
+"""All metrics in the order of tables of scores."""
+
+
+def share_name(metric: str, source: str) -> str:
+    """Returns the name of a source's share of a metric, such as `fluency_P`."""
+    return f"{metric}_{source}"
+
+
+def share_names(sources: Iterable[str]) -> list[str]:
+    """Returns the names of the sources' shares of Fluency, then of Truthfulness."""
+    named = list(sources)
+    return [share_name(metric, source) for metric in BY_SOURCE for source in named]
+
+
+def check_metric(metric: str, known: Collection[str] = METRICS) -> None:
+    """Raise `SettingsError` for an unknown metric."""
+    if metric not in known:
+        raise SettingsError(f"unknown metric {metric!r}: expected one of {', '.join(known)}")
