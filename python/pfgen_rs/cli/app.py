@@ -24,7 +24,7 @@ COMMANDS = {
     "plan-trials": Deferred(
         "plan_trials",
         "plan_trials",
-        "Say how many trials a run needs for a precision, or two runs to be told apart.",
+        "Plan how many trials are needed for a precision, or to detect a difference.",
     ),
     "explain": Deferred(
         "explain", "explain", "Show where an answer's score comes from, character by character."
@@ -43,7 +43,7 @@ COMMANDS = {
     "leaderboard": Deferred(
         "leaderboard",
         "leaderboard",
-        "Print the leaderboard of a checkout, with the score's interval and the ranks it leaves open.",
+        "Print the leaderboard of a checkout, with intervals and rank ranges.",
     ),
     "plot": Deferred(
         "plot", "plot", "Draw runs: needs matplotlib (`pip install 'pfgen_rs[plots]'`)."
