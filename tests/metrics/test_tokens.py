@@ -203,7 +203,7 @@ def test_files_of_tokens(tmp_path: Path) -> None:
         lazy = scan(path, benchmark).select(expected.columns).collect()
         assert_frame_equal(lazy, expected, check_exact=True)
     table.with_columns(answer=pl.lit("1 2")).write_csv(tmp_path / "run.csv")
-    with pytest.raises(InputError, match="CSV has no lists"):
+    with pytest.raises(InputError, match="CSV cannot contain lists of token ids"):
         score_file(tmp_path / "run.csv", benchmark)
 
 
@@ -237,14 +237,14 @@ def test_bad_rows_of_tokens(tmp_path: Path) -> None:
     rows = [[1], [-1], None, [2], [None], [1_056_768]]
     answers = pl.Series(rows, dtype=pl.List(pl.Int64))
     pl.DataFrame({"question": ["Q01"] * 6, "answer": answers}).write_parquet(path)
-    with pytest.raises(InputError, match="line 2: token ids are whole numbers"):
+    with pytest.raises(InputError, match="row 2: token ids are whole numbers"):
         score_file(path, benchmark)
     result = score_file(path, benchmark, skip_bad_lines=True)
     assert result.height == 2
     assert [problem.line for problem in result.problems] == [2, 3, 5, 6]
     large = pl.Series([[2**63]], dtype=pl.List(pl.UInt64))
     pl.DataFrame({"question": ["Q01"], "answer": large}).write_parquet(path)
-    with pytest.raises(InputError, match="line 1: token ids are whole numbers"):
+    with pytest.raises(InputError, match="row 1: token ids are whole numbers"):
         score_file(path, benchmark)
     for column in (pl.Series(["a"]), pl.Series([[1.5]])):
         pl.DataFrame({"question": ["Q01"], "answer": column}).write_parquet(path)
