@@ -13,10 +13,10 @@ from pfgen_rs.integrations.callback_settings import split_settings
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
-        ({"evry": 2}, "no setting `evry`: `every` is meant"),
+        ({"evry": 2}, "unknown setting `evry`: `every` is meant"),
         (
             {"is_main": True},
-            "no setting `is_main`: known are batch_size, behind, every, examples, ",
+            "unknown setting `is_main`: known are batch_size, behind, every, examples, ",
         ),
         ({"every": 2.5}, "`every` must be an integer of at least 1, not 2.5"),
         ({"trials": 0}, "`trials` must be"),
