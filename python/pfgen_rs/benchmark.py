@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, overload
 
@@ -12,6 +13,7 @@ import polars as pl
 
 from pfgen_rs.io import Options, Source
 from pfgen_rs.io.cleaning import Clean
+from pfgen_rs.io.keep import with_runs
 from pfgen_rs.io.patterns import Paths, expand_runs
 from pfgen_rs.metrics.names import Metric
 from pfgen_rs.metrics.settings import Settings
@@ -26,7 +28,7 @@ from pfgen_rs.runs.streaming import Progress
 from pfgen_rs.scoring import batch, explain
 from pfgen_rs.scoring.answer_scorer import AnswerScorer
 from pfgen_rs.scoring.batch import Score
-from pfgen_rs.scoring.columns import AnswerColumn, QuestionColumn, Table, as_paths
+from pfgen_rs.scoring.columns import AnswerColumn, QuestionColumn, Table, as_paths, split_table
 from pfgen_rs.scoring.explain import Explanation
 
 __all__ = [
@@ -266,7 +268,7 @@ def score_file(
 
 
 def score_runs(
-    source: Paths,
+    source: Paths | Table,
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
     settings: Settings | None = None,
@@ -274,20 +276,44 @@ def score_runs(
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
     clean: Clean = False,
+    run_field: str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
-    """Score several runs; each file, or run's folder, is one.
+    """Score several runs; each file, or run's folder, is one, unless `run_field` tells several apart.
 
     `source`: a path, a folder with runs in folders below it, a glob, or a list of them, as for
     `pfgen-rs score`; the results have their order. Otherwise as `score_file`, which holds more in memory.
+
+    `run_field`: the key or column that names the run of each response, such as `model`. Each of its values
+    is a run, in the order in which they first occur, called so (`Result.run`, `Result.name`, and in the
+    result's `config`). What is wrong with lines is in `problems` of a file's first run. A table in memory
+    can be split likewise. Raises `InputError` for responses without a value, and for more than 1,000 values.
     """
     benchmark = resolve(benchmark, settings)
     tokens = benchmark.settings.unit == "token"
     options = Options(question_field, answer_field, skip_bad_lines, tokens=tokens, clean=clean)
-    paths = [source] if isinstance(source, str | os.PathLike) else source
-    found = expand_runs(os.fspath(path) for path in paths)
+    paths = as_paths(source)
+    if paths is None:
+        fields: dict[str, Any] = {"question_field": question_field, "answer_field": answer_field}
+        results = _score_table(benchmark, source, run_field, **fields, clean=clean, threads=threads)
+        for result in results:
+            _log_unclean(result)
+        return results
+    found = expand_runs(paths)
+    options = with_runs(options, run_field)
     return _score_runs(benchmark, found, options, threads=threads, progress=progress)
+
+
+def _score_table(
+    benchmark: Benchmark, data: Any, run_field: str | None, **how: Any
+) -> list[Result]:
+    if run_field is None:
+        return [benchmark.evaluate(data, **how)]
+    return [
+        replace(benchmark.evaluate(rows, **how), run=name, config={run_field: name})
+        for name, rows in split_table(data, run_field).items()
+    ]
 
 
 def _score_runs(

@@ -163,6 +163,22 @@ def score(
     answer_field: Annotated[
         str, typer.Option(metavar="KEY", help="Key or column of the answer.")
     ] = "answer",
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="all|none|NAMES",
+            help="Your columns that --per-response keeps, separated by commas (default: all of tables, "
+            "none of JSON). One with the name of a column of ours gets input_ before its name.",
+        ),
+    ] = None,
+    run_field: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Key or column that names the run of each response, such as model: a file then has "
+            "several runs, and --out gets DIR/RUN/result.json.",
+        ),
+    ] = None,
     clean: Annotated[
         bool,
         typer.Option(
@@ -227,6 +243,8 @@ def score(
         per_response=per_response,
         resume=resume,
         allow_partial=allow_partial,
+        keep=_names(keep),
+        run_field=run_field,
         threads=threads,
     )
     kept = output.resumable(
@@ -242,6 +260,10 @@ def score(
             report_gaps(result)
         job.write()
     show_results(results, output_format, plain)
+
+
+def _names(keep: str | None) -> Any:
+    return keep if keep in (None, "all", "none") else keep.split(",")
 
 
 def report_gaps(result: Result) -> None:
@@ -260,14 +282,14 @@ def report_gaps(result: Result) -> None:
         named = ", ".join(result.missing[:_SHOWN_QUESTIONS])
         more = ", …" if len(result.missing) > _SHOWN_QUESTIONS else ""
         output.warn(
-            f"{result.path}: {len(result.missing)} of {len(result.benchmark)} questions have no "
+            f"{result.place}: {len(result.missing)} of {len(result.benchmark)} questions have no "
             f"answer ({named}{more}); the figures leave them out and are not comparable with "
             "those of whole runs"
         )
     answers = result.by_question.get_column("answers").to_list()
     if min(answers) != max(answers):
         output.warn(
-            f"{result.path}: questions have {min(answers)} to {max(answers)} answers; the score "
+            f"{result.place}: questions have {min(answers)} to {max(answers)} answers; the score "
             f"covers the first {min(answers)} of each, as published scores do"
         )
 

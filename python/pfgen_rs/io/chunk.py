@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,13 +14,24 @@ from numpy.typing import NDArray
 from pfgen_rs.errors import InputError, Item
 from pfgen_rs.io.cleaning import Clean
 
-__all__ = ["ADVICE", "Chunk", "Options"]
+__all__ = ["ADVICE", "RUN_ADVICE", "Chunk", "Kept", "Options"]
 
 
 ADVICE = (
     "name another one with --question-field (in Python question_field=)",
     "name another one with --answer-field (in Python answer_field=)",
 )
+
+
+RUN_ADVICE = "name another one with --run-field (in Python run_field=)"
+
+
+class Kept(NamedTuple):
+    """A column that is kept: its key in files, its name beside the scores, and its type."""
+
+    key: str
+    name: str
+    kind: pl.DataType
 
 
 @dataclass(frozen=True)
@@ -29,7 +41,8 @@ class Options:
     `text_size`: bytes of JSON lines that are decoded at once. `rows`: responses in a chunk at most.
     `more_fields`: keys or columns of further texts, which a response may lack. `tokens`: answers are lists
     of token ids rather than texts. `advice`: how to name another key or column of questions, and of answers.
-    `clean`: answers are cleaned as `pfgen_rs.io.cleaning` does it. `check`: unclean ones are counted.
+    `clean`: answers are cleaned as `pfgen_rs.io.cleaning` does it. `keep`: further columns to read. `run`:
+    one of them, which names the run of each response. `check`: unclean ones are counted.
     """
 
     question_field: str = "question"
@@ -42,6 +55,8 @@ class Options:
     advice: tuple[str, str] = ADVICE
     clean: Clean = False
     check: bool = False
+    keep: tuple[Kept, ...] = ()
+    run: Kept | None = None
 
     @property
     def fields(self) -> tuple[str, str]:
@@ -77,6 +92,7 @@ class Chunk:
     more: tuple[pl.Series, ...] = ()
     item: Item = "line"
     unclean: Counter[str] = field(default_factory=Counter)
+    kept: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     def __len__(self) -> int:
         """Count the responses."""
@@ -89,6 +105,11 @@ class Chunk:
             return len(self.text)
         return int(self.questions.estimated_size() + self.answers.estimated_size())
 
+    def rows(self, rows: NDArray[np.intp]) -> Chunk:
+        """Returns the chunk with only the lines of these rows, not their texts."""
+        starts = None if self.starts is None else self.starts[rows]
+        return replace(self, lines=self.lines[rows], starts=starts)
+
     def where(self, kept: NDArray[np.bool_]) -> Chunk:
         """Returns the chunk with only the responses for which `kept` is true."""
         mask = pl.Series(kept)
@@ -99,4 +120,5 @@ class Chunk:
             lines=self.lines[kept],
             starts=None if self.starts is None else self.starts[kept],
             more=tuple(column.filter(mask) for column in self.more),
+            kept=self.kept.filter(mask) if self.kept.width else self.kept,
         )

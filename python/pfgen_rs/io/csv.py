@@ -15,12 +15,12 @@ import polars as pl
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import compression
-from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.chunk import Chunk, Kept, Options
 from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
 from pfgen_rs.io.source import DELIMITED, Raw, Source
 from pfgen_rs.io.tables import TABLE_ERRORS, check_columns
 
-__all__ = ["csv_chunks", "csv_records"]
+__all__ = ["csv_chunks", "csv_records", "csv_schema"]
 
 _LONGEST_RECORD = 64 << 20
 _BLOCK = 8 << 20
@@ -67,7 +67,8 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
         if first == 1:
             schema = _Block(block.suffix, block.header, 0, b"").table(source.path).schema
             check_columns(schema, options)
-        more = [key for key in options.more_fields if key in schema]
+        keys = [*options.more_fields, *(kept.key for kept in options.keep)]
+        more = [key for key in keys if key in schema]
         frame = block.table(source.path, list(dict.fromkeys([*options.fields, *more])))
         for at in range(0, frame.height, options.rows):
             part = frame[at : at + options.rows]
@@ -75,6 +76,7 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
             questions, answers = (part.get_column(key) for key in options.fields)
             identity = _identity(block, at)
             texts = tuple(_optional(part, key) for key in options.more_fields)
+            kept = [_column(part, column) for column in options.keep]
             yield Chunk(
                 questions,
                 answers,
@@ -83,6 +85,7 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
                 read=raw.count,
                 more=texts,
                 item="row",
+                kept=pl.DataFrame(kept),
             )
         first += frame.height
 
@@ -92,6 +95,22 @@ def _optional(frame: pl.DataFrame, key: str) -> pl.Series:
     if key in frame.columns:
         return frame.get_column(key).replace("", None)
     return pl.Series([None], dtype=pl.String).new_from_index(0, frame.height)
+
+
+def _column(frame: pl.DataFrame, kept: Kept) -> pl.Series:
+    """A column that is kept, null where it is missing."""
+    if kept.key in frame.columns:
+        return frame.get_column(kept.key).alias(kept.name)
+    return pl.Series(kept.name, [None], dtype=kept.kind).new_from_index(0, frame.height)
+
+
+def csv_schema(source: Source) -> dict[str, pl.DataType]:
+    """Returns the columns of a file, which are all text."""
+    source.file()  # a pipe is read to its end, so that it can be read again
+    with source.open() as raw:
+        header = next(_blocks(source, raw, _BLOCK)).header
+    frame = _Block(source.suffix, header, 0, b"").table(source.path)
+    return dict(frame.schema)
 
 
 def _identity(block: _Block, at: int) -> Callable[[], str]:

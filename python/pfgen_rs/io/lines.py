@@ -21,7 +21,7 @@ from pfgen_rs.io.arrays import Cut, Elements, elements_at, is_array
 from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.compression import read_some
 from pfgen_rs.io.formats import HEAD, refuse_other_format
-from pfgen_rs.io.records import optional_text_field, parse_line, text_field, token_field
+from pfgen_rs.io.records import as_text, optional_text_field, parse_line, text_field, token_field
 from pfgen_rs.io.source import Raw, Source
 
 __all__ = ["LONGEST_LINE", "line_chunks", "line_records", "text_blocks"]
@@ -136,7 +136,9 @@ class _Decoded:
         self._problems: list[InputError] = []
         decode = _token_lines if options.tokens else _native.decode_lines
         (questions, answers, *more), numbers, starts, irregular, self.count = decode(
-            block.text, *options.fields, options.more_fields
+            block.text,
+            *options.fields,
+            [*options.more_fields, *(kept.key for kept in options.keep)],
         )
         self._columns = {
             "question": pl.Series(questions, dtype=pl.String),
@@ -158,6 +160,7 @@ class _Decoded:
                 question = text_field(record, self._options.question_field, advice[0])
                 answer = field(record, self._options.answer_field, advice[1])
                 more = [optional_text_field(record, key) for key in self._options.more_fields]
+                more += [as_text(record.get(kept.key)) for kept in self._options.keep]
             except InputError as error:
                 self.refuse(error, first + number)
                 continue
@@ -187,6 +190,8 @@ class _Decoded:
         for at in range(0, max(len(lines), 1), self._options.rows):
             end = at + self._options.rows
             questions, answers, *more = (column[at:end] for column in texts)
+            count, keep = len(self._options.more_fields), self._options.keep
+            kept = [more[count + i].alias(column.name) for i, column in enumerate(keep)]
             yield Chunk(
                 questions,
                 answers,
@@ -197,8 +202,9 @@ class _Decoded:
                 self._block.start,
                 lambda at=at: identity(at),  # type: ignore[misc]
                 read,
-                tuple(more),
+                tuple(more[:count]),
                 self._block.item,
+                kept=pl.DataFrame(kept),
             )
 
 

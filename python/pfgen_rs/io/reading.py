@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import polars as pl
+
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.ahead import Ahead
-from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.chunk import Chunk, Kept, Options
 from pfgen_rs.io.cleaning import Mode, cleaning_mode, stated_mode
 from pfgen_rs.io.csv import csv_chunks
 from pfgen_rs.io.lines import line_chunks
@@ -57,7 +59,20 @@ class Reading:
         if self.options.clean and self.options.tokens:
             raise SettingsError("only answers that are text can be cleaned, not token ids")
         for chunk in self._read():
-            yield chunk if self.options.tokens else self._cleaned(chunk)
+            named = chunk if self.options.run is None else self._named(chunk, self.options.run)
+            yield named if self.options.tokens else self._cleaned(named)
+
+    def _named(self, chunk: Chunk, run: Kept) -> Chunk:
+        """The responses that say to which run they belong."""
+        names = chunk.kept.get_column(run.name).to_frame("name")
+        named = names.select((pl.col("name") != "").fill_null(value=False)).to_series().to_numpy()
+        for line in chunk.lines[~named].tolist():
+            problem = f"missing value of {run.key!r}, which names the run"
+            error = InputError(problem, path=self.source.path, line=line, item=chunk.item)
+            if not self.options.skip_bad_lines:
+                raise error
+            chunk.problems.append(error)
+        return chunk if named.all() else chunk.where(named)
 
     def _cleaned(self, chunk: Chunk) -> Chunk:
         if self.options.check:

@@ -11,7 +11,15 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.formats import other_encoding
 from pfgen_rs.io.source import SURROGATE, has_lone_surrogate
 
-__all__ = ["TOKENS", "missing", "optional_text_field", "parse_line", "text_field", "token_field"]
+__all__ = [
+    "TOKENS",
+    "as_text",
+    "missing",
+    "optional_text_field",
+    "parse_line",
+    "text_field",
+    "token_field",
+]
 
 TOKENS = f"token ids are whole numbers from 0 to {LARGEST_TOKEN}"
 _SHOWN = 60
@@ -87,3 +95,10 @@ def _shown(text: str) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def as_text(value: Any) -> str | None:
+    """Returns a JSON value as text: texts as they are, null as nothing, others as JSON."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)

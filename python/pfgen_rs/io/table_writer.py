@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -28,8 +29,27 @@ _PARQUET: dict[str, Any] = {
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """The table with lists, which CSV does not have, as text with spaces."""
-    return frame.with_columns(pl.col(pl.List).cast(pl.List(pl.String)).list.join(" "))
+    """The table without what CSV lacks: lists as text with spaces, other nested values as JSON."""
+    return _as_base64(frame).with_columns(
+        _flat_column(column) for column in frame if column.dtype.is_nested()
+    )
+
+
+def _flat_column(column: pl.Series) -> pl.Series:
+    inner = column.dtype.inner if isinstance(column.dtype, pl.List | pl.Array) else None
+    if inner is not None and not inner.is_nested() and inner != pl.Binary:
+        texts = column.cast(pl.List(inner)).cast(pl.List(pl.String))
+        return texts.list.join(" ", ignore_nulls=False)
+    values = [
+        None if value is None else json.dumps(value, ensure_ascii=False, default=str)
+        for value in column.to_list()
+    ]
+    return pl.Series(column.name, values, dtype=pl.String)
+
+
+def _as_base64(frame: pl.DataFrame) -> pl.DataFrame:
+    """The table with binary columns as text."""
+    return frame.with_columns(pl.col(pl.Binary).bin.encode("base64"))
 
 
 class TableWriter:
@@ -103,7 +123,7 @@ class TableWriter:
             if suffix == ".csv":
                 _flat(frame).write_csv(self._file, include_header=first)
             else:
-                frame.write_ndjson(self._file)
+                _as_base64(frame).write_ndjson(self._file)
             first = False
 
     def _sink(self, suffix: str) -> None:

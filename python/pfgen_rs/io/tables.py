@@ -13,7 +13,7 @@ import polars as pl
 
 from pfgen_rs._native import LARGEST_TOKEN
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.chunk import RUN_ADVICE, Chunk, Kept, Options
 from pfgen_rs.io.records import TOKENS, missing
 from pfgen_rs.io.source import Source
 
@@ -24,6 +24,7 @@ __all__ = [
     "is_table",
     "table_chunks",
     "table_records",
+    "table_schema",
 ]
 
 
@@ -80,7 +81,20 @@ def _opened(source: Source, path: str, options: Options) -> tuple[pl.LazyFrame, 
             columns.append(pl.col(key).cast(pl.String).alias(str(i)))
         else:
             columns.append(pl.lit(None, dtype=pl.String).alias(str(i)))
+    columns += [_kept(schema, kept).alias(f"kept {i}") for i, kept in enumerate(options.keep)]
     return scan.select(columns), scan.select(pl.len()).collect().item()
+
+
+def _kept(schema: pl.Schema, kept: Kept) -> pl.Expr:
+    if kept.key not in schema or schema[kept.key] == pl.Null:
+        return pl.lit(None, dtype=kept.kind)
+    return pl.col(kept.key).cast(kept.kind)
+
+
+def table_schema(source: Source) -> dict[str, pl.DataType]:
+    """Returns the columns of a file and their types."""
+    with _readable(source):
+        return dict(_SCANS[source.suffix](source.file()).collect_schema())
 
 
 def _slices(scan: pl.LazyFrame, height: int, rows: int) -> Iterator[pl.DataFrame]:
@@ -121,9 +135,20 @@ def _chunk(path: str, frame: pl.DataFrame, first: int, options: Options, read: i
                 digest.update(column.explode().to_numpy().tobytes())
         return f"{digest.hexdigest()}:{first}"
 
+    count = len(options.more_fields)
     question, answer, *more = frame.get_columns()
+    kept = pl.DataFrame(
+        [more[count + i].alias(column.name) for i, column in enumerate(options.keep)]
+    )
     chunk = Chunk(
-        question, answer, rows, identity=identity, read=read, more=tuple(more), item="row"
+        question,
+        answer,
+        rows,
+        identity=identity,
+        read=read,
+        more=tuple(more[:count]),
+        item="row",
+        kept=kept,
     )
     if problems:
         chunk.problems.extend(problems)
@@ -143,6 +168,8 @@ def _no_tokens(answers: pl.Series) -> pl.Series:
 def check_columns(schema: pl.Schema, options: Options) -> None:
     """Raise `InputError` unless there are columns of questions and answers of the right types."""
     check_text_column(schema, options.question_field, options.advice[0])
+    if options.run is not None and options.run.key not in schema:
+        raise missing("column", options.run.key, schema, RUN_ADVICE)
     key = options.answer_field
     if not options.tokens:
         check_text_column(schema, key, options.advice[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePath
 
@@ -10,7 +11,9 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.patterns import STANDARD_INPUT
 from pfgen_rs.io.run_files import STEM
 
-__all__ = ["output_names", "run_name"]
+__all__ = ["output_names", "result_names", "run_name"]
+
+_LONGEST = 200  # bytes of a name
 
 
 def run_name(path: str | None) -> str:
@@ -33,6 +36,38 @@ def output_names(paths: Sequence[str]) -> list[str]:
             if len({name.casefold() for name in names}) == len(names):
                 return names
     raise InputError("two of the files have the same path; results need different names")
+
+
+def result_names(runs: Sequence[tuple[str, str | None]]) -> list[str]:
+    """A different relative folder name for each run, given by the path of its file and its name there.
+
+    For a single file that is one run: none. Files are named as by `output_names`, if there are several; runs
+    within a file by their names, in which characters that a file's name cannot have become `__`. Raises
+    `InputError` for names that are the same then.
+    """
+    files = list(dict.fromkeys(path for path, _ in runs))
+    folders = dict(zip(files, output_names(files), strict=True)) if len(files) > 1 else {}
+    names = [
+        "/".join(filter(None, [folders.get(path), None if run is None else _file_name(run)]))
+        for path, run in runs
+    ]
+    seen: dict[str, tuple[str, str | None]] = {}
+    for name, run in zip(names, runs, strict=True):
+        if name.casefold() in seen:
+            first = seen[name.casefold()]
+            raise InputError(
+                f"the runs {first[1]!r} and {run[1]!r} would have the same folder {name!r}: rename one",
+                path=run[0],
+            )
+        seen[name.casefold()] = run
+    return names
+
+
+def _file_name(run: str) -> str:
+    """The name of a run as that of a folder, as evaluation harnesses write the names of models."""
+    name = re.sub(r'[\x00-\x1f\x7f"*/:<>?\\|\[\]]+', "__", run.encode(errors="replace").decode())
+    name = name.strip(" ") if name.strip(" .") else "_" * len(name)
+    return name.encode()[:_LONGEST].decode(errors="ignore")
 
 
 def _whole_parts(path: str) -> tuple[str, ...]:

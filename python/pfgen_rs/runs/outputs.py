@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
@@ -13,14 +13,18 @@ from pfgen_rs.errors import IncompleteRunError
 from pfgen_rs.io.patterns import STANDARD_INPUT
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.io.unclean import described
-from pfgen_rs.runs.naming import output_names
+from pfgen_rs.runs.naming import result_names
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.estimates import Estimate, from_summary
+
+if TYPE_CHECKING:
+    from pfgen_rs.runs.responses import FileTexts
 
 __all__ = [
     "per_response",
     "ranked",
     "refuse_incomplete",
+    "signed_frames",
     "summary_row",
     "unclean_note",
     "with_place",
@@ -92,6 +96,19 @@ def with_place(frame: pl.DataFrame, path: str | None, signature: str) -> pl.Data
     )
 
 
+def signed_frames(runs: Sequence[Result]) -> Iterator[pl.DataFrame]:
+    """Yield the rows of all runs of a file in its order, a chunk at a time, with their signatures."""
+    texts = cast("FileTexts", runs[0].responses)
+    for parts in texts.frames_of_runs([result.figures for result in runs]):
+        signed = [
+            with_place(part, result.path, result.signature)
+            for part, result in zip(parts, runs, strict=True)
+            if len(part)
+        ]
+        if signed:
+            yield signed[0] if len(signed) == 1 else pl.concat(signed).sort("line")
+
+
 def _as_text(path: str | None) -> str | None:
     return None if path is None else os.fsencode(path).decode(errors="backslashreplace")
 
@@ -101,12 +118,12 @@ def write_results(
 ) -> list[Path]:
     """Write `folder/result.json` for one run, `folder/NAME/result.json` for several.
 
-    NAME as by `output_names`. Raises `IncompleteRunError`, before anything is written, where a run
+    NAME as by `result_names`. Raises `IncompleteRunError`, before anything is written, where a run
     lacks answers (unless `allow_partial`), and `OutputError`.
     """
     refuse_incomplete(results, allow_partial=allow_partial)
-    names = output_names([result.path or STANDARD_INPUT for result in results])
-    targets = [Path(folder, name if len(results) > 1 else "", RESULT) for name in names]
+    names = result_names([(result.path or STANDARD_INPUT, result.run) for result in results])
+    targets = [Path(folder, name, RESULT) for name in names]
     for result, target in zip(results, targets, strict=True):
         result.to_json(target, allow_partial=allow_partial)
     return targets
@@ -119,7 +136,7 @@ def unclean_note(result: Result, option: str) -> str | None:
     """
     if not result.unclean:
         return None
-    found = f"{result.path or 'the responses'}: {described(result.unclean, result.height)}"
+    found = f"{result.place}: {described(result.unclean, result.height)}"
     if result.clean is not None:
         return f"{found}: removed before scoring, as in mode {result.clean}"
     return (
@@ -132,7 +149,7 @@ def refuse_incomplete(results: Iterable[Result], *, allow_partial: bool) -> None
     for result in results:
         if result.missing and not allow_partial:
             raise IncompleteRunError(
-                f"{result.path}: {len(result.missing)} of {len(result.benchmark)} questions have no "
+                f"{result.place}: {len(result.missing)} of {len(result.benchmark)} questions have no "
                 "answer, so there is no published form of the result; nothing was written. Score the "
                 "whole run, or allow a partial result explicitly (--allow-partial)"
             )

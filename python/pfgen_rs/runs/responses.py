@@ -20,10 +20,16 @@ from pfgen_rs.runs.score_store import Figures, Part
 __all__ = ["FileTexts", "MemoryTexts", "with_texts"]
 
 
-def with_texts(frame: pl.DataFrame, questions: pl.Series, answers: pl.Series) -> pl.DataFrame:
-    """A chunk as `Result.frame` has it; `frame` as `Figures.frame` gives it."""
+def with_texts(
+    frame: pl.DataFrame, questions: pl.Series, answers: pl.Series, kept: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """Returns a chunk as `Result.frame` has it, with the columns that are kept behind it.
+
+    `frame` as `Figures.frame` returns it.
+    """
     texts = [questions.alias("question"), answers.alias("answer")]
-    return frame.select("line", "question_id").hstack(texts).hstack(frame[:, 2:])
+    rows = frame.select("line", "question_id").hstack(texts).hstack(frame[:, 2:])
+    return rows if kept is None else rows.hstack(kept)
 
 
 class MemoryTexts:
@@ -71,32 +77,44 @@ class FileTexts:
 
     def frames(self, figures: Figures) -> Iterator[pl.DataFrame]:
         """Rows with texts and figures, in order."""
+        for [frame] in self.frames_of_runs([figures]):
+            yield frame
+
+    def frames_of_runs(self, runs: Sequence[Figures]) -> Iterator[list[pl.DataFrame]]:
+        """Rows of several runs of the file, a chunk at a time, those of each run in a table."""
         if self._kept is not None:
-            yield from self._joined(figures, self._kept)
+            yield from self._joined(runs, self._kept)
             return
         with io.read_ahead([self._source], self._options) as readings:
-            yield from self._joined(figures, next(readings))
+            yield from self._joined(runs, next(readings))
 
-    def _joined(self, figures: Figures, chunks: Iterable[Chunk]) -> Iterator[pl.DataFrame]:
-        for chunk, part in self._scored(figures, chunks):
-            yield with_texts(figures.frame(part), chunk.questions, chunk.answers)
+    def _joined(
+        self, runs: Sequence[Figures], chunks: Iterable[Chunk]
+    ) -> Iterator[list[pl.DataFrame]]:
+        together: Iterable[tuple[Any, ...]] = zip_longest(chunks, *(each.parts for each in runs))
+        for chunk, *parts in together:
+            frames = []
+            for figures, part in zip(runs, parts, strict=True):
+                mine = self._of_part(chunk, part, figures)
+                rows = figures.frame(part)
+                frames.append(with_texts(rows, mine.questions, mine.answers, mine.kept))
+            yield frames
 
-    def _scored(self, figures: Figures, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Part]]:
-        """The chunks, less what was left out of the scores."""
-        for chunk, part in zip_longest(chunks, figures.parts):
-            if chunk is not None and part is not None and len(chunk) != part.rows:
-                lines = figures.frame(part).get_column("line").to_numpy()
-                chunk = chunk.where(np.isin(chunk.lines, lines))
-            if chunk is None or part is None or len(chunk) != part.rows:
-                raise InputError("the file changed while it was in use", path=self._source.path)
-            yield chunk, part
+    def _of_part(self, chunk: Chunk | None, part: Part | None, figures: Figures) -> Chunk:
+        """A chunk, less what was left out of the scores and the responses of other runs."""
+        if chunk is not None and part is not None and len(chunk) != part.rows:
+            lines = figures.frame(part).get_column("line").to_numpy()
+            chunk = chunk.where(np.isin(chunk.lines, lines))
+        if chunk is None or part is None or len(chunk) != part.rows:
+            raise InputError("the file changed while it was in use", path=self._source.path)
+        return chunk
 
     def column(self, figures: Figures, key: str) -> Iterator[pl.Series]:
         """A further text of each response, in order; null where it has none."""
         options = replace(self._options, more_fields=(key,))
         with io.read_ahead([self._source], options) as readings:
-            for chunk, _ in self._scored(figures, next(readings)):
-                yield chunk.more[0]
+            for chunk, part in zip_longest(next(readings), figures.parts):
+                yield self._of_part(chunk, part, figures).more[0]
 
     def records(
         self, samples: Sequence[tuple[int, int]]

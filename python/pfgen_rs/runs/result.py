@@ -54,7 +54,7 @@ class Result:
     samples in `to_dict`, which raise `InputError` if the file has changed.
 
     `clean`: the mode as which answers were cleaned, if they were. `unclean`: how many answers had something
-    that pfgen-bench removes when it generates, by what.
+    that pfgen-bench removes when it generates, by what. `run`: its name, if its file has several runs.
     """
 
     benchmark: QuestionSet = field(repr=False)
@@ -65,6 +65,7 @@ class Result:
     input_hash: str | None = None
     problems: list[InputError] = field(default_factory=list, repr=False)
     clean: Mode | None = None
+    run: str | None = None
     unclean: Counter[str] = field(default_factory=Counter, repr=False)
 
     def __repr__(self) -> str:
@@ -122,9 +123,17 @@ class Result:
 
     @property
     def name(self) -> str:
-        """The model named in `config.json` or, without one, the name of the folder or file."""
+        """The run's name in its file, the model named in `config.json`, or the name of the folder or file."""
+        if self.run is not None:
+            return self.run
         model = (self.config or {}).get("model")
         return model if isinstance(model, str) and model else run_name(self.path)
+
+    @property
+    def place(self) -> str:
+        """The file, with the run's name if the file has several, for messages."""
+        path = self.path or "the responses"
+        return path if self.run is None else f"{path}, run {self.run!r}"
 
     @property
     def height(self) -> int:

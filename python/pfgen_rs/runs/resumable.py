@@ -6,18 +6,22 @@ import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import IO, cast
 
 import polars as pl
 
-from pfgen_rs.errors import OutputError
+from pfgen_rs.errors import InputError, OutputError
 from pfgen_rs.io import Options, Source, TableWriter, patterns, remove_unfinished, writing_failed
+from pfgen_rs.io.chunk import Kept
 from pfgen_rs.io.closing import Closing
+from pfgen_rs.io.keep import Keep, kept_columns, with_runs
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import outputs, streaming
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.score_store import Store
+from pfgen_rs.runs.score_store import Store, figure_names
 
 __all__ = ["Job"]
 
@@ -42,6 +46,8 @@ class Job(Closing):
         per_response: str | os.PathLike[str] | None = None,
         resume: bool = False,
         allow_partial: bool = False,
+        keep: Keep = None,
+        run_field: str | None = None,
         threads: int | None = None,
     ) -> None:
         if per_response is not None:
@@ -49,7 +55,11 @@ class Job(Closing):
         if resume and out is None and per_response is None:
             raise OutputError("there is nothing to resume where no file is written")
         self.sources = [Source(path) for path in paths]
-        self._benchmark, self._options, self._threads = benchmark, options, threads
+        self._benchmark, self._threads = benchmark, threads
+        kept = () if per_response is None else self._kept(options, keep)
+        self._options = with_runs(replace(options, keep=kept), run_field, self._taken)
+        self._filled: set[str] = set()
+        self._asked = keep not in (None, "all")  # for these names
         self._out = None if out is None else Path(out)
         self._table_path = None if per_response is None else Path(per_response)
         self._allow_partial = allow_partial
@@ -58,6 +68,18 @@ class Job(Closing):
         self._results: list[Result] = []
         self._done = False
         self._store = self._new_store(resume)
+
+    @property
+    def _taken(self) -> list[str]:
+        """Names of columns that the table has anyway."""
+        return ["file", "question", "answer", "question_id", "signature", *self._names]
+
+    @property
+    def _names(self) -> list[str]:
+        return [name for name in figure_names(self._benchmark.sources) if name != "start"]
+
+    def _kept(self, options: Options, keep: Keep) -> tuple[Kept, ...]:
+        return kept_columns(self.sources, options, keep, self._taken)
 
     @property
     def folder(self) -> Path | None:
@@ -85,6 +107,7 @@ class Job(Closing):
             "settings": repr(self._benchmark.settings),
             "fields": options.fields,
             "clean": options.clean,
+            "run": None if options.run is None else options.run.key,
             "sizes": [options.text_size, options.rows],
         }
         store = streaming.new_store(
@@ -117,6 +140,9 @@ class Job(Closing):
     def _take(self, source: Source, rows: pl.DataFrame, signature: str) -> None:
         # Whether all questions are answered is known at the end alone; mostly they are.
         self._written.add(signature)
+        for column in self._options.keep:
+            if column.name not in self._filled and rows[column.name].null_count() < len(rows):
+                self._filled.add(column.name)
         self._add(outputs.with_place(rows, source.path, signature))
 
     def _add(self, frame: pl.DataFrame) -> None:
@@ -126,6 +152,7 @@ class Job(Closing):
 
     def write(self) -> None:
         """Put all files in place. Raises `IncompleteRunError` before that, as `write_results` does."""
+        self._refuse_unknown()
         if self._out is not None:
             outputs.refuse_incomplete(self._results, allow_partial=self._allow_partial)
         if any(result.signature not in self._written for result in self._results):
@@ -138,15 +165,21 @@ class Job(Closing):
             self._table.commit()
         self._done = True
 
+    def _refuse_unknown(self) -> None:
+        """Raise `InputError` for a key to keep that no response has, as far as that was not known before."""
+        for column in self._options.keep:
+            if self._table is not None and self._asked and column.name not in self._filled:
+                raise InputError(f"no response has a value of {column.key!r}, which is to be kept")
+
     def _rewrite(self) -> None:
         """Write the table once more, now that the signatures are known."""
         if self._table is None:
             return
         self._table.discard()
         self._table = None
-        for result in self._results:
-            for frame in result.responses.frames(result.figures):
-                self._add(outputs.with_place(frame, result.path, result.signature))
+        for _, runs in groupby(self._results, key=_file):
+            for frame in outputs.signed_frames(list(runs)):
+                self._add(frame)
 
     def close(self) -> None:
         """Remove what is not in place and, unless it ended early, what would have been resumed."""
@@ -154,6 +187,11 @@ class Job(Closing):
             self._table.discard()
         if self._done and self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _file(result: Result) -> tuple[str | None, int]:
+    """The same for the runs of a file alone."""
+    return result.path, id(result) if result.run is None else 0
 
 
 def _journal_file(folder: Path) -> tuple[IO[bytes], Path]:

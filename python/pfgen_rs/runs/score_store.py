@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -76,6 +77,13 @@ class Store:
             return None
         part = Part(rows, record.bounds)
         part.record = record
+        return part
+
+    @cached_property
+    def nothing(self) -> Part:
+        """The figures of no responses."""
+        part = Part(0, {})
+        part.matrix = np.empty((0, len(self.names)))
         return part
 
     @property

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import polars as pl
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 from pfgen_rs import _native, io
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Reading, Source
-from pfgen_rs.io.cleaning import Clean, cleaning_mode
-from pfgen_rs.io.unclean import count_unclean
+from pfgen_rs.io.cleaning import Clean, cleaning_mode, stated_mode
+from pfgen_rs.io.keep import MOST_RUNS, too_many_runs
+from pfgen_rs.io.unclean import Census, count_unclean
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.responses import FileTexts, MemoryTexts, with_texts
@@ -32,6 +34,9 @@ from pfgen_rs.runs.score_store import (
 )
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.columns import FIELDS, text_columns
+
+if TYPE_CHECKING:
+    from pfgen_rs.io.chunk import Kept
 
 __all__ = ["Known", "Progress", "evaluate", "new_store", "score_each", "score_sources"]
 
@@ -61,15 +66,15 @@ def score_sources(
     take: Taker | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
-    """Score files; each is a run.
+    """Score files; each is a run, or has those that `options.run` tells apart, by first occurrence.
 
     `keep`: bytes of text to hold in memory for later, per file. `take` gets all rows, in order.
     """
     results = []
-    with io.read_ahead(sources, replace(options, check=True)) as readings:
+    with io.read_ahead(sources, replace(options, check=options.run is None)) as readings:
         for reading in readings:
-            run = _Run(benchmark, reading, store, threads, keep)
-            results.append(run.finished(take, progress))
+            file = _File(benchmark, reading, store, threads, keep)
+            results += file.finished(take, progress)
     return results
 
 
@@ -88,33 +93,34 @@ def score_each(
     """
     with io.read_ahead(sources, options) as readings:
         for reading in readings:
-            run = _Run(benchmark, reading, new_store(benchmark), threads, keep)
+            file = _File(benchmark, reading, new_store(benchmark), threads, keep)
             found: Result | InputError
             try:
-                found = run.finished(None, progress)
+                [found] = file.finished(None, progress)
             except InputError as error:
                 found = error
             yield found
 
 
 class _Scored(NamedTuple):
-    """A chunk with its figures and, unless an interrupted run has left those, its scores."""
+    """A chunk with its figures by run and, unless an interrupted run has left those, its scores."""
 
     chunk: Chunk
-    part: Part
+    parts: dict[str | None, Part]
     scores: pl.DataFrame | None
 
-    def frame(self, figures: Figures) -> pl.DataFrame:
-        """Its rows as `Result.frame` has them."""
-        if self.scores is None:
-            rows = figures.frame(self.part)
-        else:
+    def frame(self, runs: Mapping[str | None, Figures]) -> pl.DataFrame:
+        """Its rows as `Result.frame` has them, in the file's order."""
+        if self.scores is not None:
             rows = in_file_order(self.chunk.lines, self.scores)
-        return with_texts(rows, self.chunk.questions, self.chunk.answers)
+        else:
+            frames = [runs[name].frame(part) for name, part in self.parts.items()]
+            rows = frames[0] if len(frames) == 1 else pl.concat(frames).sort("line")
+        return with_texts(rows, self.chunk.questions, self.chunk.answers, self.chunk.kept)
 
 
-class _Run:
-    """A file being scored."""
+class _File:
+    """A file being scored: one run, or several."""
 
     def __init__(
         self, benchmark: QuestionSet, reading: Reading, store: Store, threads: int | None, keep: int
@@ -124,21 +130,22 @@ class _Run:
         self._known = Known(benchmark, reading.source.path, reading.options.skip_bad_lines)
         self._kept: list[Chunk] | None = [] if keep else None
         self._problems: list[InputError] = []
-        self._decoded = 0
-        self._unclean: Counter[str] = Counter()
-        self.figures = Figures(store)
+        self._decoded = self._chunks = 0
+        self._unclean: dict[str | None, Counter[str]] = {}
+        self._censuses: dict[str | None, Census] = {}
+        self._runs: dict[str | None, Figures] = {}
 
-    def finished(self, take: Taker | None, progress: Progress | None) -> Result:
-        """The run, scored to its end."""
+    def finished(self, take: Taker | None, progress: Progress | None) -> list[Result]:
+        """The runs, scored to their end."""
         source = self._reading.source
         # Closed here: what interrupts the end of a forgotten generator is printed and lost.
         with closing(self.scored()) as chunks:
             for scored in chunks:
-                if take is not None:
-                    take(source, scored.frame(self.figures), self._signature())
+                if take is not None and len(scored.chunk):
+                    take(source, scored.frame(self._runs), self._signature())
                 if progress is not None:
                     progress(source, scored.chunk.read, len(scored.chunk))
-        return self.result()
+        return self.results()
 
     def _signature(self) -> str:
         """That of the scores; whether all questions are answered is known at the end alone."""
@@ -150,31 +157,73 @@ class _Run:
         with io.Ahead(self._scores) as scored:
             for chunk, codes, found in scored:
                 self._problems += chunk.problems
-                self._unclean += chunk.unclean
-                if isinstance(found, Part):
-                    part, scores = found, None
+                if isinstance(found, dict):
+                    parts, scores = found, None
                 else:
-                    part, scores = self._part(chunk, codes, found), found
-                self.figures.parts.append(part)
+                    parts, scores = self._parts(chunk, codes, found), found
+                self._add(parts, chunk)
                 self._hold(chunk)
-                yield _Scored(chunk, part, scores)
+                yield _Scored(chunk, parts, scores)
 
-    def _scores(self) -> Iterator[tuple[Chunk, Codes, pl.DataFrame | Part]]:
+    def _scores(self) -> Iterator[tuple[Chunk, Codes, pl.DataFrame | dict[str | None, Part]]]:
         """The chunks with their scores or, where an interrupted run has scored them, their figures."""
         for decoded in self._reading:
             self._decoded += len(decoded)
             chunk, codes = self._known.of(decoded)
-            known = self._store.known(_key(chunk), len(chunk)) if self._store.resumes else None
+            chunk = replace(chunk, identity=cache(chunk.identity))  # asked for by each of its runs
+            known = self._resumed(chunk) if self._store.resumes else None
             yield chunk, codes, known or self._score(chunk, codes)
+
+    def _resumed(self, chunk: Chunk) -> dict[str | None, Part] | None:
+        """The figures of a chunk that was scored before an interruption, if all of them are there."""
+        found: dict[str | None, Part] = {}
+        for name, rows in self._rows_by_run(chunk).items():
+            part = self._store.known(_key(chunk.rows(rows), name), len(rows))
+            if part is None:
+                return None
+            found[name] = part
+        return found
+
+    def _rows_by_run(self, chunk: Chunk) -> dict[str | None, NDArray[np.intp]]:
+        """The rows of each run in a chunk, in the order in which the runs begin there."""
+        run = self._reading.options.run
+        if run is None:
+            return {None: np.arange(len(chunk))}
+        names = chunk.kept.get_column(run.name)
+        found = names.unique(maintain_order=True)
+        codes = names.cast(pl.Enum(found)).to_physical().to_numpy()
+        rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+        return dict(zip(found.to_list(), rows, strict=False))
 
     def _score(self, chunk: Chunk, codes: Codes) -> pl.DataFrame:
         answers = self._benchmark.coder.column(chunk.answers, self._threads)
         return batch.score_codes(self._benchmark, codes, answers, threads=self._threads)
 
-    def _part(self, chunk: Chunk, codes: Codes, scores: pl.DataFrame) -> Part:
+    def _parts(self, chunk: Chunk, codes: Codes, scores: pl.DataFrame) -> dict[str | None, Part]:
+        if self._reading.options.run is None:
+            return {None: self._part(chunk, codes, scores, None)}
+        return {
+            name: self._part(chunk.rows(rows), codes[rows], scores[rows], name)
+            for name, rows in self._rows_by_run(chunk).items()
+        }
+
+    def _part(self, chunk: Chunk, codes: Codes, scores: pl.DataFrame, name: str | None) -> Part:
         store = self._store
         figures = chunk_figures(store.names, codes, chunk.lines, chunk.starts, scores)
-        return store.add(lambda: _key(chunk), *figures)
+        return store.add(lambda: _key(chunk, name), *figures)
+
+    def _add(self, parts: Mapping[str | None, Part], chunk: Chunk) -> None:
+        """Add a chunk's figures; a run without any has an empty part, so that chunks and parts match."""
+        for name in parts:
+            if name not in self._runs:
+                self._begin(name)
+        for name, figures in self._runs.items():
+            figures.parts.append(parts.get(name) or self._store.nothing)
+        self._chunks += 1
+        if self._reading.options.run is None:
+            self._unclean.setdefault(None, Counter()).update(chunk.unclean)
+        elif not self._reading.options.tokens:
+            self._count_unclean(chunk)
 
     def _hold(self, chunk: Chunk) -> None:
         if self._kept is None:
@@ -184,22 +233,46 @@ class _Run:
         if self._keep < 0:
             self._kept = None
 
-    def result(self) -> Result:
-        """The run, when all of it is scored."""
-        source = self._reading.source
-        if not self.figures.height:
-            raise InputError(self._nothing_left(), path=source.path)
-        return Result(
-            self._benchmark,
-            self.figures,
-            FileTexts(source, self._reading.options, self._kept, self._reading.clean),
-            path=source.path,
-            config=self._reading.config,
-            input_hash=self._reading.input_hash,
-            problems=sorted(self._problems, key=lambda problem: problem.line or 0),
-            clean=self._reading.clean,
-            unclean=self._unclean,
-        )
+    def _begin(self, name: str | None) -> None:
+        if len(self._runs) == MOST_RUNS:
+            run = cast("Kept", self._reading.options.run)
+            raise InputError(too_many_runs(run.key), path=self._reading.source.path)
+        self._runs[name] = Figures(self._store)
+        self._runs[name].parts += [self._store.nothing] * self._chunks
+
+    def _count_unclean(self, chunk: Chunk) -> None:
+        mode = self._reading.clean or stated_mode(self._reading.config)
+        for name, rows in self._rows_by_run(chunk).items():
+            census = self._censuses.setdefault(name, Census())
+            counts = self._unclean.setdefault(name, Counter())
+            counts.update(census.count(chunk.answers.gather(rows), mode))
+
+    def results(self) -> list[Result]:
+        """The runs, when all of the file is scored. What is wrong with its lines is told with the first."""
+        reading, options = self._reading, self._reading.options
+        if not any(figures.height for figures in self._runs.values()):
+            raise InputError(self._nothing_left(), path=reading.source.path)
+        problems = sorted(self._problems, key=lambda problem: problem.line or 0)
+        found: list[Result] = []
+        for name, figures in self._runs.items():
+            config = reading.config
+            if name is not None and options.run is not None:
+                config = {**(config or {}), options.run.key: name}
+            found.append(
+                Result(
+                    self._benchmark,
+                    figures,
+                    FileTexts(reading.source, options, self._kept, reading.clean),
+                    path=reading.source.path,
+                    config=config,
+                    input_hash=reading.input_hash,
+                    problems=[] if found else problems,
+                    clean=reading.clean,
+                    unclean=self._unclean.get(name, Counter()),
+                    run=name,
+                )
+            )
+        return found
 
     def _nothing_left(self) -> str:
         if self._decoded:
@@ -212,9 +285,10 @@ class _Run:
         return f"no line is usable; line {first.line}: {first.problem}"
 
 
-def _key(chunk: Chunk) -> str:
-    """What a chunk is known by in a journal."""
-    return f"{chunk.identity()}:{chunk.lines[0]}" if len(chunk) else ""
+def _key(chunk: Chunk, run: str | None) -> str:
+    """What the responses of a run in a chunk are known by in a journal."""
+    name = "" if run is None else f":{run}"
+    return f"{chunk.identity()}:{chunk.lines[0]}{name}" if len(chunk) else ""
 
 
 class Known:

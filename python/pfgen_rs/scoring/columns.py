@@ -10,8 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.chunk import ADVICE
+from pfgen_rs.io.chunk import ADVICE, RUN_ADVICE
 from pfgen_rs.io.cleaning import Clean, Mode, cleaning_mode
+from pfgen_rs.io.keep import MOST_RUNS, too_many_runs
 from pfgen_rs.io.records import missing
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.io.unclean import clean_column
@@ -25,6 +26,7 @@ __all__ = [
     "Table",
     "as_paths",
     "asked_texts",
+    "split_table",
     "table",
     "text_columns",
 ]
@@ -124,6 +126,20 @@ def table(data: Any) -> pl.DataFrame | pl.LazyFrame:
     if _is_dataset(data):
         data = _of_dataset(data)
     return _frame(data if _is_tabular(data) else list(data))
+
+
+def split_table(data: Any, key: str) -> dict[str, pl.DataFrame]:
+    """Returns the rows for each value of a column, as text, in the order of their first rows."""
+    frame = table(data).lazy().collect()
+    _check(key, frame.columns, RUN_ADVICE)
+    names = frame.get_column(key).cast(pl.String)
+    lacking = (names.fill_null("") == "").arg_true()
+    if len(lacking):
+        raise InputError(f"row {lacking[0]}: missing value of {key!r}, which names the run")
+    if names.n_unique() > MOST_RUNS:
+        raise InputError(too_many_runs(key))
+    parts = frame.with_columns(names).partition_by(key, as_dict=True, maintain_order=True)
+    return {str(name): part for (name,), part in parts.items()}
 
 
 def as_paths(source: Any) -> list[str] | None:

@@ -1,0 +1,104 @@
+"""Columns that a file of responses has besides question and answer, kept beside the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import polars as pl
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.chunk import Kept, Options
+from pfgen_rs.io.csv import csv_schema
+from pfgen_rs.io.records import missing
+from pfgen_rs.io.source import DELIMITED, Source
+from pfgen_rs.io.tables import is_table, table_schema
+
+__all__ = ["MOST_RUNS", "Keep", "kept_columns", "too_many_runs", "with_runs"]
+
+Keep = Literal["all", "none"] | Sequence[str] | None
+"""Names of columns; `None`: all of tables, none of JSON, whose records may differ in their keys."""
+
+_PREFIX = "input_"
+MOST_RUNS = 1000
+"""Runs that a file may have: each takes memory, and a line of output."""
+
+
+def kept_columns(
+    sources: Sequence[Source], options: Options, keep: Keep, taken: Collection[str]
+) -> tuple[Kept, ...]:
+    """Returns the columns to keep, the same for all sources.
+
+    Where one is called as something in `taken`, `input_` goes before its name. Columns that files disagree
+    about become text. Raises `InputError` for columns that are in none of the files.
+    """
+    if keep == "none" or keep == []:
+        return ()
+    schemas = [_schema(source) for source in sources]
+    names = _names(schemas, sources, keep, options)
+    kept: dict[str, Kept] = {}
+    for key in names:
+        name = key
+        while name in taken or name in kept:
+            name = _PREFIX + name
+        kept[name] = Kept(key, name, _kind(key, schemas))
+    return tuple(kept.values())
+
+
+def _schema(source: Source) -> dict[str, pl.DataType] | None:
+    """The columns of a table; `None` for JSON."""
+    if is_table(source):
+        return table_schema(source)
+    return csv_schema(source) if source.suffix in DELIMITED else None
+
+
+def _names(
+    schemas: Sequence[dict[str, Any] | None],
+    sources: Sequence[Source],
+    keep: Keep,
+    options: Options,
+) -> list[str]:
+    there = dict.fromkeys(name for schema in schemas for name in schema or ())
+    if keep == "all" and None in schemas:
+        raise InputError(
+            "cannot keep all keys of JSON records, which may differ: name those to keep",
+            path=sources[schemas.index(None)].path,
+        )
+    if keep is None or keep == "all":
+        return [name for name in there if name not in options.fields]
+    for name in keep:
+        if name not in there and None not in schemas:
+            raise missing("column", name, there, None)
+    return list(dict.fromkeys(keep))
+
+
+def _kind(key: str, schemas: Sequence[dict[str, pl.DataType] | None]) -> pl.DataType:
+    kinds = {str(schema[key]): schema[key] for schema in schemas if schema and key in schema}
+    kinds.pop("Null", None)
+    if len(kinds) != 1 or None in schemas:
+        nested = [kind for kind in kinds.values() if kind.is_nested()]
+        if nested:
+            raise InputError(f"the column {key!r} is {nested[0]} in one file and not in another")
+        return pl.String()
+    [kind] = kinds.values()
+    return pl.String() if kind in (pl.Categorical, pl.Enum) else kind
+
+
+def with_runs(options: Options, run_field: str | None, taken: Collection[str] = ()) -> Options:
+    """Returns options by which the key or column `run_field` tells runs apart; it is kept, as text."""
+    if run_field is None:
+        return options
+    if run_field in options.fields:
+        raise InputError(f"{run_field!r} cannot name runs: it is the question or the answer")
+    others = [kept for kept in options.keep if kept.key != run_field]
+    name = run_field
+    while name in taken or any(name == kept.name for kept in others):
+        name = _PREFIX + name
+    run = Kept(run_field, name, pl.String())
+    return replace(options, keep=(run, *others), run=run)
+
+
+def too_many_runs(key: str) -> str:
+    """What to say of a file with more than `MOST_RUNS` runs."""
+    return f"more than {MOST_RUNS:,} values of {key!r}, which names the run: is it another field?"
