@@ -1,4 +1,4 @@
-"""Every exception the package raises on purpose; all derive from `PfgenError`.
+"""The package's exceptions; all derive from `PfgenError`.
 
 Messages say what is wrong, where (file, line, question) and what to do about it.
 """
@@ -41,7 +41,7 @@ class PfgenError(Exception):
 class InputError(PfgenError, ValueError):
     """Responses that cannot be read or scored.
 
-    `path`, `line` (from 1) and `question` say where, as far as that is known. `item` is what `line` counts:
+    `path`, `line` (from 1) and `question` say where, if known. `item` is what `line` counts:
     lines, rows of a table, or elements of a JSON array.
     """
 
@@ -69,7 +69,7 @@ class UnknownQuestionError(InputError, LookupError):
 class BenchmarkError(PfgenError, ValueError):
     """A question file that cannot be used.
 
-    `path` names the file, where there is one.
+    `path`: the file, if there is one.
     """
 
     def __init__(self, problem: str, *, path: str | Path | None = None) -> None:
@@ -83,11 +83,11 @@ class BenchmarkNotFoundError(BenchmarkError, LookupError):
 
 
 class SettingsError(PfgenError, ValueError):
-    """Scoring settings that contradict each other or leave their range."""
+    """Settings that contradict each other or are out of range, or an unknown choice such as a metric."""
 
 
 class ConfigError(SettingsError):
-    """A configuration for building a set that cannot be used. `path` names its file."""
+    """An invalid configuration for building a set. `path`: its file, if there is one."""
 
     def __init__(self, problem: str, *, path: str | Path | None = None) -> None:
         self.problem = problem
@@ -96,15 +96,15 @@ class ConfigError(SettingsError):
 
 
 class BuildError(PfgenError):
-    """A set of reference answers that cannot be built: too little is left of the candidates."""
+    """A set of reference answers that cannot be built: too few candidates are left."""
 
 
 class GenerationError(PfgenError):
-    """Answers that cannot be generated: an engine that cannot be started, or refuses everything."""
+    """Answers that cannot be generated: an engine does not start, or refuses every request."""
 
 
 class IncompleteRunError(PfgenError):
-    """A run that lacks answers where the published format needs them."""
+    """A run without the answers that the published format requires."""
 
 
 class InstallError(PfgenError):
@@ -112,21 +112,21 @@ class InstallError(PfgenError):
 
 
 class StoreError(PfgenError):
-    """A file of stored indexes that is damaged or belongs to something else; it is built again."""
+    """A file of cached indexes that is damaged or was made for something else; it is rebuilt."""
 
 
 class PlotError(PfgenError, ValueError):
-    """A figure that cannot be drawn: there is nothing to draw, or a choice that it has not."""
+    """A figure that cannot be drawn: no data, or an invalid choice."""
 
 
 class OutputError(PfgenError, OSError):
-    """A result that could not be written; what was there before is untouched."""
+    """A result that could not be written; an existing file is unchanged."""
 
 
 def unreadable(error: Exception) -> str:
-    """The problem of a file that cannot be opened or read: "cannot be read: Permission denied".
+    """Returns the problem of a file that cannot be read, such as "cannot be read: Permission denied".
 
-    An `OSError` is cut down to its reason: the message names the file in a place of its own.
+    Of an `OSError` only the reason is shown, since the message already names the file.
     """
     reason = error.strerror if isinstance(error, OSError) else None
     return f"cannot be read: {reason or error}"

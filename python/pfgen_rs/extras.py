@@ -1,4 +1,4 @@
-"""Packages that are there only where they are wanted, and what to say where they are not."""
+"""Optional packages, and the error for a missing one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Kind = TypeVar("Kind", bound=PfgenError)
 
 
 def missing(what: str, extra: str, error: ImportError, kind: type[Kind]) -> Kind:
-    """The error for what an extra brings and cannot be imported."""
+    """Returns the error for an import that failed, naming the extra that provides the package."""
     return kind(f"{what} cannot be imported ({error}): pip install 'pfgen_rs[{extra}]'")
 
 
 def needed(module: str, extra: str) -> None:
-    """Import a module; raises `PfgenError` naming the extra that brings it, where that fails."""
+    """Import a module; raises `PfgenError` naming the extra that provides it if that fails."""
     try:
         import_module(module)
     except ImportError as error:

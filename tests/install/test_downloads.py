@@ -61,8 +61,8 @@ def test_publisher_is_the_default(server: Server, monkeypatch: pytest.MonkeyPatc
         ("/missing", r"answered 404 \(Not Found\)"),
         ("/empty", "answered 204"),
         ("/nonsense", "cannot be downloaded"),
-        ("/silent", "nothing came for 0.3 seconds"),
-        ("/stalls", "nothing came for 0.3 seconds"),
+        ("/silent", "no data for 0.3 seconds"),
+        ("/stalls", "no data for 0.3 seconds"),
     ],
 )
 def test_failed_download_leaves_nothing(
@@ -85,7 +85,7 @@ def test_unannounced_size_is_limited(server: Server, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "s3://bucket/x"])
 def test_only_web_urls(url: str) -> None:
-    with pytest.raises(InstallError, match="not an http or https URL; give a path"):
+    with pytest.raises(InstallError, match="not an http or https URL: give a path"):
         installer.install("tiny", url)
 
 

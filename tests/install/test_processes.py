@@ -66,7 +66,7 @@ def test_full_disk(by_download: bool, good: Path, server: Server, cache: Path) -
     with child(entry_of(FILES, "4567"), source, file_limit=40) as process:
         out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (3, "")
-    assert out.startswith(f"{path}: cannot store tiny: File too large; make room or set")
+    assert out.startswith(f"{path}: cannot store tiny: File too large; free some space or set")
     assert leftovers(cache) == []
     assert_installed(path)
     assert [found.revision for found in store.installed()] == ["0123abcd"]

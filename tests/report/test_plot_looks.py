@@ -224,7 +224,9 @@ def test_saving(tmp_path: Path) -> None:
     plots.save(figure, str(tmp_path / "a.png"))
     assert (tmp_path / "new" / "a.SVG").read_bytes() == plots.svg(figure)
     assert (tmp_path / "a.png").read_bytes() == plots.png(figure)
-    with pytest.raises(errors.OutputError, match=r"unknown format; use one of \.svg, \.png"):
+    with pytest.raises(
+        errors.OutputError, match=r"unknown format '.pdf': expected one of \.svg, \.png"
+    ):
         plots.save(figure, tmp_path / "a.pdf")
     (tmp_path / "taken.svg").mkdir()
     with pytest.raises(errors.OutputError, match="cannot be written"):

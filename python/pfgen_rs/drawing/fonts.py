@@ -1,4 +1,4 @@
-"""A font with Japanese glyphs: named, or found among those installed."""
+"""Finding a font with Japanese glyphs: by name, or among the installed ones."""
 
 from __future__ import annotations
 
@@ -39,29 +39,28 @@ _FAMILIES = (
 _PROBE = "あア漢、。"
 _MISSING = (
     "no installed font has Japanese glyphs, so Japanese text is drawn as escapes: install one (such as Noto "
-    f"Sans CJK JP), or name one by --font or {ENVIRONMENT}"
+    f"Sans CJK JP), or name one with --font or {ENVIRONMENT}"
 )
 _LAST_RESORT = "Last Resort"  # has a glyph for every character: a box that names its block
 _FILES = (".ttf", ".otf", ".ttc", ".otc")
 
 
 class FontWarning(UserWarning):
-    """No Japanese font was found: what it would be needed for is drawn as escapes."""
+    """No Japanese font was found: Japanese text is drawn as escapes."""
 
 
 def japanese_font(wanted: str | None = None) -> str | None:
-    """The family of a font that has Japanese glyphs; none, with one `FontWarning`, where there is none.
+    """Returns the family of a font with Japanese glyphs; `None`, with one `FontWarning`, if there is none.
 
-    `wanted`: a family or a font's file; without it the environment variable PFGEN_RS_FONT names one, and
-    without that the first usual one is taken. Raises `PlotError` where the one named does not exist or has
-    no Japanese glyphs.
+    `wanted`: a family or a font file (default: the environment variable PFGEN_RS_FONT, then the first known
+    family that is installed). Raises `PlotError` if the named font does not exist or lacks Japanese glyphs.
     """
     name = wanted or os.environ.get(ENVIRONMENT)
     return _named(name) if name else _found()
 
 
 def lacks(family: str, text: str) -> set[str]:
-    """The characters of `text` that a font has no glyph for."""
+    """Returns the characters of `text` that a font has no glyph for."""
     font = _font(family)
     return {c for c in text if font is None or not font.get_char_index(ord(c))}
 
@@ -79,7 +78,7 @@ def _named(name: str) -> str:
 
 
 def _added(file: str) -> str:
-    """The family of a font's file, which matplotlib knows from now on."""
+    """Register a font file with matplotlib; returns its family."""
     from matplotlib import font_manager
 
     try:
@@ -100,7 +99,7 @@ def _found() -> str | None:
 
 
 def _japanese() -> Iterator[str]:
-    """Families with Japanese glyphs, the usual ones first."""
+    """Yield families with Japanese glyphs, common ones first."""
     yield from (name for name in _FAMILIES if not lacks(name, _PROBE))
     _add_new_ones()
     yield from (name for name in (*_FAMILIES, *_all_families()) if not lacks(name, _PROBE))
@@ -114,12 +113,12 @@ def _all_families() -> list[str]:
 
 
 def _add_new_ones() -> None:
-    """Let matplotlib know fonts that were installed after it made its list, which it keeps for ever."""
+    """Register fonts that were installed after matplotlib cached its list of fonts."""
     from matplotlib import font_manager
 
     known = {str(entry.fname) for entry in font_manager.fontManager.ttflist}
     for path in sorted(set(font_manager.findSystemFonts()) - known):
-        with suppress(Exception):  # whatever is wrong with a file that happens to lie there
+        with suppress(Exception):  # a broken font file must not stop the search
             font_manager.fontManager.addfont(path)
     _font.cache_clear()
 

@@ -24,7 +24,7 @@ _DPI = {"svg": 72, "png": 150}
 def fix_layout(figure: Figure) -> None:
     """Lay a figure out for the last time.
 
-    Doing it again would move things by a hair, and other bytes would come of the same figure.
+    Another pass would move things slightly, and the same figure would give different bytes.
     """
     engine = figure.get_layout_engine()
     if engine is not None:
@@ -33,9 +33,9 @@ def fix_layout(figure: Figure) -> None:
 
 
 def finish(figure: Figure, description: str) -> Figure:
-    """Give a figure the description that stands for it where it cannot be seen, and fix its layout.
+    """Give a figure a description for readers who cannot see it, and fix its layout.
 
-    What is made only when it is drawn is made now, with the settings of now.
+    Parts that matplotlib makes while drawing are made now, with the current settings.
     """
     figure.set_label(description)
     fix_layout(figure)
@@ -44,7 +44,7 @@ def finish(figure: Figure, description: str) -> Figure:
 
 
 def svg(figure: Figure) -> bytes:
-    """The figure as SVG; text as shapes, with `<title>` and `<desc>` for screen readers."""
+    """Returns the figure as SVG; text as shapes, with `<title>` and `<desc>` for screen readers."""
     content = _rendered(figure, "svg", {"Date": None, "Title": figure.get_suptitle()})
     described = f"</title>\n <desc>{escape(str(figure.get_label()))}</desc>".encode()
     content = content.replace(b"</title>", described, 1)
@@ -52,16 +52,18 @@ def svg(figure: Figure) -> bytes:
 
 
 def png(figure: Figure) -> bytes:
-    """The figure as PNG, 150 dots an inch."""
+    """Returns the figure as PNG, 150 dots per inch."""
     about = {"Software": None, "Title": figure.get_suptitle(), "Description": figure.get_label()}
     return _rendered(figure, "png", about)
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure as SVG or PNG, by the path's suffix, whole or not at all; raises `OutputError`."""
+    """Write a figure as SVG or PNG, by the path's suffix, atomically; raises `OutputError`."""
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
-        raise OutputError(f"{path}: unknown format; use one of {', '.join(FORMATS)}")
+        raise OutputError(
+            f"{path}: unknown format {suffix!r}: expected one of {', '.join(FORMATS)}"
+        )
     write_atomic(path, svg(figure) if suffix == ".svg" else png(figure))
 
 

@@ -1,4 +1,4 @@
-"""How figures look: colours for the colour-blind, too, fonts, words, and nothing of the user's settings."""
+"""The style of figures: colours for any colour vision, fonts, words; user settings are ignored."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ __all__ = [
     "settings",
 ]
 
-# Of Okabe and Ito, without the yellow, which is hard to see on white: told apart with any colour vision.
+# Okabe and Ito's, distinguishable with any colour vision, without the yellow, which is hard to see on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":")
 INK, GREY = "#222222", "#8a8a8a"
 _TITLE = 100  # characters
 NEEDED = "plots need matplotlib: pip install 'pfgen_rs[plots]'"
-# Text is drawn as shapes: a figure must look the same where none of its fonts is installed. What shapes take
-# from readers who cannot see them, title and description give back.
+# Text is drawn as shapes, so that a figure looks the same where its fonts are not installed; title and
+# description serve screen readers.
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "path",
     "svg.hashsalt": "pfgen_rs",  # else names within the file would be random
-    "text.parse_math": False,  # names are drawn as they are, $x^2$ too
+    "text.parse_math": False,  # names are drawn literally, even $x^2$
     "font.size": 10,
     "axes.titlesize": 10,
     "axes.labelsize": 10,
@@ -72,22 +72,22 @@ _STYLE: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Look:
-    """What the parts of a figure share: its language, and the fonts that its text is drawn with."""
+    """The language and the fonts of a figure."""
 
     language: Language
     families: tuple[str, ...]
 
     def say(self, text: str) -> str:
-        """A word of ours in the figure's language."""
+        """Returns one of our own words in the figure's language."""
         return translated(text, self.language)
 
     def name(self, text: object, width: int = 44) -> str:
-        """Somebody else's words as they can be drawn: in one line, shortened in the middle.
+        """Returns other people's text as it can be drawn: in one line, shortened in the middle.
 
-        Controls, changes of direction and characters that no font has are written as escapes.
+        Control characters, bidirectional overrides and characters without a glyph are escaped.
         """
         shown = str(text)
-        if len(shown) > 2 * width:  # nobody needs to escape what is not shown
+        if len(shown) > 2 * width:  # what is not shown needs no escaping
             shown = shown[:width] + "…" + shown[-width:]
         unknown = set.intersection(*(lacks(family, shown) for family in self.families))
         shown = "".join(escaped(c) if c in unknown or acts(c) else c for c in shown)
@@ -96,7 +96,7 @@ class Look:
         return shown[: width // 2] + "…" + shown[len(shown) - (width - width // 2 - 1) :]
 
     def figure(self, title: str | None, usual: str, width: float, height: float) -> Figure:
-        """An empty figure, so many inches wide and high; `title` comes from outside, `usual` is ours."""
+        """Returns an empty figure, `width` x `height` inches, titled `title` or else `usual` (ours)."""
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -111,25 +111,25 @@ def available() -> bool:
 
 @contextmanager
 def drawing(language: Language = "en", font: str | None = None) -> Iterator[Look]:
-    """What to draw a figure with; within, matplotlib's settings are those of this package.
+    """Apply this package's matplotlib settings within the block; yields what to draw with.
 
-    They belong to the process, so no other thread should draw meanwhile. Without a Japanese font, figures
-    are in English. Raises `OutputError` where matplotlib is missing, and `PlotError` for a language or a font
-    that is no use.
+    Settings are global to the process, so no other thread should draw meanwhile. Without a Japanese font,
+    figures are in English. Raises `OutputError` if matplotlib is missing, and `PlotError` for an unknown
+    language or an unusable font.
     """
     if not available():
         raise OutputError(NEEDED)
     found = japanese_font(font)
     families = (LATIN,) if found is None else (LATIN, found)
     look = Look(language if found else "en", families)
-    look.say("Score")  # a language that there is not should be told now
+    look.say("Score")  # fail early for an unknown language
     with settings(families):
         yield look
 
 
 @contextmanager
 def settings(families: Sequence[str] = (LATIN,)) -> Iterator[None]:
-    """The settings of matplotlib as all figures here want them; what was set before comes back."""
+    """Apply matplotlib's settings for all figures within the block; the previous ones are restored."""
     import matplotlib as mpl
 
     with mpl.rc_context(), _quiet(logging.getLogger("matplotlib.font_manager")):
@@ -140,7 +140,7 @@ def settings(families: Sequence[str] = (LATIN,)) -> Iterator[None]:
 
 @contextmanager
 def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """Without its warnings, such as that a Japanese font has no bold face."""
+    """Silence warnings within the block, such as that a Japanese font has no bold face."""
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:

@@ -28,7 +28,7 @@ MEMBER_LIMIT = 16 * 2**20
 MEMBERS_LIMIT = 100_000
 """Most members a tar archive may have, since its reader keeps every header."""
 UNPACKED_LIMIT = 4 * 2**30
-"""Most bytes a tar archive may have once decompressed, members nobody wants included."""
+"""Most bytes a tar archive may have once decompressed, including unwanted members."""
 
 _GZIP, _XZ, _ZIP = b"\x1f\x8b", b"\xfd7zXZ\x00", (b"PK\x03\x04", b"PK\x05\x06")
 # What the standard library's readers raise on damaged input (gzip's own error is an OSError).
@@ -50,19 +50,19 @@ def read_members(
 ) -> Generator[tuple[str, bytes]]:
     """Yield `(member, content)` for each wanted member in `path`, in the order found.
 
-    `path` is a folder or a .tar.gz, .tar.xz, .tar or .zip file, told apart by content. A member
+    `path` is a folder or a .tar.gz, .tar.xz, .tar or .zip file, recognised by content. A member
     `data/a.json` is found there, one folder down (`tree-1.0/data/a.json`), or as plain `a.json`
     at the top. Members that are absent are not yielded. `label` names the source in errors.
 
     Raises `InstallError` for an unreadable or oversized source, a member given twice, a wanted
-    member that is no regular file, and any member path that leaves the archive.
+    member that is not a regular file, and any member path that leaves the archive.
     """
     label = str(path) if label is None else label
     seen: set[str] = set()
     with _explained(label):
         for member, content in _found(path, wanted, label):
             if member in seen:
-                raise InstallError(f"{label}: holds {member} more than once; it is ambiguous")
+                raise InstallError(f"{label}: duplicate member {member}")
             seen.add(member)
             yield member, content
 
@@ -115,7 +115,9 @@ def _from_tar(
         for count, info in enumerate(tar, start=1):
             # Headers with negative sizes, which lead some readers in circles, end here as well.
             if count > MEMBERS_LIMIT:
-                raise InstallError(f"{label}: damaged archive, or one of too many members")
+                raise InstallError(
+                    f"{label}: damaged archive, or more than {MEMBERS_LIMIT} members"
+                )
             member = _match(info.name, wanted, label)
             if member is None:
                 continue
@@ -147,8 +149,8 @@ def _match(name: str, wanted: Collection[str], label: str) -> str | None:
     windows = PureWindowsPath(name)
     if windows.drive or windows.root or ".." in windows.parts:
         raise InstallError(
-            f"{label}: member {name!r} points outside the archive; "
-            "this is not the published archive, get it from its publisher"
+            f"{label}: member {name!r} points outside the archive: "
+            "not the published archive, download it from its publisher"
         )
     parts = PurePosixPath(name).parts
     for inner in (parts, parts[1:]):
@@ -178,7 +180,7 @@ def _explained(label: str) -> Iterator[None]:
     except _DAMAGE as error:
         raise InstallError(
             f"{label}: not a readable .tar.gz, .tar.xz, .tar or .zip archive ({error}); "
-            "get it again, or give another source"
+            "download it again, or give another source"
         ) from error
     except OSError as error:
         raise InstallError(f"{label}: {unreadable(error)}") from error

@@ -36,10 +36,10 @@ class CatalogEntry:
 
     def __post_init__(self) -> None:
         if not is_name(self.name):
-            raise InstallError(f"{self.name!r} cannot be the name of a benchmark")
+            raise InstallError(f"invalid benchmark name {self.name!r}")
         for member in self.digests:
             if not all(_NAME.fullmatch(part) for part in member.split("/")):
-                raise InstallError(f"{self.name}: {member!r} cannot be the path of a member")
+                raise InstallError(f"{self.name}: invalid member path {member!r}")
         if len(self.files) != len(self.digests):
             raise InstallError(f"{self.name}: two members share a file name")
 
@@ -72,11 +72,11 @@ def known() -> Mapping[str, CatalogEntry]:
 
 
 def find(name: str) -> CatalogEntry:
-    """Return the entry called `name`; `InstallError` where there is none."""
+    """Return the entry called `name`; raises `InstallError` for an unknown name."""
     entries = known()
     if name not in entries:
         names = ", ".join(sorted(entries))
-        raise InstallError(f"no published benchmark is called {name!r}; choose one of: {names}")
+        raise InstallError(f"unknown benchmark {name!r}: expected one of {names}")
     return entries[name]
 
 

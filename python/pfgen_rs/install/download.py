@@ -16,12 +16,12 @@ from pfgen_rs.errors import InstallError
 __all__ = ["DOWNLOAD_LIMIT", "TIMEOUT", "Progress", "download"]
 
 Progress = Callable[[int, int | None], None]
-"""Called with the bytes received so far and the bytes expected (None where unknown)."""
+"""Called with the bytes received so far and the bytes expected (None if unknown)."""
 
 DOWNLOAD_LIMIT = 2**30
 """Most bytes a download may have."""
 TIMEOUT = 30.0
-"""Seconds without a sign from the server after which a download is given up."""
+"""Seconds without data from the server after which a download fails."""
 
 _SCHEMES = ("http", "https")
 _CHUNK = 2**17
@@ -88,7 +88,7 @@ def _chunks(
 
 
 def _too_large(url: str, limit: int) -> InstallError:
-    return InstallError(f"{url}: is larger than {limit} bytes; this is not the archive")
+    return InstallError(f"{url}: larger than {limit} bytes: not the published archive")
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def _explained(url: str, timeout: float) -> Iterator[None]:
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         if isinstance(reason, TimeoutError):
-            reason = f"nothing came for {timeout:g} seconds"
+            reason = f"no data for {timeout:g} seconds"
         raise InstallError(f"{url}: cannot be downloaded: {reason}; {_ADVICE}") from error
 
 
@@ -124,9 +124,9 @@ def _check_scheme(url: str) -> None:
     try:
         scheme = urlsplit(url).scheme
     except ValueError as error:
-        raise InstallError(f"{url}: is not a URL: {error}") from error
+        raise InstallError(f"{url}: invalid URL: {error}") from error
     if scheme not in _SCHEMES:
-        raise InstallError(f"{url}: is not an http or https URL; give a path for a local file")
+        raise InstallError(f"{url}: not an http or https URL: give a path for a local file")
 
 
 class _WebOnly(urllib.request.HTTPRedirectHandler):

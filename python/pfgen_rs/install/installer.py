@@ -26,12 +26,12 @@ def install(
     """Install the published benchmark `name` and return the folder with its question files.
 
     `source` is a URL, an archive file (.tar.gz, .tar.xz, .tar, .zip), or a folder (a checkout or
-    its data folder); None means the publisher's archive. Whatever the source, every file must have
-    the digest that is known for it, and nothing becomes visible before all of them have.
+    its data folder); None means the publisher's archive. Every file is checked against
+    its known digest, whatever the source, and nothing becomes visible before all files match.
     `progress(done, total)` is called during a download, in bytes. An intact installation is kept
-    without looking at the source, unless `force`, which reads and checks the source again.
+    without reading the source, unless `force` is true.
 
-    Raises `InstallError`; what was installed before is then untouched.
+    Raises `InstallError`, and leaves an existing installation unchanged.
     """
     entry = catalog.find(name)
     if not force and store.is_intact(entry):
@@ -67,8 +67,8 @@ def _fill(staged: store.Staging, entry: catalog.CatalogEntry, path: Path, label:
             del missing[member]
     if missing:
         raise InstallError(
-            f"{label}: lacks {len(missing)} of {len(entry.digests)} files of {entry.name}: "
-            f"{', '.join(missing)}; give revision {entry.revision} of it"
+            f"{label}: missing {len(missing)} of {len(entry.digests)} files of {entry.name}: "
+            f"{', '.join(missing)}; use revision {entry.revision}"
         )
 
 
@@ -90,6 +90,6 @@ def _storing(entry: catalog.CatalogEntry) -> Iterator[None]:
     except OSError as error:
         place = store.place(entry.name)
         raise InstallError(
-            f"{place}: cannot store {entry.name}: {error.strerror or error}; make room or set "
-            f"{store.CACHE_VARIABLE} to a folder that can be written"
+            f"{place}: cannot store {entry.name}: {error.strerror or error}; free some space or set "
+            f"{store.CACHE_VARIABLE} to a writable folder"
         ) from error

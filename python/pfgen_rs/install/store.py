@@ -67,7 +67,7 @@ class Staging:
         return self.root / "download"
 
     def add(self, name: str, content: bytes) -> None:
-        """Write one file and have it on disk; `OSError` where that fails."""
+        """Write one file and flush it to disk; raises `OSError` on failure."""
         with (self.files / name).open("xb") as stream:
             stream.write(content)
             stream.flush()
@@ -142,7 +142,7 @@ def publish(staged: Staging, entry: CatalogEntry) -> Path:
     """Make the sealed `staged.files` the installation of `entry`; return its folder.
 
     An intact installation is left alone: it has the same content. Anything else in its place is
-    moved aside first, and moved back if the step fails. `InstallError` where it does.
+    moved aside first, and moved back on failure, which raises `InstallError`.
     """
     final = place(entry.name)
     for attempt in range(_ATTEMPTS):
