@@ -136,13 +136,13 @@ def test_keys_that_cannot_be_sent_are_refused_unseen(key: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"concurrency": 0}, "from 1 to 1000: 0"),
+        ({"concurrency": 0}, "concurrency must be in 1…1000, not 0"),
         ({"timeout": 0.0}, "must be positive"),
         ({"timeout": float("nan")}, "must be positive"),
         ({"retries": -1}, "must be at least 0"),
-        ({"omit": ["stops"]}, "no option 'stops' to omit: choose of seed, stop"),
-        ({"omit": "stops"}, "no option 'stops' to omit"),
-        ({"omit": [["seed"]]}, r"no option \['seed'\] to omit"),
+        ({"omit": ["stops"]}, "cannot omit 'stops': expected one of seed, stop"),
+        ({"omit": "stops"}, "cannot omit 'stops'"),
+        ({"omit": [["seed"]]}, r"cannot omit \['seed'\]"),
         ({"omit": 5}, "omit must be a list of names, not 5"),
         ({"max_tokens_name": 5}, "max_tokens_name must be a name, not 5"),
         ({"extra": "foo"}, "extra must be an object of names and values, .* not 'foo'"),

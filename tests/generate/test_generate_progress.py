@@ -147,7 +147,7 @@ def test_scores_of_a_run_can_be_kept_and_verified(
 
     packed.unlink()
     done = CliRunner().invoke(app, ["score", folder, tiny])
-    assert "but 2 finished trials" in str(done.exception)
+    assert "the run has 2 finished trials" in str(done.exception)
     lines = b"".join(path.read_bytes() for path in sorted(packed.parent.glob("trial_*.jsonl")))
     done = CliRunner().invoke(app, ["score", "-", tiny], input=lines)
     assert done.exit_code == 0, done.output

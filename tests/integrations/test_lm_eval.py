@@ -258,7 +258,7 @@ def assert_refused(errors: list[str]) -> None:
     assert "trials" in misspelt
     assert "trails" in misspelt
     assert "no-such" in unknown
-    assert "more trials rather than" in repeated
+    assert "use more trials instead of" in repeated
 
 
 def test_the_python_interface_gives_our_figures(tmp_path: Path, mini: Benchmark) -> None:

@@ -216,7 +216,7 @@ def test_the_command_says_what_it_looks_for(place: Path) -> None:
     (folder / "step_5").mkdir()
     empty = helpers.pfgen("watch", folder, *once)
     assert (empty.returncode, empty.stdout) == (0, "")
-    assert empty.stderr.endswith("warning: 1 left out, for they are empty or still being written\n")
+    assert empty.stderr.endswith("warning: 1 left out, as they are empty or still being written\n")
     missing = helpers.pfgen("watch", place / "no", *once)
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "no: cannot be read: No such file" in missing.stderr
