@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def prompts(world: World) -> Figure:
-    """All prompts of a run, from the sample answers on."""
+    """All prompts of a run, from the example answers on."""
     examples = read_examples(world.folder)
     if len(examples) < QUESTIONS:
         examples = [Example(f"{i}: {e.question}", e.answer) for i in range(4) for e in examples]

@@ -32,7 +32,7 @@ GENERATE = ("--engine", "openai", "--trials", TRIALS, "--examples", 2, "--max-to
 SECONDS = 900.0
 
 
-class Figures(NamedTuple):
+class Checked(NamedTuple):
     """What a mode came to. `kept`: answers before the kill that were not asked for again."""
 
     mode: str
@@ -59,7 +59,7 @@ def main(environment: Path) -> None:
         )
 
 
-def _check(mode: str, recorder: Recorder, results: Path) -> Figures:
+def _check(mode: str, recorder: Recorder, results: Path) -> Checked:
     begin = (SCRIPT, "generate", MODEL, "--mode", mode, "--results", results, "-b", "mini")
     command = [str(part) for part in (*begin, *GENERATE)]
     total = TRIALS * QUESTIONS
@@ -76,7 +76,7 @@ def _check(mode: str, recorder: Recorder, results: Path) -> Figures:
     _expect(not _open_tasks(command), "tasks are still open")
     kept = total - len(still_open)
     score = _score(results)
-    return Figures(mode, total, kept, requests + len(recorder.asked), seconds, score)
+    return Checked(mode, total, kept, requests + len(recorder.asked), seconds, score)
 
 
 def _killed_half_way(command: list[str], recorder: Recorder, count: int) -> None:

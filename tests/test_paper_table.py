@@ -11,12 +11,12 @@ from pfgen_rs import Benchmark, Result, score_file
 
 pytestmark = pytest.mark.published
 
-Figures = tuple[float, float, float, float]
+Scores = tuple[float, float, float, float]
 NAMES = ("Score", "Fluency", "Truthfulness", "Helpfulness")
 HALF_A_DIGIT = (0.00005, 0.0005, 0.0005, 0.0005)
 
 # Printed figures, in the order of NAMES, of the models whose answers are published.
-TABLE: dict[str, Figures] = {
+TABLE: dict[str, Scores] = {
     "data": (1.0501, 1.155, 0.996, 1.000),
     "result/anthropic/claude-3-5-sonnet-20240620/2938dda": (0.9303, 0.949, 0.959, 0.883),
     "result/openai/gpt-4o/5e1e9f4": (0.8615, 0.919, 0.980, 0.686),
@@ -46,7 +46,7 @@ KNOWN_DIFFERENCES: dict[tuple[str, str], float] = {
 NOT_REPRODUCIBLE = {("data/final", name) for name in ("Fluency", "Truthfulness", "Helpfulness")}
 
 
-def published_figures(folder: Path) -> Figures:
+def published_scores(folder: Path) -> Scores:
     result = json.loads((folder / "result.json").read_bytes())
     scores = result["scores"]
     fluency, truthfulness = (sum(scores[key].values()) for key in ("fluency", "truthfulness"))
@@ -56,7 +56,7 @@ def published_figures(folder: Path) -> Figures:
 @pytest.fixture(scope="module")
 def ours(
     published_dir: Path, published_benchmark: Benchmark, reference_run: Result
-) -> dict[str, Figures]:
+) -> dict[str, Scores]:
     """Every row of the table, scored now."""
     found = {}
     for row in TABLE:
@@ -67,11 +67,11 @@ def ours(
     return found
 
 
-def test_table_1(published_dir: Path, ours: dict[str, Figures]) -> None:
+def test_table_1(published_dir: Path, ours: dict[str, Scores]) -> None:
     print(f"\n{'figure':12} {'paper':>7} {'published':>9} {'ours':>9}  run")
     unlike_paper, unlike_ours = {}, set()
     for row, paper in TABLE.items():
-        published = published_figures(published_dir / row)
+        published = published_scores(published_dir / row)
         for name, printed, kept, got, half in zip(
             NAMES, paper, published, ours[row], HALF_A_DIGIT, strict=True
         ):

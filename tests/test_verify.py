@@ -49,7 +49,7 @@ def test_the_same_result_passes(run: Path) -> None:
     assert checked.identical
     assert checked.passed
     assert checked.largest is None
-    assert checked.figures == checked.agreeing > 50
+    assert checked.numbers == checked.agreeing > 50
     assert checked.signature == load_benchmark(run.parent / "tiny").signature
 
 
@@ -95,8 +95,8 @@ def test_a_unit_of_the_last_digit_is_tolerated(run: Path, name: str) -> None:
     for units, tolerable in ((1, True), (-1, True), (2, False), (-2, False)):
         theirs = copy.deepcopy(ours)
         change(theirs, units * unit)
-        figures, agreeing, [difference] = compare(theirs, ours)
-        assert agreeing == figures - 1
+        numbers, agreeing, [difference] = compare(theirs, ours)
+        assert agreeing == numbers - 1
         assert difference.place == place
         assert difference.tolerable == tolerable
         assert math.isclose(difference.size, abs(units) * unit, rel_tol=1e-6)
@@ -150,7 +150,7 @@ def test_everything_else_must_be_the_same(run: Path, name: str) -> None:
     assert not differences[0].tolerable
 
 
-def test_other_bytes_with_the_same_figures_pass(run: Path) -> None:
+def test_other_bytes_with_the_same_numbers_pass(run: Path) -> None:
     (run / "result.json").write_text(json.dumps(result_of(run)), encoding="utf-8")
     checked = verify(run, run.parent / "tiny")
     assert checked.passed
@@ -167,7 +167,7 @@ def test_the_largest_difference_is_a_number(run: Path) -> None:
     assert checked.largest is not None
     assert checked.largest.place == "score"
     assert [failure.place for failure in checked.failures] == ["input_hash", "score"]
-    assert checked.agreeing == checked.figures - 2
+    assert checked.agreeing == checked.numbers - 2
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"\xff", b"[" * 100_000])
@@ -207,7 +207,7 @@ def test_the_reading_of_a_file_is_found(telling: tuple[Path, Path], summation: S
         checked = verify(run, loaded)
         assert checked.summation == summation
         assert checked.identical
-        assert checked.figures == checked.agreeing
+        assert checked.numbers == checked.agreeing
         found = load_benchmark(benchmark, settings=Settings(summation=summation)).signature
         assert checked.signature == found
 
@@ -222,7 +222,7 @@ def test_differences_are_those_to_the_better_reading(telling: tuple[Path, Path])
         checked = verify(run, benchmark)
         assert checked.summation == summation
         assert [found.place for found in checked.failures] == ["config.model", "score"]
-        assert checked.agreeing == checked.figures - 1
+        assert checked.agreeing == checked.numbers - 1
 
 
 def test_a_file_that_fits_both_readings_is_plain(run: Path) -> None:

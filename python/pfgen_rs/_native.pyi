@@ -13,9 +13,9 @@ __all__ = [
     "NOT_FOUND",
     "UNKNOWN",
     "Batches",
-    "Codes",
     "Corrections",
     "Index",
+    "Numbers",
     "Rules",
     "Scan",
     "Scorer",
@@ -132,8 +132,8 @@ class Rules:
     def score(self, settings: Settings, text: str, others: Sequence[int]) -> tuple[float, int]: ...
 
 @final
-class Codes:
-    def __new__(cls, lists: Sequence[Sequence[str]]) -> Codes: ...
+class Numbers:
+    def __new__(cls, lists: Sequence[Sequence[str]]) -> Numbers: ...
     def find(self, texts: Texts, threads: int | None = None) -> NDArray[np.uint32]: ...
 
 @final
@@ -151,18 +151,18 @@ class Batches:
     ) -> Batches: ...
     def score(
         self,
-        codes: NDArray[np.uint32],
+        numbers: NDArray[np.uint32],
         texts: Texts,
         start: int,
         others: Sequence[tuple[int, NDArray[np.uint32]]],
         threads: int | None = None,
     ) -> tuple[NDArray[np.uint32], list[NDArray[np.float64]]]: ...
-    def figure(
+    def total(
         self,
-        codes: Codes,
+        numbers: Numbers,
         questions: Texts,
         texts: Texts,
-        figure: int,
+        total: int,
         threads: int | None = None,
     ) -> NDArray[np.float64] | None: ...
 

@@ -24,7 +24,7 @@ from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.outputs import unclean_note
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.streaming import Progress
+from pfgen_rs.runs.streaming import ScoringProgress
 from pfgen_rs.scoring import batch, explain
 from pfgen_rs.scoring.answer_scorer import AnswerScorer
 from pfgen_rs.scoring.batch import Score
@@ -278,7 +278,7 @@ def score_runs(
     clean: Clean = False,
     run_field: str | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: ScoringProgress | None = None,
 ) -> list[Result]:
     """Score several runs; each file, or run's folder, is one, unless `run_field` tells several apart.
 

@@ -138,7 +138,7 @@ def _typical_answers(
     found: dict[str, tuple[float, int, float]] = {}
     places = {}
     for question in questions:
-        columns = result.figures.of_question(question, [metric, "line", "start"])
+        columns = result.response_scores.of_question(question, [metric, "line", "start"])
         values, mean = columns[metric], float(columns[metric].mean())
         row = int(np.argmin(np.abs(values - mean)))
         line = int(columns["line"][row])

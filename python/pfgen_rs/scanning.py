@@ -18,7 +18,7 @@ from pfgen_rs.io.patterns import expand_runs
 from pfgen_rs.io.unclean import clean_column
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.runs import outputs
-from pfgen_rs.runs.score_store import figure_names
+from pfgen_rs.runs.score_store import stored_columns
 from pfgen_rs.runs.streaming import Known
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.columns import as_paths, table
@@ -99,7 +99,7 @@ class _Scorer:
 
     def __init__(self, benchmark: Benchmark, threads: int | None) -> None:
         self.benchmark, self._threads = benchmark, threads
-        metrics = dict.fromkeys(figure_names(benchmark.sources)[3:], pl.Float64())
+        metrics = dict.fromkeys(stored_columns(benchmark.sources)[3:], pl.Float64())
         self.schema: dict[str, pl.DataType] = {
             "question_id": pl.String(),
             "length": pl.Int64(),

@@ -52,13 +52,13 @@ class Difference:
 class Verification:
     """How a run's `result.json` compares with its answers scored again.
 
-    `figures` values were compared and `agreeing` of them are exactly equal. `differences` lists all others,
+    `numbers` of them were compared and `agreeing` of them are exactly equal. `differences` lists all others,
     texts and missing keys included. `identical`: the file is the same byte for byte. `summation`: the reading
     of Python's `sum` that the file was compared in, the one that fits better (`plain` if both fit equally).
     """
 
     run: str
-    figures: int
+    numbers: int
     agreeing: int
     differences: list[Difference]
     identical: bool
@@ -100,7 +100,7 @@ def verify(
     reading = best_reading(theirs, result)
     return Verification(
         run=str(run),
-        figures=reading.compared.figures,
+        numbers=reading.compared.numbers,
         agreeing=reading.compared.agreeing,
         differences=reading.compared.differences,
         identical=content == reading.content,
@@ -112,26 +112,26 @@ def verify(
 class Compared(NamedTuple):
     """How two results compare.
 
-    `figures` counts the numbers in both (outside `config`, which is copied rather than computed), `agreeing`
+    `numbers` counts those in both (outside `config`, which is copied rather than computed), `agreeing`
     those that are exactly equal; `differences` are in the order of the file.
     """
 
-    figures: int
+    numbers: int
     agreeing: int
     differences: list[Difference]
 
 
 def compare(theirs: dict[str, Any], ours: dict[str, Any]) -> Compared:
     """Compare all values of two results."""
-    figures = agreeing = 0
+    numbers = agreeing = 0
     differences = []
     for path, a, b, note in _walk(theirs, ours, ()):
         if path[0] != "config" and _is_number(a) and _is_number(b):
-            figures += 1
+            numbers += 1
             agreeing += a == b
         if (difference := _difference(path, a, b, note)) is not None:
             differences.append(difference)
-    return Compared(figures, agreeing, differences)
+    return Compared(numbers, agreeing, differences)
 
 
 class Reading(NamedTuple):
@@ -148,7 +148,7 @@ def best_reading(theirs: dict[str, Any], result: Result) -> Reading:
     Returns the reading with fewer failures, then with fewer differences; the plain one if both are alike.
     """
     plain = _reading(theirs, result, "plain")
-    agrees = plain.compared.agreeing == plain.compared.figures
+    agrees = plain.compared.agreeing == plain.compared.numbers
     if agrees or result.benchmark.settings.variant != "pfgen-bench":
         return plain
     return min(plain, _reading(theirs, result, "compensated"), key=_misfit)

@@ -129,4 +129,4 @@ def test_all_published_runs(published_dir: Path) -> None:
     assert done.returncode == 0
     assert len(entries) == len(list(published_dir.glob("result/*/*/*/result.json")))
     assert all(entry["identical"] for entry in entries)
-    assert all(entry["agreeing"] == entry["figures"] > 1000 for entry in entries)
+    assert all(entry["agreeing"] == entry["numbers"] > 1000 for entry in entries)

@@ -301,7 +301,7 @@ def test_other_questions(tmp_path: Path, tiny: Path) -> None:
 
 def test_more_examples_than_there_are(tmp_path: Path, tiny: Path) -> None:
     done = RUNNER.invoke(app, command(tmp_path, "--examples=3", "--dry-run"))
-    first = "warning: prompts show 1 sample answers, not 3: there are no more"
+    first = "warning: prompts show 1 example answers, not 3: there are no more"
     assert done.stderr.splitlines()[0] == first
     fewer = RUNNER.invoke(app, command(tmp_path, "--examples=1", "--dry-run"))
     assert "warning" not in fewer.stderr

@@ -133,5 +133,5 @@ def test_examples_of_an_installed_benchmark(published_dir: Path) -> None:
 
 
 def test_a_benchmark_without_examples(tmp_path: Path) -> None:
-    with pytest.raises(BenchmarkError, match="sample answers that prompts show"):
+    with pytest.raises(BenchmarkError, match="example answers that prompts show"):
         read_examples(tmp_path)

@@ -80,7 +80,7 @@ def clustered(frame: pl.DataFrame, metric: str) -> float:
 
 
 def assert_same(results: dict[str, Any], expected: Result) -> None:
-    """Figures are those of `score_file`, number for number; errors are clustered by question."""
+    """Scores are those of `score_file`, number for number; errors are clustered by question."""
     for name, metric in METRICS.items():
         assert results[f"{name},pfgen"] == getattr(expected, name)
         error = clustered(expected.frame, metric)
@@ -161,7 +161,7 @@ def assert_logged(path: Path, expected: Result) -> None:
     assert logged.sort(key).equals(expected.frame.select(key).sort(key))
 
 
-def test_the_command_line_gives_our_figures(tmp_path: Path) -> None:
+def test_the_command_line_gives_our_scores(tmp_path: Path) -> None:
     command_line_agrees(tmp_path, sys.executable)
 
 
@@ -261,12 +261,12 @@ def assert_refused(errors: list[str]) -> None:
     assert "use more trials instead of" in repeated
 
 
-def test_the_python_interface_gives_our_figures(tmp_path: Path, mini: Benchmark) -> None:
+def test_the_python_interface_gives_our_scores(tmp_path: Path, mini: Benchmark) -> None:
     python_interface_agrees(tmp_path, sys.executable, mini)
 
 
 @pytest.mark.slow
-def test_another_version_gives_our_figures(tmp_path: Path, mini: Benchmark) -> None:
+def test_another_version_gives_our_scores(tmp_path: Path, mini: Benchmark) -> None:
     python = os.environ.get(OTHER)
     if not python:
         pytest.skip(f"{OTHER} is not set")

@@ -8,7 +8,7 @@ import pytest
 
 import small
 from pfgen_rs import load_benchmark
-from pfgen_rs.questions.sources import PUBLISHED, explained, in_order, known, order
+from pfgen_rs.questions.sources import PUBLISHED, explained, known, order, sources_in_order
 from pfgen_rs.report.answers import run_answers
 from pfgen_rs.report.site.benchmark_page import benchmark_page, references
 from pfgen_rs.report.windows import distinct_windows, window_table
@@ -16,7 +16,9 @@ from pfgen_rs.report.windows import distinct_windows, window_table
 
 @pytest.mark.parametrize("sources", [*permutations("SPT"), ("B", "R", "A", "P"), ()])
 def test_sources_stand_as_in_published_reports(sources: tuple[str, ...]) -> None:
-    assert [sources[i] for i in order(sources)] == list(in_order(dict.fromkeys(sources, 0.0)))
+    assert [sources[i] for i in order(sources)] == list(
+        sources_in_order(dict.fromkeys(sources, 0.0))
+    )
 
 
 def test_only_sets_with_published_sources_alone_are_explained() -> None:

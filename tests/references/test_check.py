@@ -231,7 +231,7 @@ def test_copies_are_counted_over_sources() -> None:
     assert near_duplicates(small.benchmark({"answers": answers}), shown=0)[1].is_empty()
 
 
-# Lengths, sample answers, rules.
+# Lengths, example answers, rules.
 
 
 def test_lengths(part: Benchmark) -> None:
@@ -272,7 +272,7 @@ def test_no_sample_answer_is_no_error() -> None:
     table = coverage(bench)
     assert table["length"].to_list() == [0, 0]
     assert table["average"].null_count() == table["known"].null_count() == 2
-    assert "there is no sample answer" in check(bench).summary["warnings"][0]
+    assert "there is no example answer" in check(bench).summary["warnings"][0]
 
 
 def test_a_short_sample_answer_has_no_long_ngrams() -> None:
@@ -621,7 +621,7 @@ def test_the_command(part: Benchmark, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     assert "Q01" in done.stdout
-    assert "there is no sample answer" in done.stdout
+    assert "there is no example answer" in done.stdout
     assert "- 6 answers to 2 questions" in done.stdout
     assert "\x1b" not in done.stdout
     assert (tmp_path / "out" / "check.md").exists()

@@ -124,7 +124,7 @@ def test_a_run_in_many_chunks_gives_the_same(mini: Benchmark, results: list[Resu
     options, store = Options(text_size=4096), streaming.new_store(mini)
     source = Source(bundled_path() / "runs" / RUNS[1])
     [again] = streaming.score_sources(mini, [source], options, store, keep=0)
-    assert len(again.figures.parts) > 5
+    assert len(again.response_scores.parts) > 5
     for limit in (5, 1000):
         assert [found.payload() for found in run_answers(again, limit=limit)] == [
             found.payload() for found in run_answers(results[1], limit=limit)

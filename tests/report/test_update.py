@@ -190,7 +190,7 @@ def test_a_lost_table_is_made_anew(reported: Path, name: str) -> None:
 
 
 def test_system_runs_have_other_places(reported: Path) -> None:
-    """The sample answers lie beside the questions; a result may have come without its responses."""
+    """The example answers lie beside the questions; a result may have come without its responses."""
     data, final = reported / "data", reported / "data" / "final"
     (data / "questions.jsonl").write_bytes(text(BETTER))
     system = {"engine": "system", "mode": "system", "model": "system/ground-truth"}

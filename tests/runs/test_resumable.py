@@ -18,7 +18,7 @@ from helpers import CATS, SEAS, TIMEOUT, environment, lines, write_benchmark, wr
 from pfgen_rs import Result, load_benchmark, score_file
 from pfgen_rs.io import Options, Source
 from pfgen_rs.runs import streaming
-from pfgen_rs.runs.score_store import Figures, Store, chunk_figures, figure_names
+from pfgen_rs.runs.score_store import ResponseScores, Store, chunk_matrix, stored_columns
 from pfgen_rs.scoring import batch
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
@@ -35,7 +35,7 @@ from pfgen_rs.runs import journal
 from pfgen_rs.scoring import batch
 resumable._JOURNALED_FROM = 100
 io.Options = functools.partial(io.Options, rows=CHUNK, text_size=4000)
-real, scored = batch.score_codes, 0
+real, scored = batch.score_numbered, 0
 ended = False
 
 def end():
@@ -62,7 +62,7 @@ def replaced(self, target, replace=io.atomic.Path.replace):
         end()
     return replace(self, target)
 
-batch.score_codes = counting
+batch.score_numbered = counting
 journal.Journal._write = torn
 io.atomic.Path.replace = replaced
 if "FULL" in os.environ:
@@ -222,26 +222,26 @@ def test_a_damaged_journal_ends_where_it_is_damaged(tmp_path: Path, damage: int)
     path = tmp_path / "journal"
     frame = benchmark.score_batch([CATS, SEAS, CATS], ["猫", "海", "狩り"])
     rows = pl.Series([1, 2, 3]).to_numpy()
-    codes = batch.question_codes(benchmark, [CATS, SEAS, CATS])
+    codes = batch.question_numbers(benchmark, [CATS, SEAS, CATS])
 
     def store() -> Store:
         path.touch()
         opened = lambda: (path.open("r+b", buffering=0), path)  # noqa: E731
-        names = figure_names(benchmark.sources)
+        names = stored_columns(benchmark.sources)
         return Store(names, about={"x": 1}, open_file=opened, in_memory=0)
 
     first = store()
     for key in "abc":
-        first.add(lambda key=key: key, *chunk_figures(first.names, codes, rows, None, frame))  # type: ignore[misc]
+        first.add(lambda key=key: key, *chunk_matrix(first.names, codes, rows, None, frame))  # type: ignore[misc]
     content = bytearray(path.read_bytes())
     content[damage] ^= 1
     path.write_bytes(content)
     second = store()
     assert second.resume() == {-1: 6}.get(damage, 0)
-    part = second.add(lambda: "d", *chunk_figures(second.names, codes, rows, None, frame))
-    figures = Figures(second)
-    figures.parts.append(part)
-    assert_frame_equal(figures.frame(part).select(frame.columns), frame)
+    part = second.add(lambda: "d", *chunk_matrix(second.names, codes, rows, None, frame))
+    scores = ResponseScores(second)
+    scores.parts.append(part)
+    assert_frame_equal(scores.frame(part).select(frame.columns), frame)
     assert store().resume() == {-1: 9}.get(damage, 3)
 
 

@@ -62,7 +62,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 def test_every_format_streams(benchmark: Benchmark, tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path / name)
     got, whole = streamed(benchmark, tmp_path / name), score_file(tmp_path / name, benchmark)
-    assert len(got.figures.parts) > len(MANY) / 7
+    assert len(got.response_scores.parts) > len(MANY) / 7
     assert got.to_bytes() == whole.to_bytes()
     assert_frame_equal(got.frame, whole.frame, check_exact=True)
     expected = benchmark.score_batch(TABLE)

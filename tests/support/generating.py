@@ -18,7 +18,7 @@ Key = tuple[int, str]
 
 
 def write_samples(folder: Path) -> Path:
-    """The tiny benchmark with its sample answers."""
+    """The tiny benchmark with its example answers."""
     write_benchmark(folder)
     (folder / "questions.jsonl").write_bytes(lines(GOOD[:2]))
     return folder

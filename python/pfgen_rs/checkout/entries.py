@@ -18,7 +18,7 @@ from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.metrics.names import BY_SOURCE, share_name
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.signature import signature
-from pfgen_rs.questions.sources import in_order
+from pfgen_rs.questions.sources import sources_in_order
 from pfgen_rs.stats import Estimate, from_summary, rank_ranges
 from pfgen_rs.stats.sums import left_sum
 
@@ -121,7 +121,7 @@ def _entry(
         fluency=_sum(scores["fluency"]),
         truthfulness=_sum(scores["truthfulness"]),
         helpfulness=scores["helpfulness"],
-        sources={metric: in_order(scores[metric]) for metric in BY_SOURCE},
+        sources={metric: sources_in_order(scores[metric]) for metric in BY_SOURCE},
         estimate=estimate,
         rank=rank,
         rank_low=low,
@@ -194,7 +194,9 @@ def frame(found: Sequence[Entry]) -> pl.DataFrame:
     shares = {
         share_name(metric, source): pl.Float64
         for metric in BY_SOURCE
-        for source in in_order({source: 0.0 for entry in found for source in entry.sources[metric]})
+        for source in sources_in_order(
+            {source: 0.0 for entry in found for source in entry.sources[metric]}
+        )
     }
     schema = {**_COLUMNS, **shares, **dict.fromkeys(_HASHES, pl.String)}
     return pl.DataFrame([_row(entry) for entry in found], schema=schema, orient="row")

@@ -19,7 +19,7 @@ from pfgen_rs.runs.result import Result
 __all__ = ["Rescored", "Watch", "rescored", "scored_again"]
 
 # Takes the sources; returns what is called with their progress.
-Watch = Callable[[Sequence[Source]], AbstractContextManager[streaming.Progress | None]]
+Watch = Callable[[Sequence[Source]], AbstractContextManager[streaming.ScoringProgress | None]]
 _NAMED = 5  # questions
 _KEPT = 1 << 29  # bytes of answers of all runs that are kept in memory, to be shown
 Rescored = tuple[Published, bytes] | PfgenError

@@ -33,7 +33,7 @@ COMMANDS = {
         "watch", "watch", "Evaluate every new checkpoint of a folder, and draw the learning curve."
     ),
     "verify": Deferred(
-        "verify", "verify", "Score runs again and compare every figure with their result.json."
+        "verify", "verify", "Score runs again and compare every number with their result.json."
     ),
     "report": Deferred(
         "report",

@@ -36,7 +36,7 @@ Mode = Annotated[
 Trials = Annotated[
     int, typer.Option("--trials", "-n", min=1, metavar="N", help="Answers per question.")
 ]
-Examples = Annotated[int, typer.Option(min=0, metavar="K", help="Sample answers in each prompt.")]
+Examples = Annotated[int, typer.Option(min=0, metavar="K", help="Example answers in each prompt.")]
 MaxTokens = Annotated[
     int, typer.Option(min=1, metavar="N", help="Maximum length of an answer, in tokens.")
 ]

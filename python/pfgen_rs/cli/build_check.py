@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from pfgen_rs.references.check import Check
-    from pfgen_rs.references.check.steps import Progress
+    from pfgen_rs.references.check.steps import CheckProgress
 
 __all__ = ["check"]
 
@@ -29,7 +29,7 @@ _HEADINGS = {
     "self_truthfulness": "truthfulness",
     "self_helpfulness": "helpfulness",
     "agreement": "agreement",
-    "note_average": "sample",
+    "note_average": "example",
     "warnings": "warnings",
 }
 
@@ -62,7 +62,7 @@ def check(
     """Diagnose a set of reference answers.
 
     The table shows, for each question, its answers scored against the others (fluency, truthfulness,
-    helpfulness), how well its sources know each other (agreement), the score of its sample answer, and
+    helpfulness), how well its sources know each other (agreement), the score of its example answer, and
     what is worth a look. Warnings do not change the exit code.
 
     For example:
@@ -96,7 +96,7 @@ def check(
 
 
 @contextmanager
-def _progress() -> Iterator[Progress]:
+def _progress() -> Iterator[CheckProgress]:
     from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
 
     name = TextColumn("{task.description}", markup=False)

@@ -130,17 +130,17 @@ def _captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> Iterato
 
 def _runs(ordered: _Ordered, room: int) -> tuple[Table, list[str]]:
     """With errors where names need not be folded for them; and the headings that are left out."""
-    tables = [_run_table(ordered, figures) for figures in (4, 3, 2)]
+    tables = [_run_table(ordered, count) for count in (4, 3, 2)]
     shown = next((table for table in tables if table_fit.width(table) <= room), tables[-1])
     return shown, table_fit.dropped(tables[0], shown)
 
 
-def _run_table(ordered: _Ordered, figures: int) -> Table:
+def _run_table(ordered: _Ordered, count: int) -> Table:
     statistics, metric = ordered.statistics, ordered.metric
     title = f"{metric}, {len(statistics.compared)} questions"
     table = output.new_table("no.", "ranks", "run", numbers=("no.", "ranks"), title=title)
     headings = ("mean", ordered.interval, "SE\n(questions)", "SE\n(trials)")
-    for heading in headings[:figures]:
+    for heading in headings[:count]:
         table.add_column(heading, justify="right", no_wrap=True)
     rows = zip(statistics.runs, statistics.ranks[metric], statistics.estimates[metric], strict=True)
     for name, ranks, estimate in sorted(rows, key=lambda row: ordered.numbers[row[0]]):
@@ -148,7 +148,7 @@ def _run_table(ordered: _Ordered, figures: int) -> Table:
             output.cell(ordered.numbers[name]),
             output.cell(_ranks(ranks)),
             output.cell(name),
-            *map(output.cell, _estimate(estimate)[:figures]),
+            *map(output.cell, _estimate(estimate)[:count]),
         )
     return table
 

@@ -56,7 +56,7 @@ def generate_answers(
     examples: asking.Examples = 20,
     seed_text: Annotated[
         str,
-        typer.Option(metavar="TEXT", help="Changes the sample answers and the seeds of sampling."),
+        typer.Option(metavar="TEXT", help="Changes the example answers and the seeds of sampling."),
     ] = "",
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Text before every prompt.")] = "",
     temperature: Annotated[
@@ -101,7 +101,7 @@ def generate_answers(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Questions with sample answers, instead of the benchmark's questions.jsonl.",
+            help="Questions with example answers, instead of the benchmark's questions.jsonl.",
         ),
     ] = None,
     concurrency: Annotated[

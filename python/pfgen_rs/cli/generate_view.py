@@ -36,7 +36,7 @@ _END = b"."
 
 @contextmanager
 def generating() -> Iterator[Callable[[int, int, float, int], None]]:
-    """A bar of the answers, with new ones a second, failures and the time left; call it with those figures.
+    """A bar of the answers, with new ones a second, failures and the time left; call it with those counts.
 
     Where standard error is no terminal, a line now and then says the same.
     """
@@ -44,23 +44,23 @@ def generating() -> Iterator[Callable[[int, int, float, int], None]]:
     name = TextColumn("{task.description}", markup=False)
     rate = TextColumn("{task.fields[rate]}", markup=False)
     columns = (SpinnerColumn(), name, BarColumn(), MofNCompleteColumn(), rate)
-    figures: list[Figures] = []
+    counts: list[Counts] = []
     with (
         output.progress(*columns, TimeRemainingColumn()) as bar,
         progress_log.logged("pfgen_rs.generate"),
-        progress_log.told_at_times(lambda: _line(figures[-1]) if figures else "", EVERY),
+        progress_log.told_at_times(lambda: _line(counts[-1]) if counts else "", EVERY),
     ):
         task = bar.add_task("generating", total=None, rate="")
 
         def update(done: int, total: int, rate: float, failed: int) -> None:
-            figures[:] = [Figures(done, total, rate, failed)]
+            counts[:] = [Counts(done, total, rate, failed)]
             shown = ", ".join([*_rate(rate, " answers"), *_failed(failed)])
             bar.update(task, completed=done, total=total, rate=shown)
 
         yield update
 
 
-class Figures(NamedTuple):
+class Counts(NamedTuple):
     """How far a run is."""
 
     done: int
@@ -69,7 +69,7 @@ class Figures(NamedTuple):
     failed: int
 
 
-def _line(now: Figures) -> str:
+def _line(now: Counts) -> str:
     parts = [f"{now.done:,} of {now.total:,} answers", *_rate(now.rate)]
     if now.rate:
         left = (now.total - now.done - now.failed) / now.rate
@@ -124,7 +124,7 @@ def check_examples(wanted: int, questions: int) -> None:
     there = max(questions - 1, 0)
     # The published number is no choice.
     if wanted > there and wanted != PUBLISHED_EXAMPLES:
-        output.warn(f"prompts show {there} sample answers, not {wanted}: there are no more")
+        output.warn(f"prompts show {there} example answers, not {wanted}: there are no more")
 
 
 def tell(run: Run, *, score: bool) -> None:

@@ -29,7 +29,7 @@ def report(rows: Sequence[Row], room: int) -> list[RenderableType]:
             "": [row["icon"] for row in rows],
             "model": _names(rows),
         },
-        figures=_figures(rows),
+        columns=_columns(rows),
         optional=(_LENGTH,),
     )
     signatures = dict.fromkeys(row["signature"] for row in rows if row.get("signature"))
@@ -60,7 +60,7 @@ def _with(row: Row, addition: str | None, names: Sequence[str]) -> str:
     return f"{model} ({addition})" if addition and names.count(model) != 1 else model
 
 
-def _figures(rows: Sequence[Row]) -> dict[str, list[str]]:
+def _columns(rows: Sequence[Row]) -> dict[str, list[str]]:
     """The cells of all columns after the interval."""
     return {
         _LENGTH: [f"{row['length']:.1f}" for row in rows],
@@ -92,7 +92,7 @@ def _plain(row: Row) -> tuple[str, ...]:
         f"{row['score']:.4f}",
         *map(number, (row["score_low"], row["score_high"])),
         str(row["num_trials"]),
-        *(cells[0] for cells in _figures([row]).values()),
+        *(cells[0] for cells in _columns([row]).values()),
         visible(row["model"]),
         visible(row["run"]),
     )

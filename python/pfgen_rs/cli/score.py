@@ -145,7 +145,7 @@ def score(
     ] = False,
     variant: Annotated[
         VariantName,
-        typer.Option(help="The published figures, or the papers' equations read literally."),
+        typer.Option(help="The published scores, or the papers' equations read literally."),
     ] = VariantName.PUBLISHED,
     ngrams: Annotated[
         str, typer.Option(metavar="MIN-MAX", help="Lengths of Fluency's n-grams, in units.")
@@ -283,7 +283,7 @@ def report_gaps(result: Result) -> None:
         more = ", …" if len(result.missing) > _SHOWN_QUESTIONS else ""
         output.warn(
             f"{result.place}: {len(result.missing)} of {len(result.benchmark)} questions have no "
-            f"answer ({named}{more}); the figures leave them out and are not comparable with "
+            f"answer ({named}{more}); the scores leave them out and are not comparable with "
             "those of whole runs"
         )
     answers = result.by_question.get_column("answers").to_list()

@@ -36,13 +36,13 @@ Row = Mapping[str, Any]
 class ScoreTable:
     """Rows with `score`, `score_low` and `score_high`, and their cells.
 
-    `about`: the columns before the score by their headings; the last one holds names. `figures`: those after
-    the interval. `optional`: figures that may be left out, the most useful first.
+    `about`: the columns before the score by their headings; the last one holds names. `columns`: those after
+    the interval. `optional`: columns that may be left out, the most useful first.
     """
 
     rows: Sequence[Row]
     about: Mapping[str, Sequence[str]]
-    figures: Mapping[str, Sequence[str]]
+    columns: Mapping[str, Sequence[str]]
     optional: Sequence[str]
 
     def parts(self, room: int) -> list[RenderableType]:
@@ -53,7 +53,7 @@ class ScoreTable:
         return [table, *map(output.cell, legend + ([_left_out(missing)] if missing else []))]
 
     def _columns(self) -> list[str]:
-        return [INTERVAL, *self.figures]
+        return [INTERVAL, *self.columns]
 
     def _fitting(self, room: int) -> tuple[list[str], Table, int]:
         """The columns behind the score, their table, and the width of its bar."""
@@ -66,7 +66,7 @@ class ScoreTable:
                     bar = min(left - table_fit.GAP, WIDEST) if columns == every else 0
                     bar = bar if bar >= NARROWEST else 0
                     return columns, self._table(columns, headings, bar), bar
-        fewest = [name for name in self.figures if name not in self.optional]
+        fewest = [name for name in self.columns if name not in self.optional]
         for columns, name in (([INTERVAL, *fewest], _NAME), (fewest, _SHORTEST_NAME)):
             table = self._table(columns, _NARROWEST)
             if table_fit.fits(table, room, name):
@@ -91,7 +91,7 @@ class ScoreTable:
         self, i: int, row: Row, columns: Sequence[str], bars: Bars, bar: int
     ) -> Iterator[RenderableType]:
         for name in columns:
-            yield output.cell(bounds(row) if name == INTERVAL else self.figures[name][i])
+            yield output.cell(bounds(row) if name == INTERVAL else self.columns[name][i])
             if name == INTERVAL and bar:
                 yield bars.bar(row, bar)
 

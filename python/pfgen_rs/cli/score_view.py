@@ -26,7 +26,7 @@ def leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
     table = ScoreTable(
         rows,
         about={"rank": ranks, "run": _names(rows)},
-        figures=_figures(rows),
+        columns=_columns(rows),
         optional=(_PUBLISHED, _LENGTH),
     )
     if len(signatures) == 1:
@@ -35,7 +35,7 @@ def leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
     return [*table.parts(room), *map(output.cell, marked)]
 
 
-def _figures(rows: Sequence[Row]) -> dict[str, list[str]]:
+def _columns(rows: Sequence[Row]) -> dict[str, list[str]]:
     """The cells of all columns after the interval."""
     return {
         _PUBLISHED: [_spread(row) for row in rows],

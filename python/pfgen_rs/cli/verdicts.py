@@ -15,21 +15,21 @@ def verdict(pair: Pair, statistics: Comparison) -> str:
     more = f"{pair.a} scores {pair.difference:.4f} more than {pair.b}{what}"
     least = 1 - statistics.level
     if pair.family == 1:
-        figures = f"{_interval(pair, statistics, '')}, {_p(pair, statistics)}"
-        return f"{more} ({figures})" if pair.p <= least else _alike(pair, what, figures)
+        evidence = f"{_interval(pair, statistics, '')}, {_p(pair, statistics)}"
+        return f"{more} ({evidence})" if pair.p <= least else _alike(pair, what, evidence)
     corrected = f"{_p_holm(pair, statistics)} corrected for {pair.family} pairs"
-    figures = f"{_interval(pair, statistics, ' of this pair alone')}, {_p(pair, statistics)}"
+    evidence = f"{_interval(pair, statistics, ' of this pair alone')}, {_p(pair, statistics)}"
     if pair.p_holm <= least:
-        return f"{more} ({figures}; {corrected})"
+        return f"{more} ({evidence}; {corrected})"
     if pair.p <= least:
-        return f"{more} ({figures}), but not significantly among all pairs ({corrected})"
-    return _alike(pair, what, f"{figures}; {corrected}")
+        return f"{more} ({evidence}), but not significantly among all pairs ({corrected})"
+    return _alike(pair, what, f"{evidence}; {corrected}")
 
 
-def _alike(pair: Pair, what: str, figures: str) -> str:
+def _alike(pair: Pair, what: str, evidence: str) -> str:
     return (
         f"{pair.a} and {pair.b} do not differ significantly{what} "
-        f"(difference {pair.difference:+.4f}, {figures}; 80 % power to detect {pair.minimum_detectable:.4f})"
+        f"(difference {pair.difference:+.4f}, {evidence}; 80 % power to detect {pair.minimum_detectable:.4f})"
     )
 
 

@@ -23,7 +23,7 @@ __all__ = ["verify"]
 
 _CHECK_FAILED = 1
 _VALUE_WIDTH = 40
-_NUMBERS = ("figures", "agree", "failures")
+_NUMBERS = ("numbers", "agree", "failures")
 
 
 def verify(
@@ -42,15 +42,15 @@ def verify(
     ] = 5,
     threads: options.Threads = None,
 ) -> None:
-    """Score runs again and compare every figure with their result.json.
+    """Score runs again and compare every number with their result.json.
 
     Files written by Python 3.12 or later have compensated sums, others plain ones, which changes a last digit
     here and there: both are tried, and the column "sums" names the one that fits (plain if both do).
 
-    A figure may differ by one unit of its last published digit; anything more, a different text, and a
+    A number may differ by one unit of its last published digit; anything more, a different text, and a
     missing or added key fail the check.
 
-    Exit codes: 0 all runs pass, 1 a figure differs by more than a unit, 2 a run cannot be read
+    Exit codes: 0 all runs pass, 1 a number differs by more than a unit, 2 a run cannot be read
     (the others are checked all the same).
 
     For example:
@@ -89,7 +89,7 @@ def _entry(run: str, checked: Verification | PfgenError, limit: int) -> dict[str
     return {
         "run": run,
         "passed": checked.passed,
-        "figures": checked.figures,
+        "numbers": checked.numbers,
         "agreeing": checked.agreeing,
         "identical": checked.identical,
         "summation": checked.summation,
@@ -121,7 +121,7 @@ def _report(checked: Sequence[Verification], limit: int) -> list[RenderableType]
     for found in checked:
         table.add_row(
             output.cell(found.run),
-            output.cell(found.figures),
+            output.cell(found.numbers),
             output.cell(found.agreeing),
             output.cell(len(found.failures)),
             output.cell(_largest(found.largest)),
@@ -154,9 +154,9 @@ def _short(value: object) -> str:
 
 
 def _summary(checked: Sequence[Verification]) -> str:
-    figures, agreeing = sum(c.figures for c in checked), sum(c.agreeing for c in checked)
+    numbers, agreeing = sum(c.numbers for c in checked), sum(c.agreeing for c in checked)
     passed, identical = sum(c.passed for c in checked), sum(c.identical for c in checked)
     return (
-        f"{passed} of {len(checked)} runs pass; {agreeing} of {figures} figures agree exactly; "
+        f"{passed} of {len(checked)} runs pass; {agreeing} of {numbers} numbers agree exactly; "
         f"{identical} files have the same bytes"
     )

@@ -19,7 +19,7 @@ from pfgen_rs.questions.examples import Example
 
 __all__ = ["RunConfig", "config_hash"]
 
-# SHA-256 of the published sample answers, as JSON lines.
+# SHA-256 of the published example answers, as JSON lines.
 _PUBLISHED = "022bcec776c2ce8dcebee5895a37ed3b375bd86c0a440ae768f0d782ad911d9d"
 _HASH = 7  # hex digits
 _QUESTIONS = 12  # hex digits
@@ -145,7 +145,7 @@ class RunConfig:
     def with_questions(self, examples: Sequence[Example]) -> Self:
         """The configuration that also names the questions, unless they are the published ones.
 
-        So answers to other questions, or shown other sample answers, never share a folder with those.
+        So answers to other questions, or shown other example answers, never share a folder with those.
         """
         digest = _examples_digest(examples)
         if digest == _PUBLISHED:

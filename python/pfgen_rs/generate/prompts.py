@@ -1,4 +1,4 @@
-"""Prompts as pfgen-bench makes them: instruction, sample answers to other questions, the question.
+"""Prompts as pfgen-bench makes them: instruction, example answers to other questions, the question.
 
 Which samples are shown, and in which order, follows from the trial and a seed; so does the seed for sampling.
 """
@@ -44,7 +44,7 @@ class Task:
 
 
 class Prompter:
-    """Makes prompts from sample answers.
+    """Makes prompts from example answers.
 
     `seed`: any text; the published runs have none. `prefix` stands in front of the system message, or of the
     prompt where there is none. Raises `SettingsError`.

@@ -14,7 +14,7 @@ from pfgen_rs.generate.engines.protocol import Engine
 from pfgen_rs.generate.prompts import Prompter, Task
 from pfgen_rs.generate.run_folder import RunFolder
 from pfgen_rs.generate.unscored import Failure, read_failures
-from pfgen_rs.generate.work import Progress, Work
+from pfgen_rs.generate.work import GenerationProgress, Work
 from pfgen_rs.questions.examples import Example, read_examples
 from pfgen_rs.runs.result import Result
 
@@ -66,12 +66,12 @@ def generate(
     retry_failed: bool = False,
     batch: int = 1000,
     score: bool = False,
-    progress: Progress | None = None,
+    progress: GenerationProgress | None = None,
 ) -> Run:
     """Generate the trials of a run that are not there, into `results/model/hash`.
 
     `benchmark`: whose questions are asked, as `load_benchmark` takes it; `examples`: its questions with
-    sample answers, where they are not its `questions.jsonl`. Other questions than the published ones become
+    example answers, where they are not its `questions.jsonl`. Other questions than the published ones become
     part of the configuration. The engine gets up to about `batch` tasks at a time. Empty answers are asked
     for again, with another seed, in up to `rounds` rounds. What fails is listed in `unscored.jsonl`
     and asked again only with `retry_failed`. `progress(done, total, rate, failed)`: answers,

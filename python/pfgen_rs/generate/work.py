@@ -17,10 +17,10 @@ from pfgen_rs.generate.prompts import SEEDS, Prompter, Task
 from pfgen_rs.generate.run_folder import RunFolder
 from pfgen_rs.generate.unscored import read_failures, record_failures
 
-__all__ = ["Progress", "Work"]
+__all__ = ["GenerationProgress", "Work"]
 
 # Told the answers that are there, those that are wanted, new ones a second, and tasks that were given up.
-Progress = Callable[[int, int, float, int], None]
+GenerationProgress = Callable[[int, int, float, int], None]
 Key = tuple[int, str]
 
 _CLAIMS = 128  # at a time; each is an open file
@@ -43,7 +43,7 @@ class Work:
         rounds: int,
         batch: int,
         retry_failed: bool,
-        progress: Progress | None,
+        progress: GenerationProgress | None,
     ) -> None:
         self._folder, self._prompter, self._config = folder, prompter, config
         self._rounds, self._batch, self._retry_failed = rounds, batch, retry_failed

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 __all__ = [
     "CatalogEntry",
+    "DownloadProgress",
     "Installed",
-    "Progress",
     "find",
     "install",
     "installed",
@@ -17,7 +17,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from pfgen_rs.install.catalog import CatalogEntry, find, known
-    from pfgen_rs.install.download import Progress
+    from pfgen_rs.install.download import DownloadProgress
     from pfgen_rs.install.installer import install
     from pfgen_rs.install.store import Installed, installed, installed_path
 else:  # a name is looked up without loading what downloads and unpacks
@@ -27,7 +27,7 @@ else:  # a name is looked up without loading what downloads and unpacks
         __name__,
         {
             "catalog": ("CatalogEntry", "find", "known"),
-            "download": ("Progress",),
+            "download": ("DownloadProgress",),
             "installer": ("install",),
             "store": ("Installed", "installed", "installed_path"),
         },

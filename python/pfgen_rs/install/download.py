@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from pfgen_rs.errors import InstallError
 
-__all__ = ["DOWNLOAD_LIMIT", "TIMEOUT", "Progress", "download"]
+__all__ = ["DOWNLOAD_LIMIT", "TIMEOUT", "DownloadProgress", "download"]
 
-Progress = Callable[[int, int | None], None]
+DownloadProgress = Callable[[int, int | None], None]
 """Called with the bytes received so far and the bytes expected (None if unknown)."""
 
 DOWNLOAD_LIMIT = 2**30
@@ -32,7 +32,7 @@ def download(
     url: str,
     target: Path,
     *,
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
     timeout: float | None = None,
     limit: int | None = None,
 ) -> int:

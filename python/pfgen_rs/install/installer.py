@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from pfgen_rs.errors import InstallError
 from pfgen_rs.install import archive, catalog, store
-from pfgen_rs.install.download import Progress, download
+from pfgen_rs.install.download import DownloadProgress, download
 
 __all__ = ["install"]
 
@@ -20,7 +20,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 def install(
     name: str = "pfgen-bench",
     source: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
     force: bool = False,
 ) -> Path:
     """Install the published benchmark `name` and return the folder with its question files.
@@ -47,7 +47,7 @@ def _fetch(
     entry: catalog.CatalogEntry,
     source: str | Path | None,
     staged: store.Staging,
-    progress: Progress | None,
+    progress: DownloadProgress | None,
 ) -> tuple[Path, str]:
     """Return a local path with the source's content, and the name to give it in errors."""
     where = entry.url if source is None else source

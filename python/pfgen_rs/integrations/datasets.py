@@ -93,10 +93,10 @@ class DatasetScorer:
     def _scores(self, questions: Any, answers: Any) -> Columns:
         # Without polars, whose threads do not survive a fork.
         with _named(self.question_field):
-            codes = batch.codes_of(self.benchmark, _native.Texts(questions, self.threads))
+            numbers = batch.numbers_of(self.benchmark, _native.Texts(questions, self.threads))
         with _named(self.answer_field):
             column = self.benchmark.coder.column(answers, self.threads)
-        found = batch.figures(self.benchmark, codes, column, threads=self.threads)
+        found = batch.score_arrays(self.benchmark, numbers, column, threads=self.threads)
         return {metric: found.columns[place] for metric, place in self._places.items()}
 
 

@@ -36,7 +36,7 @@ except ImportError as error:
 
 __all__ = ["Pfgen", "PfgenChats", "PfgenMetric", "PfgenPrompts"]
 
-_FIGURES = {
+_SCORES = {
     "average": "pfgen",
     "fluency": "pfgen_fluency",
     "truthfulness": "pfgen_truthfulness",
@@ -72,7 +72,7 @@ class PfgenMetric(Metric):
         references_list: list[list[str]],
         extra_info_list: list[dict[str, Any]] | None = None,
     ) -> MetricResult:
-        """The run's figures as published, with their signature, and those of every output.
+        """The run's scores as published, with their signature, and those of every output.
 
         Raises `InputError`, and `UnknownQuestionError` with the row.
         """
@@ -84,7 +84,7 @@ class PfgenMetric(Metric):
             for row, (info, references) in enumerate(zip(infos, references_list, strict=True))
         ]
         result = self.benchmark.evaluate(questions, [self._answer(output) for output in lm_outputs])
-        details = result.frame.select(*_FIGURES).rename(_FIGURES)
+        details = result.frame.select(*_SCORES).rename(_SCORES)
         return MetricResult(_summary(result), details.to_dicts())
 
     def _question(self, row: int, info: Mapping[str, Any], references: Sequence[str]) -> str:
@@ -107,7 +107,7 @@ class PfgenMetric(Metric):
 def _summary(result: Result) -> dict[str, Any]:
     return {
         "pfgen": result.score,
-        **{name: getattr(result, figure) for figure, name in list(_FIGURES.items())[1:]},
+        **{name: getattr(result, metric) for metric, name in list(_SCORES.items())[1:]},
         "pfgen_length": result.length,
         "pfgen_trials": result.num_trials,
         "pfgen_signature": result.signature,
@@ -118,7 +118,7 @@ class PfgenChats(ChatDataset):
     """Every question of every trial, trial by trial, as a chat with the prompt of that trial.
 
     The parameters are those of `Prompter`. `extra_info` has the question and the trial; the reference is the
-    question's sample answer.
+    question's example answer.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ def _info(task: Task) -> dict[str, Any]:
 def _asked(
     benchmark: str | None, mode: Mode, trials: int, num_examples: int, seed: str, prefix: str
 ) -> Iterator[tuple[Task, str]]:
-    """Tasks and the sample answers to their questions."""
+    """Tasks and the example answers to their questions."""
     examples = read_examples(benchmark)
     prompter = Prompter(examples, mode, num_examples=num_examples, seed=seed, prefix=prefix)
     for trial in range(1, trials + 1):

@@ -139,12 +139,12 @@ def _messages(task: Task) -> list[ChatMessage]:
 
 
 def pfgen_metrics(cluster: str | None = None) -> dict[str, list[scoring.Metric]]:
-    """Mean and standard error of each figure of `pfgen_scorer`.
+    """Mean and standard error of each score of `pfgen_scorer`.
 
     `cluster`: the key of samples' metadata that names what is not independent, as where several samples have
     the same question (epochs of a sample are averaged before, and need none).
     """
-    return {figure: [scoring.mean(), scoring.stderr(cluster=cluster)] for figure in METRICS}
+    return {name: [scoring.mean(), scoring.stderr(cluster=cluster)] for name in METRICS}
 
 
 @scoring.scorer(metrics=pfgen_metrics())

@@ -36,7 +36,7 @@ except ImportError as error:
 __all__ = ["PfgenScore", "pfgen_metrics", "tasks"]
 
 _MODES: tuple[Mode, ...] = ("completion", "qa")
-_FIGURES = {
+_SCORES = {
     "pfgen": "average",
     "pfgen_fluency": "fluency",
     "pfgen_truthfulness": "truthfulness",
@@ -131,16 +131,16 @@ def pfgen_metrics(
             metric_name=name,
             higher_is_better=True,
             category=SamplingMethod.GENERATIVE,
-            sample_level_fn=PfgenScore(figure, benchmark, mode, think),
+            sample_level_fn=PfgenScore(metric, benchmark, mode, think),
             corpus_level_fn=np.mean,
             batched_compute=True,
         )
-        for name, figure in _FIGURES.items()
+        for name, metric in _SCORES.items()
     ]
 
 
 class PfgenScore(SampleLevelComputation):
-    """One figure of every answer, as `score_file` has it: `average` or one of the three metrics.
+    """One score of every answer, as `score_file` has it: `average` or one of the three metrics.
 
     A document's question is `specific["question"]` (text or id), else its query. `mode`: what is made of a
     text before it is scored, as `pfgen_rs.generate.answers.cleaned` does it; without one it is scored as it
@@ -150,23 +150,23 @@ class PfgenScore(SampleLevelComputation):
     # Only what says what it is: lighteval copies this, prints it, and names its cache after it.
     def __init__(
         self,
-        figure: str,
+        metric: str,
         benchmark: str | None = None,
         mode: Mode | None = None,
         think: Think = "keep",
     ) -> None:
-        check_metric(figure, _FIGURES.values())
-        self.figure = figure
+        check_metric(metric, _SCORES.values())
+        self.metric = metric
         self.benchmark = benchmark
         self.mode = mode
         self.think = think
 
     def compute(self, responses: list[ModelResponse], docs: list[Doc], **_: Any) -> list[float]:
-        """The figure of every document, for metrics with `batched_compute`."""
+        """The score of every document, for metrics with `batched_compute`."""
         texts = [response.final_text or [""] for response in responses]
         questions = [(doc.specific or {}).get("question", doc.query) for doc in docs]
         answers = [(q, self._answer(t)) for q, ts in zip(questions, texts, strict=True) for t in ts]
-        values = iter(_scored(self.benchmark, tuple(answers)).get_column(self.figure).to_list())
+        values = iter(_scored(self.benchmark, tuple(answers)).get_column(self.metric).to_list())
         return [sum(next(values) for _ in several) / len(several) for several in texts]
 
     def _answer(self, text: str) -> str:

@@ -43,7 +43,7 @@ RESPONSES = (PACKED, PLAIN, f"{STEM}.jsonl.zst", f"{STEM}.jsonl.gz")
 """Names of the file with a run's responses; of several the first counts."""
 CONFIG, RESULT, README = "config.json", "result.json", "README.md"
 EXAMPLES = "questions.jsonl"
-"""Questions with sample answers, in the folder of a benchmark."""
+"""Questions with example answers, in the folder of a benchmark."""
 _TRIAL = re.compile(r"trial_[0-9]+\.jsonl")
 
 

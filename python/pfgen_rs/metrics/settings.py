@@ -21,7 +21,7 @@ _MARKS = "^$"  # stand around every answer in Truthfulness; no token is one of t
 
 @dataclass(frozen=True)
 class Settings:
-    """Scoring settings; the defaults give the published figures.
+    """Scoring settings; the defaults give the published scores.
 
     `min_n`, `max_n`: n-gram range of Fluency, in units. `truthfulness_n`, `threshold`: length of
     Truthfulness's windows and the share of reference answers from which one counts in full.
@@ -33,7 +33,7 @@ class Settings:
     0 to 1,056,767; none is `skipped`, and questions must have no keyword rules, which look at text). With
     words, the position of a keyword is that of the word in which it ends, counted from 1.
 
-    Variant `pfgen-bench` is the published figures; `paper` reads the papers' equations literally
+    Variant `pfgen-bench` is the published scores; `paper` reads the papers' equations literally
     (Imajo et al. 2025, eqs. 1-9, with eq. 6's denominator read as 0.005; keyword
     rules look at the first `max_length` characters in both).
 

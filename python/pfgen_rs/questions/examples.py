@@ -1,4 +1,4 @@
-"""Sample answers to the questions of a benchmark: what models are shown before they are asked."""
+"""Example answers to the questions of a benchmark: what models are shown before they are asked."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["Example", "read_examples"]
 
 
 class Example(NamedTuple):
-    """A question and its sample answer."""
+    """A question and its example answer."""
 
     question: str
     answer: str
 
 
 def read_examples(place: str | os.PathLike[str] | None = None) -> list[Example]:
-    """The questions of a benchmark with their sample answers, in the order in which they are asked.
+    """The questions of a benchmark with their example answers, in the order in which they are asked.
 
     `place`: what `load_benchmark` takes (its `questions.jsonl` is read), or a file of lines with `question`
     and `answer`. Raises `BenchmarkNotFoundError`, or `BenchmarkError` with file and line.
@@ -33,7 +33,7 @@ def read_examples(place: str | os.PathLike[str] | None = None) -> list[Example]:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise BenchmarkError(
-            f"{unreadable(error)}. It holds the sample answers that prompts show: a line a "
+            f"{unreadable(error)}. It holds the example answers that prompts show: a line a "
             'question, {"question": …, "answer": …}',
             path=path,
         ) from error

@@ -140,9 +140,9 @@ class QuestionSet:
         return other
 
     @cached_property
-    def codes(self) -> _native.Codes:
+    def numbers(self) -> _native.Numbers:
         """Numbers of questions, in the order of their ids, by text or, failing that, id."""
-        return _native.Codes([[q.text for q in self], list(self._questions)])
+        return _native.Numbers([[q.text for q in self], list(self._questions)])
 
     @cached_property
     def in_order(self) -> list[Question]:
@@ -220,7 +220,7 @@ class QuestionSet:
     def batches(
         self, questions: Sequence[Question], *, threads: int | None = None
     ) -> _native.Batches:
-        """What scores responses to these questions (others may be ready, too), by their `codes`."""
+        """What scores responses to these questions (others may be ready, too), by their `numbers`."""
         self.prepare(questions, threads=threads)
         if self._all_batches is not None:
             return self._all_batches

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["PUBLISHED", "explained", "in_order", "known", "order"]
+__all__ = ["PUBLISHED", "explained", "known", "order", "sources_in_order"]
 
 PUBLISHED = {
     "P": "PLaMo-100b",
@@ -19,7 +19,7 @@ PUBLISHED = {
 _ORDER = ("P", "T", "S", "R")
 
 
-def in_order(shares: Mapping[str, float]) -> dict[str, float]:
+def sources_in_order(shares: Mapping[str, float]) -> dict[str, float]:
     """By source, in the published order; sources that it does not know follow."""
     known = [source for source in _ORDER if source in shares]
     return {source: shares[source] for source in [*known, *(s for s in shares if s not in _ORDER)]}
@@ -27,7 +27,7 @@ def in_order(shares: Mapping[str, float]) -> dict[str, float]:
 
 def order(sources: Sequence[str]) -> list[int]:
     """Places of sources in the order in which reports show them: as published, then as they come."""
-    places = in_order({source: float(place) for place, source in enumerate(sources)})
+    places = sources_in_order({source: float(place) for place, source in enumerate(sources)})
     return [int(place) for place in places.values()]
 
 

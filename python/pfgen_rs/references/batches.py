@@ -9,14 +9,14 @@ import polars as pl
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 
-__all__ = ["Answers", "Batches", "Progress", "as_batches", "texts_of"]
+__all__ = ["Answers", "BatchProgress", "Batches", "as_batches", "texts_of"]
 
 Batches = Callable[[], Iterable[pl.Series]]
 """Gives all answers anew at every call, as columns of text; row numbers run on from one to the next."""
 
 Answers = pl.Series | Sequence[str] | Batches
 
-Progress = Callable[[int, int], None]
+BatchProgress = Callable[[int, int], None]
 """Called with how much is done and with how much there is to do, as far as that is known by now."""
 
 ROWS = 1 << 16

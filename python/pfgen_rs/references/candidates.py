@@ -26,7 +26,7 @@ _ADVICE = (
 )
 
 # The file that is being read, and the bytes read of it.
-Progress = Callable[[Source, int], None]
+GatherProgress = Callable[[Source, int], None]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def gather(
     folder: Path,
     *,
     memory: int,
-    progress: Progress | None = None,
+    progress: GatherProgress | None = None,
 ) -> Gathered:
     """Write a pool for each question into `folder`, by its id; no more than `memory` bytes are held.
 
@@ -99,7 +99,7 @@ class _Sorter:
             self._ids.setdefault(outline.question_id, outline.question_id)
         self._writers: dict[str, PoolWriter] = {}
 
-    def take(self, reading: Reading, progress: Progress | None) -> Input:
+    def take(self, reading: Reading, progress: GatherProgress | None) -> Input:
         taken = left_out = 0
         for chunk in reading:
             before = len(chunk.problems)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pfgen_rs.references.candidates import Progress, gather, input_files
+from pfgen_rs.references.candidates import GatherProgress, gather, input_files
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.normalise import Style
 from pfgen_rs.references.outlines import Outline, read_outlines
@@ -26,7 +26,7 @@ def mine_rules(
     outlines: Sequence[Outline] | None = None,
     top: int = 20,
     memory: int = 1 << 30,
-    progress: Progress | None = None,
+    progress: GatherProgress | None = None,
 ) -> dict[str, list[Suggestion]]:
     """The `top` suggestions for each question of a configuration, by its id.
 

@@ -1,4 +1,4 @@
-"""What a question file says besides its answers: id, text, category, sample answer, keyword rules."""
+"""What a question file says besides its answers: id, text, category, example answer, keyword rules."""
 
 from __future__ import annotations
 

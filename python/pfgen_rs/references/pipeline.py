@@ -31,7 +31,7 @@ from pfgen_rs.references.pool import Pool, State
 from pfgen_rs.references.steps import STEPS, Context
 from pfgen_rs.references.writing import BuiltQuestion, write_set
 
-__all__ = ["MEMORY", "Built", "Progress", "build", "work_folder"]
+__all__ = ["MEMORY", "BuildProgress", "Built", "build", "work_folder"]
 
 MEMORY = 4 << 30
 _LEAST = 256 << 20  # bytes that a question at work should have
@@ -39,7 +39,7 @@ _CANDIDATES = "candidates"
 _TICK = 0.1  # seconds between looks at Ctrl-C
 
 # A question (or a file that is read), the step, what is done of it and the whole of it.
-Progress = Callable[[str, str, float, float], None]
+BuildProgress = Callable[[str, str, float, float], None]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def build(
     memory: int = MEMORY,
     threads: int | None = None,
     resume: bool = False,
-    progress: Progress | None = None,
+    progress: BuildProgress | None = None,
 ) -> Built:
     """Build the set that `config` describes, into the folder that it names.
 
@@ -92,7 +92,7 @@ class _StoppedError(Exception):
 
 class _Build:
     def __init__(
-        self, config: BuildConfig, memory: int, threads: int, progress: Progress | None
+        self, config: BuildConfig, memory: int, threads: int, progress: BuildProgress | None
     ) -> None:
         self._config, self._memory, self._threads = config, memory, threads
         self._progress = progress

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
 
-__all__ = ["Progress", "Selection", "select"]
+__all__ = ["Selection", "SelectionProgress", "select"]
 
-Progress = Callable[[int, float], bool | None]
+SelectionProgress = Callable[[int, float], bool | None]
 """Told the proposals so far and the error that is reached; `False` ends the search."""
 
 PASSES = 28
@@ -63,7 +63,7 @@ def select(
     min_n: int = 1,
     max_n: int = 10,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: SelectionProgress | None = None,
 ) -> Selection:
     """Choose `count` of `answers` (all where there are fewer), each at most once.
 
@@ -133,7 +133,7 @@ def _climb(
     limit: int,
     deadline: float,
     threads: int | None,
-    progress: Progress | None,
+    progress: SelectionProgress | None,
 ) -> None:
     """Search in rounds of a fifth of a second: between them Python handles Ctrl-C."""
 

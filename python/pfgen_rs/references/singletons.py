@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.references.batches import Answers, Batches, Progress, as_batches, texts_of
+from pfgen_rs.references.batches import Answers, Batches, BatchProgress, as_batches, texts_of
 
 __all__ = ["Singletons", "singletons"]
 
@@ -37,7 +37,7 @@ def singletons(
     weights: ArrayLike | None = None,
     memory: int = 1 << 30,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: BatchProgress | None = None,
 ) -> Singletons:
     """Drop every answer with an n-gram of `n` characters that occurs `threshold` times or less.
 
@@ -81,7 +81,7 @@ class _Passes:
         rows: int,
         counted: _native.SingletonFilter,
         threads: int | None,
-        progress: Progress | None,
+        progress: BatchProgress | None,
     ) -> None:
         self._batches, self._rows, self._threads = batches, rows, threads
         self._counted, self._progress = counted, progress

@@ -30,7 +30,7 @@ __all__ = ["STEPS", "Context", "Step"]
 Mask = NDArray[np.bool_]
 
 
-class Progress(Protocol):
+class StepProgress(Protocol):
     """Told what is done of a step, the whole of it (0 where that is not known), and how it stands."""
 
     def __call__(self, done: float, total: float, standing: str = "") -> None:
@@ -51,7 +51,7 @@ class Context:
     folder: Path
     memory: int
     threads: int
-    progress: Progress
+    progress: StepProgress
 
     def report(
         self, step: str, before: State, after: State, removals: Removals, **details: Any

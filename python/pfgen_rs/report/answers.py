@@ -125,20 +125,20 @@ def run_answers(result: Result, *, limit: int = PER_QUESTION) -> Iterator[Questi
         raise InputError(
             f"invalid number of answers per question {limit}: expected at least {len(QUANTILES)}"
         )
-    chosen = {key: _chosen(result, key, limit) for key in result.figures.counts()}
+    chosen = {key: _chosen(result, key, limit) for key in result.response_scores.counts()}
     ranks = pl.concat(chosen.values())
-    frames = result.responses.frames(result.figures)
+    frames = result.responses.frames(result.response_scores)
     # Joined chunk by chunk: a long run is never completely in memory.
     shown = pl.concat(frame.join(ranks, on="line") for frame in frames).sort("rank")
     parts = shown.partition_by("question_id", as_dict=True)
-    totals = result.figures.counts()
+    totals = result.response_scores.counts()
     for key in chosen:
         yield _detailed(result.benchmark, result.benchmark[key], totals[key], parts[key,])
 
 
 def _chosen(result: Result, question_id: str, limit: int) -> pl.DataFrame:
     """Returns lines and ranks of the answers to show."""
-    columns = result.figures.of_question(question_id, ["line", "average"])
+    columns = result.response_scores.of_question(question_id, ["line", "average"])
     order = np.argsort(-columns["average"], kind="stable")
     ranks = _spread(len(order), limit)
     lines = columns["line"][order[ranks]].astype(np.int64)

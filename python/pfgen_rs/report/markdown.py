@@ -12,7 +12,7 @@ from typing import Any
 
 from pfgen_rs.checkout.published import digest_line
 from pfgen_rs.metrics.names import BY_SOURCE
-from pfgen_rs.questions.sources import in_order
+from pfgen_rs.questions.sources import sources_in_order
 from pfgen_rs.report.markup import cell_text, escape
 from pfgen_rs.stats.sums import left_sum
 
@@ -52,7 +52,7 @@ def _head(entry: Mapping[str, Any]) -> str:
         spread = f"{entry['score_std']:.4f}/√{entry['num_trials']}"
     lines = [f"- Score: {scores['average']:.3f} (±{spread})"]
     for metric in BY_SOURCE:
-        shares = in_order(scores[metric])
+        shares = sources_in_order(scores[metric])
         named = "+".join(f"{_source(s)}:{share:.4f}" for s, share in shares.items())
         lines.append(f"  - {metric.title()}: {left_sum(shares.values()):.3f} ({named})")
     lines.append(f"  - Helpfulness: {scores['helpfulness']:.3f}")
@@ -95,7 +95,7 @@ def _sample(sample: Mapping[str, Any], marks: Marks) -> str:
 
 
 def _letters(shares: Mapping[str, float]) -> str:
-    return "+".join(f"{escape(s)}:{share:.4f}" for s, share in in_order(shares).items())
+    return "+".join(f"{escape(s)}:{share:.4f}" for s, share in sources_in_order(shares).items())
 
 
 def _rule(label: str, weight: float) -> str:

@@ -131,7 +131,9 @@ def _categories(result: Result, questions: Sequence[Row]) -> list[Row]:
 
 def _row(result: Result, question_ids: Iterable[str], about: dict[str, Any], number: int) -> Row:
     """Complete `about` with the spread of the answers to these questions."""
-    averages = [result.figures.of_question(key, ["average"])["average"] for key in question_ids]
+    averages = [
+        result.response_scores.of_question(key, ["average"])["average"] for key in question_ids
+    ]
     low, high = np.quantile(np.concatenate(averages), (0.1, 0.9)).tolist()
     kept = {field.name: about[field.name] for field in fields(Row) if field.name in about}
     return Row(number=number, low=low, high=high, **kept)
@@ -139,7 +141,7 @@ def _row(result: Result, question_ids: Iterable[str], about: dict[str, Any], num
 
 def _histogram(result: Result, name: str, width: float) -> Histogram:
     """Count values in at most 40 bins, whose width is a multiple of `width`."""
-    values = np.concatenate(list(result.figures.column(name, in_order=False)))
+    values = np.concatenate(list(result.response_scores.column(name, in_order=False)))
     places = np.floor(np.round(values / width, 9)).astype(np.int64)
     first = int(places.min())
     every = -(-(int(places.max()) - first + 1) // _BINS)

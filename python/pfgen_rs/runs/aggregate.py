@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs.metrics.names import BY_SOURCE, share_name, share_names
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.runs.score_store import Figures
+from pfgen_rs.runs.score_store import ResponseScores
 from pfgen_rs.stats.sums import left_mean, left_sum, running_sum
 
 __all__ = ["Summaries", "Summary", "summarise"]
@@ -43,35 +43,35 @@ class Summaries:
     scores: dict[str, Any]
 
 
-def summarise(benchmark: QuestionSet, figures: Figures) -> Summaries:
+def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
     """Aggregate a run, one question at a time, with the sums that the settings ask for."""
     compensated = benchmark.settings.compensated
-    counts = figures.counts()
+    counts = stored.counts()
     num_trials = min(counts.values())
     questions: dict[str, Summary] = {}
 
     def averages() -> Iterator[Floats]:  # of one question at a time
         for question_id, count in counts.items():
-            questions[question_id], found = _question(benchmark, figures, question_id, count)
+            questions[question_id], found = _question(benchmark, stored, question_id, count)
             yield found[:num_trials]
 
     by_trial = left_sum(averages(), compensated=compensated) / len(counts)
     spread = {
         **_mean_and_std("score", by_trial, 4, compensated),
-        **_lengths(figures, compensated),
+        **_lengths(stored, compensated),
     }
     scores = _running([summary.scores for summary in questions.values()])
     return Summaries(questions, num_trials, spread, scores)
 
 
 def _question(
-    benchmark: QuestionSet, figures: Figures, question_id: str, count: int
+    benchmark: QuestionSet, stored: ResponseScores, question_id: str, count: int
 ) -> tuple[Summary, Floats]:
     """Aggregates with all sums in the order of falling `average` (stable), as published; and the averages."""
     compensated = benchmark.settings.compensated
     sources = benchmark[question_id].sources
     names = share_names(sources)
-    column = _columns(figures, question_id, count, [*names, *_PLAIN])
+    column = _columns(stored, question_id, count, [*names, *_PLAIN])
     averages = column("average")
     ranked = np.argsort(-averages, kind="stable")
     means = {
@@ -93,22 +93,20 @@ def _question(
 
 
 def _columns(
-    figures: Figures, question_id: str, count: int, names: Sequence[str]
+    stored: ResponseScores, question_id: str, count: int, names: Sequence[str]
 ) -> Callable[[str], Floats]:
     """Columns by name: all read at once or, if they are too long for that, each when it is needed."""
     if count * len(names) <= _AT_ONCE:
-        return figures.of_question(question_id, names).__getitem__
-    return lambda name: figures.of_question(question_id, [name])[name]
+        return stored.of_question(question_id, names).__getitem__
+    return lambda name: stored.of_question(question_id, [name])[name]
 
 
-def _lengths(figures: Figures, compensated: bool) -> dict[str, float]:
+def _lengths(stored: ResponseScores, compensated: bool) -> dict[str, float]:
     """Mean and deviation over all responses, in the file's order, without having all of them at once."""
-    height = figures.height
+    height = stored.height
     # Sums of whole numbers are exact in any order.
-    mean = (
-        sum(float(lengths.sum()) for lengths in figures.column("length", in_order=False)) / height
-    )
-    squares = ((lengths - mean) ** 2 for lengths in figures.column("length", in_order=True))
+    mean = sum(float(lengths.sum()) for lengths in stored.column("length", in_order=False)) / height
+    squares = ((lengths - mean) ** 2 for lengths in stored.column("length", in_order=True))
     return _rounded("length", mean, running_sum(squares, compensated=compensated) / height, 1)
 
 

@@ -1,7 +1,7 @@
-"""Figures of finished chunks on disk: appended, checked when read again, never rewritten.
+"""Scores of finished chunks on disk: appended, checked when read again, never rewritten.
 
-A file begins with a line of JSON that says what its figures depend on. Records follow: a header (JSON:
-key, rows, where each question's rows are) and the figures, little-endian float64, row by row. A record that
+A file begins with a line of JSON that says what its scores depend on. Records follow: a header (JSON:
+key, rows, where each question's rows are) and the scores, little-endian float64, row by row. A record that
 is cut short or damaged ends the file: what follows it was never there.
 """
 
@@ -27,11 +27,11 @@ __all__ = ["Journal", "Record"]
 Matrix = NDArray[np.float64]
 _LONGEST_LINE = 1 << 20
 _MAGIC = b"pfg1"
-_FRONT = struct.Struct("<4sIQI")  # magic, bytes of the header and of the figures, CRC-32 of both
+_FRONT = struct.Struct("<4sIQI")  # magic, bytes of the header and of the scores, CRC-32 of both
 
 
 class Record(NamedTuple):
-    """A chunk's figures: its key, how many rows, which rows each question has, and where they begin."""
+    """A chunk's scores: its key, how many rows, which rows each question has, and where they begin."""
 
     key: str
     rows: int
@@ -40,13 +40,13 @@ class Record(NamedTuple):
 
 
 class Journal:
-    """An open file of records with `width` figures a row."""
+    """An open file of records with `width` scores a row."""
 
     def __init__(self, file: IO[bytes], path: Path, width: int) -> None:
         self._file, self._path, self._width = file, path, width
         self._end = 0
         self._lock = threading.Lock()
-        # Whoever still has the figures needs the file until then.
+        # Whoever still has the scores needs the file until then.
         weakref.finalize(self, file.close)
 
     @classmethod
@@ -57,7 +57,7 @@ class Journal:
         return journal
 
     def append(self, key: str, matrix: Matrix, bounds: dict[str, tuple[int, int]]) -> Record:
-        """Add a chunk's figures; `OutputError` where the disk does not take them."""
+        """Add a chunk's scores; `OutputError` where the disk does not take them."""
         header = json.dumps({"key": key, "rows": len(matrix), "bounds": bounds}).encode()
         body = np.ascontiguousarray(matrix, dtype="<f8").data.cast("B")
         check = zlib.crc32(body, zlib.crc32(header))
@@ -79,7 +79,7 @@ class Journal:
         self._end += len(content)
 
     def read(self, offset: int, start: int, stop: int) -> Matrix:
-        """Rows `start` to `stop` of the record whose figures begin at `offset`."""
+        """Rows `start` to `stop` of the record whose scores begin at `offset`."""
         matrix = np.empty((stop - start, self._width), dtype="<f8")
         with self._lock:
             self._file.seek(offset + start * self._width * matrix.itemsize)
@@ -89,7 +89,7 @@ class Journal:
         return matrix if sys.byteorder == "little" else matrix.astype(np.float64)
 
     def records(self, about: Mapping[str, Any]) -> Iterator[Record]:
-        """The records of a file that an earlier process left, if its figures depend on the same things.
+        """The records of a file that an earlier process left, if its scores depend on the same things.
 
         Goes up to the first one that is not whole, and cuts the file there: new records follow the last
         whole one.

@@ -18,7 +18,7 @@ from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.estimates import Estimate, from_summary
 
 if TYPE_CHECKING:
-    from pfgen_rs.runs.responses import FileTexts
+    from pfgen_rs.runs.responses import FileResponses
 
 __all__ = [
     "per_response",
@@ -64,7 +64,7 @@ def summary_row(result: Result) -> dict[str, Any]:
 
 
 def _errors(result: Result) -> Estimate:
-    """From the figures as published, so that they are the same with and without the responses at hand."""
+    """From the numbers as published, so that they are the same with and without the responses at hand."""
     questions = result.by_question
     found = from_summary(
         questions.get_column("average").to_numpy(),
@@ -98,8 +98,8 @@ def with_place(frame: pl.DataFrame, path: str | None, signature: str) -> pl.Data
 
 def signed_frames(runs: Sequence[Result]) -> Iterator[pl.DataFrame]:
     """Yield the rows of all runs of a file in its order, a chunk at a time, with their signatures."""
-    texts = cast("FileTexts", runs[0].responses)
-    for parts in texts.frames_of_runs([result.figures for result in runs]):
+    texts = cast("FileResponses", runs[0].responses)
+    for parts in texts.frames_of_runs([result.response_scores for result in runs]):
         signed = [
             with_place(part, result.path, result.signature)
             for part, result in zip(parts, runs, strict=True)

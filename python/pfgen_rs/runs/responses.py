@@ -15,9 +15,9 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Source
 from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
 from pfgen_rs.metrics.units import Answer
-from pfgen_rs.runs.score_store import Figures, Part
+from pfgen_rs.runs.score_store import Part, ResponseScores
 
-__all__ = ["FileTexts", "MemoryTexts", "with_texts"]
+__all__ = ["FileResponses", "MemoryResponses", "with_texts"]
 
 
 def with_texts(
@@ -25,32 +25,32 @@ def with_texts(
 ) -> pl.DataFrame:
     """Returns a chunk as `Result.frame` has it, with the columns that are kept behind it.
 
-    `frame` as `Figures.frame` returns it.
+    `frame` as `ResponseScores.frame` returns it.
     """
     texts = [questions.alias("question"), answers.alias("answer")]
     rows = frame.select("line", "question_id").hstack(texts).hstack(frame[:, 2:])
     return rows if kept is None else rows.hstack(kept)
 
 
-class MemoryTexts:
+class MemoryResponses:
     """Responses that were given in memory."""
 
     def __init__(self, questions: pl.Series, answers: pl.Series) -> None:
         self._questions, self._answers = questions, answers
 
-    def frames(self, figures: Figures) -> Iterator[pl.DataFrame]:
-        """Rows with texts and figures, in order."""
+    def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
+        """Rows with texts and scores, in order."""
         at = 0
-        for part in figures.parts:
+        for part in scores.parts:
             end = at + part.rows
-            frame = figures.frame(part)
+            frame = scores.frame(part)
             yield with_texts(frame, self._questions[at:end], self._answers[at:end])
             at = end
 
-    def column(self, figures: Figures, key: str) -> Iterator[pl.Series]:
+    def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
         """A further text of each response, of which there are none: nulls."""
         del key
-        yield pl.Series([None], dtype=pl.String).new_from_index(0, figures.height)
+        yield pl.Series([None], dtype=pl.String).new_from_index(0, scores.height)
 
     def records(
         self, samples: Sequence[tuple[int, int]]
@@ -62,7 +62,7 @@ class MemoryTexts:
             yield answer, {"answer": answer}
 
 
-class FileTexts:
+class FileResponses:
     """Responses of a file; `kept` holds its chunks where they fit into memory."""
 
     def __init__(
@@ -75,12 +75,12 @@ class FileTexts:
         self._source, self._kept, self._clean = source, kept, clean
         self._options = replace(options, check=False, clean=clean or False)
 
-    def frames(self, figures: Figures) -> Iterator[pl.DataFrame]:
-        """Rows with texts and figures, in order."""
-        for [frame] in self.frames_of_runs([figures]):
+    def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
+        """Rows with texts and scores, in order."""
+        for [frame] in self.frames_of_runs([scores]):
             yield frame
 
-    def frames_of_runs(self, runs: Sequence[Figures]) -> Iterator[list[pl.DataFrame]]:
+    def frames_of_runs(self, runs: Sequence[ResponseScores]) -> Iterator[list[pl.DataFrame]]:
         """Rows of several runs of the file, a chunk at a time, those of each run in a table."""
         if self._kept is not None:
             yield from self._joined(runs, self._kept)
@@ -89,32 +89,32 @@ class FileTexts:
             yield from self._joined(runs, next(readings))
 
     def _joined(
-        self, runs: Sequence[Figures], chunks: Iterable[Chunk]
+        self, runs: Sequence[ResponseScores], chunks: Iterable[Chunk]
     ) -> Iterator[list[pl.DataFrame]]:
         together: Iterable[tuple[Any, ...]] = zip_longest(chunks, *(each.parts for each in runs))
         for chunk, *parts in together:
             frames = []
-            for figures, part in zip(runs, parts, strict=True):
-                mine = self._of_part(chunk, part, figures)
-                rows = figures.frame(part)
+            for scores, part in zip(runs, parts, strict=True):
+                mine = self._of_part(chunk, part, scores)
+                rows = scores.frame(part)
                 frames.append(with_texts(rows, mine.questions, mine.answers, mine.kept))
             yield frames
 
-    def _of_part(self, chunk: Chunk | None, part: Part | None, figures: Figures) -> Chunk:
+    def _of_part(self, chunk: Chunk | None, part: Part | None, scores: ResponseScores) -> Chunk:
         """A chunk, less what was left out of the scores and the responses of other runs."""
         if chunk is not None and part is not None and len(chunk) != part.rows:
-            lines = figures.frame(part).get_column("line").to_numpy()
+            lines = scores.frame(part).get_column("line").to_numpy()
             chunk = chunk.where(np.isin(chunk.lines, lines))
         if chunk is None or part is None or len(chunk) != part.rows:
             raise InputError("the file changed while it was in use", path=self._source.path)
         return chunk
 
-    def column(self, figures: Figures, key: str) -> Iterator[pl.Series]:
+    def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
         """A further text of each response, in order; null where it has none."""
         options = replace(self._options, more_fields=(key,))
         with io.read_ahead([self._source], options) as readings:
-            for chunk, part in zip_longest(next(readings), figures.parts):
-                yield self._of_part(chunk, part, figures).more[0]
+            for chunk, part in zip_longest(next(readings), scores.parts):
+                yield self._of_part(chunk, part, scores).more[0]
 
     def records(
         self, samples: Sequence[tuple[int, int]]

@@ -23,7 +23,7 @@ from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.aggregate import Summaries, summarise
 from pfgen_rs.runs.naming import run_name
-from pfgen_rs.runs.score_store import Figures
+from pfgen_rs.runs.score_store import ResponseScores
 from pfgen_rs.scoring import batch
 from pfgen_rs.stats.sums import left_sum
 
@@ -33,10 +33,10 @@ __all__ = ["Responses", "Result"]
 class Responses(Protocol):
     """The texts of a run: in memory, or read again when needed."""
 
-    def frames(self, figures: Figures) -> Iterator[pl.DataFrame]:
+    def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
         """Yields rows with texts and scores, in order, as in `Result.frame`."""
 
-    def column(self, figures: Figures, key: str) -> Iterator[pl.Series]:
+    def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
         """Yields the text of each response at another key than question and answer; null if missing."""
 
     def records(
@@ -58,7 +58,7 @@ class Result:
     """
 
     benchmark: QuestionSet = field(repr=False)
-    figures: Figures = field(repr=False)
+    response_scores: ResponseScores = field(repr=False)
     responses: Responses = field(repr=False)
     path: str | None = None
     config: dict[str, Any] | None = None
@@ -104,7 +104,7 @@ class Result:
         `line` (from 1), `question_id`, `question`, `answer`, `length` in code points (or other units), the
         three metrics, `average`, and each source's share.
         """
-        return pl.concat(self.responses.frames(self.figures), rechunk=True)
+        return pl.concat(self.responses.frames(self.response_scores), rechunk=True)
 
     def with_summation(self, summation: Summation) -> Result:
         """Returns the same run with its sums computed in this way, without scoring it again.
@@ -118,7 +118,7 @@ class Result:
         return replace(
             self,
             benchmark=self.benchmark.with_settings(settings),
-            figures=self.figures.summed_again(sources, settings.compensated),
+            response_scores=self.response_scores.summed_again(sources, settings.compensated),
         )
 
     @property
@@ -138,7 +138,7 @@ class Result:
     @property
     def height(self) -> int:
         """Number of scored responses."""
-        return self.figures.height
+        return self.response_scores.height
 
     @cached_property
     def by_question(self) -> pl.DataFrame:
@@ -274,11 +274,11 @@ class Result:
 
     @cached_property
     def _counts(self) -> dict[str, int]:
-        return self.figures.counts()
+        return self.response_scores.counts()
 
     @cached_property
     def _summaries(self) -> Summaries:
-        return summarise(self.benchmark, self.figures)
+        return summarise(self.benchmark, self.response_scores)
 
     @property
     def _spread(self) -> dict[str, float]:

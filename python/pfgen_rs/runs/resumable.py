@@ -21,11 +21,11 @@ from pfgen_rs.io.keep import Keep, kept_columns, with_runs
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import outputs, streaming
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.score_store import Store, figure_names
+from pfgen_rs.runs.score_store import Store, stored_columns
 
 __all__ = ["Job"]
 
-JOURNAL = "figures.journal"
+JOURNAL = "scores.journal"
 _JOURNALED_FROM = 1 << 16  # responses: the scores of fewer are quickly computed again
 
 
@@ -33,7 +33,7 @@ class Job(Closing):
     """Files scored together, with what is to be written of them.
 
     A context manager: `run`, then `write`. Whatever ends it early leaves old files as they were, and the
-    figures of a large run in a hidden folder beside its target (`left`), from which `resume` goes on.
+    scores of a large run in a hidden folder beside its target (`left`), from which `resume` goes on.
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class Job(Closing):
 
     @property
     def _names(self) -> list[str]:
-        return [name for name in figure_names(self._benchmark.sources) if name != "start"]
+        return [name for name in stored_columns(self._benchmark.sources) if name != "start"]
 
     def _kept(self, options: Options, keep: Keep) -> tuple[Kept, ...]:
         return kept_columns(self.sources, options, keep, self._taken)
 
     @property
     def folder(self) -> Path | None:
-        """Where figures are kept for `resume`."""
+        """Where scores are kept for `resume`."""
         target = self._table_path or self._out
         if target is None:
             return None
@@ -92,14 +92,14 @@ class Job(Closing):
 
     @property
     def left(self) -> Path | None:
-        """The folder, if an early end has left figures there."""
+        """The folder, if an early end has left scores there."""
         return self.folder if not self._done and self._store.journaled else None
 
     def _new_store(self, resume: bool) -> Store:
         folder = self.folder
         if folder is None:
             return streaming.new_store(self._benchmark)
-        # Read and scored in the same way, the same bytes have the same figures.
+        # Read and scored in the same way, the same bytes have the same scores.
         options = self._options
         about = {
             "signature": self._benchmark.signature,
@@ -124,7 +124,7 @@ class Job(Closing):
             shutil.rmtree(folder, ignore_errors=True)
         return store
 
-    def run(self, progress: streaming.Progress | None = None) -> list[Result]:
+    def run(self, progress: streaming.ScoringProgress | None = None) -> list[Result]:
         """Score everything, and write the rows of the table as they come."""
         self._results = streaming.score_sources(
             self._benchmark,

@@ -25,9 +25,9 @@ def sample_of(
     `timestamps`: when each response was made, anything that sorts, without nulls, in the file's order
     (see `pfgen_rs.runs.timestamps.timestamps`). Raises `InputError` where there are not as many as responses.
     """
-    figures = result.figures
-    questions = tuple(figures.counts())
-    columns = [figures.of_question(question, METRICS) for question in questions]
+    scores = result.response_scores
+    questions = tuple(scores.counts())
+    columns = [scores.of_question(question, METRICS) for question in questions]
     order = None if timestamps is None else _order(result, questions, timestamps)
     return Sample(
         result.name if name is None else name,
@@ -48,9 +48,8 @@ def _order(
         raise InputError(
             f"there are {len(timestamps)} times for {result.height} responses", path=result.path
         )
-    ids = pl.concat(
-        [result.figures.frame(part).get_column("question_id") for part in result.figures.parts]
-    )
+    scores = result.response_scores
+    ids = pl.concat([scores.frame(part).get_column("question_id") for part in scores.parts])
     ranks = pl.DataFrame({"id": ids, "time": timestamps}).select(
         "id", (pl.col("time").rank("ordinal") - 1).over("id").cast(pl.Int64).alias("rank")
     )

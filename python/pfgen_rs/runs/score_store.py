@@ -1,4 +1,4 @@
-"""The figures of every response of a run: numbers alone, in memory or on disk, a question at a time."""
+"""The scores of every response of a run: numbers alone, in memory or on disk, a question at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pfgen_rs.runs.journal import Journal, Record
 from pfgen_rs.scoring.batch import score_names
 from pfgen_rs.scoring.totals import sum_again
 
-__all__ = ["Figures", "Part", "Store", "chunk_figures", "figure_names", "in_file_order"]
+__all__ = ["Part", "ResponseScores", "Store", "chunk_matrix", "in_file_order", "stored_columns"]
 
 Floats = NDArray[np.float64]
 # Of each response besides its scores: line, where that begins in the text, length. All fit a float exactly.
@@ -25,13 +25,13 @@ _PLACE = ("line", "start", "length")
 _IN_MEMORY = 1 << 17  # responses
 
 
-def figure_names(sources: Sequence[str]) -> list[str]:
-    """The columns of a run's figures, for a benchmark with these sources."""
+def stored_columns(sources: Sequence[str]) -> list[str]:
+    """The columns of a run's scores, for a benchmark with these sources."""
     return [*_PLACE, *score_names(sources)]
 
 
 class Part:
-    """The figures of one chunk, sorted by question; its responses to a question keep their order."""
+    """The scores of one chunk, sorted by question; its responses to a question keep their order."""
 
     def __init__(self, rows: int, bounds: dict[str, tuple[int, int]]) -> None:
         self.rows, self.bounds = rows, bounds
@@ -40,10 +40,10 @@ class Part:
 
 
 class Store:
-    """The figures of all runs that are scored together.
+    """The scores of all runs that are scored together.
 
     Up to `in_memory` responses are kept in memory; with more of them, all go to a file that `open_file`
-    opens, or to a temporary one. `about` is what figures depend on: those of `known` records, left by an
+    opens, or to a temporary one. `about` is what scores depend on: those of `known` records, left by an
     interrupted run, are used again.
     """
 
@@ -71,7 +71,7 @@ class Store:
         return sum(record.rows for record in self._known.values())
 
     def known(self, key: str, rows: int) -> Part | None:
-        """The figures of a chunk that was scored before the interruption."""
+        """The scores of a chunk that was scored before the interruption."""
         record = self._known.get(key)
         if record is None or record.rows != rows:
             return None
@@ -81,25 +81,25 @@ class Store:
 
     @cached_property
     def nothing(self) -> Part:
-        """The figures of no responses."""
+        """The scores of no responses."""
         part = Part(0, {})
         part.matrix = np.empty((0, len(self.names)))
         return part
 
     @property
     def resumes(self) -> bool:
-        """Whether there may be known figures."""
+        """Whether there may be known scores."""
         return bool(self._known)
 
     @property
     def journaled(self) -> bool:
-        """Whether figures are on disk already."""
+        """Whether scores are on disk already."""
         return self._journal is not None
 
     def add(
         self, key: Callable[[], str], matrix: Floats, bounds: dict[str, tuple[int, int]]
     ) -> Part:
-        """Keep a chunk's figures: `matrix` has the columns `names`, and rows as `Part` wants them."""
+        """Keep a chunk's scores: `matrix` has the columns `names`, and rows as `Part` wants them."""
         part = Part(len(matrix), bounds)
         part.matrix = matrix
         if not part.rows:
@@ -121,7 +121,7 @@ class Store:
         self._held.clear()
 
     def rows(self, part: Part, start: int, stop: int) -> Floats:
-        """Some rows of a chunk's figures."""
+        """Some rows of a chunk's scores."""
         if part.matrix is not None:
             return part.matrix[start:stop]
         return cast("Journal", self._journal).read(cast("Record", part.record).offset, start, stop)
@@ -141,7 +141,7 @@ class _SummedAgain:
         self.store, self._sources, self._compensated = store, sources, compensated
 
     def rows(self, part: Part, start: int, stop: int) -> Floats:
-        """Some rows of a chunk's figures."""
+        """Some rows of a chunk's scores."""
         matrix = self.store.rows(part, start, stop).copy()
         within = (
             (slice(max(first, start) - start, min(last, stop) - start), self._sources[question])
@@ -154,14 +154,16 @@ class _SummedAgain:
         return matrix
 
 
-class Figures:
-    """The figures of one run, chunk after chunk."""
+class ResponseScores:
+    """The scores of one run, chunk after chunk."""
 
     def __init__(self, store: Store) -> None:
         self._store: Store | _SummedAgain = store
         self.parts: list[Part] = []
 
-    def summed_again(self, sources: Mapping[str, Sequence[str]], compensated: bool) -> Figures:
+    def summed_again(
+        self, sources: Mapping[str, Sequence[str]], compensated: bool
+    ) -> ResponseScores:
         """The same with plain or compensated totals; `sources` by question, in the order of its file."""
         store = self._store
         found = copy(self)
@@ -206,13 +208,13 @@ class Figures:
         order = _order(matrix[:, 0])
         matrix = matrix[order]
         ids, ends = list(part.bounds), [stop for _, stop in part.bounds.values()]
-        codes = np.searchsorted(np.array(ends, dtype=np.int64), order, side="right")
+        numbers = np.searchsorted(np.array(ends, dtype=np.int64), order, side="right")
         names = pl.Series(ids, dtype=pl.String)
         columns = {name: matrix[:, i] for i, name in enumerate(self._store.names)}
         return pl.DataFrame(
             [
                 pl.Series("line", columns["line"].astype(np.int64)),
-                names.gather(codes).alias("question_id"),
+                names.gather(numbers).alias("question_id"),
                 pl.Series("length", columns["length"].astype(np.int64)),
                 *(
                     pl.Series(name, values, nan_to_null=True)
@@ -224,28 +226,28 @@ class Figures:
 
 
 def in_file_order(lines: NDArray[np.int64], scores: pl.DataFrame) -> pl.DataFrame:
-    """A chunk's lines and scores as `Figures.frame` gives them."""
+    """A chunk's lines and scores as `ResponseScores.frame` gives them."""
     return pl.DataFrame([pl.Series("line", lines), *scores.get_columns()])
 
 
-def chunk_figures(
+def chunk_matrix(
     names: Sequence[str],
-    codes: NDArray[np.uint32],
+    numbers: NDArray[np.uint32],
     lines: NDArray[np.int64],
     starts: NDArray[np.int64] | None,
     scores: pl.DataFrame,
 ) -> tuple[Floats, dict[str, tuple[int, int]]]:
-    """A chunk's figures as `Store.add` wants them: sorted by question, with each question's rows.
+    """A chunk's scores as `Store.add` wants them: sorted by question, with each question's rows.
 
-    `codes` tell the questions apart.
+    `numbers` tell the questions apart.
     """
-    order = _order(codes)
+    order = _order(numbers)
     matrix = np.empty((len(lines), len(names)))
     place = {"line": lines, "start": 0 if starts is None else starts}
     for i, name in enumerate(names):
         column = place[name] if name in place else scores.get_column(name).to_numpy()
         matrix[:, i] = column if np.isscalar(column) else cast("Any", column)[order]
-    counts = np.bincount(codes)
+    counts = np.bincount(numbers)
     stops = np.cumsum(counts[counts > 0])
     begins = stops - counts[counts > 0]
     ids = scores.get_column("question_id").gather(order[begins]).to_list()

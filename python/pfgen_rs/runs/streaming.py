@@ -22,15 +22,15 @@ from pfgen_rs.io.keep import MOST_RUNS, too_many_runs
 from pfgen_rs.io.unclean import Census, count_unclean
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.runs.responses import FileTexts, MemoryTexts, with_texts
+from pfgen_rs.runs.responses import FileResponses, MemoryResponses, with_texts
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.score_store import (
-    Figures,
     Part,
+    ResponseScores,
     Store,
-    chunk_figures,
-    figure_names,
+    chunk_matrix,
     in_file_order,
+    stored_columns,
 )
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.columns import FIELDS, text_columns
@@ -38,21 +38,21 @@ from pfgen_rs.scoring.columns import FIELDS, text_columns
 if TYPE_CHECKING:
     from pfgen_rs.io.chunk import Kept
 
-__all__ = ["Known", "Progress", "evaluate", "new_store", "score_each", "score_sources"]
+__all__ = ["Known", "ScoringProgress", "evaluate", "new_store", "score_each", "score_sources"]
 
 # Bytes read of the file that is being read, and responses scored since the last call.
-Progress = Callable[[Source, int, int], None]
+ScoringProgress = Callable[[Source, int, int], None]
 # A run's file, rows of it as `Result.frame` has them, and the signature of their scores.
 Taker = Callable[[Source, pl.DataFrame, str], None]
-Codes = NDArray[np.uint32]
+Numbers = NDArray[np.uint32]
 KEPT = 64 << 20  # bytes of text that are kept in memory for `Result.frame`
 _SEARCHES = 5  # unknown questions of a file for which the nearest known one is looked for
 _LOOKED_AT = 1 << 16  # unknown questions that are looked at together
 
 
 def new_store(benchmark: QuestionSet, **more: Any) -> Store:
-    """Where the figures of this benchmark's scores go; `more` as for `Store`."""
-    return Store(figure_names(benchmark.sources), **more)
+    """Where the scores of this benchmark's scores go; `more` as for `Store`."""
+    return Store(stored_columns(benchmark.sources), **more)
 
 
 def score_sources(
@@ -64,7 +64,7 @@ def score_sources(
     threads: int | None = None,
     keep: int = 0,
     take: Taker | None = None,
-    progress: Progress | None = None,
+    progress: ScoringProgress | None = None,
 ) -> list[Result]:
     """Score files; each is a run, or has those that `options.run` tells apart, by first occurrence.
 
@@ -85,11 +85,11 @@ def score_each(
     *,
     threads: int | None = None,
     keep: int = 0,
-    progress: Progress | None = None,
+    progress: ScoringProgress | None = None,
 ) -> Generator[Result | InputError]:
     """Score files, each for itself: a result or what is wrong with the file, in order.
 
-    Only the figures of results that are still in use are kept. Otherwise as `score_sources`.
+    Only the scores of results that are still in use are kept. Otherwise as `score_sources`.
     """
     with io.read_ahead(sources, options) as readings:
         for reading in readings:
@@ -103,13 +103,13 @@ def score_each(
 
 
 class _Scored(NamedTuple):
-    """A chunk with its figures by run and, unless an interrupted run has left those, its scores."""
+    """A chunk with its stored scores by run and, unless an interrupted run has left those, its scores."""
 
     chunk: Chunk
     parts: dict[str | None, Part]
     scores: pl.DataFrame | None
 
-    def frame(self, runs: Mapping[str | None, Figures]) -> pl.DataFrame:
+    def frame(self, runs: Mapping[str | None, ResponseScores]) -> pl.DataFrame:
         """Its rows as `Result.frame` has them, in the file's order."""
         if self.scores is not None:
             rows = in_file_order(self.chunk.lines, self.scores)
@@ -133,9 +133,9 @@ class _File:
         self._decoded = self._chunks = 0
         self._unclean: dict[str | None, Counter[str]] = {}
         self._censuses: dict[str | None, Census] = {}
-        self._runs: dict[str | None, Figures] = {}
+        self._runs: dict[str | None, ResponseScores] = {}
 
-    def finished(self, take: Taker | None, progress: Progress | None) -> list[Result]:
+    def finished(self, take: Taker | None, progress: ScoringProgress | None) -> list[Result]:
         """The runs, scored to their end."""
         source = self._reading.source
         # Closed here: what interrupts the end of a forgotten generator is printed and lost.
@@ -155,27 +155,27 @@ class _File:
     def scored(self) -> Generator[_Scored]:
         """All chunks, less what has no question; the next one is scored meanwhile."""
         with io.Ahead(self._scores) as scored:
-            for chunk, codes, found in scored:
+            for chunk, numbers, found in scored:
                 self._problems += chunk.problems
                 if isinstance(found, dict):
                     parts, scores = found, None
                 else:
-                    parts, scores = self._parts(chunk, codes, found), found
+                    parts, scores = self._parts(chunk, numbers, found), found
                 self._add(parts, chunk)
                 self._hold(chunk)
                 yield _Scored(chunk, parts, scores)
 
-    def _scores(self) -> Iterator[tuple[Chunk, Codes, pl.DataFrame | dict[str | None, Part]]]:
-        """The chunks with their scores or, where an interrupted run has scored them, their figures."""
+    def _scores(self) -> Iterator[tuple[Chunk, Numbers, pl.DataFrame | dict[str | None, Part]]]:
+        """The chunks with their scores or, where an interrupted run has scored them, their scores."""
         for decoded in self._reading:
             self._decoded += len(decoded)
-            chunk, codes = self._known.of(decoded)
+            chunk, numbers = self._known.of(decoded)
             chunk = replace(chunk, identity=cache(chunk.identity))  # asked for by each of its runs
             known = self._resumed(chunk) if self._store.resumes else None
-            yield chunk, codes, known or self._score(chunk, codes)
+            yield chunk, numbers, known or self._score(chunk, numbers)
 
     def _resumed(self, chunk: Chunk) -> dict[str | None, Part] | None:
-        """The figures of a chunk that was scored before an interruption, if all of them are there."""
+        """The scores of a chunk that was scored before an interruption, if all of them are there."""
         found: dict[str | None, Part] = {}
         for name, rows in self._rows_by_run(chunk).items():
             part = self._store.known(_key(chunk.rows(rows), name), len(rows))
@@ -191,34 +191,36 @@ class _File:
             return {None: np.arange(len(chunk))}
         names = chunk.kept.get_column(run.name)
         found = names.unique(maintain_order=True)
-        codes = names.cast(pl.Enum(found)).to_physical().to_numpy()
-        rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+        numbers = names.cast(pl.Enum(found)).to_physical().to_numpy()
+        rows = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
         return dict(zip(found.to_list(), rows, strict=False))
 
-    def _score(self, chunk: Chunk, codes: Codes) -> pl.DataFrame:
+    def _score(self, chunk: Chunk, numbers: Numbers) -> pl.DataFrame:
         answers = self._benchmark.coder.column(chunk.answers, self._threads)
-        return batch.score_codes(self._benchmark, codes, answers, threads=self._threads)
+        return batch.score_numbered(self._benchmark, numbers, answers, threads=self._threads)
 
-    def _parts(self, chunk: Chunk, codes: Codes, scores: pl.DataFrame) -> dict[str | None, Part]:
+    def _parts(
+        self, chunk: Chunk, numbers: Numbers, scores: pl.DataFrame
+    ) -> dict[str | None, Part]:
         if self._reading.options.run is None:
-            return {None: self._part(chunk, codes, scores, None)}
+            return {None: self._part(chunk, numbers, scores, None)}
         return {
-            name: self._part(chunk.rows(rows), codes[rows], scores[rows], name)
+            name: self._part(chunk.rows(rows), numbers[rows], scores[rows], name)
             for name, rows in self._rows_by_run(chunk).items()
         }
 
-    def _part(self, chunk: Chunk, codes: Codes, scores: pl.DataFrame, name: str | None) -> Part:
+    def _part(self, chunk: Chunk, numbers: Numbers, scores: pl.DataFrame, name: str | None) -> Part:
         store = self._store
-        figures = chunk_figures(store.names, codes, chunk.lines, chunk.starts, scores)
-        return store.add(lambda: _key(chunk, name), *figures)
+        matrix, bounds = chunk_matrix(store.names, numbers, chunk.lines, chunk.starts, scores)
+        return store.add(lambda: _key(chunk, name), matrix, bounds)
 
     def _add(self, parts: Mapping[str | None, Part], chunk: Chunk) -> None:
-        """Add a chunk's figures; a run without any has an empty part, so that chunks and parts match."""
+        """Add a chunk's scores; a run without any has an empty part, so that chunks and parts match."""
         for name in parts:
             if name not in self._runs:
                 self._begin(name)
-        for name, figures in self._runs.items():
-            figures.parts.append(parts.get(name) or self._store.nothing)
+        for name, scores in self._runs.items():
+            scores.parts.append(parts.get(name) or self._store.nothing)
         self._chunks += 1
         if self._reading.options.run is None:
             self._unclean.setdefault(None, Counter()).update(chunk.unclean)
@@ -237,7 +239,7 @@ class _File:
         if len(self._runs) == MOST_RUNS:
             run = cast("Kept", self._reading.options.run)
             raise InputError(too_many_runs(run.key), path=self._reading.source.path)
-        self._runs[name] = Figures(self._store)
+        self._runs[name] = ResponseScores(self._store)
         self._runs[name].parts += [self._store.nothing] * self._chunks
 
     def _count_unclean(self, chunk: Chunk) -> None:
@@ -250,19 +252,19 @@ class _File:
     def results(self) -> list[Result]:
         """The runs, when all of the file is scored. What is wrong with its lines is told with the first."""
         reading, options = self._reading, self._reading.options
-        if not any(figures.height for figures in self._runs.values()):
+        if not any(scores.height for scores in self._runs.values()):
             raise InputError(self._nothing_left(), path=reading.source.path)
         problems = sorted(self._problems, key=lambda problem: problem.line or 0)
         found: list[Result] = []
-        for name, figures in self._runs.items():
+        for name, scores in self._runs.items():
             config = reading.config
             if name is not None and options.run is not None:
                 config = {**(config or {}), options.run.key: name}
             found.append(
                 Result(
                     self._benchmark,
-                    figures,
-                    FileTexts(reading.source, options, self._kept, reading.clean),
+                    scores,
+                    FileResponses(reading.source, options, self._kept, reading.clean),
                     path=reading.source.path,
                     config=config,
                     input_hash=reading.input_hash,
@@ -300,23 +302,23 @@ class Known:
         self._ready: set[int] = set()
         self._searches = _SEARCHES
 
-    def of(self, chunk: Chunk) -> tuple[Chunk, Codes]:
-        """The chunk with known questions alone, and their codes.
+    def of(self, chunk: Chunk) -> tuple[Chunk, Numbers]:
+        """The chunk with known questions alone, and their numbers.
 
         The first other question is an error unless they are skipped. What is needed to score the known ones
         is built here, so that Ctrl-C need not wait for it.
         """
-        codes = self._benchmark.codes.find(_native.Texts(chunk.questions))
-        known = codes != _native.UNKNOWN
+        numbers = self._benchmark.numbers.find(_native.Texts(chunk.questions))
+        known = numbers != _native.UNKNOWN
         if not known.all():
             self._refuse(chunk, np.flatnonzero(~known).tolist())
-            chunk, codes = chunk.where(known), codes[known]
-        fresh = set(np.flatnonzero(np.bincount(codes)).tolist()) - self._ready
+            chunk, numbers = chunk.where(known), numbers[known]
+        fresh = set(np.flatnonzero(np.bincount(numbers)).tolist()) - self._ready
         if fresh:
-            questions = [self._questions[code] for code in sorted(fresh)]
+            questions = [self._questions[number] for number in sorted(fresh)]
             io.interruptibly(lambda: self._benchmark.prepare(questions))
             self._ready |= fresh
-        return chunk, codes
+        return chunk, numbers
 
     def _refuse(self, chunk: Chunk, rows: list[int]) -> None:
         for row in rows:
@@ -347,25 +349,25 @@ def evaluate(
 ) -> Result:
     """Score responses in memory (as `score_batch` takes them) and summarise them as a run."""
     questions, texts = text_columns(data, answers, (question_field, answer_field), clean)
-    codes, coded = batch.coded(benchmark, questions, texts, threads=threads)
-    scores = batch.score_codes(benchmark, codes, coded, threads=threads)
+    numbers, coded = batch.numbered(benchmark, questions, texts, threads=threads)
+    scores = batch.score_numbered(benchmark, numbers, coded, threads=threads)
     if not len(scores):
         raise InputError("there are no responses")
     options = Options(tokens=benchmark.settings.unit == "token")
     column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=options.answer_type)
     store = new_store(benchmark, in_memory=len(scores))
-    figures = Figures(store)
+    stored = ResponseScores(store)
     rows = options.rows
     for at in range(0, len(scores), rows):
         end = min(at + rows, len(scores))
         lines = np.arange(at + 1, end + 1)
-        part = chunk_figures(store.names, codes[at:end], lines, None, scores[at:end])
-        figures.parts.append(store.add(str, *part))
+        part = chunk_matrix(store.names, numbers[at:end], lines, None, scores[at:end])
+        stored.parts.append(store.add(str, *part))
     unclean = Counter[str]() if options.tokens else count_unclean(column, None)
     return Result(
         benchmark,
-        figures,
-        MemoryTexts(questions, column),
+        stored,
+        MemoryResponses(questions, column),
         clean=cleaning_mode(clean),
         unclean=unclean,
     )

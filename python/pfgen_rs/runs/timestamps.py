@@ -34,7 +34,7 @@ def timestamps(result: Result) -> Times:
     Reads the file again. A run has the times of all its responses or none.
     """
     try:
-        texts = pl.concat(result.responses.column(result.figures, KEY))
+        texts = pl.concat(result.responses.column(result.response_scores, KEY))
     except InputError as error:
         return Times(None, f"its time stamps cannot be read: {error}")
     missing = texts.null_count()

@@ -40,7 +40,7 @@ class AnswerScorer:
         self.metric = metric
         self.threads = threads
         self._figure = COLUMNS.index(metric)
-        self._codes = benchmark.codes
+        self._codes = benchmark.numbers
         self._column = benchmark.coder.column
         self._batches = benchmark.batches(list(benchmark))
         self._simple = not benchmark.settings.compensated and not any(
@@ -66,7 +66,7 @@ class AnswerScorer:
         ):  # looking for `Question` objects first would cost every call
             asked = texts_of(asked_texts(each), self.threads)
         if self._simple:
-            scores = self._batches.figure(
+            scores = self._batches.total(
                 self._codes, asked, column.coded, self._figure, self.threads
             )
             if scores is not None:
@@ -85,8 +85,8 @@ class AnswerScorer:
         """The slow path: messages about unknown questions, regular expressions, compensated sums."""
         if len(questions) != len(answers.coded):
             raise InputError(f"{len(questions)} questions but {len(answers.coded)} answers")
-        codes = batch.codes_of(self.benchmark, questions)
-        found = batch.figures(self.benchmark, codes, answers, threads=self.threads)
+        numbers = batch.numbers_of(self.benchmark, questions)
+        found = batch.score_arrays(self.benchmark, numbers, answers, threads=self.threads)
         return found.columns[self._figure]
 
 

@@ -23,21 +23,21 @@ from pfgen_rs.scoring.totals import Rows, sum_again
 __all__ = [
     "CHUNK",
     "Details",
-    "Figures",
     "Score",
-    "coded",
-    "codes_of",
-    "figures",
-    "question_codes",
+    "ScoreArrays",
+    "numbered",
+    "numbers_of",
+    "question_numbers",
     "score",
+    "score_arrays",
     "score_batch",
-    "score_codes",
     "score_columns",
     "score_names",
+    "score_numbered",
 ]
 
 Floats = NDArray[np.float64]
-Codes = NDArray[np.uint32]
+Numbers = NDArray[np.uint32]
 
 CHUNK = 1 << 18
 _LOOKED_AT = 1 << 16  # questions of a column, to say what they have in common
@@ -91,8 +91,8 @@ class Score:
         return f"{self.average} ({self.signature})"
 
 
-class Figures(NamedTuple):
-    """Figures of responses as native columns: lengths, and float64 columns in the order of `score_names`."""
+class ScoreArrays(NamedTuple):
+    """Scores of responses as native columns: lengths, and float64 columns in the order of `score_names`."""
 
     lengths: NDArray[np.uint32]
     columns: list[Floats]
@@ -162,38 +162,40 @@ def score_columns(
     chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
     """`score_batch` for a column of questions and a column of answers of the same length."""
-    codes, column = coded(benchmark, questions, answers, threads=threads)
-    return score_codes(benchmark, codes, column, threads=threads, chunk_size=chunk_size)
+    numbers, column = numbered(benchmark, questions, answers, threads=threads)
+    return score_numbered(benchmark, numbers, column, threads=threads, chunk_size=chunk_size)
 
 
-def coded(
+def numbered(
     benchmark: QuestionSet, questions: pl.Series, answers: Any, *, threads: int | None = None
-) -> tuple[Codes, Column]:
-    """The codes of a column of questions, and its column of answers, for `score_codes`."""
+) -> tuple[Numbers, Column]:
+    """The numbers of a column of questions, and its column of answers, for `score_numbered`."""
     column = benchmark.coder.column(answers, threads)
     if len(column.coded) != len(questions):
         raise InputError(f"{len(questions)} questions but {len(column.coded)} answers")
-    return question_codes(benchmark, questions, threads=threads), column
+    return question_numbers(benchmark, questions, threads=threads), column
 
 
-def score_codes(
+def score_numbered(
     benchmark: QuestionSet,
-    codes: Codes,
+    numbers: Numbers,
     answers: Column,
     *,
     threads: int | None = None,
     chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
-    """`score_batch` for the codes of questions, and as many answers."""
+    """`score_batch` for the numbers of questions, and as many answers."""
     if chunk_size < 1:
         raise InputError("chunk_size must be at least 1")
     parts = [
-        figures(benchmark, codes[start : start + chunk_size], answers, start=start, threads=threads)
-        for start in range(0, max(len(codes), 1), chunk_size)
+        score_arrays(
+            benchmark, numbers[start : start + chunk_size], answers, start=start, threads=threads
+        )
+        for start in range(0, max(len(numbers), 1), chunk_size)
     ]
     ids = pl.Series([question.id for question in benchmark], dtype=pl.String)
     columns = [
-        ids.gather(codes).alias("question_id"),
+        ids.gather(numbers).alias("question_id"),
         pl.Series("length", _joined([part.lengths for part in parts])).cast(pl.Int64),
     ]
     for i, name in enumerate(score_names(benchmark.sources)):
@@ -202,16 +204,16 @@ def score_codes(
     return pl.DataFrame(columns)
 
 
-def figures(
+def score_arrays(
     benchmark: QuestionSet,
-    codes: Codes,
+    numbers: Numbers,
     answers: Column,
     *,
     start: int = 0,
     threads: int | None = None,
-) -> Figures:
-    """Figures of the answers from `start` on to the questions with these codes, one each."""
-    counts = np.bincount(codes, minlength=1)
+) -> ScoreArrays:
+    """Scores of the answers from `start` on to the questions with these numbers, one each."""
+    counts = np.bincount(numbers, minlength=1)
     asked = {n: benchmark.in_order[n] for n in np.flatnonzero(counts).tolist()}
     batches = benchmark.batches(list(asked.values()), threads=threads)
     expressions = {
@@ -220,21 +222,21 @@ def figures(
         if (rules := benchmark.helpfulness(question)).has_expressions
     }
     compensated = benchmark.settings.compensated
-    rows = _rows_by_code(codes, counts) if expressions or compensated else []
+    rows = _rows_by_number(numbers, counts) if expressions or compensated else []
     others = []
     for number, rules in expressions.items():
         texts = (answers.texts[start + row] for row in rows[number].tolist())
         others.append((number, rules.expression_ends(texts, threads=threads)))
-    found = Figures(*batches.score(codes, answers.coded, start, others, threads))
+    found = ScoreArrays(*batches.score(numbers, answers.coded, start, others, threads))
     if compensated:
         by_question = [(rows[number], question.sources) for number, question in asked.items()]
         _compensate(benchmark, found.columns, by_question)
     return found
 
 
-def _rows_by_code(codes: Codes, counts: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """The rows of each code, rising, in time that is linear in rows and codes."""
-    return np.split(np.argsort(codes, kind="stable"), np.cumsum(counts)[:-1])
+def _rows_by_number(numbers: Numbers, counts: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """The rows of each number, rising, in time that is linear in rows and numbers."""
+    return np.split(np.argsort(numbers, kind="stable"), np.cumsum(counts)[:-1])
 
 
 def _compensate(
@@ -246,30 +248,34 @@ def _compensate(
     sum_again(named, questions, compensated=True)
 
 
-def question_codes(benchmark: QuestionSet, questions: Any, *, threads: int | None = None) -> Codes:
-    """The code of each question, given by its text or id; an unknown one is an error naming its row."""
+def question_numbers(
+    benchmark: QuestionSet, questions: Any, *, threads: int | None = None
+) -> Numbers:
+    """The number of each question, given by its text or id; an unknown one is an error naming its row."""
     if isinstance(questions, pl.Series):
         if questions.null_count():
             raise InputError(f"row {questions.is_null().arg_true()[0]}: the question is null")
         if questions.dtype.is_nested() or questions.dtype == pl.Object:
             raise InputError(f"invalid questions: expected text, not {questions.dtype.base_type()}")
         questions = questions.cast(pl.String)
-    return codes_of(benchmark, _native.Texts(questions, threads), threads=threads)
+    return numbers_of(benchmark, _native.Texts(questions, threads), threads=threads)
 
 
-def codes_of(benchmark: QuestionSet, texts: _native.Texts, *, threads: int | None = None) -> Codes:
-    """The code of each question of a native column; an unknown one is an error naming its row."""
-    codes = benchmark.codes.find(texts, threads)
-    unknown = np.flatnonzero(codes == _native.UNKNOWN)
+def numbers_of(
+    benchmark: QuestionSet, texts: _native.Texts, *, threads: int | None = None
+) -> Numbers:
+    """The number of each question of a native column; an unknown one is an error naming its row."""
+    numbers = benchmark.numbers.find(texts, threads)
+    unknown = np.flatnonzero(numbers == _native.UNKNOWN)
     if len(unknown):
         row = int(unknown[0])
         others = (texts[i] for i in range(min(len(texts), _LOOKED_AT)))
         raise benchmark.unknown(texts[row], others, row=row)
-    return codes
+    return numbers
 
 
 def score_names(sources: Sequence[str]) -> list[str]:
-    """Columns of figures, in the order in which the native side gives them."""
+    """Columns of scores, in the order in which the native side gives them."""
     return [*COLUMNS, *share_names(sources)]
 
 

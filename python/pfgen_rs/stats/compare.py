@@ -252,8 +252,8 @@ class _Work:
         for (i, j), *tests in zip(self._indices, *columns, strict=True):
             names = samples[i].name, samples[j].name, metric
             vectors = means[i] - means[j], noise[i] + noise[j], errors[i] - errors[j]
-            figures = self._figures(*vectors)
-            pairs.append(Pair(*names, **figures, p=tests[0], p_holm=tests[1], family=tests[2]))
+            statistics = self._statistics(*vectors)
+            pairs.append(Pair(*names, **statistics, p=tests[0], p_holm=tests[1], family=tests[2]))
         estimates = [
             resampled_estimate(sample, metric, self._level, draws, error)
             for sample, error in zip(samples, errors, strict=True)
@@ -267,7 +267,7 @@ class _Work:
             corrected[mine], sizes[mine] = holm(p[mine]), mine.sum()
         return corrected, sizes
 
-    def _figures(self, differences: Floats, noise: Floats, errors: Floats) -> dict[str, Any]:
+    def _statistics(self, differences: Floats, noise: Floats, errors: Floats) -> dict[str, Any]:
         """Returns the fields of `Pair` other than the tests."""
         mean = float(differences.mean())
         se = float(differences.std(ddof=1) / np.sqrt(self._number))

@@ -46,7 +46,7 @@ class StepEvaluator(Closing):
     Steps that `every` divides are evaluated, and step 0 is the baseline that differences refer to. The
     sample is the same at every step: `trials` answers to each question. `questions`: all that have sample
     answers, so many of them chosen by `seed`, or these texts or ids. `seed` also decides which samples
-    prompts show, as for `Prompter`. `examples`: sample answers, those of the benchmark without it.
+    prompts show, as for `Prompter`. `examples`: example answers, those of the benchmark without it.
 
     `folder`: `curve.parquet` and `answers/step_00000500.parquet` are written there, and a curve that is there
     is continued. Where a step is smaller than the one before, training went back, and what had been measured

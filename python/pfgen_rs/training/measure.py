@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measured:
-    """Figures of every answer: float64, shape (trials, questions); `texts` in the same order, flat."""
+    """Scores of every answer: float64, shape (trials, questions); `texts` in the same order, flat."""
 
     texts: Sequence[str]
     lengths: Floats
@@ -35,7 +35,7 @@ def measure(sample: FixedSample, texts: Sequence[str]) -> Measured:
     Raises `InputError` for what is no text that can be scored.
     """
     column = sample.benchmark.coder.column(texts, 1)
-    lengths, columns = batch.figures(sample.benchmark, sample.codes, column, threads=1)
+    lengths, columns = batch.score_arrays(sample.benchmark, sample.numbers, column, threads=1)
     shape = sample.trials, len(sample.questions)
     named = zip(COLUMNS, columns, strict=False)
     metrics = {name: values.reshape(shape) for name, values in named}

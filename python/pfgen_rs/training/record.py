@@ -171,6 +171,6 @@ def _moved(folder: Path, step: int, steps: Sequence[int], old: Path) -> str:
 
 
 def metrics_of(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
-    """What loggers are told of a row: its figures that there are, by their names with a prefix."""
+    """What loggers are told of a row: its scores that there are, by their names with a prefix."""
     kept = {name: value for name, value in row.items() if name not in _UNLOGGED}
     return {prefix + name: value for name, value in kept.items() if value is not None}

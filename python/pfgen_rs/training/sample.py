@@ -63,9 +63,9 @@ class FixedSample:
         return tuple(task for j in trials for task in self.prompter.tasks(j, self.questions))
 
     @cached_property
-    def codes(self) -> NDArray[np.uint32]:
+    def numbers(self) -> NDArray[np.uint32]:
         """The question of each task, for scoring: uint32, shape (tasks,)."""
-        return self.benchmark.codes.find(_native.Texts([task.question for task in self.tasks]))
+        return self.benchmark.numbers.find(_native.Texts([task.question for task in self.tasks]))
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def choose_questions(
 
 
 def examples_of(benchmark: QuestionSet) -> list[Example]:
-    """The sample answers that stand beside a benchmark's questions; raises `SettingsError`."""
+    """The example answers that stand beside a benchmark's questions; raises `SettingsError`."""
     if benchmark.folder is None:
         raise SettingsError(
             "the benchmark was not read from files: pass its example answers as `examples`"

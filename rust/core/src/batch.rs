@@ -32,22 +32,22 @@ pub struct Batch<'a> {
     pub count: usize,
 }
 
-/// Figures of all responses, in the order of the responses.
+/// Scores of all responses, in the order of the responses.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Columns {
     /// Code points of each response.
     pub lengths: Vec<u32>,
     /// [`TOTALS`] columns, then each source's share of Fluency, then of Truthfulness; NaN where a question lacks the
     /// source.
-    pub figures: Vec<Vec<f64>>,
+    pub scores: Vec<Vec<f64>>,
 }
 
-/// Figures of some responses to one question, a row each.
+/// Scores of some responses to one question, a row each.
 struct Part<'a> {
     group: Group<'a>,
     rows: Vec<u32>,
     lengths: Vec<u32>,
-    figures: Vec<f64>,
+    scores: Vec<f64>,
 }
 
 #[derive(Default)]
@@ -69,7 +69,7 @@ pub fn score_groups<'a>(batch: Batch<'_>, response: impl Fn(usize) -> &'a str + 
     let parts: Vec<_> = tasks.map(|(group, range)| score_part(group, range, &response)).collect();
     Columns {
         lengths: lengths(&parts, batch.count),
-        figures: (0..TOTALS + 2 * batch.sources).map(|column| figures(&parts, batch, column)).collect(),
+        scores: (0..TOTALS + 2 * batch.sources).map(|column| gathered(&parts, batch, column)).collect(),
     }
 }
 
@@ -78,9 +78,11 @@ pub fn score_groups_parallel<'a>(batch: Batch<'_>, response: impl Fn(usize) -> &
     let tasks: Vec<_> = batch.groups.iter().flat_map(tasks).collect();
     let parts: Vec<_> = tasks.into_par_iter().map(|(group, range)| score_part(group, range, &response)).collect();
     let columns = (0..TOTALS + 2 * batch.sources).into_par_iter();
-    let (lengths, figures) =
-        rayon::join(|| lengths(&parts, batch.count), || columns.map(|column| figures(&parts, batch, column)).collect());
-    Columns { lengths, figures }
+    let (lengths, scores) = rayon::join(
+        || lengths(&parts, batch.count),
+        || columns.map(|column| gathered(&parts, batch, column)).collect(),
+    );
+    Columns { lengths, scores }
 }
 
 fn tasks<'a>(group: &Group<'a>) -> impl Iterator<Item = (Group<'a>, std::ops::Range<usize>)> + use<'a> {
@@ -115,15 +117,15 @@ fn score_part_with<'a, 'b>(
     group.scorer.score(&responses, scratch, scores, &mut lengths);
 
     let (settings, width) = (group.scorer.settings(), TOTALS + 2 * sources);
-    let mut figures = vec![0.0; responses.len() * width];
+    let mut values = vec![0.0; responses.len() * width];
     let rows = order.iter().zip(&responses).zip(&lengths).zip(scores.chunks(sources));
-    for ((((&(_, place), response), &length), scores), into) in rows.zip(figures.chunks_mut(width)) {
+    for ((((&(_, place), response), &length), scores), into) in rows.zip(values.chunks_mut(width)) {
         let others = &group.others[place as usize * group.rules.others()..][..group.rules.others()];
         let helpful = group.rules.score(settings, response, length as usize, others, rule_scratch);
-        totals::figures(settings.variant, scores, helpful.value, into);
+        totals::write(settings.variant, scores, helpful.value, into);
     }
     let rows = order.iter().map(|&(_, place)| group.rows[place as usize]).collect();
-    Part { group, rows, lengths, figures }
+    Part { group, rows, lengths, scores: values }
 }
 
 fn lengths(parts: &[Part<'_>], count: usize) -> Vec<u32> {
@@ -136,19 +138,19 @@ fn lengths(parts: &[Part<'_>], count: usize) -> Vec<u32> {
     lengths
 }
 
-fn figures(parts: &[Part<'_>], batch: Batch<'_>, column: usize) -> Vec<f64> {
+fn gathered(parts: &[Part<'_>], batch: Batch<'_>, column: usize) -> Vec<f64> {
     let mut values = vec![f64::NAN; batch.count];
     for part in parts {
         let sources = part.group.columns.len();
         let place = |column: usize| part.group.columns.iter().position(|&mine| mine == column);
-        let figure = match column.checked_sub(TOTALS) {
+        let place = match column.checked_sub(TOTALS) {
             None => Some(column),
             Some(of) if of < batch.sources => place(of).map(|source| TOTALS + source),
             Some(of) => place(of - batch.sources).map(|source| TOTALS + sources + source),
         };
-        let Some(figure) = figure else { continue };
-        for (&row, figures) in part.rows.iter().zip(part.figures.chunks(TOTALS + 2 * sources)) {
-            values[row as usize] = figures[figure];
+        let Some(place) = place else { continue };
+        for (&row, scores) in part.rows.iter().zip(part.scores.chunks(TOTALS + 2 * sources)) {
+            values[row as usize] = scores[place];
         }
     }
     values

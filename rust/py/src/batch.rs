@@ -30,40 +30,40 @@ struct Question {
 
 /// Texts by number; several texts may have the same one.
 #[pyclass(frozen, module = "pfgen_rs._native")]
-pub(crate) struct Codes {
+pub(crate) struct Numbers {
     of: FxHashMap<String, u32>,
 }
 
 #[pymethods]
-impl Codes {
-    /// Key `i` of each list has code `i`; the first list that has a text decides.
+impl Numbers {
+    /// Key `i` of each list has number `i`; the first list that has a text decides.
     #[new]
     fn new(lists: Vec<Vec<String>>) -> Self {
         let mut of = FxHashMap::default();
         for list in lists {
-            for (text, code) in list.into_iter().zip(0..) {
-                of.entry(text).or_insert(code);
+            for (text, number) in list.into_iter().zip(0..) {
+                of.entry(text).or_insert(number);
             }
         }
         Self { of }
     }
 
-    /// The code of each text; `UNKNOWN` where there is none.
+    /// The number of each text; `UNKNOWN` where there is none.
     #[pyo3(signature = (texts, threads=None))]
     fn find<'py>(&self, py: Python<'py>, texts: &Texts, threads: Option<i64>) -> PyResult<Column<'py, u32>> {
         let find = || {
-            let code = |row| self.code(texts.get(row));
+            let number = |row| self.number(texts.get(row));
             Ok::<_, PyErr>(match pool_for(threads, texts.len())? {
-                None => (0..texts.len()).map(code).collect(),
-                Some(pool) => pool.install(|| (0..texts.len()).into_par_iter().map(code).collect()),
+                None => (0..texts.len()).map(number).collect(),
+                Some(pool) => pool.install(|| (0..texts.len()).into_par_iter().map(number).collect()),
             })
         };
         Ok(PyArray1::from_vec(py, py.detach(find)?))
     }
 }
 
-impl Codes {
-    fn code(&self, text: &str) -> u32 {
+impl Numbers {
+    fn number(&self, text: &str) -> u32 {
         self.of.get(text).copied().unwrap_or(UNKNOWN)
     }
 }
@@ -77,7 +77,7 @@ pub(crate) struct Batches {
 
 #[pymethods]
 impl Batches {
-    /// Question `i` scores what has the code `i`; `columns` are the places of its sources among all `sources`.
+    /// Question `i` scores what has the number `i`; `columns` are the places of its sources among all `sources`.
     #[new]
     fn new(questions: Vec<Option<Entry>>, sources: usize) -> Self {
         let question = |(scorer, rules, columns): Entry| Question {
@@ -88,42 +88,43 @@ impl Batches {
         Self { questions: questions.into_iter().map(|entry| entry.map(question)).collect(), sources }
     }
 
-    /// Lengths, and the columns of figures: the totals, shares of Fluency by source, shares of Truthfulness.
+    /// Lengths, and the columns of scores: the totals, shares of Fluency by source, shares of Truthfulness.
     ///
     /// The responses are those of `texts` from `start` on. `others` holds, for questions with patterns that are not
     /// literals, the ends of these: a row for each of its responses.
-    #[pyo3(signature = (codes, texts, start, others, threads=None))]
+    #[pyo3(signature = (numbers, texts, start, others, threads=None))]
     fn score<'py>(
         &self,
         py: Python<'py>,
-        codes: PyReadonlyArray1<'py, u32>,
+        numbers: PyReadonlyArray1<'py, u32>,
         texts: &Texts,
         start: usize,
         others: Vec<(u32, PyReadonlyArray2<'py, u32>)>,
         threads: Option<i64>,
     ) -> PyResult<Scored<'py>> {
-        let codes: Vec<u32> = codes.as_array().iter().copied().collect();
-        let others = others.into_iter().map(|(code, ends)| (code, ends.as_array().iter().copied().collect())).collect();
-        let columns = py.detach(|| self.columns(&codes, texts, start, &others, threads))?;
-        let figures = columns.figures.into_iter().map(|column| PyArray1::from_vec(py, column)).collect();
-        Ok((PyArray1::from_vec(py, columns.lengths), figures))
+        let numbers: Vec<u32> = numbers.as_array().iter().copied().collect();
+        let others =
+            others.into_iter().map(|(number, ends)| (number, ends.as_array().iter().copied().collect())).collect();
+        let columns = py.detach(|| self.columns(&numbers, texts, start, &others, threads))?;
+        let scores = columns.scores.into_iter().map(|column| PyArray1::from_vec(py, column)).collect();
+        Ok((PyArray1::from_vec(py, columns.lengths), scores))
     }
 
-    /// Column `figure` of the totals, or `None` if a question is unknown: the fast path for thousands of small calls.
-    #[pyo3(signature = (codes, questions, texts, figure, threads=None))]
-    fn figure<'py>(
+    /// Column `total` of the totals, or `None` if a question is unknown: the fast path for thousands of small calls.
+    #[pyo3(signature = (numbers, questions, texts, total, threads=None))]
+    fn total<'py>(
         &self,
         py: Python<'py>,
-        codes: &Codes,
+        numbers: &Numbers,
         questions: &Texts,
         texts: &Texts,
-        figure: usize,
+        total: usize,
         threads: Option<i64>,
     ) -> PyResult<Option<Column<'py, f64>>> {
-        if figure >= TOTALS {
-            return Err(bad_input(format!("figure {figure} is out of range: there are {TOTALS} totals")));
+        if total >= TOTALS {
+            return Err(bad_input(format!("total {total} is out of range: there are {TOTALS} totals")));
         }
-        let found: Vec<u32> = questions.iter().map(|text| codes.code(text)).collect();
+        let found: Vec<u32> = questions.iter().map(|text| numbers.number(text)).collect();
         if found.contains(&UNKNOWN) {
             return Ok(None);
         }
@@ -131,44 +132,44 @@ impl Batches {
             return Err(bad_input(format!("{} questions but {} answers", found.len(), texts.len())));
         }
         let mut columns = py.detach(|| self.columns(&found, texts, 0, &FxHashMap::default(), threads))?;
-        Ok(Some(PyArray1::from_vec(py, columns.figures.swap_remove(figure))))
+        Ok(Some(PyArray1::from_vec(py, columns.scores.swap_remove(total))))
     }
 }
 
 impl Batches {
     fn columns(
         &self,
-        codes: &[u32],
+        numbers: &[u32],
         texts: &Texts,
         start: usize,
         others: &FxHashMap<u32, Vec<u32>>,
         threads: Option<i64>,
     ) -> PyResult<Columns> {
-        if start.checked_add(codes.len()).is_none_or(|end| end > texts.len()) {
-            return Err(bad_input(format!("{} questions but {} answers", codes.len(), texts.len())));
+        if start.checked_add(numbers.len()).is_none_or(|end| end > texts.len()) {
+            return Err(bad_input(format!("{} questions but {} answers", numbers.len(), texts.len())));
         }
         let mut rows = vec![Vec::new(); self.questions.len()];
-        for (row, &code) in (0u32..).zip(codes) {
-            match rows.get_mut(code as usize) {
+        for (row, &number) in (0u32..).zip(numbers) {
+            match rows.get_mut(number as usize) {
                 Some(mine) => mine.push(row),
                 None => return Err(bad_input(format!("row {row} has no question"))),
             }
         }
         let mut groups = Vec::new();
-        for (code, (question, rows)) in
+        for (number, (question, rows)) in
             (0u32..).zip(self.questions.iter().zip(&rows)).filter(|(_, (_, rows))| !rows.is_empty())
         {
-            let others = others.get(&code).map(Vec::as_slice).unwrap_or_default();
+            let others = others.get(&number).map(Vec::as_slice).unwrap_or_default();
             match question {
                 Some(Question { scorer, rules, columns }) if others.len() == rows.len() * rules.others() => {
                     groups.push(Group { scorer, rules, columns, rows, others });
                 }
-                _ => return Err(bad_input(format!("question {code} is not ready"))),
+                _ => return Err(bad_input(format!("question {number} is not ready"))),
             }
         }
-        let batch = Batch { groups: &groups, sources: self.sources, count: codes.len() };
+        let batch = Batch { groups: &groups, sources: self.sources, count: numbers.len() };
         let response = |row| texts.get(start + row);
-        Ok(match pool_for(threads, codes.len())? {
+        Ok(match pool_for(threads, numbers.len())? {
             None => score_groups(batch, response),
             Some(pool) => pool.install(|| score_groups_parallel(batch, response)),
         })

@@ -25,7 +25,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::batch::{Batches, Codes};
+    use super::batch::{Batches, Numbers};
     #[pymodule_export]
     use super::corrections::Corrections;
     #[pymodule_export]

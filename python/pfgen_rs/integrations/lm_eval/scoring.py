@@ -1,4 +1,4 @@
-"""Answers scored in one batch, and figures of all of them summed up as `score_file` does."""
+"""Answers scored in one batch, and scores of all of them summed up as `score_file` does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import sample_of
 
-__all__ = ["METRICS", "Answered", "Figure", "PfgenFilter", "figures", "metric_list"]
+__all__ = ["METRICS", "Answered", "DocumentScore", "PfgenFilter", "document_scores", "metric_list"]
 
 # What the harness shows, and what we call it.
 METRICS = {
@@ -43,7 +43,7 @@ class Answered(str):
     scores: dict[str, float]
 
 
-class Figure(float):
+class DocumentScore(float):
     """A metric of one answer that knows the answer, for the sums of a run need all of them at once."""
 
     response: Response
@@ -93,19 +93,19 @@ def _answered(doc: Mapping[str, Any], text: str, row: dict[str, float]) -> Answe
     return answer
 
 
-def figures(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Figure]:
+def document_scores(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, DocumentScore]:
     """The metrics of a document, and each once more for its standard error.
 
     `results`: what the filter gave for it; 0.4 leaves the list around it and 0.5 takes that off.
     """
     del doc
     answer = results[0][0] if isinstance(results[0], list) else results[0]
-    made = {name: _figure(answer, name) for name in METRICS}
+    made = {name: _document_score(answer, name) for name in METRICS}
     return made | {name + _STDERR: made[name] for name in METRICS}
 
 
-def _figure(answer: Answered, name: str) -> Figure:
-    made = Figure(answer.scores[name])
+def _document_score(answer: Answered, name: str) -> DocumentScore:
+    made = DocumentScore(answer.scores[name])
     made.response = answer.response
     return made
 
@@ -127,12 +127,12 @@ def _metric(called: str, function: Any, name: str, *, higher_is_better: bool) ->
     return {"metric": called, "aggregation": aggregation, "higher_is_better": higher_is_better}
 
 
-def _mean(name: str, items: Sequence[Figure]) -> float:
-    """The run's figure, rounded as `score_file` gives it."""
+def _mean(name: str, items: Sequence[DocumentScore]) -> float:
+    """The run's score, rounded as `score_file` gives it."""
     return float(getattr(_result(_responses(items)), name))
 
 
-def _error(name: str, items: Sequence[Figure]) -> float | str:
+def _error(name: str, items: Sequence[DocumentScore]) -> float | str:
     """The standard error clustered by question, or what the harness writes for none."""
     sample = sample_of(_result(_responses(items)), "run")
     # The error needs no resampling, so as little of it as there can be.
@@ -140,7 +140,7 @@ def _error(name: str, items: Sequence[Figure]) -> float | str:
     return "N/A" if error is None else error
 
 
-def _responses(items: Sequence[Figure]) -> tuple[Response, ...]:
+def _responses(items: Sequence[DocumentScore]) -> tuple[Response, ...]:
     return tuple(item.response for item in items)
 
 

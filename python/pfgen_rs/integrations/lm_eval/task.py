@@ -9,7 +9,7 @@ from lm_eval.api import task as tasks
 from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.integrations.lm_eval.choices import choices
-from pfgen_rs.integrations.lm_eval.scoring import figures, metric_list
+from pfgen_rs.integrations.lm_eval.scoring import document_scores, metric_list
 
 __all__ = ["PfgenTask"]
 
@@ -21,11 +21,11 @@ class PfgenTask(_Base):  # type: ignore[misc]
     """A task of the harness in one of the three modes."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        ours = {"metric_list": metric_list(), "process_results": figures}
+        ours = {"metric_list": metric_list(), "process_results": document_scores}
         super().__init__(config={k: v for k, v in config.items() if k != "class"} | ours)
         chosen = choices(self.config.metadata)
         self._send_seeds = chosen.send_seeds
-        # Part of the results' "configs": what makes the figures reproducible.
+        # Part of the results' "configs": what makes the scores reproducible.
         self.config.metadata["signature"] = load_benchmark(chosen.benchmark).signature
 
     def build_all_requests(self, **options: Any) -> Any:

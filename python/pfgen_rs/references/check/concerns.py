@@ -21,7 +21,7 @@ LIMITS: dict[str, float] = {
     "length_std": 15,  # units
     "own": 0.9,  # mean of Fluency and Truthfulness against the others of the source
     "agreement": 0.7,  # the same against another source
-    "note": 0.7,  # Truthfulness of the sample answer
+    "note": 0.7,  # Truthfulness of the example answer
 }
 _SHOWN = 40
 
@@ -72,12 +72,12 @@ def _sources(found: Found) -> Iterator[str]:
 def _note(found: Found) -> Iterator[str]:
     note = found["coverage"][0]
     if not note["length"]:
-        yield "there is no sample answer"
+        yield "there is no example answer"
         return
     if note["truthfulness"] < LIMITS["note"]:
-        yield f"the set hardly knows the sample answer (Truthfulness {note['truthfulness']:.2f})"
+        yield f"the set hardly knows the example answer (Truthfulness {note['truthfulness']:.2f})"
     if not note["helpfulness"]:
-        yield "the sample answer satisfies too few keyword rules (Helpfulness 0)"
+        yield "the example answer satisfies too few keyword rules (Helpfulness 0)"
 
 
 def _rest(found: Found) -> Iterator[str]:

@@ -9,7 +9,7 @@ import polars as pl
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.questions.question import Question
-from pfgen_rs.references.check.steps import Progress, tracked
+from pfgen_rs.references.check.steps import CheckProgress, tracked
 
 __all__ = ["STRETCH", "contamination"]
 
@@ -38,7 +38,7 @@ def contamination(
     *,
     stretch: int = STRETCH,
     shown: int = 3,
-    progress: Progress | None = None,
+    progress: CheckProgress | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """How many answers of runs stand verbatim in the set, by run and question; and examples.
 

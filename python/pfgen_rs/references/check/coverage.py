@@ -1,4 +1,4 @@
-"""How well a set knows the sample answers of its questions."""
+"""How well a set knows the example answers of its questions."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.metrics.names import BY_SOURCE, COLUMNS, share_name
 from pfgen_rs.metrics.ngram_index import NgramIndex
 from pfgen_rs.questions.question import Question
-from pfgen_rs.references.check.steps import Progress, coded_answers, tracked
+from pfgen_rs.references.check.steps import CheckProgress, coded_answers, tracked
 
 __all__ = ["coverage"]
 
 
-def coverage(benchmark: Benchmark, *, progress: Progress | None = None) -> pl.DataFrame:
-    """Each question's sample answer (`note`) scored like a response, a row for each source.
+def coverage(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> pl.DataFrame:
+    """Each question's example answer (`note`) scored like a response, a row for each source.
 
-    `question_id`, `source`, `length` of the sample answer, its `fluency`, `truthfulness`, `helpfulness` and
+    `question_id`, `source`, `length` of the example answer, its `fluency`, `truthfulness`, `helpfulness` and
     `average` against the whole question, the source's shares `own_fluency` and `own_truthfulness`; `known`,
-    the share of the sample answer's distinct n-grams (of all lengths that Fluency counts) which stand in any
+    the share of the example answer's distinct n-grams (of all lengths that Fluency counts) which stand in any
     answer of the source, `known_N` the same for each length, and `common`, the share of its distinct windows
-    of Truthfulness that are common enough there to count in full. Null where there is no sample answer, or
+    of Truthfulness that are common enough there to count in full. Null where there is no example answer, or
     none so long.
     """
     rows = [
         row
-        for question in tracked(list(benchmark), "sample answers", progress)
+        for question in tracked(list(benchmark), "example answers", progress)
         for row in _of_question(benchmark, question)
     ]
     return pl.DataFrame(rows, schema=_schema(benchmark))
@@ -36,12 +36,12 @@ def coverage(benchmark: Benchmark, *, progress: Progress | None = None) -> pl.Da
 def _schema(benchmark: Benchmark) -> dict[str, Any]:
     settings = benchmark.settings
     known = [f"known_{n}" for n in range(settings.min_n, settings.max_n + 1)]
-    figures = [*COLUMNS, "own_fluency", "own_truthfulness", "known", *known, "common"]
+    numbers = [*COLUMNS, "own_fluency", "own_truthfulness", "known", *known, "common"]
     return {
         "question_id": pl.String,
         "source": pl.String,
         "length": pl.Int64,
-        **dict.fromkeys(figures, pl.Float64),
+        **dict.fromkeys(numbers, pl.Float64),
     }
 
 
@@ -67,7 +67,7 @@ def _of_question(benchmark: Benchmark, question: Question) -> list[dict[str, Any
 def _known(
     benchmark: Benchmark, index: NgramIndex, note: str, place: int
 ) -> dict[str, float | None]:
-    """The shares of n-grams of a coded sample answer that the source in this place knows."""
+    """The shares of n-grams of a coded example answer that the source in this place knows."""
     settings = benchmark.settings
     lengths = range(settings.min_n, settings.max_n + 1)
     frequencies = {

@@ -27,7 +27,7 @@ from pfgen_rs.references.check.sources import (
     sources_compared,
     sources_overall,
 )
-from pfgen_rs.references.check.steps import Progress
+from pfgen_rs.references.check.steps import CheckProgress
 from pfgen_rs.references.check.summary import summarise
 
 __all__ = ["Check", "check"]
@@ -67,7 +67,7 @@ def check(
     similarity: float = 0.9,
     stretch: int = STRETCH,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: CheckProgress | None = None,
 ) -> Check:
     """Diagnose a set of reference answers, alone and by the scores it gives to runs.
 
@@ -77,7 +77,7 @@ def check(
     `stretch`: characters on end that an answer must share with the set to be counted. `progress` is told
     what is being done, how many parts of it are done and how many there are.
 
-    About a minute for 50 questions with 3,000 answers each and 80,000 responses. The figures do not depend on
+    About a minute for 50 questions with 3,000 answers each and 80,000 responses. The numbers do not depend on
     `threads`. Raises what loading and scoring do, and `SettingsError` for options out of range.
     """
     loaded = resolve(benchmark, None)
@@ -104,7 +104,7 @@ def check(
 
 
 def _of_set(
-    benchmark: Benchmark, similarity: float, threads: int | None, progress: Progress | None
+    benchmark: Benchmark, similarity: float, threads: int | None, progress: CheckProgress | None
 ) -> dict[str, pl.DataFrame]:
     scores = self_scores(benchmark, threads=threads, progress=progress)
     copies, pairs = near_duplicates(benchmark, threshold=similarity, progress=progress)
@@ -123,7 +123,7 @@ def _of_set(
 
 
 def _of_runs(
-    benchmark: Benchmark, responses: pl.DataFrame, stretch: int, progress: Progress | None
+    benchmark: Benchmark, responses: pl.DataFrame, stretch: int, progress: CheckProgress | None
 ) -> dict[str, pl.DataFrame]:
     counts, examples = contamination(benchmark, responses, stretch=stretch, progress=progress)
     return {

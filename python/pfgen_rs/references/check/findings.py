@@ -74,11 +74,11 @@ def _rules(tables: Tables) -> Iterator[str]:
 def _notes(summary: pl.DataFrame) -> Iterator[str]:
     known = summary.filter(pl.col("note_average").is_not_null())
     if known.is_empty():
-        yield "there are no sample answers"
+        yield "there are no example answers"
         return
     lowest = _least(known, "note_average")
     yield (
-        f"the sample answers score {_mean(known['note_average']):.3f}; the lowest is that of "
+        f"the example answers score {_mean(known['note_average']):.3f}; the lowest is that of "
         f"{lowest['question_id']} ({lowest['note_average']:.3f})"
     )
 

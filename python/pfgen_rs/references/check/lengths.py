@@ -26,8 +26,8 @@ def lengths(benchmark: Benchmark) -> pl.DataFrame:
             mean = sum(found) / len(found)
             variance = math.fsum((length - mean) ** 2 for length in found) / len(found)
             middle = found[(len(found) - 1) // 2]
-            figures = (len(found), mean, math.sqrt(variance), found[0], middle, found[-1])
-            rows.append((question.id, source, *figures))
+            numbers = (len(found), mean, math.sqrt(variance), found[0], middle, found[-1])
+            rows.append((question.id, source, *numbers))
     schema = {
         "question_id": pl.String,
         "source": pl.String,

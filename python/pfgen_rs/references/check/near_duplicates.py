@@ -13,7 +13,7 @@ import polars as pl
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.questions.question import Question
-from pfgen_rs.references.check.steps import Progress, tracked
+from pfgen_rs.references.check.steps import CheckProgress, tracked
 
 __all__ = ["SimilarPair", "near_duplicates", "similar_pairs"]
 
@@ -52,7 +52,7 @@ def near_duplicates(
     n: int = 5,
     threshold: float = 0.9,
     shown: int = 5,
-    progress: Progress | None = None,
+    progress: CheckProgress | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Counts of equal and similar answers, and the most similar pairs; sources are taken together.
 

@@ -24,7 +24,7 @@ Tables = Mapping[str, pl.DataFrame]
 TITLES = {
     "lengths": "Lengths of the reference answers",
     "self_scores": "Reference answers scored against the others of their question",
-    "coverage": "Share of the sample answers' n-grams that the set knows",
+    "coverage": "Share of the example answers' n-grams that the set knows",
     "sources": "Sources scored against each other",
     "shrinking": "Runs scored with smaller sets",
 }

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pfgen_rs._native import NOT_FOUND
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.metrics.helpfulness import Helpfulness, Rule
-from pfgen_rs.references.check.steps import Progress, tracked
+from pfgen_rs.references.check.steps import CheckProgress, tracked
 
 __all__ = ["RARE", "rules"]
 
@@ -30,7 +30,7 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-def rules(benchmark: Benchmark, *, progress: Progress | None = None) -> pl.DataFrame:
+def rules(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> pl.DataFrame:
     """How many reference answers satisfy each rule within the characters that are read.
 
     `question_id`, `rule` (from 0; null: all rules at once), `label`, `importance`, `source` (null: all),

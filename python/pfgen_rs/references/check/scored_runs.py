@@ -10,12 +10,12 @@ import polars as pl
 from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.io import patterns
 from pfgen_rs.metrics.names import COLUMNS
-from pfgen_rs.references.check.steps import Progress, means, tracked
+from pfgen_rs.references.check.steps import CheckProgress, means, tracked
 from pfgen_rs.runs.result import Result
 
-__all__ = ["FIGURES", "run_means", "scored_runs"]
+__all__ = ["SCORES", "run_means", "scored_runs"]
 
-FIGURES = (*COLUMNS, "both")
+SCORES = (*COLUMNS, "both")
 
 
 def scored_runs(
@@ -23,7 +23,7 @@ def scored_runs(
     files: Iterable[str | os.PathLike[str]],
     *,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: CheckProgress | None = None,
 ) -> pl.DataFrame:
     """A row a response of all runs: `run`, and the columns of `Result.frame`.
 
@@ -58,7 +58,7 @@ def run_means(responses: pl.DataFrame) -> pl.DataFrame:
     by_question = means(responses, ["run", "question_id"], COLUMNS)
     both = ((pl.col("fluency") + pl.col("truthfulness")) / 2).alias("both")
     counts = by_question.group_by("run", maintain_order=True).len("questions")
-    by_run = means(by_question.with_columns(both), ["run"], FIGURES)
+    by_run = means(by_question.with_columns(both), ["run"], SCORES)
     return counts.with_columns(pl.col("questions").cast(pl.Int64)).join(
         by_run, on="run", maintain_order="left"
     )

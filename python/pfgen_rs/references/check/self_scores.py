@@ -21,7 +21,7 @@ from pfgen_rs.metrics.names import BY_SOURCE, share_name
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.question import Question
 from pfgen_rs.references.check.shared import Characters, Shared, characters, shared_ngrams
-from pfgen_rs.references.check.steps import Progress, coded_answers, tracked
+from pfgen_rs.references.check.steps import CheckProgress, coded_answers, tracked
 from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["leave_one_out", "self_scores"]
@@ -32,7 +32,7 @@ _NOTHING = -1  # where a text has no character any more
 
 
 def self_scores(
-    benchmark: Benchmark, *, threads: int | None = None, progress: Progress | None = None
+    benchmark: Benchmark, *, threads: int | None = None, progress: CheckProgress | None = None
 ) -> pl.DataFrame:
     """Every reference answer scored against all others of its question; a row each.
 

@@ -15,8 +15,8 @@ from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.questions.question import Question
 from pfgen_rs.references.check.correlation import pearson, spearman
-from pfgen_rs.references.check.scored_runs import FIGURES, run_means
-from pfgen_rs.references.check.steps import Progress, tracked
+from pfgen_rs.references.check.scored_runs import SCORES, run_means
+from pfgen_rs.references.check.steps import CheckProgress, tracked
 
 __all__ = ["SIZES", "shrinking", "shrinking_runs", "shrunk"]
 
@@ -63,7 +63,7 @@ def shrinking_runs(
     draws: int = 3,
     seed: int = 0,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: CheckProgress | None = None,
 ) -> pl.DataFrame:
     """The runs' means with smaller sets: `size`, `draw` (from 0), and the columns of `run_means`.
 
@@ -103,7 +103,7 @@ def shrinking(by_run: pl.DataFrame) -> pl.DataFrame:
     rows = [
         (size, draw, metric, *_agreement(whole[metric].to_list(), part[metric].to_list()))
         for (size, draw), part in smaller.group_by(["size", "draw"], maintain_order=True)
-        for metric in FIGURES
+        for metric in SCORES
     ]
     agreement = ["pearson", "spearman", "mean_difference", "largest_difference"]
     schema = {

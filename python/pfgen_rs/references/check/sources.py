@@ -38,8 +38,8 @@ def sources_compared(benchmark: Benchmark, self_scores: pl.DataFrame) -> pl.Data
             values = [row[share_name(metric, other)] for metric in BY_SOURCE]
             whole = [None if value is None else value * len(against) for value in values]
             rows.append((row["question_id"], row["source"], other, *whole, _mean(whole)))
-    figures = dict.fromkeys([*BY_SOURCE, "both"], pl.Float64)
-    schema = {**dict.fromkeys(_KEYS, pl.String), **figures}
+    numbers = dict.fromkeys([*BY_SOURCE, "both"], pl.Float64)
+    schema = {**dict.fromkeys(_KEYS, pl.String), **numbers}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -52,9 +52,9 @@ def sources_overall(compared: pl.DataFrame) -> pl.DataFrame:
     """`sources_compared` over questions: `source`, `against`, `questions` that have both, and the means."""
     keys = _KEYS[1:]
     counts = compared.group_by(keys, maintain_order=True).len("questions")
-    figures = means(compared, keys, [*BY_SOURCE, "both"])
+    numbers = means(compared, keys, [*BY_SOURCE, "both"])
     return counts.with_columns(pl.col("questions").cast(pl.Int64)).join(
-        figures, on=keys, maintain_order="left"
+        numbers, on=keys, maintain_order="left"
     )
 
 

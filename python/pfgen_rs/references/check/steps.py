@@ -11,15 +11,15 @@ import polars as pl
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.questions.question import Question
 
-__all__ = ["Progress", "coded_answers", "means", "tracked"]
+__all__ = ["CheckProgress", "coded_answers", "means", "tracked"]
 
 T = TypeVar("T")
 
 # Told what is being done, how many parts of it are done, and how many there are.
-Progress = Callable[[str, int, int], None]
+CheckProgress = Callable[[str, int, int], None]
 
 
-def tracked(items: Sequence[T], doing: str, progress: Progress | None) -> Iterator[T]:
+def tracked(items: Sequence[T], doing: str, progress: CheckProgress | None) -> Iterator[T]:
     """The items, with `progress` told before the first and after each."""
     if progress is None:
         yield from items

@@ -1,4 +1,4 @@
-"""Key figures of a check, a row a question."""
+"""Key numbers of a check, a row a question."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _SCHEMA: dict[str, Any] = {
 
 
 def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
-    """A row a question: key figures of all tables, and `warnings` in words (empty where there are none).
+    """A row a question: key numbers of all tables, and `warnings` in words (empty where there are none).
 
     `question_id`, `sources`, `answers`, `distinct` texts, `near_pairs` of them and how many are
     `in_near_pairs`; mean `length` with its `length_std`; the means of the self-scores (`self_…`);
     `agreement`, the lowest mean of Fluency and Truthfulness of one source's answers against another (null
-    for a single source); the sample answer's `note_average`, and the share `note_known` of its n-grams, of
+    for a single source); the example answer's `note_average`, and the share `note_known` of its n-grams, of
     the source that knows most; the share of answers that satisfy `all_rules`; how many answers of runs stand
     `verbatim` in the set (null without runs). What is worth a warning: `concerns.LIMITS`.
     """
@@ -50,8 +50,8 @@ def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
     for question in benchmark:
         found = {name: part.get(question.id, []) for name, part in parts.items()}
         remarks = "; ".join(warnings_of(found, benchmark.settings))
-        figures = {**_counts(found), **_lengths(found), **_scores(found), **_shares(found)}
-        rows.append({"question_id": question.id, **figures, "warnings": remarks})
+        numbers = {**_counts(found), **_lengths(found), **_scores(found), **_shares(found)}
+        rows.append({"question_id": question.id, **numbers, "warnings": remarks})
     return pl.DataFrame(rows, schema=_SCHEMA)
 
 

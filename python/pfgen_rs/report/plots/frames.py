@@ -87,6 +87,5 @@ def _alone(
 def responses(result: Result) -> pl.DataFrame:
     """Returns a scored run's responses without texts: `question_id`, `length`, metrics and `average`."""
     names = ["question_id", "length", "average", "fluency", "truthfulness", "helpfulness"]
-    return pl.concat(
-        [result.figures.frame(part).select(names) for part in result.figures.parts], rechunk=True
-    )
+    scores = result.response_scores
+    return pl.concat([scores.frame(part).select(names) for part in scores.parts], rechunk=True)

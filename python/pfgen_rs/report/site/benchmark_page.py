@@ -33,8 +33,8 @@ def benchmark_page(
 ) -> bytes:
     """Returns the page of a benchmark.
 
-    `samples`: sample answers by text of the question. `shown`: as for `references`, for a remark. `payloads`:
-    values of `references` by name, for a page in a single file.
+    `samples`: example answers by text of the question. `shown`: as for `references`, for a remark.
+    `payloads`: values of `references` by name, for a page in a single file.
     """
     return render(
         "benchmark",

@@ -40,7 +40,7 @@ def build(
     """Write the site of a benchmark, with the leaderboard of `entries`, into `folder`.
 
     `results`: scored runs by their names in the entries; they get pages, with up to `answers_per_question`
-    answers to each question, and the best of them are compared (`most_compared`). `samples`: sample answers
+    answers to each question, and the best of them are compared (`most_compared`). `samples`: example answers
     by text of the question. `references_per_source`: maximum number of reference answers (default: all).
     `jobs`: number of threads (default: all processors). Files are written atomically, and only if their
     content changes; the same input gives the same bytes. Files of an earlier site that are not part of this

@@ -51,7 +51,7 @@ def write_site(
 
 
 def _samples(path: Path) -> dict[str, str]:
-    """Returns sample answers by question, if the checkout has any."""
+    """Returns example answers by question, if the checkout has any."""
     try:
         return dict(read_examples(path))
     except BenchmarkError:

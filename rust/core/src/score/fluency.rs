@@ -1,4 +1,4 @@
-//! Fluency of the published figures: document frequencies of the distinct n-grams before the best cut.
+//! Fluency of the published scores: document frequencies of the distinct n-grams before the best cut.
 
 use super::scale::Cut;
 

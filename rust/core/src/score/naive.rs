@@ -192,9 +192,9 @@ fn position(steps: &[RuleStep], ends: &[u32]) -> u32 {
     stack[0]
 }
 
-/// The figures of one response in the order of [`TOTALS`](super::TOTALS), then each source's share of Fluency and of
-/// Truthfulness; rounded as text where the published figures are.
-pub fn figures(variant: Variant, fluency: &[f64], truthfulness: &[f64], helpfulness: f64) -> Vec<f64> {
+/// The scores of one response in the order of [`TOTALS`](super::TOTALS), then each source's share of Fluency and of
+/// Truthfulness; rounded as text where the published scores are.
+pub fn totals_and_shares(variant: Variant, fluency: &[f64], truthfulness: &[f64], helpfulness: f64) -> Vec<f64> {
     let count = fluency.len() as f64;
     let round = |value: f64, decimals: usize| match variant {
         Variant::PfgenBench => format!("{value:.decimals$}").parse().unwrap_or(f64::NAN),

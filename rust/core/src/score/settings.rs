@@ -6,13 +6,13 @@ use crate::error::{Error, Result};
 /// Which reading of the benchmark to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
-    /// The published figures (the default).
+    /// The published scores (the default).
     PfgenBench,
     /// The papers' equations, taken literally.
     Paper,
 }
 
-/// Everything a user may change; [`Default`] gives the published figures.
+/// Everything a user may change; [`Default`] gives the published scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Which reading of the benchmark.
@@ -76,7 +76,7 @@ impl Settings {
         }
     }
 
-    /// `d(k)` of the published figures: 1 up to the target length, 0 at the zero length, negative beyond.
+    /// `d(k)` of the published scores: 1 up to the target length, 0 at the zero length, negative beyond.
     pub(crate) fn discount(&self, length: usize) -> f64 {
         let excess = length.saturating_sub(self.target_length);
         1.0 - excess as f64 / (self.zero_length - self.target_length) as f64

@@ -1,21 +1,21 @@
-//! From unrounded metrics to the figures that are reported for a response.
+//! From unrounded metrics to the scores that are reported for a response.
 
 use super::scorer::SourceScore;
 use super::settings::Variant;
 use crate::round::round_half_even;
 
-/// Figures that every response has: Fluency, Truthfulness, Helpfulness and their mean.
+/// Scores that every response has: Fluency, Truthfulness, Helpfulness and their mean.
 pub const TOTALS: usize = 4;
 
 /// Writes the totals in the order of [`TOTALS`], then each source's share of Fluency, then of Truthfulness.
 ///
-/// Published figures are rounded in between and summed from the left; variant `paper` rounds nothing.
+/// Published scores are rounded in between and summed from the left; variant `paper` rounds nothing.
 ///
 /// # Panics
-/// If `figures` is not `TOTALS + 2 × sources` long.
-pub(crate) fn figures(variant: Variant, scores: &[SourceScore], helpfulness: f64, figures: &mut [f64]) {
+/// If `row` is not `TOTALS + 2 × sources` long.
+pub(crate) fn write(variant: Variant, scores: &[SourceScore], helpfulness: f64, row: &mut [f64]) {
     let count = scores.len() as f64;
-    let (totals, shares) = figures.split_at_mut(TOTALS);
+    let (totals, shares) = row.split_at_mut(TOTALS);
     let (fluency, truthfulness) = shares.split_at_mut(scores.len());
     for ((score, fluency), truthfulness) in scores.iter().zip(&mut *fluency).zip(&mut *truthfulness) {
         (*fluency, *truthfulness) = (score.fluency / count, score.truthfulness / count);

@@ -1,4 +1,4 @@
-//! Truthfulness of the published figures: the share of characters covered by a window that is common enough.
+//! Truthfulness of the published scores: the share of characters covered by a window that is common enough.
 
 use super::scale::Cut;
 

@@ -90,7 +90,7 @@ fn check_scores(scorer: &Scorer, responses: &[&str], expected: &[Cuts]) {
     }
 }
 
-/// The figures of a batch: even responses in one group, odd ones in another whose sources stand in other columns.
+/// The scores of a batch: even responses in one group, odd ones in another whose sources stand in other columns.
 fn check_groups(scorer: &Scorer, responses: &[&str], expected: &[Cuts], helpfulness: &Helpfulness) {
     let sources = scorer.source_count();
     let literals = Literals::new(helpfulness.literals.iter().map(String::as_str));
@@ -104,8 +104,8 @@ fn check_groups(scorer: &Scorer, responses: &[&str], expected: &[Cuts], helpfuln
     let one = score_groups(batch, |row| responses[row]);
     assert!(same(&one, &score_groups_parallel(batch, |row| responses[row])));
     for (row, (response, expected)) in responses.iter().zip(expected).enumerate() {
-        let figures = figures(scorer.settings(), response, expected, helpfulness, row);
-        check_row(&one, row, &figures, &columns[row % 2]);
+        let scores = expected_scores(scorer.settings(), response, expected, helpfulness, row);
+        check_row(&one, row, &scores, &columns[row % 2]);
     }
 }
 
@@ -114,18 +114,24 @@ fn ends(helpfulness: &Helpfulness, rows: &[u32]) -> Vec<u32> {
     rows.iter().flat_map(of_row).copied().collect()
 }
 
-fn figures(settings: &Settings, response: &str, cuts: &Cuts, helpfulness: &Helpfulness, row: usize) -> Vec<f64> {
+fn expected_scores(
+    settings: &Settings,
+    response: &str,
+    cuts: &Cuts,
+    helpfulness: &Helpfulness,
+    row: usize,
+) -> Vec<f64> {
     let literals: Vec<&str> = helpfulness.literals.iter().map(String::as_str).collect();
     let ends = ends(helpfulness, &[row as u32]);
     let helpful = naive::helpfulness(settings, &literals, &ends, &helpfulness.rules, response);
     let fluency: Vec<f64> = cuts.iter().map(|cuts| cuts.0.0).collect();
     let truthfulness: Vec<f64> = cuts.iter().map(|cuts| cuts.1.0).collect();
-    naive::figures(settings.variant, &fluency, &truthfulness, helpful)
+    naive::totals_and_shares(settings.variant, &fluency, &truthfulness, helpful)
 }
 
-/// Holds a row of the batch to `figures`, whose sources stand in `columns`; the column left over has no number.
-fn check_row(batch: &Columns, row: usize, figures: &[f64], columns: &[usize]) {
-    let (totals, shares) = figures.split_at(TOTALS);
+/// Holds a row of the batch to `expected`, whose sources stand in `columns`; the column left over has no number.
+fn check_row(batch: &Columns, row: usize, expected: &[f64], columns: &[usize]) {
+    let (totals, shares) = expected.split_at(TOTALS);
     let width = columns.len() + 1;
     let mut expected = vec![f64::NAN; 2 * width];
     for (shares, expected) in shares.chunks(columns.len()).zip(expected.chunks_mut(width)) {
@@ -133,7 +139,7 @@ fn check_row(batch: &Columns, row: usize, figures: &[f64], columns: &[usize]) {
             expected[column] = share;
         }
     }
-    let found: Vec<f64> = batch.figures.iter().map(|column| column[row]).collect();
+    let found: Vec<f64> = batch.scores.iter().map(|column| column[row]).collect();
     let expected = [totals, &expected].concat();
     let equal = |(a, b): (&f64, &f64)| a == b || a.is_nan() && b.is_nan();
     assert!(found.iter().zip(&expected).all(equal), "row {row}: {found:?} instead of {expected:?}");
@@ -141,7 +147,7 @@ fn check_row(batch: &Columns, row: usize, figures: &[f64], columns: &[usize]) {
 
 /// Bit for bit.
 fn same(a: &Columns, b: &Columns) -> bool {
-    let bits = |columns: &Columns| columns.figures.iter().flatten().map(|value| value.to_bits()).collect::<Vec<_>>();
+    let bits = |columns: &Columns| columns.scores.iter().flatten().map(|value| value.to_bits()).collect::<Vec<_>>();
     a.lengths == b.lengths && bits(a) == bits(b)
 }
 
