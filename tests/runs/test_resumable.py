@@ -274,7 +274,7 @@ def test_chunks_of_every_format_are_known_again(
         return result
 
     first = scored()
-    monkeypatch.setattr(batch, "score_codes", lambda *_, **__: pytest.fail("scored again"))
+    monkeypatch.setattr(batch, "score_numbered", lambda *_, **__: pytest.fail("scored again"))
     again = scored()
     assert again.to_bytes() == first.to_bytes()
     assert_frame_equal(again.frame, first.frame, check_exact=True)
