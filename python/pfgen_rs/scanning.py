@@ -79,7 +79,7 @@ def scan(
             for reading in readings:
                 known = Known(scorer.benchmark, reading.source.path, skip_bad_lines)
                 for chunk in reading:
-                    frame = _text_frame(reading.source, known.of(chunk)[0])
+                    frame = _scanned_texts(reading.source, known.of(chunk)[0])
                     frame = frame if rows is None else frame.head(rows)
                     yield query.answer(frame, reading.clean)
                     if rows is not None and not (rows := rows - frame.height):
@@ -88,7 +88,7 @@ def scan(
     return register_io_source(batches, schema=schema)
 
 
-def _text_frame(source: Source, chunk: Chunk) -> pl.DataFrame:
+def _scanned_texts(source: Source, chunk: Chunk) -> pl.DataFrame:
     columns = [chunk.questions.alias("question"), chunk.answers.alias("answer")]
     frame = pl.DataFrame([pl.Series("line", chunk.lines), *columns])
     return outputs.with_place(frame, source.path, "").drop("signature")
@@ -133,7 +133,7 @@ class _Scorer:
     def _scores(
         self, frame: pl.DataFrame, fields: tuple[str, str], raw: Mode | None
     ) -> pl.DataFrame:
-        questions, answers = (_text(frame.get_column(field)) for field in fields)
+        questions, answers = (_categories_as_text(frame.get_column(field)) for field in fields)
         if raw is not None:
             answers = clean_column(answers, raw)
         return batch.score_columns(self.benchmark, questions, answers, threads=self._threads)
@@ -183,7 +183,7 @@ def _known_texts(benchmark: Benchmark) -> list[str]:
     return [text for question in benchmark for text in (question.text, question.id)]
 
 
-def _text(column: pl.Series) -> pl.Series:
+def _categories_as_text(column: pl.Series) -> pl.Series:
     """Categories as text; lists of token ids stay."""
     is_plain = column.dtype == pl.String or column.dtype.is_nested()
     return column if is_plain else column.cast(pl.String)

@@ -94,8 +94,8 @@ def verify(
     both readings are tried. Raises `InputError` if the answers or the result cannot be read.
     """
     folder = Path(run)
-    content = _result(folder / RESULT)
-    theirs = _parse(content, folder / RESULT)
+    content = _published_result(folder / RESULT)
+    theirs = _parse_result(content, folder / RESULT)
     result = score_file(folder, benchmark, threads=threads)
     reading = best_reading(theirs, result)
     return Verification(
@@ -125,11 +125,11 @@ def compare(theirs: dict[str, Any], ours: dict[str, Any]) -> Compared:
     """Compare all values of two results."""
     numbers = agreeing = 0
     differences = []
-    for path, a, b, note in _walk(theirs, ours, ()):
+    for path, a, b, note in _walk_both_results(theirs, ours, ()):
         if path[0] != "config" and _is_number(a) and _is_number(b):
             numbers += 1
             agreeing += a == b
-        if (difference := _difference(path, a, b, note)) is not None:
+        if (difference := _difference_at(path, a, b, note)) is not None:
             differences.append(difference)
     return Compared(numbers, agreeing, differences)
 
@@ -147,14 +147,14 @@ def best_reading(theirs: dict[str, Any], result: Result) -> Reading:
 
     Returns the reading with fewer failures, then with fewer differences; the plain one if both are alike.
     """
-    plain = _reading(theirs, result, "plain")
+    plain = _read_with_summation(theirs, result, "plain")
     agrees = plain.compared.agreeing == plain.compared.numbers
     if agrees or result.benchmark.settings.variant != "pfgen-bench":
         return plain
-    return min(plain, _reading(theirs, result, "compensated"), key=_misfit)
+    return min(plain, _read_with_summation(theirs, result, "compensated"), key=_misfit)
 
 
-def _reading(theirs: dict[str, Any], result: Result, summation: Summation) -> Reading:
+def _read_with_summation(theirs: dict[str, Any], result: Result, summation: Summation) -> Reading:
     ours = result.with_summation(summation)
     content = ours.to_bytes(allow_partial=True)
     return Reading(ours, content, compare(theirs, json.loads(content)))
@@ -169,7 +169,7 @@ _Path = tuple[str | int, ...]
 _Leaf = tuple[_Path, Any, Any, str]
 
 
-def _result(path: Path) -> bytes:
+def _published_result(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -179,7 +179,7 @@ def _result(path: Path) -> bytes:
         raise InputError(unreadable(error), path=path) from error
 
 
-def _parse(content: bytes, path: Path) -> dict[str, Any]:
+def _parse_result(content: bytes, path: Path) -> dict[str, Any]:
     try:
         result = json.loads(content.decode())
     except (ValueError, RecursionError) as error:
@@ -189,37 +189,39 @@ def _parse(content: bytes, path: Path) -> dict[str, Any]:
     return result
 
 
-def _walk(theirs: Any, ours: Any, path: _Path) -> Iterator[_Leaf]:
+def _walk_both_results(theirs: Any, ours: Any, path: _Path) -> Iterator[_Leaf]:
     """All pairs of values other than containers, with a note where one side lacks the value."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         for key in dict.fromkeys([*theirs, *ours]):
-            yield from _member(theirs, ours, key, key in theirs, key in ours, path)
+            yield from _member_of_both(theirs, ours, key, key in theirs, key in ours, path)
     elif isinstance(theirs, list) and isinstance(ours, list):
         for i in range(max(len(theirs), len(ours))):
-            yield from _member(theirs, ours, i, i < len(theirs), i < len(ours), path)
+            yield from _member_of_both(theirs, ours, i, i < len(theirs), i < len(ours), path)
     else:
         yield path, theirs, ours, ""
 
 
-def _member(
+def _member_of_both(
     theirs: Any, ours: Any, key: Any, in_theirs: bool, in_ours: bool, path: _Path
 ) -> Iterator[_Leaf]:
     if in_theirs and in_ours:
-        yield from _walk(theirs[key], ours[key], (*path, key))
+        yield from _walk_both_results(theirs[key], ours[key], (*path, key))
     elif in_theirs:
         yield (*path, key), theirs[key], None, "only in the file"
     else:
         yield (*path, key), None, ours[key], "missing in the file"
 
 
-def _difference(path: _Path, theirs: Any, ours: Any, note: str) -> Difference | None:
+def _difference_at(path: _Path, theirs: Any, ours: Any, note: str) -> Difference | None:
     if not note and _is_number(theirs) and _is_number(ours):
         if theirs == ours:
             return None
-        return Difference(_place(path), theirs, ours, _distance(theirs, ours), _unit(path))
+        return Difference(
+            _place_of_value(path), theirs, ours, _distance(theirs, ours), _last_digit_unit(path)
+        )
     if not note and type(theirs) is type(ours) and theirs == ours:
         return None
-    return Difference(_place(path), theirs, ours, math.inf, 0.0, note)
+    return Difference(_place_of_value(path), theirs, ours, math.inf, 0.0, note)
 
 
 def _distance(a: float, b: float) -> float:
@@ -234,7 +236,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _unit(path: _Path) -> float:
+def _last_digit_unit(path: _Path) -> float:
     """One unit of the last published digit of the number at `path`; 0 for numbers that are not rounded."""
     match path:
         case (str(key),) | ("questions", _, str(key)):
@@ -249,6 +251,6 @@ def _unit(path: _Path) -> float:
             return 0.0
 
 
-def _place(path: _Path) -> str:
+def _place_of_value(path: _Path) -> str:
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return "".join(steps).removeprefix(".")

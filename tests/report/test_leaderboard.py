@@ -19,9 +19,9 @@ from rich.cells import cell_len
 from checkouts import BETTER, CONFIG, FIRST, SECOND, add_run, make_checkout
 from helpers import GOOD, pfgen
 from pfgen_rs import load_benchmark
-from pfgen_rs.checkout.entries import Entry, entries, frame, read_entries
+from pfgen_rs.checkout.entries import Entry, entries, entries_frame, read_entries
 from pfgen_rs.checkout.published import Published, published
-from pfgen_rs.checkout.standings import read_rows, read_standings, selected
+from pfgen_rs.checkout.standings import read_standings, read_standings_file, select_standings
 from pfgen_rs.cli.bars import interval_bar
 from pfgen_rs.errors import InputError
 from pfgen_rs.report.update import report
@@ -112,7 +112,7 @@ def test_a_score_that_is_no_mean_of_the_questions_has_no_interval() -> None:
     assert {bound for e in (system, other) for bound in (e.estimate.low, e.estimate.high)} == {None}
     assert (other.rank, other.rank_low, rounded.rank_low) == (1, None, 1)
     assert rounded.estimate == from_summary(list(flat(0.5).values()), [0.1] * 20, 10)
-    assert frame([system])["score_low"].to_list() == [None]
+    assert entries_frame([system])["score_low"].to_list() == [None]
 
 
 def test_ranks_leave_open_what_tests_do() -> None:
@@ -132,12 +132,12 @@ def test_runs_of_other_questions_have_a_rank_but_no_range() -> None:
 
 def test_no_runs() -> None:
     assert entries([]) == []
-    assert frame([]).height == 0
+    assert entries_frame([]).height == 0
 
 
 def test_columns() -> None:
     found = entries([made("result/1", flat(0.9)), made("result/2", flat(0.5, 1))])
-    table = frame(found)
+    table = entries_frame(found)
     assert table["score_low"].to_list() == [entry.estimate.low for entry in found]
     assert table["question_se"].to_list() == [entry.estimate.question_se for entry in found]
     assert table["questions"].to_list() == [20, 1]
@@ -257,7 +257,7 @@ def test_plain_lines(checkout: Path) -> None:
 )
 def test_filters(checkout: Path, wanted: dict[str, str], runs: list[str]) -> None:
     rows, _ = read_standings(checkout)
-    assert [row["run"] for row in selected(rows, **wanted)] == runs
+    assert [row["run"] for row in select_standings(rows, **wanted)] == runs
 
 
 def test_filters_are_options(checkout: Path) -> None:
@@ -277,7 +277,7 @@ def test_no_run_is_left(checkout: Path) -> None:
         "warning: no run with mode 'chta': expected one of chat, completion, system"
     ]
     with pytest.raises(InputError, match="no column 'colour'"):
-        selected(read_standings(checkout)[0], colour="red")
+        select_standings(read_standings(checkout)[0], colour="red")
 
 
 def test_a_hostile_name_stays_in_its_line(tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_what_is_no_leaderboard(tmp_path: Path, content: bytes, message: str) ->
     path = tmp_path / "leaderboard.json"
     path.write_bytes(content)
     with pytest.raises(InputError, match=message):
-        read_rows(path)
+        read_standings_file(path)
 
 
 def test_a_damaged_leaderboard(tmp_path: Path) -> None:

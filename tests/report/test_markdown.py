@@ -21,7 +21,7 @@ from pfgen_rs.checkout.marks import marks_of
 from pfgen_rs.checkout.published import read_published
 from pfgen_rs.questions.question import Question
 from pfgen_rs.report import markup
-from pfgen_rs.report.markdown import readme
+from pfgen_rs.report.markdown import run_readme
 from pfgen_rs.report.update import report
 
 TEXT = st.text(st.characters(codec="utf-8"))
@@ -117,7 +117,7 @@ def test_adjacent_characters_share_an_element(tmp_path: Path) -> None:
     report(checkout)
     result = read_published(checkout / FIRST, FIRST).result
     [marks] = marks_of(load_benchmark(checkout / "data"), [result])
-    text = readme(result, "0" * 40, marks).decode()
+    text = run_readme(result, "0" * 40, marks).decode()
     answers = re.findall(r"<dd>(.*)</dd>", text)
     assert len(answers) == 4
     for answer in answers:

@@ -103,10 +103,10 @@ def test_an_unknown_language() -> None:
 
 @pytest.fixture
 def no_font(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    fonts._found.cache_clear()
-    monkeypatch.setattr(fonts, "_japanese", lambda: iter(()))
+    fonts._japanese_font_found.cache_clear()
+    monkeypatch.setattr(fonts, "_japanese_families", lambda: iter(()))
     yield
-    fonts._found.cache_clear()
+    fonts._japanese_font_found.cache_clear()
 
 
 @pytest.mark.usefixtures("no_font")
@@ -161,7 +161,7 @@ def test_fonts_that_matplotlib_has_not_heard_of(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(font_manager.fontManager, "ttflist", kept)
     manager: Any = font_manager.fontManager
     manager._findfont_cached.cache_clear()
-    for cached in (fonts._found, fonts._font):
+    for cached in (fonts._japanese_font_found, fonts._font_of_family):
         cached.cache_clear()
     assert fonts.japanese_font() is not None
 
@@ -171,15 +171,15 @@ def test_families_with_hyphens_and_the_last_resort(monkeypatch: pytest.MonkeyPat
     names = ["Last Resort High-Efficiency", "No-Such Family"]
     monkeypatch.setattr("matplotlib.font_manager.get_font_names", lambda: names)
     monkeypatch.setattr(fonts, "_FAMILIES", ())
-    monkeypatch.setattr(fonts, "_add_new_ones", lambda: None)
-    assert list(fonts._japanese()) == []
+    monkeypatch.setattr(fonts, "_add_new_fonts", lambda: None)
+    assert list(fonts._japanese_families()) == []
     assert fonts.lacks("No-Such Family", "a") == {"a"}
 
 
 def test_drawing_is_quiet_about_faces_that_a_font_lacks(capfd: pytest.CaptureFixture[str]) -> None:
     logger = logging.getLogger("matplotlib.font_manager")
     level = logger.level
-    with style.settings():
+    with style.matplotlib_settings():
         logger.warning("findfont: Failed to find font weight bold")
     assert logger.level == level
     assert capfd.readouterr() == ("", "")

@@ -413,7 +413,7 @@ def test_the_rest_of_a_readme_stays() -> None:
         before, after = b"\xff\x00 x" + end, b"y" + end + b" <!-- leaderboard --> z"
         marks = [mark.encode() + end for mark in (leaderboard.BEGIN, leaderboard.END)]
         old = before + marks[0] + b"old" + end + marks[1] + after
-        new = leaderboard.spliced(old, "new\n", Path("README.md"))
+        new = leaderboard.readme_with_leaderboard(old, "new\n", Path("README.md"))
         assert new == before + marks[0] + b"new\n\n" + marks[1] + after
 
 

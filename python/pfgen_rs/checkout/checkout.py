@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.checkout.files import sweep
+from pfgen_rs.checkout.files import remove_unfinished
 from pfgen_rs.checkout.published import Published, digest_line, read_published
 from pfgen_rs.errors import (
     BenchmarkError,
@@ -31,7 +31,7 @@ __all__ = [
     "Run",
     "State",
     "find_runs",
-    "inspect",
+    "inspect_run",
     "open_checkout",
 ]
 
@@ -98,7 +98,7 @@ def open_checkout(folder: str | os.PathLike[str]) -> Checkout:
     runs = find_runs(place)
     paths = question_paths(place / _DATA)
     digests = [digest(read_question_file(path)) for path in paths]
-    sweep(place)
+    remove_unfinished(place)
     return Checkout(place, runs, combined(digests), len(paths))
 
 
@@ -113,24 +113,24 @@ def find_runs(folder: str | os.PathLike[str]) -> list[Run]:
         raise BenchmarkNotFoundError(
             "not a checkout of pfgen-bench: no question files data/Q*.json", path=place
         ) from None
-    return sorted(_runs(place), key=lambda run: run.name)
+    return sorted(_runs_in_checkout(place), key=lambda run: run.name)
 
 
-def _runs(checkout: Path) -> Iterator[Run]:
+def _runs_in_checkout(checkout: Path) -> Iterator[Run]:
     for top in (RUNS, _DATA):
         for folder, _, names in os.walk(checkout / top):
             run = Run(Path(folder), Path(folder).relative_to(checkout).as_posix())
-            if _is_run(run, names):
+            if _is_run_folder(run, names):
                 yield run
 
 
-def _is_run(run: Run, names: list[str]) -> bool:
+def _is_run_folder(run: Run, names: list[str]) -> bool:
     if run.name == _DATA:
         return CONFIG in names or RESULT in names
     return any(name == RESULT or name in RESPONSES or run_files.is_trial(name) for name in names)
 
 
-def inspect(checkout: Checkout, run: Run, *, force: bool = False) -> State:
+def inspect_run(checkout: Checkout, run: Run, *, force: bool = False) -> State:
     """Find out what is stale about a run, and pack its finished trials in memory; writes nothing.
 
     Problems of the run are listed, not raised.
@@ -138,23 +138,23 @@ def inspect(checkout: Checkout, run: Run, *, force: bool = False) -> State:
     state = State(run)
     config = None  # stays so where the run cannot be scored
     try:
-        sweep(run.folder)
-        found = _config(run)
-        _pack(checkout, state)
+        remove_unfinished(run.folder)
+        found = _run_config(run)
+        _pack_trials(checkout, state)
         config = found
     except (PfgenError, OSError) as error:
-        state.problems.append(_told(error, run.folder))
+        state.problems.append(_as_pfgen_error(error, run.folder))
     there = state.packed is not None or run.responses is not None
-    _read(checkout, state, lost=not there)
+    _read_result(checkout, state, lost=not there)
     if there and config is not None:
-        state.stale = force or _is_stale(checkout, state, config)
+        state.stale = force or _is_result_stale(checkout, state, config)
     state.stale_readme = force or not _is_readme_of(state)
     if state.published is not None and not state.stale_readme:
         state.published.drop_samples()
     return state
 
 
-def _read(checkout: Checkout, state: State, *, lost: bool) -> None:
+def _read_result(checkout: Checkout, state: State, *, lost: bool) -> None:
     """Read the result. If the responses are lost, it cannot be rebuilt, so its faults are problems."""
     path = state.run.folder / RESULT
     try:
@@ -176,13 +176,13 @@ def _read(checkout: Checkout, state: State, *, lost: bool) -> None:
         state.problems.append(BenchmarkError(problem, path=path))
 
 
-def _told(error: PfgenError | OSError, place: Path) -> PfgenError:
+def _as_pfgen_error(error: PfgenError | OSError, place: Path) -> PfgenError:
     if isinstance(error, PfgenError):
         return error
     return InputError(unreadable(error), path=error.filename or place)
 
 
-def _config(run: Run) -> dict[str, Any] | None:
+def _run_config(run: Run) -> dict[str, Any] | None:
     """Returns the run's configuration; `None` for a result without any other files."""
     path = run.folder / CONFIG
     if not path.is_file():
@@ -198,13 +198,13 @@ def _config(run: Run) -> dict[str, Any] | None:
     return config
 
 
-def _pack(checkout: Checkout, state: State) -> None:
+def _pack_trials(checkout: Checkout, state: State) -> None:
     if state.run.name == _DATA:
         return
     state.packed, state.unfinished = run_files.packed(state.run.folder, checkout.questions)
 
 
-def _is_stale(checkout: Checkout, state: State, config: dict[str, Any]) -> bool:
+def _is_result_stale(checkout: Checkout, state: State, config: dict[str, Any]) -> bool:
     if state.published is None:
         return True
     result = state.published.result

@@ -22,7 +22,7 @@ from pfgen_rs.questions.sources import sources_in_order
 from pfgen_rs.stats import Estimate, from_summary, rank_ranges
 from pfgen_rs.stats.sums import left_sum
 
-__all__ = ["Entry", "entries", "frame", "read_entries"]
+__all__ = ["Entry", "entries", "entries_frame", "read_entries"]
 
 _HASHES = ("input_hash", "metadata_hash", "signature")
 _COLUMNS = {
@@ -96,8 +96,8 @@ def read_entries(checkout: str | os.PathLike[str]) -> tuple[list[Entry], list[In
 def entries(runs: Iterable[Published]) -> list[Entry]:
     """Returns the leaderboard of these runs, best first."""
     ordered = ranked(runs)
-    estimates = [_estimate(run.result) for run in ordered]
-    between = _rank_ranges(ordered, estimates)
+    estimates = [_entry_estimate(run.result) for run in ordered]
+    between = _entry_rank_ranges(ordered, estimates)
     places = zip(ordered, ranks(ordered), between, estimates, strict=True)
     return [_entry(*place) for place in places]
 
@@ -111,15 +111,15 @@ def _entry(
         run=run.run,
         model=run.model,
         organisation=_organisation(run),
-        mode=_text(config.get("mode")),
-        engine=_text(config.get("engine")),
+        mode=_text_or_none(config.get("mode")),
+        engine=_text_or_none(config.get("engine")),
         score=result["score"],
         score_std=result["score_std"],
         num_trials=result["num_trials"],
         length=result["length"],
         length_std=result["length_std"],
-        fluency=_sum(scores["fluency"]),
-        truthfulness=_sum(scores["truthfulness"]),
+        fluency=_sum_of_shares(scores["fluency"]),
+        truthfulness=_sum_of_shares(scores["truthfulness"]),
         helpfulness=scores["helpfulness"],
         sources={metric: sources_in_order(scores[metric]) for metric in BY_SOURCE},
         estimate=estimate,
@@ -131,7 +131,7 @@ def _entry(
         metadata_hash=result["metadata_hash"],
         signature=result.get("signature") or signature(result["metadata_hash"], Settings()),
         config=config,
-        questions=_means(run),
+        questions=_question_means(run),
     )
 
 
@@ -143,26 +143,26 @@ def _organisation(run: Published) -> str | None:
     return inner[0] if top == RUNS and len(inner) > 2 else None
 
 
-def _sum(shares: Mapping[str, float]) -> float:
+def _sum_of_shares(shares: Mapping[str, float]) -> float:
     return round(float(left_sum(shares.values())), 5)  # as many decimals as its parts have
 
 
-def _text(value: object) -> str | None:
+def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _means(run: Published) -> dict[str, float]:
+def _question_means(run: Published) -> dict[str, float]:
     return {key: entry["scores"]["average"] for key, entry in run.result["questions"].items()}
 
 
-def _estimate(result: Mapping[str, Any]) -> Estimate:
+def _entry_estimate(result: Mapping[str, Any]) -> Estimate:
     questions = result["questions"].values()
     means = [entry["scores"]["average"] for entry in questions]
     found = from_summary(means, [entry["score_std"] for entry in questions], result["num_trials"])
     return found.of(result["score"])
 
 
-def _rank_ranges(
+def _entry_rank_ranges(
     runs: Sequence[Published], estimates: Sequence[Estimate]
 ) -> list[tuple[int, int] | None]:
     """Returns rank ranges of models that have the same questions as most models; `None` for all others.
@@ -179,12 +179,12 @@ def _rank_ranges(
     if not counts:
         return [None] * len(runs)
     [(ids, _)] = counts.most_common(1)
-    alike = [_means(run) for run, own in zip(runs, sets, strict=True) if own == ids]
+    alike = [_question_means(run) for run, own in zip(runs, sets, strict=True) if own == ids]
     ranges = iter(rank_ranges(np.array([[means[key] for key in ids] for means in alike])))
     return [next(ranges) if own == ids else None for own in sets]
 
 
-def frame(found: Sequence[Entry]) -> pl.DataFrame:
+def entries_frame(found: Sequence[Entry]) -> pl.DataFrame:
     """Returns one row per entry, in order: everything but `config` and the means of questions.
 
     `score_low` and `score_high` are the bounds of the interval at `level` around `mean` (of all responses to
@@ -199,10 +199,10 @@ def frame(found: Sequence[Entry]) -> pl.DataFrame:
         )
     }
     schema = {**_COLUMNS, **shares, **dict.fromkeys(_HASHES, pl.String)}
-    return pl.DataFrame([_row(entry) for entry in found], schema=schema, orient="row")
+    return pl.DataFrame([_entry_row(entry) for entry in found], schema=schema, orient="row")
 
 
-def _row(entry: Entry) -> dict[str, Any]:
+def _entry_row(entry: Entry) -> dict[str, Any]:
     own = {name: getattr(entry, name) for name in (*_COLUMNS, *_HASHES) if hasattr(entry, name)}
     shares = {
         share_name(metric, source): share

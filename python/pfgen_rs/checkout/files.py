@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["sweep", "write_changed"]
+__all__ = ["remove_unfinished", "write_changed"]
 
 _UNFINISHED = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
 
@@ -25,7 +25,7 @@ def write_changed(path: Path, content: bytes) -> bool:
     return True
 
 
-def sweep(folder: Path) -> None:
+def remove_unfinished(folder: Path) -> None:
     """Remove temporary files that a killed `write_changed` has left."""
     with os.scandir(folder) as entries:
         for entry in entries:

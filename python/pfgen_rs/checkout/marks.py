@@ -31,13 +31,15 @@ def marks_of(
             places[key] += [(number, i, s["answer"]) for i, s in enumerate(entry["samples"])]
     found: list[dict[tuple[str, int], list[str]]] = [{} for _ in results]
     for key, answers in places.items():
-        marks = _marks(benchmark, key, [answer for _, _, answer in answers])
+        marks = _question_marks(benchmark, key, [answer for _, _, answer in answers])
         for (number, i, _), names in zip(answers, marks, strict=True):
             found[number][key, i] = names
     return found
 
 
-def _marks(benchmark: QuestionSet, key: str, answers: Sequence[str]) -> Iterable[list[str]]:
+def _question_marks(
+    benchmark: QuestionSet, key: str, answers: Sequence[str]
+) -> Iterable[list[str]]:
     counts, starts = window_counts(benchmark, key, answers)
     total = sum(map(len, benchmark[key].answers.values()))
     # Windows are counted over all sources before the most common one is chosen.

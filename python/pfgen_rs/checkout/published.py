@@ -105,39 +105,43 @@ def published(content: bytes, path: Path, run: str) -> Published:
 
 
 def _check_result(result: Any) -> None:
-    _check_figures(result, "the file")
-    _need(result, "num_trials", _is_count, "the file")
-    _need(result, "metadata_hash", _is_text, "the file")
-    _need(_need(result, "config", _is_object, "the file"), "model", _is_text, "'config'")
-    questions = _need(result, "questions", lambda found: _is_object(found) and found, "the file")
+    _check_entry_numbers(result, "the file")
+    _required_key(result, "num_trials", _is_count, "the file")
+    _required_key(result, "metadata_hash", _is_text, "the file")
+    _required_key(
+        _required_key(result, "config", _is_object, "the file"), "model", _is_text, "'config'"
+    )
+    questions = _required_key(
+        result, "questions", lambda found: _is_object(found) and found, "the file"
+    )
     for key, entry in questions.items():
-        _check_figures(entry, f"question {key!r}")
-        _need(entry, "question", _is_text, f"question {key!r}")
-        for sample in _need(entry, "samples", _is_list, f"question {key!r}"):
+        _check_entry_numbers(entry, f"question {key!r}")
+        _required_key(entry, "question", _is_text, f"question {key!r}")
+        for sample in _required_key(entry, "samples", _is_list, f"question {key!r}"):
             _check_sample(sample, f"a sample of question {key!r}")
 
 
-def _check_figures(entry: Any, where: str) -> None:
+def _check_entry_numbers(entry: Any, where: str) -> None:
     for name in _SPREAD:
-        _need(entry, name, _is_number, where)
-    _check_scores(_need(entry, "scores", _is_object, where), where)
+        _required_key(entry, name, _is_number, where)
+    _check_scores(_required_key(entry, "scores", _is_object, where), where)
 
 
 def _check_scores(scores: Mapping[str, Any], where: str) -> None:
     for name in BY_SOURCE:
-        _need(scores, name, _is_shares, where)
+        _required_key(scores, name, _is_shares, where)
     for name in ("helpfulness", "average"):
-        _need(scores, name, _is_number, where)
+        _required_key(scores, name, _is_number, where)
 
 
 def _check_sample(sample: Any, where: str) -> None:
-    _need(sample, "answer", _is_text, where)
-    scores = _need(sample, "scores", _is_object, where)
+    _required_key(sample, "answer", _is_text, where)
+    scores = _required_key(sample, "scores", _is_object, where)
     _check_scores(scores, where)
-    _need(scores, "helpfulness_results", _is_rules, where)
+    _required_key(scores, "helpfulness_results", _is_rules, where)
 
 
-def _need(entry: Any, key: str, check: Check, where: str) -> Any:
+def _required_key(entry: Any, key: str, check: Check, where: str) -> Any:
     if not isinstance(entry, dict):
         raise InputError(f"{where}: expected an object")
     if key not in entry:

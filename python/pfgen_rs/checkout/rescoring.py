@@ -36,10 +36,10 @@ def rescored(
         )
         with closing(each) as results:
             for run, result in zip(runs, results, strict=True):
-                yield result if isinstance(result, InputError) else _content(run, result)
+                yield result if isinstance(result, InputError) else _rescored_content(run, result)
 
 
-def _content(run: Run, result: Result) -> Rescored:
+def _rescored_content(run: Run, result: Result) -> Rescored:
     if result.missing:
         some = ", ".join(result.missing[:_NAMED]) + ", …" * (len(result.missing) > _NAMED)
         return IncompleteRunError(

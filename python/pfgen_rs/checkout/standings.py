@@ -11,7 +11,14 @@ from typing import Any
 from pfgen_rs.errors import InputError, PfgenError, unreadable
 from pfgen_rs.metrics.names import PARTS
 
-__all__ = ["JSON", "choices", "load_standings", "read_rows", "read_standings", "selected"]
+__all__ = [
+    "JSON",
+    "load_standings_object",
+    "read_standings",
+    "read_standings_file",
+    "select_standings",
+    "standings_choices",
+]
 
 JSON = "leaderboard.json"
 _NUMBER, _ANY_TEXT = (int, float), (str, type(None))
@@ -28,21 +35,26 @@ Row = dict[str, Any]
 
 
 def read_standings(place: str | os.PathLike[str]) -> tuple[list[Row], Sequence[PfgenError]]:
-    """Returns rows as in `entries.frame`, best first, and the errors of unusable results.
+    """Returns rows as in `entries_frame`, best first, and the errors of unusable results.
 
     `place`: a checkout, whose results are read, or a `leaderboard.json`. Raises `BenchmarkNotFoundError` if a
     folder is not a checkout, and `InputError` if a file is not a leaderboard.
     """
     path = Path(place)
     if path.is_file():
-        return read_rows(path), []
-    from pfgen_rs.checkout.entries import frame, read_entries  # only now, since it is much to load
+        return read_standings_file(path), []
+    from pfgen_rs.checkout.entries import (
+        entries_frame,
+        read_entries,
+    )  # only now, since it is much to load
 
     found, problems = read_entries(path)
-    return frame(found).to_dicts(), problems
+    return entries_frame(found).to_dicts(), problems
 
 
-def selected(rows: Sequence[Row], *, model: str | None = None, **exactly: str | None) -> list[Row]:
+def select_standings(
+    rows: Sequence[Row], *, model: str | None = None, **exactly: str | None
+) -> list[Row]:
     """Returns rows whose model contains a text and whose other columns are equal, ignoring case.
 
     Raises `InputError` for an unknown column.
@@ -51,33 +63,33 @@ def selected(rows: Sequence[Row], *, model: str | None = None, **exactly: str | 
     for name in wanted:
         if any(name not in row for row in rows):
             raise InputError(f"no column {name!r} to filter by")
-    return [row for row in rows if _contains(row, model) and _matches(row, wanted)]
+    return [row for row in rows if _row_has_model(row, model) and _row_matches(row, wanted)]
 
 
-def choices(rows: Sequence[Row], **exactly: str | None) -> dict[str, list[str]]:
+def standings_choices(rows: Sequence[Row], **exactly: str | None) -> dict[str, list[str]]:
     """Returns for each column whose filter matches no row the values to choose from, sorted."""
     found = {}
     for name, value in exactly.items():
-        if value is not None and not any(_matches(row, {name: value}) for row in rows):
+        if value is not None and not any(_row_matches(row, {name: value}) for row in rows):
             found[name] = sorted({row[name] for row in rows if row[name]}, key=str.casefold)
     return found
 
 
-def _contains(row: Row, model: str | None) -> bool:
+def _row_has_model(row: Row, model: str | None) -> bool:
     return model is None or model.casefold() in row["model"].casefold()
 
 
-def _matches(row: Row, wanted: Mapping[str, str]) -> bool:
+def _row_matches(row: Row, wanted: Mapping[str, str]) -> bool:
     return all((row[name] or "").casefold() == value.casefold() for name, value in wanted.items())
 
 
-def read_rows(path: Path) -> list[dict[str, Any]]:
+def read_standings_file(path: Path) -> list[dict[str, Any]]:
     """Read the rows of a `leaderboard.json`. Raises `InputError` for missing or wrong columns."""
-    rows = load_standings(path).get("runs")
+    rows = load_standings_object(path).get("runs")
     if not isinstance(rows, list):
         raise InputError("not a leaderboard: no list of 'runs'", path=path)
     for number, row in enumerate(rows, 1):
-        wrong = [name for name, kinds in _NEEDED.items() if not _has(row, name, kinds)]
+        wrong = [name for name, kinds in _NEEDED.items() if not _row_has_column(row, name, kinds)]
         if wrong:
             raise InputError(
                 f"run {number}: {wrong[0]!r} is missing or has the wrong type: pfgen-rs report "
@@ -87,11 +99,11 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _has(row: object, name: str, kinds: tuple[type, ...]) -> bool:
+def _row_has_column(row: object, name: str, kinds: tuple[type, ...]) -> bool:
     return isinstance(row, dict) and name in row and type(row[name]) in kinds
 
 
-def load_standings(path: Path) -> dict[str, Any]:
+def load_standings_object(path: Path) -> dict[str, Any]:
     """Read the object of a `leaderboard.json`. Raises `InputError` if it is not one."""
     try:
         found = json.loads(path.read_bytes().decode())

@@ -59,12 +59,12 @@ def leaderboard(
 
     - `pfgen-rs leaderboard leaderboard.json --format csv`
     """
-    from pfgen_rs.checkout.standings import choices, read_standings, selected
+    from pfgen_rs.checkout.standings import read_standings, select_standings, standings_choices
 
     rows, problems = read_standings(place)
     wanted = {"mode": mode, "engine": engine, "organisation": organisation}
-    _print(selected(rows, model=model, **wanted), output_format, plain)
-    for name, values in choices(rows, **wanted).items():
+    _print(select_standings(rows, model=model, **wanted), output_format, plain)
+    for name, values in standings_choices(rows, **wanted).items():
         output.warn(
             f"no run with {name} {wanted[name]!r}: expected one of {', '.join(values) or '(none)'}"
         )

@@ -56,28 +56,28 @@ def japanese_font(wanted: str | None = None) -> str | None:
     family that is installed). Raises `PlotError` if the named font does not exist or lacks Japanese glyphs.
     """
     name = wanted or os.environ.get(ENVIRONMENT)
-    return _named(name) if name else _found()
+    return _font_named(name) if name else _japanese_font_found()
 
 
 def lacks(family: str, text: str) -> set[str]:
     """Returns the characters of `text` that a font has no glyph for."""
-    font = _font(family)
+    font = _font_of_family(family)
     return {c for c in text if font is None or not font.get_char_index(ord(c))}
 
 
-def _named(name: str) -> str:
+def _font_named(name: str) -> str:
     if name.lower().endswith(_FILES):
-        name = _added(name)
-    elif _font(name) is None:
-        _add_new_ones()
-    if _font(name) is None:
+        name = _font_added(name)
+    elif _font_of_family(name) is None:
+        _add_new_fonts()
+    if _font_of_family(name) is None:
         raise PlotError(f"unknown font {name!r}: expected an installed family or a font file")
     if lacks(name, _PROBE):
         raise PlotError(f"font {name!r} has no Japanese glyphs: choose another font")
     return name
 
 
-def _added(file: str) -> str:
+def _font_added(file: str) -> str:
     """Register a font file with matplotlib; returns its family."""
     from matplotlib import font_manager
 
@@ -87,32 +87,32 @@ def _added(file: str) -> str:
     except (OSError, RuntimeError) as error:
         raise PlotError(f"{file}: not a readable font: {error}") from error
     finally:
-        _font.cache_clear()
+        _font_of_family.cache_clear()
 
 
 @cache
-def _found() -> str | None:
-    found = next(_japanese(), None)
+def _japanese_font_found() -> str | None:
+    found = next(_japanese_families(), None)
     if found is None:
         warnings.warn(_MISSING, FontWarning, stacklevel=2)
     return found
 
 
-def _japanese() -> Iterator[str]:
+def _japanese_families() -> Iterator[str]:
     """Yield families with Japanese glyphs, common ones first."""
     yield from (name for name in _FAMILIES if not lacks(name, _PROBE))
-    _add_new_ones()
-    yield from (name for name in (*_FAMILIES, *_all_families()) if not lacks(name, _PROBE))
+    _add_new_fonts()
+    yield from (name for name in (*_FAMILIES, *_all_font_families()) if not lacks(name, _PROBE))
 
 
-def _all_families() -> list[str]:
+def _all_font_families() -> list[str]:
     from matplotlib import font_manager
 
     names = font_manager.get_font_names()
     return sorted(name for name in names if not name.startswith(_LAST_RESORT))
 
 
-def _add_new_ones() -> None:
+def _add_new_fonts() -> None:
     """Register fonts that were installed after matplotlib cached its list of fonts."""
     from matplotlib import font_manager
 
@@ -120,11 +120,11 @@ def _add_new_ones() -> None:
     for path in sorted(set(font_manager.findSystemFonts()) - known):
         with suppress(Exception):  # a broken font file must not stop the search
             font_manager.fontManager.addfont(path)
-    _font.cache_clear()
+    _font_of_family.cache_clear()
 
 
 @cache
-def _font(family: str) -> FT2Font | None:
+def _font_of_family(family: str) -> FT2Font | None:
     from matplotlib import font_manager
 
     # A list, since a lone name is read as a fontconfig pattern, in which hyphens have a meaning.

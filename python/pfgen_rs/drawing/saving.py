@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pfgen_rs.drawing.style import settings
+from pfgen_rs.drawing.style import matplotlib_settings
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io import write_atomic
 
@@ -45,7 +45,7 @@ def finish(figure: Figure, description: str) -> Figure:
 
 def svg(figure: Figure) -> bytes:
     """Returns the figure as SVG; text as shapes, with `<title>` and `<desc>` for screen readers."""
-    content = _rendered(figure, "svg", {"Date": None, "Title": figure.get_suptitle()})
+    content = _rendered_figure(figure, "svg", {"Date": None, "Title": figure.get_suptitle()})
     described = f"</title>\n <desc>{escape(str(figure.get_label()))}</desc>".encode()
     content = content.replace(b"</title>", described, 1)
     return content.replace(b"<svg ", b'<svg role="img" ', 1)
@@ -54,7 +54,7 @@ def svg(figure: Figure) -> bytes:
 def png(figure: Figure) -> bytes:
     """Returns the figure as PNG, 150 dots per inch."""
     about = {"Software": None, "Title": figure.get_suptitle(), "Description": figure.get_label()}
-    return _rendered(figure, "png", about)
+    return _rendered_figure(figure, "png", about)
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
@@ -67,8 +67,8 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     write_atomic(path, svg(figure) if suffix == ".svg" else png(figure))
 
 
-def _rendered(figure: Figure, kind: str, about: dict[str, Any]) -> bytes:
+def _rendered_figure(figure: Figure, kind: str, about: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
-    with settings():
+    with matplotlib_settings():
         figure.savefig(buffer, format=kind, dpi=_DPI[kind], metadata=about)
     return buffer.getvalue()

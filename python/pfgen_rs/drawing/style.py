@@ -27,7 +27,7 @@ __all__ = [
     "Look",
     "available",
     "drawing",
-    "settings",
+    "matplotlib_settings",
 ]
 
 # Okabe and Ito's, distinguishable with any colour vision, without the yellow, which is hard to see on white.
@@ -123,12 +123,12 @@ def drawing(language: Language = "en", font: str | None = None) -> Iterator[Look
     families = (LATIN,) if found is None else (LATIN, found)
     look = Look(language if found else "en", families)
     look.say("Score")  # fail early for an unknown language
-    with settings(families):
+    with matplotlib_settings(families):
         yield look
 
 
 @contextmanager
-def settings(families: Sequence[str] = (LATIN,)) -> Iterator[None]:
+def matplotlib_settings(families: Sequence[str] = (LATIN,)) -> Iterator[None]:
     """Apply matplotlib's settings for all figures within the block; the previous ones are restored."""
     import matplotlib as mpl
 

@@ -47,36 +47,36 @@ def download(
     _check_scheme(url)
     timeout = TIMEOUT if timeout is None else timeout
     limit = DOWNLOAD_LIMIT if limit is None else limit
-    with _explained(url, timeout):
-        response = _opener().open(_request(url), timeout=timeout)
+    with _transfer_errors_explained(url, timeout):
+        response = _url_opener().open(_http_request(url), timeout=timeout)
     with response, _removed_on_failure(target) as sink:
-        total = _announced(response, url, limit)
+        total = _announced_size(response, url, limit)
         done = 0
-        for chunk in _chunks(response, total, url, timeout):
+        for chunk in _body_chunks(response, total, url, timeout):
             done += len(chunk)
             if done > limit:
-                raise _too_large(url, limit)
+                raise _download_too_large(url, limit)
             sink.write(chunk)
             if progress is not None:
                 progress(done, total)
     return done
 
 
-def _announced(response: http.client.HTTPResponse, url: str, limit: int) -> int | None:
+def _announced_size(response: http.client.HTTPResponse, url: str, limit: int) -> int | None:
     """Return the size of the body; None for a chunked one, or one that ends with the connection."""
     if response.status != http.client.OK:
         raise InstallError(f"{url}: the server answered {response.status}, not a file; {_ADVICE}")
     if (response.length or 0) > limit:
-        raise _too_large(url, limit)
+        raise _download_too_large(url, limit)
     return response.length
 
 
-def _chunks(
+def _body_chunks(
     response: http.client.HTTPResponse, total: int | None, url: str, timeout: float
 ) -> Iterator[bytes]:
     done = 0
     while done != total:
-        with _explained(url, timeout):
+        with _transfer_errors_explained(url, timeout):
             # read1 hands over what has arrived; read would wait for a full chunk.
             chunk = response.read1(_CHUNK)
         if not chunk:
@@ -87,7 +87,7 @@ def _chunks(
         raise InstallError(f"{url}: the download ended after {done} of {total} bytes; {_ADVICE}")
 
 
-def _too_large(url: str, limit: int) -> InstallError:
+def _download_too_large(url: str, limit: int) -> InstallError:
     return InstallError(f"{url}: larger than {limit} bytes: not the published archive")
 
 
@@ -103,7 +103,7 @@ def _removed_on_failure(target: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _explained(url: str, timeout: float) -> Iterator[None]:
+def _transfer_errors_explained(url: str, timeout: float) -> Iterator[None]:
     """Turn every way a transfer can fail into `InstallError`."""
     try:
         yield
@@ -147,13 +147,13 @@ class _WebOnly(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _request(url: str) -> urllib.request.Request:
-    with _explained(url, 0.0):
+def _http_request(url: str) -> urllib.request.Request:
+    with _transfer_errors_explained(url, 0.0):
         # The scheme has been checked.
         return urllib.request.Request(url, headers={"User-Agent": "pfgen_rs"})  # noqa: S310
 
 
-def _opener() -> urllib.request.OpenerDirector:
+def _url_opener() -> urllib.request.OpenerDirector:
     # Built by hand: the stock opener also knows file:, ftp: and data: URLs.
     opener = urllib.request.OpenerDirector()
     for handler in (

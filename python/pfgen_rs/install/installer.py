@@ -36,14 +36,14 @@ def install(
     entry = catalog.find(name)
     if not force and store.is_intact(entry):
         return store.place(entry.name)
-    with _storing(entry), store.staging(entry.name) as staged:
-        path, label = _fetch(entry, source, staged, progress)
-        _fill(staged, entry, path, label)
+    with _storage_errors_explained(entry), store.staging(entry.name) as staged:
+        path, label = _fetch_source(entry, source, staged, progress)
+        _fill_staging(staged, entry, path, label)
         staged.seal(entry)
         return store.publish(staged, entry)
 
 
-def _fetch(
+def _fetch_source(
     entry: catalog.CatalogEntry,
     source: str | Path | None,
     staged: store.Staging,
@@ -57,12 +57,14 @@ def _fetch(
     return staged.download, where
 
 
-def _fill(staged: store.Staging, entry: catalog.CatalogEntry, path: Path, label: str) -> None:
+def _fill_staging(
+    staged: store.Staging, entry: catalog.CatalogEntry, path: Path, label: str
+) -> None:
     missing = dict.fromkeys(entry.digests)
     # Closed at once: an open file could not be removed everywhere.
     with closing(archive.read_members(path, entry.digests, label)) as members:
         for member, content in members:
-            _check(member, content, entry, label)
+            _check_digest(member, content, entry, label)
             staged.add(PurePosixPath(member).name, content)
             del missing[member]
     if missing:
@@ -72,7 +74,7 @@ def _fill(staged: store.Staging, entry: catalog.CatalogEntry, path: Path, label:
         )
 
 
-def _check(member: str, content: bytes, entry: catalog.CatalogEntry, label: str) -> None:
+def _check_digest(member: str, content: bytes, entry: catalog.CatalogEntry, label: str) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != entry.digests[member]:
         raise InstallError(
@@ -83,7 +85,7 @@ def _check(member: str, content: bytes, entry: catalog.CatalogEntry, label: str)
 
 
 @contextmanager
-def _storing(entry: catalog.CatalogEntry) -> Iterator[None]:
+def _storage_errors_explained(entry: catalog.CatalogEntry) -> Iterator[None]:
     # Sources explain their own errors, so an OSError that gets here is about the store.
     try:
         yield

@@ -68,7 +68,7 @@ class QuestionAnswers:
         sources = [self.question.sources[i] for i in places]
         cuts = [*places, *(len(places) + i for i in places), 2 * len(places)]
         names = (*share_names(sources), "helpfulness")
-        shares = [_whole(self.scores, name, _SHARE) for name in names]
+        shares = [_in_whole_units(self.scores, name, _SHARE) for name in names]
         return {
             "total": self.total,
             "sources": sources,
@@ -76,7 +76,7 @@ class QuestionAnswers:
             "quantiles": [self.ranks.index(rank) for rank in _quantile_ranks(self.total)],
             "lines": self.scores.get_column("line").to_list(),
             "texts": self.texts,
-            "averages": _whole(self.scores, "average", _AVERAGE),
+            "averages": _in_whole_units(self.scores, "average", _AVERAGE),
             "shares": shares,
             "cuts": self.cuts.T[cuts].tolist(),
             "rules": [
@@ -97,7 +97,7 @@ class QuestionAnswers:
         }
 
 
-def _whole(scores: pl.DataFrame, name: str, unit: int) -> list[int]:
+def _in_whole_units(scores: pl.DataFrame, name: str, unit: int) -> list[int]:
     return np.rint(scores.get_column(name).to_numpy() * unit).astype(np.int64).tolist()  # type: ignore[no-any-return]
 
 
@@ -125,7 +125,7 @@ def run_answers(result: Result, *, limit: int = PER_QUESTION) -> Iterator[Questi
         raise InputError(
             f"invalid number of answers per question {limit}: expected at least {len(QUANTILES)}"
         )
-    chosen = {key: _chosen(result, key, limit) for key in result.response_scores.counts()}
+    chosen = {key: _chosen_answers(result, key, limit) for key in result.response_scores.counts()}
     ranks = pl.concat(chosen.values())
     frames = result.responses.frames(result.response_scores)
     # Joined chunk by chunk: a long run is never completely in memory.
@@ -133,19 +133,19 @@ def run_answers(result: Result, *, limit: int = PER_QUESTION) -> Iterator[Questi
     parts = shown.partition_by("question_id", as_dict=True)
     totals = result.response_scores.counts()
     for key in chosen:
-        yield _detailed(result.benchmark, result.benchmark[key], totals[key], parts[key,])
+        yield _detailed_answers(result.benchmark, result.benchmark[key], totals[key], parts[key,])
 
 
-def _chosen(result: Result, question_id: str, limit: int) -> pl.DataFrame:
+def _chosen_answers(result: Result, question_id: str, limit: int) -> pl.DataFrame:
     """Returns lines and ranks of the answers to show."""
     columns = result.response_scores.of_question(question_id, ["line", "average"])
     order = np.argsort(-columns["average"], kind="stable")
-    ranks = _spread(len(order), limit)
+    ranks = _spread_ranks(len(order), limit)
     lines = columns["line"][order[ranks]].astype(np.int64)
     return pl.DataFrame({"line": lines, "rank": ranks})
 
 
-def _spread(count: int, limit: int) -> NDArray[np.int64]:
+def _spread_ranks(count: int, limit: int) -> NDArray[np.int64]:
     """Returns up to `limit` of `count` ranks, ascending: published samples, others at even distances."""
     if count <= limit:
         return np.arange(count)
@@ -154,12 +154,12 @@ def _spread(count: int, limit: int) -> NDArray[np.int64]:
     return np.union1d(samples, even)
 
 
-def _detailed(
+def _detailed_answers(
     benchmark: QuestionSet, question: Question, total: int, frame: pl.DataFrame
 ) -> QuestionAnswers:
     texts = frame.get_column("answer").to_list()
-    cuts, ends = _cuts(benchmark, question, texts)
-    positions, labels, names = _located(benchmark, question, ends)
+    cuts, ends = _answer_cuts(benchmark, question, texts)
+    positions, labels, names = _located_keywords(benchmark, question, ends)
     return QuestionAnswers(
         question=question,
         total=total,
@@ -172,7 +172,7 @@ def _detailed(
     )
 
 
-def _cuts(
+def _answer_cuts(
     benchmark: QuestionSet, question: Question, texts: Sequence[str]
 ) -> tuple[NDArray[np.int64], list[dict[str, int]]]:
     """Returns the cuts of each text, and the end of each keyword in it."""
@@ -186,7 +186,7 @@ def _cuts(
     return cuts, ends
 
 
-def _located(
+def _located_keywords(
     benchmark: QuestionSet, question: Question, ends: Sequence[dict[str, int]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[list[str]]]:
     """Returns positions and indices of labels (shape (answers, rules)), and the labels of each rule."""

@@ -12,29 +12,31 @@ from pfgen_rs.io.run_files import README
 from pfgen_rs.report.markup import cell_text, link_target, padding
 from pfgen_rs.stats.sums import left_sum
 
-__all__ = ["BEGIN", "END", "spliced", "table"]
+__all__ = ["BEGIN", "END", "leaderboard_table", "readme_with_leaderboard"]
 
 BEGIN, END = "<!-- leaderboard -->", "<!-- /leaderboard -->"
 _HEADINGS = ("Rank", "Score", "Model", "Length", "Fluency", "Truthfulness", "Helpfulness")
 _MODEL = _HEADINGS.index("Model")
 
 
-def table(runs: Iterable[Published]) -> str:
+def leaderboard_table(runs: Iterable[Published]) -> str:
     """Returns the leaderboard as Markdown."""
     ordered = ranked(runs)
-    rows = [_cells(run, rank) for run, rank in zip(ordered, ranks(ordered), strict=True)]
+    rows = [
+        _leaderboard_cells(run, rank) for run, rank in zip(ordered, ranks(ordered), strict=True)
+    ]
     columns = [[row[i] for row in rows] for i in range(len(_HEADINGS))]
     heads = [name + padding(name, cells) for name, cells in zip(_HEADINGS, columns, strict=True)]
-    lines = [_line(heads), "|" + "-----|" * len(_HEADINGS)]
+    lines = [_leaderboard_line(heads), "|" + "-----|" * len(_HEADINGS)]
     for run, cells in zip(ordered, rows, strict=True):
         shown = [cell_text(cell) for cell in cells]
         target = link_target(posixpath.join(run.run, README))
         shown[_MODEL] = f"[{shown[_MODEL]}]({target})"
-        lines.append(_line(shown))
+        lines.append(_leaderboard_line(shown))
     return "\n".join(lines) + "\n"
 
 
-def _cells(run: Published, rank: int | None) -> list[str]:
+def _leaderboard_cells(run: Published, rank: int | None) -> list[str]:
     """Returns the cells of a row."""
     result, scores = run.result, run.result["scores"]
     return [
@@ -48,24 +50,24 @@ def _cells(run: Published, rank: int | None) -> list[str]:
     ]
 
 
-def _line(cells: Iterable[str]) -> str:
+def _leaderboard_line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(f"<code>{cell}</code>" for cell in cells) + " |"
 
 
-def spliced(readme: bytes, leaderboard: str, path: Path) -> bytes:
+def readme_with_leaderboard(readme: bytes, leaderboard: str, path: Path) -> bytes:
     """Replace what is between the marks of a main `README.md` by a leaderboard (and an empty line).
 
     Raises `InputError` unless each mark occurs once, on its own line, in order.
     """
     lines = readme.split(b"\n")
-    places = [_only(lines, mark, path) for mark in (BEGIN, END)]
+    places = [_only_line_with(lines, mark, path) for mark in (BEGIN, END)]
     if places[0] > places[1]:
         raise InputError(f"the mark {END} comes before {BEGIN}", path=path, line=places[1] + 1)
     kept = (lines[: places[0] + 1], leaderboard.encode().split(b"\n"), lines[places[1] :])
     return b"\n".join(line for part in kept for line in part)
 
 
-def _only(lines: Sequence[bytes], mark: str, path: Path) -> int:
+def _only_line_with(lines: Sequence[bytes], mark: str, path: Path) -> int:
     places = [i for i, line in enumerate(lines) if line.strip() == mark.encode()]
     if not places:
         raise InputError(

@@ -16,7 +16,7 @@ from pfgen_rs.questions.sources import sources_in_order
 from pfgen_rs.report.markup import cell_text, escape
 from pfgen_rs.stats.sums import left_sum
 
-__all__ = ["Marks", "readme"]
+__all__ = ["Marks", "run_readme"]
 
 # The marks of an answer: for each character the name of an element ("b" or "s"), or "".
 Marks = Sequence[str]
@@ -24,49 +24,51 @@ Marks = Sequence[str]
 _SOURCES = {"P": "PFN", "T": "Titech", "S": "Stockmark", "R": "RAG"}
 
 
-def readme(result: Mapping[str, Any], digest: str, marks: Mapping[tuple[str, int], Marks]) -> bytes:
+def run_readme(
+    result: Mapping[str, Any], digest: str, marks: Mapping[tuple[str, int], Marks]
+) -> bytes:
     """Returns the content for a result; `marks` by question and number of the sample."""
     questions = result["questions"]
     parts = [
         f"# Model: {cell_text(result['config']['model'])}\n\n{digest_line(digest)}\n\n",
-        _head(result),
+        _question_head(result),
         "## Questions\n\n",
-        _table(questions),
-        f"\n## Config\n\n```json\n{_config(result)}\n```\n\n",
+        _questions_table(questions),
+        f"\n## Config\n\n```json\n{_config_section(result)}\n```\n\n",
     ]
     for key, entry in questions.items():
         samples = entry["samples"]
-        parts.append(_question(key, entry))
-        parts += [_sample(sample, marks[key, i]) for i, sample in enumerate(samples)]
+        parts.append(_question_section(key, entry))
+        parts += [_sample_item(sample, marks[key, i]) for i, sample in enumerate(samples)]
         parts.append("</dl>\n\n")
     return "".join(parts).encode()
 
 
-def _config(result: Mapping[str, Any]) -> str:
+def _config_section(result: Mapping[str, Any]) -> str:
     return json.dumps(result["config"], ensure_ascii=False, sort_keys=True)
 
 
-def _head(entry: Mapping[str, Any]) -> str:
+def _question_head(entry: Mapping[str, Any]) -> str:
     scores, spread = entry["scores"], str(entry["score_std"])  # a question's without trailing zeros
     if "num_trials" in entry:
         spread = f"{entry['score_std']:.4f}/√{entry['num_trials']}"
     lines = [f"- Score: {scores['average']:.3f} (±{spread})"]
     for metric in BY_SOURCE:
         shares = sources_in_order(scores[metric])
-        named = "+".join(f"{_source(s)}:{share:.4f}" for s, share in shares.items())
+        named = "+".join(f"{_source_heading(s)}:{share:.4f}" for s, share in shares.items())
         lines.append(f"  - {metric.title()}: {left_sum(shares.values()):.3f} ({named})")
     lines.append(f"  - Helpfulness: {scores['helpfulness']:.3f}")
     return "\n".join(lines) + "\n"
 
 
-def _source(source: str) -> str:
+def _source_heading(source: str) -> str:
     return _SOURCES.get(source) or escape(source)
 
 
-def _table(questions: Mapping[str, Mapping[str, Any]]) -> str:
+def _questions_table(questions: Mapping[str, Mapping[str, Any]]) -> str:
     lines = ["| Question | Score | Length |", "|----------|-------|--------|"]
     lines += [
-        f"| [{_title(key, entry)}](#{escape(key)}) "
+        f"| [{_question_title(key, entry)}](#{escape(key)}) "
         f"| <code>{entry['score']:.4f} (±{entry['score_std']:.4f})</code> "
         f"| <code>{entry['length']:.1f} (±{entry['length_std']:.1f})</code> |"
         for key, entry in questions.items()
@@ -74,35 +76,37 @@ def _table(questions: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _title(key: str, entry: Mapping[str, Any]) -> str:
+def _question_title(key: str, entry: Mapping[str, Any]) -> str:
     return f"{escape(key)}. {escape(entry['question'])}"
 
 
-def _question(key: str, entry: Mapping[str, Any]) -> str:
+def _question_section(key: str, entry: Mapping[str, Any]) -> str:
     return (
-        f'## <a name="{escape(key)}"></a>{_title(key, entry)}\n\n{_head(entry)}'
+        f'## <a name="{escape(key)}"></a>{_question_title(key, entry)}\n\n{_question_head(entry)}'
         f"- Length: {entry['length']:.1f} (±{entry['length_std']:.1f})\n\n<dl>\n"
     )
 
 
-def _sample(sample: Mapping[str, Any], marks: Marks) -> str:
+def _sample_item(sample: Mapping[str, Any], marks: Marks) -> str:
     scores = sample["scores"]
-    shares = ", ".join(f"{metric[0]}=({_letters(scores[metric])})" for metric in BY_SOURCE)
-    missed = ", ".join(_rule(*rule) for rule in scores["helpfulness_results"])
+    shares = ", ".join(
+        f"{metric[0]}=({_letters_of_shares(scores[metric])})" for metric in BY_SOURCE
+    )
+    missed = ", ".join(_rule_label(*rule) for rule in scores["helpfulness_results"])
     helpfulness = f"{scores['helpfulness']:.3f}" + (f" [{missed}]" if missed else "")
     head = f"{scores['average']:.3f} (=avg({shares}, h={helpfulness}))"
-    return f"<dt>{head}</dt>\n<dd>{_marked(sample['answer'], marks)}</dd>\n"
+    return f"<dt>{head}</dt>\n<dd>{_marked_answer(sample['answer'], marks)}</dd>\n"
 
 
-def _letters(shares: Mapping[str, float]) -> str:
+def _letters_of_shares(shares: Mapping[str, float]) -> str:
     return "+".join(f"{escape(s)}:{share:.4f}" for s, share in sources_in_order(shares).items())
 
 
-def _rule(label: str, weight: float) -> str:
+def _rule_label(label: str, weight: float) -> str:
     return escape(label) + (f"*{weight:.1f}" if weight else "")
 
 
-def _marked(answer: str, marks: Marks) -> str:
+def _marked_answer(answer: str, marks: Marks) -> str:
     parts, at = [], 0
     for mark, run in groupby(marks):
         end = at + sum(1 for _ in run)

@@ -10,7 +10,7 @@ from pathlib import Path
 from pfgen_rs import _native
 from pfgen_rs.checkout.files import write_changed
 from pfgen_rs.checkout.published import Published
-from pfgen_rs.checkout.standings import JSON, load_standings
+from pfgen_rs.checkout.standings import JSON, load_standings_object
 from pfgen_rs.errors import InputError
 from pfgen_rs.questions.files import digest
 
@@ -25,18 +25,21 @@ def write_tables(
     """Write the three files unless they were made from these results. Returns those that changed.
 
     The JSON object has `signature` and `metadata_hash` of the questions, `results` (a digest of the results
-    that it was made from), and `runs` (the rows of `entries.frame`).
+    that it was made from), and `runs` (the rows of `entries_frame`).
     """
     about = "".join(f"{run.digest}  {run.run}\n" for run in runs) + _native.__version__
     head = {"metadata_hash": metadata_hash, "results": digest(about.encode())}
-    if not force and _is_current(folder, head):
+    if not force and _is_table_current(folder, head):
         return []
-    from pfgen_rs.checkout.entries import entries, frame  # slow to import, and rarely needed
+    from pfgen_rs.checkout.entries import (
+        entries,
+        entries_frame,
+    )  # slow to import, and rarely needed
     from pfgen_rs.metrics.settings import Settings
     from pfgen_rs.metrics.signature import signature
 
     head = {"signature": signature(metadata_hash, Settings()), **head}
-    table = frame(entries(runs))
+    table = entries_frame(entries(runs))
     parquet, csv = io.BytesIO(), io.BytesIO()
     table.write_parquet(parquet)
     table.write_csv(csv)
@@ -48,9 +51,9 @@ def write_tables(
     ]
 
 
-def _is_current(folder: Path, head: dict[str, str]) -> bool:
+def _is_table_current(folder: Path, head: dict[str, str]) -> bool:
     try:
-        found = load_standings(folder / JSON)
+        found = load_standings_object(folder / JSON)
     except InputError:
         return False
     there = all((folder / name).is_file() for name in (_PARQUET, _CSV))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfgen_rs.checkout.checkout import Checkout, State, inspect, open_checkout
+from pfgen_rs.checkout.checkout import Checkout, State, inspect_run, open_checkout
 from pfgen_rs.checkout.files import write_changed
 from pfgen_rs.checkout.published import Published
 from pfgen_rs.errors import InputError, PfgenError, unreadable
@@ -64,8 +64,8 @@ def report(
     """
     found = open_checkout(checkout)
     done = Report(found)
-    states = _inspected(done, force, jobs)
-    _update(done, states, jobs, watch)
+    states = _inspected_runs(done, force, jobs)
+    _update_runs(done, states, jobs, watch)
     for state in states:
         done.problems += state.problems
         done.unfinished += state.unfinished
@@ -78,24 +78,28 @@ def report(
     return done
 
 
-def _inspected(done: Report, force: bool, jobs: int | None) -> list[State]:
+def _inspected_runs(done: Report, force: bool, jobs: int | None) -> list[State]:
     """Inspect all runs in threads; packed trials are written here, in the thread that gets signals."""
     pool = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
     try:
-        found = pool.map(lambda run: inspect(done.checkout, run, force=force), done.checkout.runs)
-        return [_with_packed(done, state) for state in found]
+        found = pool.map(
+            lambda run: inspect_run(done.checkout, run, force=force), done.checkout.runs
+        )
+        return [_with_packed_trials(done, state) for state in found]
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _with_packed(done: Report, state: State) -> State:
+def _with_packed_trials(done: Report, state: State) -> State:
     if state.packed is not None:
-        written = _write(done, state, state.run.folder / PACKED, state.packed)
+        written = _write_run_file(done, state, state.run.folder / PACKED, state.packed)
         state.stale, state.packed = state.stale and written, None
     return state
 
 
-def _update(done: Report, states: Sequence[State], jobs: int | None, watch: Watch | None) -> None:
+def _update_runs(
+    done: Report, states: Sequence[State], jobs: int | None, watch: Watch | None
+) -> None:
     stale = [state for state in states if state.stale]
     described = [state for state in states if state.stale or state.stale_readme]
     if not described:
@@ -105,11 +109,11 @@ def _update(done: Report, states: Sequence[State], jobs: int | None, watch: Watc
 
     benchmark = load_benchmark(done.checkout.data, settings=Settings())  # the published ones
     if stale:
-        _rescore(done, benchmark, stale, jobs, watch)
-    _describe(done, benchmark, [state for state in described if _can_be_described(done, state)])
+        _rescore_stale(done, benchmark, stale, jobs, watch)
+    _write_readmes(done, benchmark, [state for state in described if _can_have_readme(done, state)])
 
 
-def _rescore(
+def _rescore_stale(
     done: Report,
     benchmark: QuestionSet,
     stale: Sequence[State],
@@ -124,13 +128,13 @@ def _rescore(
             state.problems.append(result)
             continue
         published, content = result
-        if _write(done, state, state.run.folder / RESULT, content):
+        if _write_run_file(done, state, state.run.folder / RESULT, content):
             state.published = published
             state.stale_readme = True
             done.scored.append(state.run.name)
 
 
-def _can_be_described(done: Report, state: State) -> bool:
+def _can_have_readme(done: Report, state: State) -> bool:
     """Whether the run's result is about these questions, which the marks in its README need."""
     published = state.published
     return (
@@ -140,18 +144,18 @@ def _can_be_described(done: Report, state: State) -> bool:
     )
 
 
-def _describe(done: Report, benchmark: QuestionSet, states: Sequence[State]) -> None:
+def _write_readmes(done: Report, benchmark: QuestionSet, states: Sequence[State]) -> None:
     from pfgen_rs.checkout.marks import marks_of
-    from pfgen_rs.report.markdown import readme
+    from pfgen_rs.report.markdown import run_readme
 
-    usable = [(state, found) for state in states if (found := _usable(benchmark, state))]
+    usable = [(state, found) for state in states if (found := _usable_result(benchmark, state))]
     results = [found.result for _, found in usable]
     for (state, found), marks in zip(usable, marks_of(benchmark, results), strict=True):
-        content = readme(found.result, found.digest, marks)
-        _write(done, state, state.run.folder / README, content)
+        content = run_readme(found.result, found.digest, marks)
+        _write_run_file(done, state, state.run.folder / README, content)
 
 
-def _usable(benchmark: QuestionSet, state: State) -> Published | None:
+def _usable_result(benchmark: QuestionSet, state: State) -> Published | None:
     """Returns the run's result, unless it contains unknown questions."""
     found = state.published
     strangers = found.result["questions"].keys() - {q.id for q in benchmark} if found else ()
@@ -165,7 +169,7 @@ def _usable(benchmark: QuestionSet, state: State) -> Published | None:
     return None
 
 
-def _write(done: Report, state: State, path: Path, content: bytes) -> bool:
+def _write_run_file(done: Report, state: State, path: Path, content: bytes) -> bool:
     try:
         if write_changed(path, content):
             done.written.append(path)
@@ -179,7 +183,12 @@ def _write_leaderboard(done: Report) -> None:
     path = done.checkout.readme
     try:
         old = path.read_bytes()
-        if write_changed(path, leaderboard.spliced(old, leaderboard.table(done.runs), path)):
+        if write_changed(
+            path,
+            leaderboard.readme_with_leaderboard(
+                old, leaderboard.leaderboard_table(done.runs), path
+            ),
+        ):
             done.written.append(path)
     except PfgenError as error:
         done.problems.append(error)

@@ -69,18 +69,18 @@ def distinct_windows(answers: Iterable[str]) -> Windows:
 def window_table(benchmark: QuestionSet, question_id: str, windows: Windows) -> WindowTable:
     """Returns the table of those windows that occur in the reference answers to a question."""
     question = benchmark[question_id]
-    counts, _ = window_counts(benchmark, question_id, [_text(windows)])
+    counts, _ = window_counts(benchmark, question_id, [_window_text(windows)])
     counts = counts[WINDOW // 2 :: WINDOW]  # around the middle character of each three
     known: NDArray[np.bool_] = np.any(counts, axis=1)
     return WindowTable(
         question.sources,
         [len(references) for references in question.answers.values()],
-        _text(windows[known]),
+        _window_text(windows[known]),
         counts[known],
     )
 
 
-def _text(windows: Windows) -> str:
+def _window_text(windows: Windows) -> str:
     shifts = np.array([2 * _BITS, _BITS, 0], dtype=np.uint64)
     points = windows[:, None] >> shifts & np.uint64((1 << _BITS) - 1)
     return points.astype("<u4").tobytes().decode("utf-32-le")

@@ -107,10 +107,10 @@ def _trial_noise(values: Sequence[Floats], random: np.random.Generator) -> Float
 
     Each is the mean of n residuals drawn with replacement, stretched by √(n/(n-1)); 0 for a single response.
     """
-    return np.stack([_noise(each, random) for each in values])
+    return np.stack([_resampled_noise(each, random) for each in values])
 
 
-def _noise(values: Floats, random: np.random.Generator) -> Floats:
+def _resampled_noise(values: Floats, random: np.random.Generator) -> Floats:
     n = len(values)
     if n == 1:
         return np.zeros(_DRAWS)

@@ -159,7 +159,7 @@ def compare(
     check_level(level)
     for metric in metrics:
         check_metric(metric)
-    _check(samples)
+    _check_samples(samples)
     common, left_out = common_questions(samples)
     samples = [sample.only(common) for sample in samples]
     if all(sample.system for sample in samples):
@@ -177,10 +177,13 @@ def compare(
         left_out=left_out,
         estimates={metric: estimates for metric, (estimates, _) in found.items()},
         pairs=[pair for _, each in found.values() for pair in each],
-        ranks={metric: _ranks(each, models, pairs, level) for metric, (_, each) in found.items()},
+        ranks={
+            metric: _comparison_ranks(each, models, pairs, level)
+            for metric, (_, each) in found.items()
+        },
         questions=tables.by_question(samples, pairs, metrics, level),
         categories=tables.by_category(samples, pairs, metrics, level),
-        notes=_notes(samples, left_out, level),
+        notes=_comparison_notes(samples, left_out, level),
         signature=samples[0].signature,
         smallest_p=resolution(len(common), permutations),
     )
@@ -191,12 +194,13 @@ def as_html(found: Comparison, notes: Sequence[str]) -> str:
     metric, interval = found.metrics[0], f"{found.level * 100:g} % interval"
     each = zip(found.runs, found.ranks[metric], found.estimates[metric], strict=True)
     runs = [
-        (name, _between(ranks), estimate.mean, _bounds(estimate.low, estimate.high))
+        (name, _rank_range_text(ranks), estimate.mean, _bounds_text(estimate.low, estimate.high))
         for name, ranks, estimate in sorted(each, key=lambda row: -row[2].mean)
     ]
     of_metric = (pair.better_first() for pair in found.pairs if pair.metric == metric)
     pairs = [
-        (p.a, p.b, p.difference, _bounds(p.low, p.high), _corrected_p(p, found)) for p in of_metric
+        (p.a, p.b, p.difference, _bounds_text(p.low, p.high), _corrected_p(p, found))
+        for p in of_metric
     ]
     return notebook.document(
         [
@@ -209,11 +213,11 @@ def as_html(found: Comparison, notes: Sequence[str]) -> str:
     )
 
 
-def _between(ranks: tuple[int, int] | None) -> str | None:
+def _rank_range_text(ranks: tuple[int, int] | None) -> str | None:
     return None if ranks is None else "–".join(dict.fromkeys(map(str, ranks)))
 
 
-def _bounds(low: float | None, high: float | None) -> str | None:
+def _bounds_text(low: float | None, high: float | None) -> str | None:
     return None if low is None or high is None else f"[{low:.4f}, {high:.4f}]"
 
 
@@ -284,7 +288,7 @@ class _Work:
         }
 
 
-def _check(samples: Sequence[Sample]) -> None:
+def _check_samples(samples: Sequence[Sample]) -> None:
     if not 2 <= len(samples) <= _MOST_RUNS:
         raise InputError(
             f"expected 2 to {_MOST_RUNS} runs to compare, found {len(samples)} (a leaderboard ranks more)"
@@ -292,7 +296,7 @@ def _check(samples: Sequence[Sample]) -> None:
     check_alike(samples)
 
 
-def _ranks(
+def _comparison_ranks(
     found: Sequence[Pair], models: Sequence[bool], pairs: list[tuple[int, int]], level: float
 ) -> list[tuple[int, int] | None]:
     better = np.zeros((len(models), len(models)), dtype=bool)
@@ -303,7 +307,9 @@ def _ranks(
     return [next(ranked) if is_model else None for is_model in models]
 
 
-def _notes(samples: Sequence[Sample], left_out: Sequence[str], level: float) -> tuple[str, ...]:
+def _comparison_notes(
+    samples: Sequence[Sample], left_out: Sequence[str], level: float
+) -> tuple[str, ...]:
     notes = []
     if left_out:
         some = "1 question" if len(left_out) == 1 else f"{len(left_out)} questions"

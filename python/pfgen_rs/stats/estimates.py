@@ -118,7 +118,7 @@ def resampled_estimate(
 def _from_sample(sample: Sample, metric: str, level: float) -> Estimate:
     """Estimate everything but the bootstrap."""
     moments = sample.means(metric), sample.variances(metric), sample.counts
-    return replace(_errors(*moments, level), regrouped_sd=_regrouped_sd(sample, metric))
+    return replace(_standard_errors(*moments, level), regrouped_sd=_regrouped_sd(sample, metric))
 
 
 def from_summary(
@@ -149,7 +149,7 @@ def from_summary(
         ) from None
     with np.errstate(divide="ignore", invalid="ignore"):
         variances = np.where(counts > 1, sds**2 * counts / (counts - 1), np.nan)
-    return _errors(means, variances, counts, level)
+    return _standard_errors(means, variances, counts, level)
 
 
 def _regrouped_sd(sample: Sample, metric: str) -> float | None:
@@ -157,7 +157,9 @@ def _regrouped_sd(sample: Sample, metric: str) -> float | None:
     return None if by_trial is None or len(by_trial) < 2 else float(by_trial.std(ddof=1))
 
 
-def _errors(means: Floats, variances: Floats, counts: NDArray[np.int64], level: float) -> Estimate:
+def _standard_errors(
+    means: Floats, variances: Floats, counts: NDArray[np.int64], level: float
+) -> Estimate:
     number, mean = len(means), float(means.mean())
     known = not np.isnan(variances).any()
     question_se = float(means.std(ddof=1) / np.sqrt(number)) if number > 1 else None

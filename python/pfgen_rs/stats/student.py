@@ -39,13 +39,15 @@ def two_sided_p(t: Floats, freedom: int) -> Floats:
 def two_sided_quantile(level: float, freedom: int) -> float:
     """Returns t such that P(|T| <= t) = `level`, by bisection."""
     low, high = 0.0, 1.0
-    while _inside(high, freedom) < level:
+    while _probability_inside(high, freedom) < level:
         low, high = high, 2 * high
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         if not low < middle < high:
             break
-        low, high = (middle, high) if _inside(middle, freedom) < level else (low, middle)
+        low, high = (
+            (middle, high) if _probability_inside(middle, freedom) < level else (low, middle)
+        )
     return high
 
 
@@ -55,5 +57,5 @@ def check_level(level: float) -> None:
         raise SettingsError(f"invalid confidence level {level}: expected 0.5 to 0.9999")
 
 
-def _inside(t: float, freedom: int) -> float:
+def _probability_inside(t: float, freedom: int) -> float:
     return 1 - float(two_sided_p(np.array([t]), freedom)[0])

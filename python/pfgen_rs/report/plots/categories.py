@@ -77,7 +77,7 @@ def category_map(
         figure = look.figure(title, "Score by category", width, height)
         axes = figure.subplots()
         values = shown.drop("name").to_numpy().astype(float)
-        _cells(figure, axes, values, look)
+        _category_cells(figure, axes, values, look)
         labels = [look.say("overall"), *(look.name(name, 24) for name in names[1:])]
         axes.set_xticks(range(len(names)), labels, rotation=40, ha="left", rotation_mode="anchor")
         axes.set_yticks(range(len(shown)), [look.name(name) for name in shown["name"]])
@@ -86,7 +86,7 @@ def category_map(
         return finish(figure, description)
 
 
-def _cells(figure: Figure, axes: Axes, values: Any, look: Look) -> None:
+def _category_cells(figure: Figure, axes: Axes, values: Any, look: Look) -> None:
     top = max(1.0, float(np.nanmax(values)))
     image = axes.imshow(values, cmap="cividis", vmin=0, vmax=top, aspect="auto")
     for row, column in zip(*np.nonzero(np.isfinite(values)), strict=True):

@@ -39,7 +39,7 @@ def running(sample: Sample, metric: str = "average", *, level: float = 0.95) -> 
     """
     check_metric(metric)
     check_level(level)
-    values = _by_trial(sample, metric)
+    values = _values_by_trial(sample, metric)
     numbers = np.arange(1, values.shape[1] + 1)
     means = np.cumsum(values, axis=1) / numbers
     centred = values - values.mean(axis=1, keepdims=True)  # otherwise squares would lose digits
@@ -47,7 +47,7 @@ def running(sample: Sample, metric: str = "average", *, level: float = 0.95) -> 
     squares = np.clip(np.cumsum(centred**2, axis=1) - numbers * shifts**2, 0, None)
     with np.errstate(invalid="ignore"):
         errors = np.sqrt((squares / (numbers - 1) / numbers).sum(axis=0)) / len(values)
-    reach = [_quantile(level, len(values) * (n - 1)) for n in numbers.tolist()] * errors
+    reach = [_t_quantile(level, len(values) * (n - 1)) for n in numbers.tolist()] * errors
     mean = means.mean(axis=0)
     table = pl.DataFrame(
         {"trials": numbers, "mean": mean, "low": mean - reach, "high": mean + reach}
@@ -78,7 +78,7 @@ def convergence(
         figure = look.figure(title, usual, width, 0.9 + 2.7 * rows)
         panels = figure.subplots(rows, columns, squeeze=False).flatten()
         for axes, sample in zip(panels, samples, strict=False):
-            _panel(axes, running(sample, metric, level=level), sample, look)
+            _convergence_panel(axes, running(sample, metric, level=level), sample, look)
         for axes in panels[len(samples) :]:
             axes.set_visible(False)
         said = look.say("Trials (line: running mean; band: {level} % interval for trial noise)")
@@ -89,7 +89,7 @@ def convergence(
         return finish(figure, description)
 
 
-def _by_trial(sample: Sample, metric: str) -> np.ndarray:
+def _values_by_trial(sample: Sample, metric: str) -> np.ndarray:
     """Returns values of shape (questions, trials)."""
     rows = []
     random = np.random.default_rng(0)
@@ -101,7 +101,7 @@ def _by_trial(sample: Sample, metric: str) -> np.ndarray:
     return np.array(rows)
 
 
-def _quantile(level: float, freedom: int) -> float:
+def _t_quantile(level: float, freedom: int) -> float:
     if not freedom:
         return math.nan
     if freedom < _NORMAL:
@@ -109,7 +109,7 @@ def _quantile(level: float, freedom: int) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
-def _panel(axes: Axes, table: pl.DataFrame, sample: Sample, look: Look) -> None:
+def _convergence_panel(axes: Axes, table: pl.DataFrame, sample: Sample, look: Look) -> None:
     trials, mean = table["trials"].to_numpy(), table["mean"].to_numpy()
     low, high = (
         table[name].cast(pl.Float64).fill_null(math.nan).to_numpy() for name in ("low", "high")

@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.checkout.checkout import find_runs
-from pfgen_rs.checkout.entries import entries, frame
+from pfgen_rs.checkout.entries import entries, entries_frame
 from pfgen_rs.checkout.published import Published, published, read_published
-from pfgen_rs.checkout.standings import read_rows
+from pfgen_rs.checkout.standings import read_standings_file
 from pfgen_rs.comparisons import score_runs
 from pfgen_rs.errors import InputError, PfgenError, PlotError, unreadable
 from pfgen_rs.io.patterns import expand
@@ -28,7 +28,7 @@ _COLUMNS = {"run", "model", "mode", "score", "score_low", "score_high"}  # of a 
 class Inputs:
     """Runs to draw.
 
-    `runs`: rows as in `entries.frame`, each with a unique `name`. `results`: their published results by that
+    `runs`: rows as in `entries_frame`, each with a unique `name`. `results`: their published results by that
     name; none for runs of a leaderboard file. `problems`: the errors of runs that were left out.
     """
 
@@ -50,21 +50,23 @@ def read_inputs(patterns: Sequence[str], benchmark: str | None = None) -> Inputs
     unscored: list[str] = []
     paths = expand(patterns)
     for path in paths:
-        table = _leaderboard(Path(path))
+        table = _leaderboard_rows(Path(path))
         if table is not None:
             tables.append(table)
         elif _is_checkout(Path(path)):
-            _collect(Path(path), found, problems, prefix="" if len(paths) == 1 else path)
+            _collect_results(Path(path), found, problems, prefix="" if len(paths) == 1 else path)
         elif (Path(path) / RESULT).is_file():
             found.append(read_published(Path(path), Path(path).as_posix()))
         elif Path(path).suffix == ".json":
-            found.append(published(_bytes(Path(path)), Path(path), Path(path).parent.as_posix()))
+            found.append(
+                published(_input_bytes(Path(path)), Path(path), Path(path).parent.as_posix())
+            )
         else:
             unscored.append(path)
     if unscored:
         results = score_runs(unscored, question_folder(paths, benchmark))
         found += [_as_published(result) for result in results]
-    table = _named(pl.concat([frame(entries(found)), *tables], how="diagonal_relaxed"))
+    table = _named_runs(pl.concat([entries_frame(entries(found)), *tables], how="diagonal_relaxed"))
     if table.is_empty():
         raise PlotError(
             f"no run found in {', '.join(patterns)}" + "".join(f"; {p}" for p in problems)
@@ -98,7 +100,7 @@ def _is_checkout(path: Path) -> bool:
     return (path / "data").is_dir() and (path / "result").is_dir()
 
 
-def _collect(
+def _collect_results(
     checkout: Path, found: list[Published], problems: list[PfgenError], *, prefix: str
 ) -> None:
     for run in find_runs(checkout):
@@ -110,10 +112,10 @@ def _collect(
             problems.append(error)
 
 
-def _leaderboard(path: Path) -> pl.DataFrame | None:
+def _leaderboard_rows(path: Path) -> pl.DataFrame | None:
     """Returns the rows of a leaderboard file; `None` for other files."""
-    if path.suffix == ".json" and b'"runs"' in _bytes(path)[:1000]:
-        return pl.DataFrame(read_rows(path), infer_schema_length=None)
+    if path.suffix == ".json" and b'"runs"' in _input_bytes(path)[:1000]:
+        return pl.DataFrame(read_standings_file(path), infer_schema_length=None)
     if path.suffix == ".parquet":
         try:
             table = pl.read_parquet(path)
@@ -123,7 +125,7 @@ def _leaderboard(path: Path) -> pl.DataFrame | None:
     return None
 
 
-def _bytes(path: Path) -> bytes:
+def _input_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
@@ -136,7 +138,7 @@ def _as_published(result: Result) -> Published:
     return Published(result.path or "", content, "")
 
 
-def _named(runs: pl.DataFrame) -> pl.DataFrame:
+def _named_runs(runs: pl.DataFrame) -> pl.DataFrame:
     """Add `name`: the model, followed by the run if several runs have the same."""
     both = pl.format("{} ({})", "model", "run")
     name = pl.when(pl.len().over("model") > 1).then(both).otherwise("model")

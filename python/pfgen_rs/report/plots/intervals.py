@@ -42,14 +42,14 @@ def intervals(
         height = 1.5 + 0.235 * len(shown)
         figure = look.figure(title, "Scores with 95 % intervals", 9.4, height)
         axes = figure.subplots()
-        _rows(axes, shown)
+        _interval_rows(axes, shown)
         # The space is as wide as a digit.
         labels = [f"{look.name(row['name'])}  {row['mark']:\u2007>2}" for row in shown.to_dicts()]
         axes.set_yticks(range(len(shown)), labels)
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_xlabel(look.say("Score (95 % interval over questions, Student's t)"))
         axes.grid(visible=False, axis="y")
-        _ranks(axes, shown, look.say("rank range"))
+        _rank_column(axes, shown, look.say("rank range"))
         if len(kinds(shown)) > 1:
             lines, names = axes.get_legend_handles_labels()
             said = [look.say(name) for name in names]
@@ -58,11 +58,11 @@ def intervals(
         return finish(figure, description)
 
 
-def _rows(axes: Axes, runs: pl.DataFrame) -> None:
+def _interval_rows(axes: Axes, runs: pl.DataFrame) -> None:
     placed = runs.with_row_index("row")
     for kind, drawn in kinds(runs).items():
         part = placed.filter(pl.col("kind") == kind)
-        low, high = (_numbers(part, name) for name in _LIMITS)
+        low, high = (_numbers_or_nan(part, name) for name in _LIMITS)
         rows = part["row"].to_numpy()
         axes.hlines(rows, low, high, color=drawn["color"], linewidth=1.6)
         axes.plot(
@@ -77,14 +77,14 @@ def _rows(axes: Axes, runs: pl.DataFrame) -> None:
         )
 
 
-def _numbers(runs: pl.DataFrame, name: str) -> Any:
+def _numbers_or_nan(runs: pl.DataFrame, name: str) -> Any:
     """Returns a column, with NaN for missing values, which are not drawn."""
     if name not in runs.columns:
         return np.full(len(runs), np.nan)
     return runs[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
-def _ranks(axes: Axes, runs: pl.DataFrame, heading: str) -> None:
+def _rank_column(axes: Axes, runs: pl.DataFrame, heading: str) -> None:
     """Write the rank range of each run in a column on the right."""
     if not {"rank_low", "rank_high"} <= set(runs.columns):
         return

@@ -64,27 +64,27 @@ def draw(kind: str, wish: Wish) -> Drawn:
     return KINDS[kind](wish)
 
 
-def _of_runs(drawing: Callable[..., Figure]) -> Callable[[Wish], Drawn]:
+def _drawing_of_runs(drawing: Callable[..., Figure]) -> Callable[[Wish], Drawn]:
     def drawn(wish: Wish) -> Drawn:
         inputs = read_inputs(wish.paths, wish.benchmark)
-        return _noted(drawing(inputs.runs, **wish.look), inputs)
+        return _noted_figure(drawing(inputs.runs, **wish.look), inputs)
 
     return drawn
 
 
-def _noted(figure: Figure, inputs: Inputs) -> Drawn:
+def _noted_figure(figure: Figure, inputs: Inputs) -> Drawn:
     return Drawn(figure, [f"left out: {problem}" for problem in inputs.problems])
 
 
-def _sources(wish: Wish) -> Drawn:
+def _draw_sources(wish: Wish) -> Drawn:
     inputs = _with_results(wish)
     scores = source_scores(inputs.results)
     sources = None if wish.sources is None else tuple(wish.sources)
     figure = source_pairs(scores, inputs.runs, metric=wish.metric, sources=sources, **wish.look)
-    return _noted(figure, inputs)
+    return _noted_figure(figure, inputs)
 
 
-def _categories(wish: Wish) -> Drawn:
+def _draw_categories(wish: Wish) -> Drawn:
     inputs = _with_results(wish)
     folder = benchmark_path(question_folder(wish.paths, wish.benchmark))
     questions, metadata_hash = read_folder(folder)
@@ -96,7 +96,7 @@ def _categories(wish: Wish) -> Drawn:
     categories = {question.id: question.category or None for question in questions}
     overall = {name: result["score"] for name, result in inputs.results.items()}
     scores = question_scores(inputs.results)
-    return _noted(category_map(scores, categories, overall, **wish.look), inputs)
+    return _noted_figure(category_map(scores, categories, overall, **wish.look), inputs)
 
 
 def _with_results(wish: Wish) -> Inputs:
@@ -106,17 +106,17 @@ def _with_results(wish: Wish) -> Inputs:
     return inputs
 
 
-def _convergence(wish: Wish) -> Drawn:
+def _draw_convergence(wish: Wish) -> Drawn:
     found, notes = samples(score_inputs(wish.paths, wish.benchmark))
     return Drawn(convergence(found, metric=wish.metric, **wish.look), notes)
 
 
-def _steps(wish: Wish) -> Drawn:
+def _draw_steps(wish: Wish) -> Drawn:
     inputs = read_inputs(wish.paths, wish.benchmark)
-    return _noted(score_steps(inputs.runs, pattern=wish.step_pattern, **wish.look), inputs)
+    return _noted_figure(score_steps(inputs.runs, pattern=wish.step_pattern, **wish.look), inputs)
 
 
-def _spread(wish: Wish) -> Drawn:
+def _draw_distributions(wish: Wish) -> Drawn:
     results = score_inputs(wish.paths, wish.benchmark)
     if len(results) != 1:
         raise PlotError(f"the spread figure takes one run, got {len(results)}")
@@ -124,12 +124,12 @@ def _spread(wish: Wish) -> Drawn:
 
 
 KINDS: dict[str, Callable[[Wish], Drawn]] = {
-    "metrics": _of_runs(metric_pairs),
-    "length": _of_runs(score_length),
-    "intervals": _of_runs(intervals),
-    "sources": _sources,
-    "categories": _categories,
-    "convergence": _convergence,
-    "steps": _steps,
-    "spread": _spread,
+    "metrics": _drawing_of_runs(metric_pairs),
+    "length": _drawing_of_runs(score_length),
+    "intervals": _drawing_of_runs(intervals),
+    "sources": _draw_sources,
+    "categories": _draw_categories,
+    "convergence": _draw_convergence,
+    "steps": _draw_steps,
+    "spread": _draw_distributions,
 }

@@ -77,7 +77,7 @@ def score_length(
         [axes] = panels_over_list(figure, 1, found, look)
         scatter(axes, found, "length", "score")
         right = max(1.05 * float(np.max(found["length"].to_numpy())), _NOTHING + 90)
-        _discount(axes, look, right)
+        _mark_discount(axes, look, right)
         axes.set(xlabel=look.say("Mean length (characters)"), ylabel=look.say("Score"))
         axes.set_xlim(left=0, right=right)
         axes.set_ylim(bottom=0)
@@ -85,7 +85,7 @@ def score_length(
         return finish(figure, counted(look, found))
 
 
-def _discount(axes: Axes, look: Look, right: float) -> None:
+def _mark_discount(axes: Axes, look: Look, right: float) -> None:
     """Mark where the length discount begins, and where nothing is left."""
     for start, stop, ground, said in (
         (_FULL, _NOTHING, "#f7f1e3", "length discount"),

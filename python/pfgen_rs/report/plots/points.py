@@ -41,7 +41,7 @@ def numbered(runs: pl.DataFrame) -> pl.DataFrame:
     marks, ranked, systems = [], 0, 0
     for system in (ordered["kind"] == "system").to_list():
         ranked, systems = ranked + (not system), systems + system
-        marks.append(_letters(systems) if system else str(ranked))
+        marks.append(_letters_of_number(systems) if system else str(ranked))
     return ordered.with_columns(pl.Series("mark", marks, dtype=pl.String))
 
 
@@ -87,16 +87,16 @@ def number(figure: Figure, panels: Sequence[Panel]) -> None:
         offsets = offsets_of(places, marks, frame)
         for place, offset, mark in zip(places, offsets, marks, strict=True):
             at = axes.transData.inverted().transform(place / scale)
-            _write(axes, mark, at, offset, led=_is_doubtful(places, place, offset))
+            _write_mark(axes, mark, at, offset, led=_is_mark_doubtful(places, place, offset))
 
 
-def _is_doubtful(places: Any, place: Any, offset: tuple[float, float]) -> bool:
+def _is_mark_doubtful(places: Any, place: Any, offset: tuple[float, float]) -> bool:
     """Whether another point is about as close to a mark as its own."""
     distances = np.sort(np.hypot(*(places - place - offset).T))
     return bool(math.hypot(*offset) > LEADER or (distances < 1.4 * math.hypot(*offset)).sum() > 1)
 
 
-def _write(axes: Axes, mark: str, at: Any, offset: tuple[float, float], *, led: bool) -> None:
+def _write_mark(axes: Axes, mark: str, at: Any, offset: tuple[float, float], *, led: bool) -> None:
     axes.annotate(
         mark,
         at,
@@ -141,7 +141,7 @@ def list_height(runs: int, columns: int) -> float:
     return 1.5 + (math.ceil(runs / columns) if runs <= NAMED else 0) + 0.5
 
 
-def _letters(number: int) -> str:
+def _letters_of_number(number: int) -> str:
     """Returns the name of a number from 1: a, b, …, z, aa, ab, and so on."""
     letters = ""
     while number:

@@ -56,8 +56,8 @@ def source_pairs(
             f"metric {metric!r} is not computed by source: expected one of {', '.join(_METRICS)}"
         )
     usable = drawable(scores, ["name", "question_id", "source"], [metric])
-    chosen = _usual(usable) if sources is None else sources
-    pairs = {pair: _means(usable, metric, *pair) for pair in combinations(chosen, 2)}
+    chosen = _usual_sources(usable) if sources is None else sources
+    pairs = {pair: _source_means(usable, metric, *pair) for pair in combinations(chosen, 2)}
     pairs = {pair: table for pair, table in pairs.items() if len(table)}
     if not pairs:
         raise PlotError("no question has reference answers from two of these sources")
@@ -78,7 +78,7 @@ def source_pairs(
             both = found.join(table, on="name", how="inner", maintain_order="left")
             diagonal(axes, both, "one", "other")
             said = f"{look.say(_SCORES[metric])} · {look.say('source')}"
-            x, y = (look.name(_explained(source, usable), 28) for source in (one, other))
+            x, y = (look.name(_explained_source(source, usable), 28) for source in (one, other))
             axes.set(xlabel=f"{said} {x}", ylabel=f"{said} {y}")
             drawn.append((axes, "one", "other", both))
             told.append(f"{one}–{other} {correlation(both, 'one', 'other')}")
@@ -87,20 +87,20 @@ def source_pairs(
         return finish(figure, description)
 
 
-def _explained(source: str, scores: pl.DataFrame) -> str:
+def _explained_source(source: str, scores: pl.DataFrame) -> str:
     """Returns a source with its meaning, if the names are those of the published set."""
     name = known(scores["source"].unique()).get(source)
     return source if name is None else f"{source} ({name})"
 
 
-def _usual(scores: pl.DataFrame) -> tuple[str, ...]:
+def _usual_sources(scores: pl.DataFrame) -> tuple[str, ...]:
     counts = scores.group_by("source").agg(pl.col("question_id").n_unique().alias("questions"))
     ordered = counts.sort(["questions", "source"], descending=[True, False])
     names = sorted(ordered["source"].head(3))
     return tuple(names[i] for i in order(names))
 
 
-def _means(scores: pl.DataFrame, metric: str, one: str, other: str) -> pl.DataFrame:
+def _source_means(scores: pl.DataFrame, metric: str, one: str, other: str) -> pl.DataFrame:
     """Returns the mean of each run over questions with both sources: columns `name`, `one`, `other`."""
     keys = ["name", "question_id"]
     sides = [

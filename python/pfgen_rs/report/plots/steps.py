@@ -41,7 +41,7 @@ def series(runs: pl.DataFrame, pattern: str = STEP) -> pl.DataFrame:
     if compiled.groups < 1:
         raise PlotError(f"invalid step pattern {pattern!r}: it needs a group around the number")
     names = drawable(runs, ["model", "run"], []).select("model", "run").rows()
-    found = [_step(compiled, *row) for row in names]
+    found = [_training_step(compiled, *row) for row in names]
     schema = {"series": pl.String, "step": pl.Int64}
     table = runs.hstack(pl.DataFrame(found, schema=schema, orient="row"))
     kept = table.filter(pl.col("step").is_not_null())
@@ -53,7 +53,7 @@ def series(runs: pl.DataFrame, pattern: str = STEP) -> pl.DataFrame:
     return kept.sort(["series", "step"], maintain_order=True)
 
 
-def _step(pattern: re.Pattern[str], model: str, run: str) -> tuple[str | None, int | None]:
+def _training_step(pattern: re.Pattern[str], model: str, run: str) -> tuple[str | None, int | None]:
     for name in (model, _HASH.sub("", run)):
         places = [place for place in pattern.finditer(name) if place[1] and place[1].isdecimal()]
         if places:
@@ -86,7 +86,7 @@ def score_steps(
         for part, colour, dash, marker in zip(
             lines, cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False
         ):
-            _line(axes, part, look, colour=colour, dash=dash, marker=marker)
+            _series_line(axes, part, look, colour=colour, dash=dash, marker=marker)
         axes.set(xlabel=look.say("Step"), ylabel=look.say("Score (95 % interval)"))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         figure.legend(loc="outside lower center", ncols=1 if len(lines) < 3 else 2)
@@ -94,7 +94,7 @@ def score_steps(
         return finish(figure, description)
 
 
-def _line(
+def _series_line(
     axes: Axes, part: pl.DataFrame, look: Look, *, colour: str, dash: str, marker: str
 ) -> None:
     name = look.name(part["series"][0] or look.say("Score"))

@@ -33,9 +33,10 @@ class _Assets:
     @property
     def policy(self) -> str:
         """The content security policy: exactly these texts, and scripts that they add (`strict-dynamic`)."""
-        scripts = f"{_digest(self.early)} {_digest(self.script)}"
+        scripts = f"{_policy_digest(self.early)} {_policy_digest(self.script)}"
+        style = _policy_digest(self.style)
         return (
-            f"default-src 'none'; script-src {scripts} 'strict-dynamic'; style-src {_digest(self.style)}; "
+            f"default-src 'none'; script-src {scripts} 'strict-dynamic'; style-src {style}; "
             "img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'"
         )
 
@@ -48,52 +49,54 @@ def render(kind: str, *, parts: Sequence[str] = (), root: str = "", **context: A
     `jinja2.UndefinedError`: a bug.
     """
     names = (*_COMMON, *(parts or (kind,)))
-    assets = _assets(names)
+    assets = _page_assets(names)
     strings = i18n.strings(names)
-    template = _environment().get_template(f"{kind}.html.j2")
+    template = _template_environment().get_template(f"{kind}.html.j2")
     page = template.render(root=root, assets=assets, t=strings, **context)
     return page.encode()
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _template_environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("pfgen_rs.report.site"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=_harmless,
+        finalize=_without_controls,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters["shown"] = shown
-    environment.filters["fixed"] = _fixed
+    environment.filters["fixed"] = _fixed_decimals
     environment.globals["data_block"] = payload.data_block
     environment.globals["payload"] = payload.inline
     return environment
 
 
-def _harmless(value: Any) -> Any:
+def _without_controls(value: Any) -> Any:
     """Returns text other than markup without control characters."""
     return plain(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-def _fixed(value: float | None, digits: int = 4) -> str:
+def _fixed_decimals(value: float | None, digits: int = 4) -> str:
     """Format a number with this many decimals; `None` as a dash."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 @cache
-def _assets(names: tuple[str, ...]) -> _Assets:
-    return _Assets(_joined(names, "css"), _joined((_EARLY,), "js"), _joined(names, "js"))
+def _page_assets(names: tuple[str, ...]) -> _Assets:
+    return _Assets(
+        _joined_assets(names, "css"), _joined_assets((_EARLY,), "js"), _joined_assets(names, "js")
+    )
 
 
-def _joined(names: Sequence[str], suffix: str) -> Markup:
+def _joined_assets(names: Sequence[str], suffix: str) -> Markup:
     folder = resources.files("pfgen_rs.report.site") / "assets"
     files = [folder / f"{name}.{suffix}" for name in names]
     texts = [file.read_text(encoding="utf-8") for file in files if file.is_file()]
     return Markup("\n" + "".join(texts))  # noqa: S704 - our own
 
 
-def _digest(text: str) -> str:
+def _policy_digest(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"

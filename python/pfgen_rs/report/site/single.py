@@ -38,9 +38,9 @@ def write_run(
     runs = Runs(result.benchmark, {name: result}, answers_per_question)
     view = run_view(result, estimates(sample_of(result)))
     folder = folder_of(name)
-    _write(
+    _write_page_files(
         Path(path),
-        _payloads(runs),
+        _page_payloads(runs),
         lambda data: run_page(view, settings, folder=folder, sources=runs.sources, payloads=data),
     )
 
@@ -59,23 +59,23 @@ def write_comparison(
     """
     if not results:
         raise InputError("no run to compare")
-    named = _named(results)
+    named = _named_results(results)
     benchmark = results[0].benchmark
     runs = Runs(benchmark, named, answers_per_question)
     comparison, labels = (
         runs.compare(list(named), **settings),
         runs.labels(list(named), linked=False),
     )
-    payloads = _payloads(runs)
+    payloads = _page_payloads(runs)
     payloads[COMPARISON] = comparison_payload(benchmark, comparison, labels)
-    _write(
+    _write_page_files(
         Path(path),
         payloads,
         lambda data: comparison_page(benchmark, comparison, labels, payloads=data),
     )
 
 
-def _named(results: Sequence[Result]) -> dict[str, Result]:
+def _named_results(results: Sequence[Result]) -> dict[str, Result]:
     """Returns the runs by name; repeated names get a number."""
     named: dict[str, Result] = {}
     for result in results:
@@ -85,14 +85,14 @@ def _named(results: Sequence[Result]) -> dict[str, Result]:
     return named
 
 
-def _payloads(runs: Runs) -> dict[str, Any]:
+def _page_payloads(runs: Runs) -> dict[str, Any]:
     """Returns all payloads of pages about these runs, by name."""
     tables = Tables(runs.benchmark)
     answers = {name: value for run in runs.results for name, value in runs.answers(run, tables)}
     return answers | dict(tables.payload(*place) for place in tables.places)
 
 
-def _write(path: Path, payloads: Mapping[str, Any], page: Page) -> None:
+def _write_page_files(path: Path, payloads: Mapping[str, Any], page: Page) -> None:
     """Write the page with its data inside or, in a folder, in files; the page comes last."""
     if path.suffix == ".html":
         write_atomic(path, page(payloads))
