@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 import timing
-from figures import Figure
+from measures import Measure
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, Question
 from responses import World, spread
@@ -36,8 +36,8 @@ class Effort:
     repeats: int
 
 
-def measure(world: World, effort: Effort) -> list[Figure]:
-    """The four figures that are ratios to the oracle."""
+def measure(world: World, effort: Effort) -> list[Measure]:
+    """The four measures that are ratios to the oracle."""
     most = max(len(question.sources) for question in world.benchmark)
     several = spread(world.with_sources(most), effort.questions)
     single = spread(world.with_sources(1), effort.questions)
@@ -63,7 +63,7 @@ def as_oracle(question: Question) -> oracle.Question:
 
 def two_metrics(
     key: str, world: World, questions: Sequence[Question], oracles: Oracles, effort: Effort
-) -> Figure:
+) -> Measure:
     """Fluency and Truthfulness alone, one thread."""
     frame = world.answers_to(questions)
     sample = frame.head(effort.responses)
@@ -108,7 +108,7 @@ def fluency_and_truthfulness(question: oracle.Question, answer: str) -> list[flo
 
 def all_metrics(
     world: World, questions: Sequence[Question], oracles: Oracles, effort: Effort
-) -> Figure:
+) -> Measure:
     """All three metrics and `average`, from a table to a table, one thread."""
     world.benchmark.prepare()
     frame = world.answers_to(questions)
@@ -145,7 +145,7 @@ def ratio(
     theirs: timing.Work,
     effort: Effort,
     questions: Sequence[Question],
-) -> Figure:
+) -> Measure:
     """How many times the oracle's responses per second this package's are: median of the repeats."""
 
     def passes() -> None:
@@ -161,7 +161,7 @@ def ratio(
         f"here {per_response['ours'] * 1e6:.2f} us over {len(frame):,}; "
         f"{len(questions)} questions of {sources_of(questions)} sources, {effort.repeats} repeats"
     )
-    return Figure(key, value, note, {"seconds_a_response": per_response})
+    return Measure(key, value, note, {"seconds_a_response": per_response})
 
 
 def sources_of(questions: Sequence[Question]) -> str:
@@ -169,7 +169,7 @@ def sources_of(questions: Sequence[Question]) -> str:
     return " or ".join(map(str, sorted({len(question.sources) for question in questions})))
 
 
-def cold_build(benchmark: Benchmark, chosen: Sequence[Question], oracles: Oracles) -> Figure:
+def cold_build(benchmark: Benchmark, chosen: Sequence[Question], oracles: Oracles) -> Measure:
     """All questions made ready without a cache, all cores, against the oracle in one process.
 
     The oracle builds some of the questions, and this package all of them after each; the oracle's time for
@@ -193,7 +193,7 @@ def cold_build(benchmark: Benchmark, chosen: Sequence[Question], oracles: Oracle
         f"{len(benchmark)} questions, which have {share:.1%} of the characters: {slow / share:.0f} s"
     )
     details = {"ours_s": fast, "oracle_s": slow, "oracle_share": share}
-    return Figure("cold_build", slow / share / fast, note, details)
+    return Measure("cold_build", slow / share / fast, note, details)
 
 
 def characters(question: Question) -> int:

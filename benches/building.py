@@ -1,4 +1,4 @@
-"""Building reference sets: every figure that is asked, as tables.
+"""Building reference sets: every measure that is asked, as tables.
 
     python benches/building.py [--quick] [--json FILE]
 
@@ -18,9 +18,9 @@ from pathlib import Path
 
 import building_selection
 import building_singletons
-import figures
+import measures
 import timing
-from figures import Figure
+from measures import Measure
 from pfgen_rs.references import grammar
 
 SEED = 20250613
@@ -38,19 +38,19 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, to try the script")
-    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    parser.add_argument("--json", type=Path, help="write the measures there, too")
     options = parser.parse_args()
     tables = {}
     for what, measured in measure(quick=options.quick):
         print(f"\n{what}")
-        print("\n".join(figures.lines(measured)), flush=True)
-        tables[what] = figures.as_json(measured, what)
+        print("\n".join(measures.lines(measured)), flush=True)
+        tables[what] = measures.as_json(measured, what)
     if options.json:
         text = json.dumps(tables, ensure_ascii=False, indent=2) + "\n"
         options.json.write_text(text, encoding="utf-8")
 
 
-def measure(*, quick: bool) -> Iterator[tuple[str, list[Figure]]]:
+def measure(*, quick: bool) -> Iterator[tuple[str, list[Measure]]]:
     """A table for each pool."""
     few, many, size = (10_000, 50_000, 2_000) if quick else (200_000, MILLION, 30_000)
     yield f"{many:,} made candidates", whole_builds(many)
@@ -68,7 +68,7 @@ def measure(*, quick: bool) -> Iterator[tuple[str, list[Figure]]]:
         yield f"Selecting {count:,} of {len(answers):,} {what}", table
 
 
-def whole_builds(count: int) -> list[Figure]:
+def whole_builds(count: int) -> list[Measure]:
     """The command from start to exit, on so many candidates for one question."""
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as name:
         folder = Path(name)
@@ -82,7 +82,7 @@ def whole_builds(count: int) -> list[Figure]:
     [row] = json.loads(done.output)
     steps = ", ".join(f"{key} {row[key]:,}" for key in row if isinstance(row[key], int))
     note = f"{size / 1e6:.0f} MB of JSON lines, peak {done.peak / 1e6:.0f} MB; {steps}"
-    return [Figure("whole_build", done.seconds, note, {"peak": done.peak})]
+    return [Measure("whole_build", done.seconds, note, {"peak": done.peak})]
 
 
 def write_candidates(path: Path, count: int) -> None:

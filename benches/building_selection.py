@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-import figures
+import measures
 import timing
-from figures import Figure
+from measures import Measure
 from pfgen_rs import _native, load_benchmark
 from pfgen_rs.references import grammar
 from pfgen_rs.references.selection import select
@@ -44,7 +44,7 @@ def main() -> None:
     for what, answers in pools(size):
         count = min(COUNT, len(answers) // 3)
         print(f"\n{count:,} of {len(answers):,} {what}")
-        print("\n".join(figures.lines(measure(answers, count))), flush=True)
+        print("\n".join(measures.lines(measure(answers, count))), flush=True)
 
 
 def pools(size: int) -> Iterator[tuple[str, list[str]]]:
@@ -86,8 +86,8 @@ def candidates(folder: Path, size: int) -> list[str]:
     return answers[:size]
 
 
-def measure(answers: list[str], count: int) -> list[Figure]:
-    """Both figures for a pool."""
+def measure(answers: list[str], count: int) -> list[Measure]:
+    """Both measures for a pool."""
     plain = Plain(answers, count)
     chosen = select(answers, count, seconds=SECONDS)
     if not math.isclose(plain.error(chosen.rows), chosen.error, rel_tol=1e-9):
@@ -98,10 +98,10 @@ def measure(answers: list[str], count: int) -> list[Figure]:
         f"{drawn:.4g} (mean of {SUBSETS}); {chosen.seconds:.1f} s with counting, "
         f"{chosen.proposals:,} proposals"
     )
-    return [speed(answers, plain), Figure("selection_error", chosen.error / drawn, note)]
+    return [speed(answers, plain), Measure("selection_error", chosen.error / drawn, note)]
 
 
-def speed(answers: list[str], plain: Plain) -> Figure:
+def speed(answers: list[str], plain: Plain) -> Measure:
     """Evaluated proposals a second over those of the numpy version, turn by turn."""
     native = _native.Selector(
         _native.Texts(answers), plain.count, None, None, seed=0, restarts=1, min_n=1, max_n=LONGEST
@@ -123,7 +123,7 @@ def speed(answers: list[str], plain: Plain) -> Figure:
     ]
     slow, fast = (statistics.median(rate) for rate in zip(*rates, strict=True))
     note = f"numpy {slow:,.0f}/s, {CANDIDATES} insertions a swap; here {fast:,.0f}/s, all that there are"
-    return Figure("selection_speed", statistics.median(f / s for s, f in rates), note)
+    return Measure("selection_speed", statistics.median(f / s for s, f in rates), note)
 
 
 class Plain:

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import polars as pl
 
-import figures
+import measures
 import timing
-from figures import Figure
+from measures import Measure
 from pfgen_rs.references import grammar
 from pfgen_rs.references.singletons import singletons
 
@@ -55,7 +55,7 @@ def main() -> None:
         print(f"\n{len(pool):,} {kind} answers, {mean:.0f} characters at the mean")
         measured = [beside_plain(pool[:few], 1 if options.quick else 3)]
         measured += [in_memory(pool, memory) for memory in MEMORIES]
-        print("\n".join(figures.lines(measured)), flush=True)
+        print("\n".join(measures.lines(measured)), flush=True)
 
 
 def made(count: int) -> list[str]:
@@ -95,7 +95,7 @@ def plain(answers: list[str]) -> list[bool]:
     ]
 
 
-def beside_plain(answers: list[str], repeats: int) -> Figure:
+def beside_plain(answers: list[str], repeats: int) -> Measure:
     """Seconds of the plain way through ours, on one thread."""
     column = pl.Series(answers)
     found = singletons(column, n=N, threads=1)
@@ -109,10 +109,10 @@ def beside_plain(answers: list[str], repeats: int) -> Figure:
         f"{len(answers):,} answers, {len(answers) / theirs:,.0f}/s and {len(answers) / ours:,.0f}/s; "
         f"{found.kept.sum():,} stay"
     )
-    return Figure("singletons_speed", timing.median_ratio(rounds), note)
+    return Measure("singletons_speed", timing.median_ratio(rounds), note)
 
 
-def in_memory(answers: list[str], memory: int) -> Figure:
+def in_memory(answers: list[str], memory: int) -> Measure:
     """Peak memory of a process that reads the answers from files and filters them."""
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as folder:
         for start in range(0, len(answers), BATCH):
@@ -123,7 +123,7 @@ def in_memory(answers: list[str], memory: int) -> Figure:
         f"{len(answers):,} answers, {memory >> 20} MiB to work with, all cores: {done.seconds:.1f} s; "
         f"{done.output.strip()}"
     )
-    return Figure("singletons_memory", done.peak / 1e6, note)
+    return Measure("singletons_memory", done.peak / 1e6, note)
 
 
 def filter_alone(folder: Path, memory: int) -> None:

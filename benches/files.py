@@ -1,4 +1,4 @@
-"""Figures of `pfgen-rs score FILE`, from the start of the process to its exit."""
+"""Measures of `pfgen-rs score FILE`, from the start of the process to its exit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import statistics
 from pathlib import Path
 
 import timing
-from figures import Figure
+from measures import Measure
 from pfgen_rs.benchmark import Benchmark
 from responses import World, decoded
 
@@ -16,7 +16,7 @@ SPARE = 2.5
 """Times the size of a file that must be free on disk: the file, the scores, and room to breathe."""
 
 
-def measure(world: World, folder: Path, count: int, largest: int, repeats: int) -> list[Figure]:
+def measure(world: World, folder: Path, count: int, largest: int, repeats: int) -> list[Measure]:
     """Time at `count` responses, peak memory at `largest`; files are made in `folder`."""
     world.benchmark.prepare()  # so that the cache has the index
     path = world.write(folder / "responses.jsonl", count)
@@ -26,7 +26,7 @@ def measure(world: World, folder: Path, count: int, largest: int, repeats: int) 
     path.unlink()
     note = f"{largest:,} responses from one file with per-response Parquet, in {done.seconds:.0f} s"
     details = {"responses": largest, "seconds": done.seconds}
-    return [share, Figure("peak_memory", done.peak / 1e6, note, details)]
+    return [share, Measure("peak_memory", done.peak / 1e6, note, details)]
 
 
 def score(world: World, path: Path) -> timing.Process:
@@ -46,7 +46,7 @@ def decode_and_score(benchmark: Benchmark, path: Path) -> None:
         benchmark.score_batch(chunk.questions, chunk.answers)
 
 
-def share_outside(world: World, path: Path, count: int, repeats: int) -> Figure:
+def share_outside(world: World, path: Path, count: int, repeats: int) -> Measure:
     """Share of the command's time spent outside decoding + scoring, in percent.
 
     1 - (decoding + scoring) / whole, where the whole is the process from start to exit, and decoding +
@@ -61,7 +61,7 @@ def share_outside(world: World, path: Path, count: int, repeats: int) -> Figure:
         f"{count:,} responses ({path.stat().st_size / 1e6:.0f} MB of JSON lines) in {whole:.2f} s; "
         f"decoding + scoring alone {inside:.2f} s"
     )
-    return Figure("share_outside", value, note, {"inside_s": inside, "whole_s": whole})
+    return Measure("share_outside", value, note, {"inside_s": inside, "whole_s": whole})
 
 
 def repeated(path: Path, times: int) -> Path:

@@ -20,9 +20,9 @@ from unittest.mock import patch
 
 import openai
 
-import figures
 import instant_server
-from figures import Figure
+import measures
+from measures import Measure
 from pfgen_rs.generate import Prompter, Task, read_examples
 from pfgen_rs.generate.engines import Answered, Parameters
 from pfgen_rs.generate.engines.openai import OpenAIEngine
@@ -38,16 +38,16 @@ TRANSPORTS = ("aiohttp", "httpx")
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    parser.add_argument("--json", type=Path, help="write the measures there, too")
     options = parser.parse_args()
     measured = [client_overhead()]
-    print("\n".join(figures.lines(measured)))
+    print("\n".join(measures.lines(measured)))
     if options.json:
         what = f"prompts of the bundled benchmark, {CONCURRENCY} at a time, a server that answers at once"
-        figures.write_json(options.json, figures.as_json(measured, what))
+        measures.write_json(options.json, measures.as_json(measured, what))
 
 
-def client_overhead() -> Figure:
+def client_overhead() -> Measure:
     """Milliseconds a request, by what speaks HTTP."""
     prompter = Prompter(read_examples(BENCHMARK))
     tasks = [task for trial in range(1, TRIALS + 1) for task in prompter.tasks(trial)]
@@ -59,7 +59,7 @@ def client_overhead() -> Figure:
         f"{len(tasks):,} requests, best of {REPEATS} (slowest {worst:.2f} ms), "
         f"{best['aiohttp'][1]:.2f} ms of CPU; without aiohttp {best['httpx'][0]:.2f} ms"
     )
-    return Figure("client_overhead", best["aiohttp"][0], note)
+    return Measure("client_overhead", best["aiohttp"][0], note)
 
 
 def _request(url: str, tasks: Sequence[Task], transport: str) -> tuple[float, float]:

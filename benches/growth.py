@@ -16,8 +16,8 @@ from typing import Any
 
 import polars as pl
 
-import figures
 import files
+import measures
 import timing
 from pfgen_rs import load_benchmark
 from responses import World, decoded, real_world
@@ -41,14 +41,14 @@ def main() -> None:
         world = real_world()
         world.benchmark.prepare()
         found = {
-            "machine": figures.machine(),
+            "machine": measures.machine(),
             "data": world.what,
             "threads": with_threads(world, min(largest, files.MILLION), 3),
             "references": with_references(world, Path(folder), 1_000 if quick else 100_000),
             "stages": stages(world, Path(folder), min(largest, files.MILLION)),
             "responses": with_responses(world, Path(folder), largest),
         }
-    figures.write_json(options.json, found)
+    measures.write_json(options.json, found)
 
 
 def with_responses(world: World, folder: Path, largest: int) -> list[Point]:

@@ -46,7 +46,7 @@ def main() -> None:
     """Build, score and tell."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--question", action="append", default=[], help="this question alone")
-    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    parser.add_argument("--json", type=Path, help="write the measures there, too")
     options = parser.parse_args()
     candidates = Path(os.environ["PFGEN_CANDIDATES_DIR"])
     published = load_benchmark(Path(os.environ["PFGEN_BENCH_DIR"], "data"))
@@ -106,7 +106,7 @@ def read(path: Path) -> pl.DataFrame:
 def agreement(
     built: Built, published: Benchmark, responses: Mapping[str, pl.DataFrame], name: str
 ) -> dict[str, Any]:
-    """Figures of one set."""
+    """Measures of one set."""
     own = load_benchmark(subset(built, name))
     asked = [question.id for question in own]
     home, official = scores(own, responses, asked), scores(published, responses, asked)
@@ -154,7 +154,7 @@ def scores(
 
 
 def mean(by_question: Mapping[str, float], asked: Sequence[str]) -> float:
-    """A run's figure over the questions."""
+    """A run's score over the questions."""
     return statistics.fmean(by_question[question_id] for question_id in asked)
 
 

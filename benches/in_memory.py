@@ -1,4 +1,4 @@
-"""Figures of this package by itself, without files of responses."""
+"""Measures of this package by itself, without files of responses."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import timing
-from figures import Figure
+from measures import Measure
 from responses import World
 
 INDEX_SIZE = Path(__file__).resolve().parent / "index_size.py"
 CALLS = 5_000
 
 
-def measure(world: World, count: int, repeats: int) -> list[Figure]:
+def measure(world: World, count: int, repeats: int) -> list[Measure]:
     """All of them; `count` responses are drawn for the threads."""
     world.benchmark.prepare()
     return [
@@ -27,7 +27,7 @@ def measure(world: World, count: int, repeats: int) -> list[Figure]:
     ]
 
 
-def two_threads(world: World, count: int, repeats: int) -> Figure:
+def two_threads(world: World, count: int, repeats: int) -> Measure:
     """Seconds with one thread through seconds with two."""
     frame = world.drawn(count)
     scored = (
@@ -40,10 +40,10 @@ def two_threads(world: World, count: int, repeats: int) -> Figure:
         f"{len(frame):,} responses drawn with replacement: {one:.2f} s and {two:.2f} s; "
         f"{os.cpu_count()} cores, {repeats} repeats"
     )
-    return Figure("two_threads", timing.median_ratio(rounds), note, {"one_s": one, "two_s": two})
+    return Measure("two_threads", timing.median_ratio(rounds), note, {"one_s": one, "two_s": two})
 
 
-def opening(world: World, repeats: int) -> Figure:
+def opening(world: World, repeats: int) -> Measure:
     """Milliseconds until the scorers of all questions, read before, are there from the cache."""
     benchmark = world.benchmark
     times = []
@@ -51,10 +51,10 @@ def opening(world: World, repeats: int) -> Figure:
         fresh = benchmark.with_settings(benchmark.settings)
         times.append(timing.seconds(fresh.prepare) * 1e3)
     note = f"{len(benchmark)} questions, file in the page cache; reading question files not counted"
-    return Figure("opening", statistics.median(times), note, {"all_ms": times})
+    return Measure("opening", statistics.median(times), note, {"all_ms": times})
 
 
-def index_memory(world: World) -> Figure:
+def index_memory(world: World) -> Measure:
     """Bytes of all tables; beside them what a process grows by when it builds them."""
     tables = sum(world.benchmark.native_scorer(question).size for question in world.benchmark)
     grown = int(timing.process(INDEX_SIZE, world.folder).output)
@@ -62,10 +62,10 @@ def index_memory(world: World) -> Figure:
         f"tables of {len(world.benchmark)} questions; a process that builds them grows by "
         f"{grown / 1e6:.0f} MB"
     )
-    return Figure("index_memory", tables / 1e6, note, {"tables": tables, "resident": grown})
+    return Measure("index_memory", tables / 1e6, note, {"tables": tables, "resident": grown})
 
 
-def one_answer(world: World, repeats: int) -> Figure:
+def one_answer(world: World, repeats: int) -> Measure:
     """Microseconds of a call with one real answer to the text of its question."""
     scorer = world.benchmark.scorer()
     varied = list(itertools.islice(itertools.cycle(world.frame.iter_rows()), CALLS))
@@ -84,4 +84,4 @@ def one_answer(world: World, repeats: int) -> Figure:
         f"question {ordered:.1f} us, one and the same answer {equal:.1f} us); {repeats} repeats"
     )
     details = {"random_us": random, "by_question_us": ordered, "same_us": equal}
-    return Figure("one_answer", random, note, details)
+    return Measure("one_answer", random, note, details)

@@ -19,12 +19,12 @@ def main() -> None:
     child.wait()
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = time.perf_counter() - start
-    figures = {
+    measured = {
         "seconds": seconds,
         "cpu": usage.ru_utime + usage.ru_stime,
         "peak": usage.ru_maxrss * BYTES,
     }
-    sys.stdout.write(json.dumps(figures) + "\n")
+    sys.stdout.write(json.dumps(measured) + "\n")
     sys.exit(os.EX_SOFTWARE if child.returncode else 0)
 
 

@@ -22,7 +22,7 @@ TITLES = {
 
 mpl.rcParams.update(
     {
-        "svg.hashsalt": "pfgen_rs",  # the same figures give the same file
+        "svg.hashsalt": "pfgen_rs",  # the same numbers give the same file
         "font.family": "sans-serif",
         "axes.grid": True,
         "grid.color": "#d8d8d8",
@@ -112,7 +112,7 @@ def logarithmic(axes: Axes, x: str, y: str) -> None:
 
 
 def save(figure: Figure, title: str, path: Path) -> None:
-    """Write it; without a date, so that the same figures give the same file."""
+    """Write it; without a date, so that the same numbers give the same file."""
     figure.suptitle(title)
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, format="svg", facecolor="white", metadata={"Date": None})

@@ -15,9 +15,9 @@ from typing import Any
 
 from PIL import Image
 
-import figures
+import measures
 import timing
-from figures import Figure
+from measures import Measure
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "pretrain_tiny.py"
 COLOURS = 64  # as many as lines, letters and their edges need
@@ -26,7 +26,7 @@ COLOURS = 64  # as many as lines, letters and their edges need
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    parser.add_argument("--json", type=Path, help="write the measures there, too")
     parser.add_argument("--plot", type=Path, help="write the curve there, too (PNG)")
     parser.add_argument("--steps", type=int, default=800, help="of training")
     options = parser.parse_args()
@@ -34,19 +34,19 @@ def main() -> None:
         measured = measure(Path(name), options.steps)
         if options.plot:
             shrink(Path(name) / "curve.png", options.plot)
-    print("\n".join(figures.lines(measured)))
+    print("\n".join(measures.lines(measured)))
     if options.json:
         what = "19,014 texts of the bundled benchmark"
-        figures.write_json(options.json, figures.as_json(measured, what))
+        measures.write_json(options.json, measures.as_json(measured, what))
 
 
-def measure(folder: Path, steps: int) -> list[Figure]:
+def measure(folder: Path, steps: int) -> list[Measure]:
     """One run from start to exit."""
     done = timing.process(EXAMPLE, "--out", folder, "--steps", str(steps))
     run = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     return [
-        Figure("pretraining", done.seconds, _reached(run, done), run),
-        Figure("scoring_share", run["scoring_share"] * 100, _costs(run)),
+        Measure("pretraining", done.seconds, _reached(run, done), run),
+        Measure("scoring_share", run["scoring_share"] * 100, _costs(run)),
     ]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import plots
-from figures import shown
+from measures import shown
 
 HERE = Path(__file__).resolve().parent
 README = HERE / "README.md"
@@ -59,16 +59,16 @@ def setting(content: Content) -> Iterator[str]:
 
 
 def asked(content: Content) -> Iterator[str]:
-    """The figures that are asked for."""
+    """The measures that are asked for."""
     yield from setting(content)
     yield from _bounds(content)
 
 
 def _bounds(content: Content) -> Iterator[str]:
     """Figures with their bounds, and what stands behind each."""
-    yield "| figure | measured | at least | aim | holds |"
+    yield "| measure | value | at least | aim | holds |"
     yield "| --- | --- | --- | --- | --- |"
-    rows = content["figures"].values()
+    rows = content["measures"].values()
     for row in rows:
         values = (shown(row[key], row["unit"]) for key in ("value", "at_least", "aim"))
         yield f"| {row['what']} | {' | '.join(values)} | {row['holds']} |"
@@ -125,7 +125,7 @@ def left(content: Content) -> Iterator[str]:
 
 
 def building(content: Content) -> Iterator[str]:
-    """The figures of building sets, a table a pool."""
+    """The measures of building sets, a table a pool."""
     yield from setting({**next(iter(content.values())), "data": "made and real candidates"})
     for what, table in content.items():
         yield f"**{what}**"

@@ -1,4 +1,4 @@
-"""Reports: every figure that is asked, as a table.
+"""Reports: every measure that is asked, as a table.
 
     PFGEN_BENCH_DIR=CHECKOUT python benches/reporting.py [--json FILE]
 
@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import figures
+import measures
 import sorting
 import timing
-from figures import Figure
+from measures import Measure
 from pfgen_rs import Benchmark, load_benchmark, score_file
 from pfgen_rs.checkout.entries import read_entries
 from pfgen_rs.scoring.shading import window_counts
@@ -36,18 +36,18 @@ RUNS = 1000
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    parser.add_argument("--json", type=Path, help="write the measures there, too")
     options = parser.parse_args()
     checkout = Path(os.environ["PFGEN_BENCH_DIR"])
     measured = list(measure(checkout))
-    print("\n".join(figures.lines(measured)))
+    print("\n".join(measures.lines(measured)))
     if options.json:
         runs = len(list((checkout / "result").rglob("trials.jsonl.xz")))
-        figures.write_json(options.json, figures.as_json(measured, f"a checkout of {runs} runs"))
+        measures.write_json(options.json, measures.as_json(measured, f"a checkout of {runs} runs"))
 
 
-def measure(checkout: Path) -> Iterator[Figure]:
-    """Every figure."""
+def measure(checkout: Path) -> Iterator[Measure]:
+    """Every measure."""
     with _copy(checkout) as copy, tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as site:
         yield from reports(copy)
         yield from sites(copy, Path(site))
@@ -63,7 +63,7 @@ def _copy(checkout: Path) -> Iterator[Path]:
         yield copy
 
 
-def reports(checkout: Path) -> Iterator[Figure]:
+def reports(checkout: Path) -> Iterator[Measure]:
     """`pfgen-rs report` from start to exit: all results stale, and none."""
     seconds = {}
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as cache:
@@ -79,10 +79,10 @@ def reports(checkout: Path) -> Iterator[Figure]:
                 os.environ["PFGEN_RS_CACHE"] = before
     first, second = seconds.values()
     note = f"{first.output}; {second.seconds:.2f} s with the index cached, peak {first.peak / 1e6:.0f} MB"
-    yield Figure("report_stale", first.seconds, note)
+    yield Measure("report_stale", first.seconds, note)
     fresh = [timing.process("-m", "pfgen_rs", "report", checkout) for _ in range(REPEATS)]
     note = f"{fresh[0].output}; median of {REPEATS}"
-    yield Figure("report_fresh", statistics.median(done.seconds for done in fresh), note)
+    yield Measure("report_fresh", statistics.median(done.seconds for done in fresh), note)
 
 
 def _make_stale(checkout: Path) -> None:
@@ -97,21 +97,21 @@ def _make_stale(checkout: Path) -> None:
         path.unlink()
 
 
-def sites(checkout: Path, site: Path) -> Iterator[Figure]:
+def sites(checkout: Path, site: Path) -> Iterator[Measure]:
     """The HTML site of a checkout in which nothing is stale."""
     done = timing.process("-m", "pfgen_rs", "report", checkout, "--html", site)
     files = [path for path in site.rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files)
     note = f"{len(files)} files; peak {done.peak / 1e6:.0f} MB"
-    yield Figure("site_time", done.seconds, note)
-    yield Figure("site_size", size / 1e6, f"the largest {max(map(_size, files)) / 1e6:.1f} MB")
+    yield Measure("site_time", done.seconds, note)
+    yield Measure("site_size", size / 1e6, f"the largest {max(map(_size, files)) / 1e6:.1f} MB")
 
 
 def _size(path: Path) -> int:
     return path.stat().st_size
 
 
-def pages(checkout: Path) -> Iterator[Figure]:
+def pages(checkout: Path) -> Iterator[Measure]:
     """A leaderboard page of a thousand runs: the entries of the checkout again and again."""
     entries, _ = read_entries(checkout)
     many = [
@@ -121,10 +121,10 @@ def pages(checkout: Path) -> Iterator[Figure]:
     times = sorting.milliseconds(many)
     if times:
         note = f"by {', '.join(times)}; slowest of {len(times)}, until the next frame"
-        yield Figure("sorting", max(times.values()), note)
+        yield Measure("sorting", max(times.values()), note)
 
 
-def highlighting(checkout: Path) -> Figure:
+def highlighting(checkout: Path) -> Measure:
     """Counts of all windows of an answer, beside a search in the reference answers; both must agree."""
     benchmark = load_benchmark(checkout / "data").prepare()
     run = score_file(next((checkout / "result").rglob("trials.jsonl.xz")), benchmark)
@@ -145,7 +145,7 @@ def highlighting(checkout: Path) -> Figure:
         if counts[: len(expected)].sum(axis=1).tolist() != expected:
             raise SystemExit(f"{question}: the counts differ")
     note = f"{plain / QUESTIONS * 1e3:.1f} ms and {native / QUESTIONS * 1e6:.1f} us an answer, one thread"
-    return Figure("highlighting", plain / native, note)
+    return Measure("highlighting", plain / native, note)
 
 
 def searched(benchmark: Benchmark, question: str, answer: str) -> list[int]:

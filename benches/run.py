@@ -1,4 +1,4 @@
-"""Every figure that is asked of this package, as a table.
+"""Every measure that is asked of this package, as a table.
 
     python benches/run.py [--full] [--quick] [--json FILE]
 
@@ -15,9 +15,9 @@ import tempfile
 from pathlib import Path
 
 import beside_oracle
-import figures
 import files
 import in_memory
+import measures
 from responses import World, real_world
 
 MILLION = files.MILLION
@@ -28,21 +28,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--full", action="store_true", help="peak memory at 10 million responses")
     parser.add_argument("--quick", action="store_true", help="small sizes, to try the scripts")
-    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    parser.add_argument("--json", type=Path, help="write the measures there, too")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as folder:
         os.environ["PFGEN_RS_CACHE"] = str(Path(folder, "cache"))
         world = real_world()
         print(world.what)
-        print(", ".join(f"{key}: {value}" for key, value in figures.machine().items()) + "\n")
+        print(", ".join(f"{key}: {value}" for key, value in measures.machine().items()) + "\n")
         measured = measure(world, Path(folder), quick=options.quick, full=options.full)
-    print("\n".join(figures.lines(measured)))
+    print("\n".join(measures.lines(measured)))
     if options.json:
-        figures.write_json(options.json, figures.as_json(measured, world.what))
+        measures.write_json(options.json, measures.as_json(measured, world.what))
 
 
-def measure(world: World, folder: Path, *, quick: bool, full: bool) -> list[figures.Figure]:
-    """All figures in the order of `figures.ASKED`."""
+def measure(world: World, folder: Path, *, quick: bool, full: bool) -> list[measures.Measure]:
+    """All measures in the order of `measures.ASKED`."""
     count = 20_000 if quick else MILLION
     largest = 10 * count if full else count
     effort = beside_oracle.Effort(1, 40, 3) if quick else beside_oracle.Effort(4, 400, 5)
@@ -51,8 +51,8 @@ def measure(world: World, folder: Path, *, quick: bool, full: bool) -> list[figu
         *files.measure(world, folder, count, largest, 3),
         *beside_oracle.measure(world, effort),
     ]
-    order = list(figures.ASKED)
-    return sorted(measured, key=lambda figure: order.index(figure.key))
+    order = list(measures.ASKED)
+    return sorted(measured, key=lambda measure: order.index(measure.key))
 
 
 if __name__ == "__main__":

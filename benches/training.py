@@ -1,4 +1,4 @@
-"""Evaluation while training: every figure that is asked, as a table.
+"""Evaluation while training: every measure that is asked, as a table.
 
     python benches/training.py [--json FILE]
 
@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import figures
+import measures
 import timing
-from figures import Figure
+from measures import Measure
 from pfgen_rs.generate import Example, Prompter, Task, read_examples
 from pfgen_rs.training import Reward, StepEvaluator
 from responses import SEED, World, real_world
@@ -39,18 +39,18 @@ SHOWN = 0.99  # the quantile that notes show beside the median
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    parser.add_argument("--json", type=Path, help="write the measures there, too")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as folder:
         os.environ["PFGEN_RS_CACHE"] = str(Path(folder, "cache"))
         world = real_world()
         measured = [prompts(world), blocking(world, Path(folder)), rewards(world)]
-    print("\n".join(figures.lines(measured)))
+    print("\n".join(measures.lines(measured)))
     if options.json:
-        figures.write_json(options.json, figures.as_json(measured, world.what))
+        measures.write_json(options.json, measures.as_json(measured, world.what))
 
 
-def prompts(world: World) -> Figure:
+def prompts(world: World) -> Measure:
     """All prompts of a run, from the example answers on."""
     examples = read_examples(world.folder)
     if len(examples) < QUESTIONS:
@@ -63,7 +63,7 @@ def prompts(world: World) -> Figure:
 
     took = [timing.seconds(build) for _ in range(REPEATS)]
     note = f"{TRIALS} x {len(examples)}, {build():,} characters; median of {REPEATS}"
-    return Figure("prompts", statistics.median(took) * 1e3, note)
+    return Measure("prompts", statistics.median(took) * 1e3, note)
 
 
 @dataclass
@@ -89,7 +89,7 @@ class Texts:
         return self.drawn[question]
 
 
-def blocking(world: World, folder: Path) -> Figure:
+def blocking(world: World, folder: Path) -> Measure:
     """What training waits for at a step that is evaluated; a step of training is long enough to score."""
     texts = Texts(world)
     trials = -(-ANSWERS // len(world.benchmark))
@@ -108,10 +108,10 @@ def blocking(world: World, folder: Path) -> Figure:
         f"100; scored and written {statistics.median(behind) * 1e3:.1f} ms later; "
         f"{statistics.median(idle) * 1e6:.1f} us at other steps"
     )
-    return Figure("evaluator_blocking", typical * 1e3, note)
+    return Measure("evaluator_blocking", typical * 1e3, note)
 
 
-def rewards(world: World) -> Figure:
+def rewards(world: World) -> Measure:
     """Rewards of completions, several to a prompt, others in every call."""
     reward, scorer, texts = Reward(world.benchmark), world.benchmark.scorer(), Texts(world)
     prompter, rng = Prompter(read_examples(world.folder)), random.Random(SEED)
@@ -129,7 +129,7 @@ def rewards(world: World) -> Figure:
         f"others in every call, one thread; {worst * 1e3:.2f} ms in 99 of 100; bench.scorer() alone "
         f"{statistics.median(alone) * 1e3:.2f} ms"
     )
-    return Figure("reward", typical * 1e3, note)
+    return Measure("reward", typical * 1e3, note)
 
 
 def _groups(tasks: Sequence[Task], rng: random.Random) -> list[Task]:

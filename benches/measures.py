@@ -18,7 +18,7 @@ TIMES = "x"
 
 @dataclass(frozen=True)
 class Asked:
-    """What a figure is, and what is asked of it."""
+    """What a measure is, and what is asked of it."""
 
     what: str
     unit: str
@@ -58,8 +58,8 @@ ASKED = {
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A measured figure: one of `ASKED`, its value, and what stands behind it."""
+class Measure:
+    """A measure: one of `ASKED`, its value, and what stands behind it."""
 
     key: str
     value: float
@@ -68,7 +68,7 @@ class Figure:
 
     @property
     def asked(self) -> Asked:
-        """What the figure is."""
+        """What the measure is."""
         return ASKED[self.key]
 
     @property
@@ -86,22 +86,22 @@ def shown(value: float, unit: str) -> str:
     return f"{value:,.{digits}f} {unit}"
 
 
-def lines(figures: Sequence[Figure]) -> Iterable[str]:
-    """The table, a line a figure, and below it what stands behind each."""
-    width = max(len(figure.asked.what) for figure in figures)
+def lines(measures: Sequence[Measure]) -> Iterable[str]:
+    """The table, a line a measure, and below it what stands behind each."""
+    width = max(len(measure.asked.what) for measure in measures)
     yield f"{'':<{width}}{'measured':>12}{'at least':>12}{'aim':>12}  holds"
-    for figure in figures:
-        asked = figure.asked
-        values = (figure.value, asked.at_least, asked.aim)
+    for measure in measures:
+        asked = measure.asked
+        values = (measure.value, asked.at_least, asked.aim)
         columns = "".join(f"{shown(value, asked.unit):>12}" for value in values)
-        yield f"{asked.what:<{width}}{columns}  {figure.verdict}"
+        yield f"{asked.what:<{width}}{columns}  {measure.verdict}"
     yield ""
-    for figure in figures:
-        yield f"- {figure.asked.what}: {figure.note}"
+    for measure in measures:
+        yield f"- {measure.asked.what}: {measure.note}"
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on and with; nothing that names the machine."""
+    """What the measures were measured on and with; nothing that names the machine."""
     return {
         "cores": os.cpu_count(),
         "cpu": _cpu(),
@@ -122,12 +122,12 @@ def _cpu() -> str:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write figures where `report.py` finds them."""
+    """Write measures where `report.py` finds them."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def as_json(figures: Sequence[Figure], data: str) -> dict[str, Any]:
-    """All figures with bounds and verdicts."""
-    rows = {f.key: {**asdict(f), **asdict(f.asked), "holds": f.verdict} for f in figures}
-    return {"machine": machine(), "data": data, "figures": rows}
+def as_json(measures: Sequence[Measure], data: str) -> dict[str, Any]:
+    """All measures with bounds and verdicts."""
+    rows = {f.key: {**asdict(f), **asdict(f.asked), "holds": f.verdict} for f in measures}
+    return {"machine": machine(), "data": data, "measures": rows}
