@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -47,6 +48,20 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def results(mini: Benchmark) -> list[Result]:
     return [score_file(folder, mini) for folder in pfgen_rs.sample_runs().values()]
+
+
+def test_comparisons_are_short(results: list[Result]) -> None:
+    found = compare_runs(results)
+    means = "'mini/babbling': 0.1063, 'mini/careless': 0.4594, 'mini/faithful': 0.8256"
+    signature = results[0].signature
+    assert repr(found.statistics) == (
+        f"Comparison(average over 14 questions: {means}; signature={signature!r})"
+    )
+    assert repr(found) == f"RunComparison({found.statistics!r})"
+    many = compare_runs([replace(results[0], run=f"{i}\u202e" + 999 * "x") for i in range(7)])
+    assert ", and 2 more; signature=" in repr(many)
+    assert len(repr(many)) < 1000
+    assert repr(many).isprintable()
 
 
 def test_a_result_is_shown_with_its_score(results: list[Result]) -> None:

@@ -51,6 +51,10 @@ class RunComparison:
     statistics: stats.Comparison
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Show the statistics in short."""
+        return f"{type(self).__name__}({self.statistics!r})"
+
     def _repr_html_(self) -> str:
         """For notebooks: runs and pairs in the first metric."""
         return as_html(self.statistics, self.notes)

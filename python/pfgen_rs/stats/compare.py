@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import notebook
+from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.names import METRICS, check_metric
 from pfgen_rs.stats import tables
 from pfgen_rs.stats.bootstrap import Resampler, interval, normal_quantile
@@ -30,6 +31,7 @@ Floats = NDArray[np.float64]
 _POWER = 0.8
 _PERMUTATIONS = 10_000
 _MOST_RUNS = 100
+_SHOWN = 5  # runs in a `repr`
 # The smallest possible p is 1/permutations, and Holm multiplies it by the number of pairs.
 _PERMUTATIONS_A_PAIR = 4
 
@@ -95,6 +97,17 @@ class Comparison:
     notes: tuple[str, ...] = ()
     signature: str | None = None
     smallest_p: float = 0.0
+
+    def __repr__(self) -> str:
+        """Show the means of the first few runs in the first metric, and the signature."""
+        metric = self.metrics[0]
+        means = [
+            f"{shortened(run)!r}: {estimate.mean:.4f}"
+            for run, estimate in zip(self.runs[:_SHOWN], self.estimates[metric], strict=False)
+        ]
+        more = [f"and {len(self.runs) - _SHOWN} more"] if len(self.runs) > _SHOWN else []
+        shown = f"{metric} over {len(self.compared)} questions: {', '.join(means + more)}"
+        return f"{type(self).__name__}({shown}; signature={self.signature!r})"
 
     def pair(self, a: str, b: str, metric: str = "average") -> Pair:
         """Returns the comparison of two runs, in this order. Raises `InputError` if there is none."""
