@@ -92,9 +92,9 @@ BAD: dict[str, tuple[str, int, str, int]] = {
     "a line end in a text": ('[{}, {"question": "Q01", "answer": "\n"}, {}]', 2, "control", 2),
     "not closed": ("[{}, {}, ", 3, "the array is not closed", 2),
     "cut short": ('[{}, {}, {"question": "Q0', 3, "the array is not closed", 2),
-    "empty element": ("[{}, , {}]", 2, "comma too many", 1),
-    "comma at the end": ("[{}, {},\n]", 3, "comma too many", 2),
-    "text behind": ("[{}, {}]\n{}\n", 3, "text follows the end of the array", 2),
+    "empty element": ("[{}, , {}]", 2, "extra comma", 1),
+    "comma at the end": ("[{}, {},\n]", 3, "extra comma", 2),
+    "text behind": ("[{}, {}]\n{}\n", 3, "unexpected text after the end of the array", 2),
 }
 
 
@@ -137,7 +137,7 @@ def test_a_damaged_archive_keeps_whole_elements(benchmark: Path, tmp_path: Path)
 def test_an_element_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_reader, "LONGEST_LINE", 1000)
     (tmp_path / "a.json").write_text('[{"question": "' + "x" * 5000)
-    with pytest.raises(InputError, match="element of the array is longer than"):
+    with pytest.raises(InputError, match="array element is longer than"):
         read(tmp_path / "a.json", text_size=100)
 
 
@@ -162,5 +162,5 @@ def test_arrays_through_the_command(benchmark: Path, tmp_path: Path) -> None:
 def test_questions_may_be_texts(benchmark: Path, tmp_path: Path) -> None:
     pretty = json.dumps({"question": CATS, "answer": SEAS}, indent=2)
     (tmp_path / "one.json").write_text(pretty)
-    with pytest.raises(InputError, match="must not be spread over lines"):
+    with pytest.raises(InputError, match="each object must be on a single line"):
         score_file(tmp_path / "one.json", benchmark)

@@ -37,8 +37,8 @@ FILES: dict[str, tuple[str, bytes, str]] = {
     "xlsx called CSV": ("a.csv", zipped("xl/workbook.xml"), "Excel workbook"),
     "xls": ("a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "Excel workbook (.xls)"),
     "zip": ("a.jsonl", zipped("run/trials.jsonl"), "is a ZIP archive: unpack it"),
-    "Parquet": ("a.dat", table("parquet"), "ends in .parquet"),
-    "Arrow": ("a.jsonl", table("ipc"), "ends in .arrow"),
+    "Parquet": ("a.dat", table("parquet"), "must end in .parquet"),
+    "Arrow": ("a.jsonl", table("ipc"), "must end in .arrow"),
     "UTF-16": ("a.jsonl", lines().decode().encode("utf-16"), "iconv -f UTF-16 -t UTF-8"),
     "UTF-16, no mark": ("a.jsonl", lines().decode().encode("utf-16-be"), "UTF-16"),
     "UTF-16 CSV": ("a.csv", CSV.encode("utf-16"), "UTF-16"),
@@ -67,7 +67,7 @@ def test_the_command_says_the_same(tmp_path: Path) -> None:
     done = pfgen("score", "-", "-b", tmp_path / "tiny", stdin=zipped("xl/workbook.xml"))
     assert done.returncode == 2
     assert done.stderr == (
-        "error: -: is an Excel workbook (.xlsx): save it as CSV (UTF-8) and score that\n"
+        "error: -: is an Excel workbook (.xlsx): save it as CSV (UTF-8) and score that file\n"
     )
 
 

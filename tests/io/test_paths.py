@@ -50,12 +50,14 @@ def test_a_folder_of_runs_is_all_of_them(runs: Path, benchmark: Path) -> None:
 def test_a_run_that_is_not_packed_would_be_missing(runs: Path, benchmark: Path) -> None:
     (runs / "c").mkdir()
     (runs / "c" / "trial_001.jsonl").write_bytes(lines())
-    with pytest.raises(InputError, match=r"c: the run has 1 finished trials .* continue"):
+    with pytest.raises(InputError, match=r"c: the run has 1 finished trials .* resume"):
         score_runs(runs, benchmark)
 
 
 def test_other_folders_are_explained(runs: Path, benchmark: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"but 3 runs are below it: score_runs"):
+    with pytest.raises(
+        InputError, match=r"but contains 3 runs in subfolders: score them with score_runs"
+    ):
         score_file(runs, benchmark)
     (tmp_path / "loose").mkdir()
     for name in "abcd":
@@ -91,7 +93,7 @@ FILES = {
     "a.tsv": pl.DataFrame(RECORDS).write_csv(separator="\t").encode(),
 }
 FIELDS: dict[str, Any] = {"question_field": "q", "answer_field": "a"}
-ADVICE = r"found 'q', 'a'; name another one with --{}-field \(in Python {}_field=\)"
+ADVICE = r"found 'q', 'a'; choose another with --{}-field \(in Python: {}_field=\)"
 
 
 @pytest.mark.parametrize("name", MEMORY)

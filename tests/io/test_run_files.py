@@ -108,7 +108,9 @@ def test_names_of_trials() -> None:
 def test_lines_that_are_nowhere_else_are_not_lost(run: Path) -> None:
     more = SORTED + line(SEAS, "空の色です。") + b"\n" + SORTED
     (run / "trials.jsonl.xz").write_bytes(lzma.compress(more))
-    with pytest.raises(InputError, match=r"trials\.jsonl\.xz: holds 5 lines that .* remove it"):
+    with pytest.raises(
+        InputError, match=r"trials\.jsonl\.xz: has 5 lines that .* remove this file"
+    ):
         packed(run, 2)
 
 

@@ -228,7 +228,7 @@ def test_numbers_out_of_range(index: NgramIndex, number: int) -> None:
         lambda: index.ngrams(1, top=number),
         lambda: index.concordance("猫", width=number),
     ):
-        with pytest.raises(InputError, match=rf"must lie in 0…\d+, not {number}"):
+        with pytest.raises(InputError, match=rf"must be between 0 and \d+, not {number}"):
             ask()
 
 

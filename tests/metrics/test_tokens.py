@@ -210,11 +210,11 @@ def test_files_of_tokens(tmp_path: Path) -> None:
 BAD: list[tuple[Any, str]] = [
     ("text", "'answer' must be a list of token ids, not \"text\""),
     (None, "'answer' must be a list of token ids, not null"),
-    ([1, -1], "'answer' holds -1: token ids are whole numbers from 0 to 1056767"),
-    ([2**64], "'answer' holds 18446744073709551616"),
-    ([1.0], r"'answer' holds 1\.0"),
-    ([True], "'answer' holds true"),
-    ([[1]], r"'answer' holds \[1\]"),
+    ([1, -1], "'answer' contains -1: token ids must be whole numbers from 0 to 1056767"),
+    ([2**64], "'answer' contains 18446744073709551616"),
+    ([1.0], r"'answer' contains 1\.0"),
+    ([True], "'answer' contains true"),
+    ([[1]], r"'answer' contains \[1\]"),
 ]
 
 
@@ -237,14 +237,14 @@ def test_bad_rows_of_tokens(tmp_path: Path) -> None:
     rows = [[1], [-1], None, [2], [None], [1_056_768]]
     answers = pl.Series(rows, dtype=pl.List(pl.Int64))
     pl.DataFrame({"question": ["Q01"] * 6, "answer": answers}).write_parquet(path)
-    with pytest.raises(InputError, match="row 2: token ids are whole numbers"):
+    with pytest.raises(InputError, match="row 2: token ids must be whole numbers"):
         score_file(path, benchmark)
     result = score_file(path, benchmark, skip_bad_lines=True)
     assert result.height == 2
     assert [problem.line for problem in result.problems] == [2, 3, 5, 6]
     large = pl.Series([[2**63]], dtype=pl.List(pl.UInt64))
     pl.DataFrame({"question": ["Q01"], "answer": large}).write_parquet(path)
-    with pytest.raises(InputError, match="row 1: token ids are whole numbers"):
+    with pytest.raises(InputError, match="row 1: token ids must be whole numbers"):
         score_file(path, benchmark)
     for column in (pl.Series(["a"]), pl.Series([[1.5]])):
         pl.DataFrame({"question": ["Q01"], "answer": column}).write_parquet(path)
@@ -307,4 +307,4 @@ def test_commands(tmp_path: Path) -> None:
     assert "Tokens:" in explained.stdout
     refused = pfgen("index", "count", "Q01", "two", *unit)
     assert refused.returncode == 2
-    assert "token ids with spaces between them are wanted, not 'two'" in refused.stderr
+    assert "expected token ids separated by spaces, not 'two'" in refused.stderr

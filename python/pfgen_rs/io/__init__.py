@@ -1,7 +1,7 @@
-"""Reading responses and writing results, in every format; independent of metrics.
+"""Reads responses and writes results in every supported format, independently of metrics.
 
-Formats: JSON lines, JSON arrays, CSV and TSV (plain or `.gz`, `.xz`, `.zst`), Parquet, Arrow IPC; read in
-chunks of bounded size.
+Formats: JSON lines, JSON arrays, CSV and TSV (plain or `.gz`, `.xz`, `.zst`), Parquet, and Arrow IPC. Files
+are read in chunks of bounded size.
 """
 
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pfgen_rs.io.source import DELIMITED, Source
     from pfgen_rs.io.table_writer import TABLES, TableWriter
     from pfgen_rs.io.tables import check_columns, is_table, table_records
-else:  # what needs neither polars nor numpy is used without them
+else:  # lazy, so that parts without polars and numpy do not import them
     from pfgen_rs import lazy
 
     __getattr__, __dir__ = lazy.exports(

@@ -1,4 +1,4 @@
-"""Work that runs ahead of its consumer, or behind its producer, in a thread."""
+"""Runs work in a thread, ahead of its consumer or behind its producer."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["THREADS", "Ahead", "Pipe", "StoppedError", "interruptibly"]
 
 T = TypeVar("T")
 THREADS = "pfgen-rs"
-# With polars' handler of SIGINT installed, a wait without an end could not be interrupted.
+# With polars' SIGINT handler installed, a wait without a timeout could not be interrupted.
 _TICK = 0.05
 
 
 class StoppedError(Exception):
-    """Nobody wants the rest."""
+    """The pipe was stopped: no more items are needed."""
 
 
 class Pipe(Generic[T]):
-    """Items on their way from one thread to another, at most `depth` of them at a time."""
+    """A queue from one thread to another that holds at most `depth` items."""
 
     def __init__(self, depth: int = 1) -> None:
         self._depth = depth
@@ -33,7 +33,7 @@ class Pipe(Generic[T]):
         self._changed = threading.Condition()
 
     def put(self, item: T) -> bool:
-        """Hand over an item as soon as there is room; whether anybody wants it."""
+        """Add an item as soon as there is room. Returns false if the pipe was stopped."""
         with self._changed:
             while len(self._items) >= self._depth and not self._stopped:
                 self._changed.wait(_TICK)
@@ -43,13 +43,13 @@ class Pipe(Generic[T]):
             return not self._stopped
 
     def end(self, error: BaseException | None = None) -> None:
-        """No item follows; an error is raised where the next one would have been."""
+        """Mark the end of the items; `error` is raised in place of the next one."""
         with self._changed:
             self._error, self._ended = error, True
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Take no more items, and drop those on their way."""
+        """Accept no more items, and drop those in the queue."""
         with self._changed:
             self._stopped = True
             self._items.clear()
@@ -60,11 +60,11 @@ class Pipe(Generic[T]):
         return self
 
     def __next__(self) -> T:
-        """The next item, as soon as it is there; `StoppedError` after `stop`."""
+        """Wait for the next item. Raises `StoppedError` after `stop`."""
         return self.take()
 
     def take(self, seconds: float | None = None) -> T:
-        """The next item; `TimeoutError` where none comes for so long."""
+        """Wait for the next item. Raises `TimeoutError` if none arrives within `seconds`."""
         deadline = None if seconds is None else time.monotonic() + seconds
         with self._changed:
             while not (self._items or self._ended or self._stopped):
@@ -83,10 +83,10 @@ class Pipe(Generic[T]):
 
 
 class Ahead(Closing, Generic[T]):
-    """The items of an iterator, made in a thread, at most `depth` of them before they are asked for.
+    """Iterates in a thread, up to `depth` items ahead of the consumer.
 
-    Begins at once. Errors of the iterator are raised where its next item would have been. Closing it (it is a
-    context manager) stops the thread before the next item; a thread that hangs in a read is left to itself.
+    Starts immediately. Errors of the iterator are raised in place of its next item. Closing it (it is a
+    context manager) stops the thread before the next item; a thread that is blocked in a read is abandoned.
     """
 
     def __init__(self, make: Callable[[], Iterator[T]], depth: int = 1) -> None:
@@ -100,27 +100,27 @@ class Ahead(Closing, Generic[T]):
         return self
 
     def __next__(self) -> T:
-        """The next item, as soon as it is there."""
+        """Wait for the next item."""
         return next(self._pipe)
 
     def close(self) -> None:
-        """Stop the thread; waits a moment for it."""
+        """Stop the thread, and wait briefly for it to end."""
         self._pipe.stop()
         self._thread.join(2 * _TICK)
 
     def __del__(self) -> None:
-        """Let no forgotten thread wait for ever."""
+        """Stop the thread, so that it does not wait forever for a consumer that is gone."""
         self._pipe.stop()
 
 
 class _Producer(Generic[T]):
-    """What the thread runs; knows the pipe alone, so that an `Ahead` that is forgotten can go."""
+    """What the thread runs. It refers only to the pipe, so that an unused `Ahead` can be freed."""
 
     def __init__(self, make: Callable[[], Iterator[T]], pipe: Pipe[T]) -> None:
         self._make, self._pipe = make, pipe
 
     def __call__(self) -> None:
-        """Pass all items on."""
+        """Put all items into the pipe."""
         error: BaseException | None = None
         try:
             iterator = self._make()
@@ -139,7 +139,7 @@ class _Producer(Generic[T]):
 
 
 def interruptibly(work: Callable[[], Any]) -> Any:
-    """What `work` gives; Ctrl-C ends the waiting even where the work itself cannot be interrupted."""
+    """Returns what `work` returns; Ctrl-C ends the wait even if the work itself cannot be interrupted."""
 
     def once() -> Iterator[Any]:
         yield work()

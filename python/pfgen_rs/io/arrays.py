@@ -1,7 +1,7 @@
-"""A JSON array of records as the lines of JSON that it would be: cut at its elements, of any size.
+"""Reads a JSON array of records of any size as JSON lines, by cutting it between its elements.
 
-The text keeps its length, so that places in it stay: the comma after an element becomes a line end, line ends
-within elements become spaces. What decodes lines then decodes elements.
+The text keeps its length, so that offsets stay valid: the comma after an element becomes a newline, and
+newlines within elements become spaces. The decoder of lines then also decodes elements.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _KINDS = np.zeros(256, dtype=np.uint8)
 for _kind, _characters in enumerate((b'"', b"\\", b"{[", b"}]", b",", b"\n"), 1):
     _KINDS[list(_characters)] = _kind
 _DEPTH = np.array([0, 0, 0, 1, -1, 0, 0], dtype=np.int64)
-_SHORT = 64  # bytes: longer elements are looked at by the decoder alone
+_SHORT = 64  # bytes; longer elements are only checked by the decoder
 _WINDOW = 1 << 14
 _UNCLOSED = "the array is not closed: is the file cut short?"
-_EMPTY = "the array has an empty element here: is there a comma too many?"
-_MORE = "text follows the end of the array"
+_EMPTY = "the array has an empty element here: is there an extra comma?"
+_MORE = "unexpected text after the end of the array"
 
 
 def is_array(head: bytes) -> bool:
-    """Whether a text that begins like this is an array of objects (or an empty array)."""
+    """Whether a text that starts with `head` is an array of objects (or an empty array)."""
     return _BEGIN.match(head) is not None
 
 
 class Cut(NamedTuple):
-    """Whole lines or elements, the bytes they took, and why nothing usable follows them, if so."""
+    """Whole lines or elements, the number of bytes used, and why the rest is unusable, if it is."""
 
     text: bytes
     used: int
@@ -43,7 +43,7 @@ class Cut(NamedTuple):
 
 
 class Elements:
-    r"""Cuts the text of an array, given piece by piece, after whole elements.
+    r"""Cuts the text of an array, passed piece by piece, after whole elements.
 
     >>> Elements()(b'[{"a": 1}, {"a": [2,3]}, {"a"', ended=False)
     Cut(text=b' {"a": 1}\n {"a": [2,3]}\n', used=24, damage=None)
@@ -53,7 +53,7 @@ class Elements:
         self._begun = self._closed = self._any = False
 
     def __call__(self, text: bytes, *, ended: bool) -> Cut:
-        """Cut `text`, which begins where the last cut ended; `ended`: nothing follows it."""
+        """Cut `text`, which begins where the last cut ended. `ended`: this is the end of the file."""
         if self._closed:
             return Cut(b"", len(text), _MORE if text.strip() else None)
         codes = np.frombuffer(bytearray(text), dtype=np.uint8)
@@ -75,7 +75,7 @@ class Elements:
     def _empty(
         self, codes: NDArray[np.uint8], commas: NDArray[np.intp], end: int | None
     ) -> int | None:
-        """Where an element without any text begins."""
+        """Returns where the first empty element begins."""
         stops = [*commas.tolist(), *([] if end is None else [end])]
         starts = [0, *(commas + 1).tolist()]
         for start, stop in zip(starts, stops, strict=False):
@@ -86,7 +86,7 @@ class Elements:
 
 
 def elements_at(stream: io.BufferedIOBase, starts: Iterable[int]) -> Iterator[bytes]:
-    """Yield the elements that begin at these rising places of an array, as `Elements` cuts it."""
+    """Yield the elements that begin at these ascending offsets of an array, as `Elements` cuts it."""
     at, text = 0, b""
     for start in starts:
         if start - at < len(text):
@@ -106,9 +106,9 @@ def elements_at(stream: io.BufferedIOBase, starts: Iterable[int]) -> Iterator[by
 
 
 def _first(text: bytes) -> bytes | None:
-    """The element that the text begins with, if it ends there."""
+    """Returns the element that the text begins with, if the text contains its end."""
     codes = np.frombuffer(bytearray(text), dtype=np.uint8)
-    if text.lstrip().startswith(b"["):  # the first one has the beginning of the array before it
+    if text.lstrip().startswith(b"["):  # the first element is preceded by the array's bracket
         codes[text.index(b"[")] = ord(" ")
     commas, end = _structure(codes)
     stop = int(commas[0]) if len(commas) else end
@@ -116,14 +116,14 @@ def _first(text: bytes) -> bytes | None:
 
 
 def _structure(codes: NDArray[np.uint8]) -> tuple[NDArray[np.intp], int | None]:
-    """Turn the text into lines; gives the commas between elements, and where the array ends."""
+    """Turn the text into lines. Returns the commas between elements, and where the array ends."""
     kinds = _KINDS[codes]
     at = np.flatnonzero(kinds)
     kinds = kinds[at]
     quotes = (kinds == _QUOTE) & ~_escaped(at, kinds == _SLASH)
     is_outside = np.cumsum(quotes) % 2 == 0
     codes[at[(kinds == _LINE_END) & is_outside]] = ord(" ")
-    # No text may hold a line end as it is; the decoder says so of this character, too.
+    # JSON strings must not contain raw newlines; the decoder reports this character in the same way.
     codes[at[(kinds == _LINE_END) & ~is_outside]] = ord("\r")
     at, kinds = at[is_outside], kinds[is_outside]
     depth = np.cumsum(_DEPTH[kinds])
@@ -137,7 +137,7 @@ def _structure(codes: NDArray[np.uint8]) -> tuple[NDArray[np.intp], int | None]:
 
 
 def _escaped(at: NDArray[np.intp], slashes: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which characters follow an odd number of backslashes."""
+    """Returns which characters follow an odd number of backslashes."""
     if not slashes.any():
         return slashes
     follows = np.zeros_like(slashes)

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Writes files atomically: they appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ __all__ = ["new_file", "remove_unfinished", "write_atomic", "writing_failed"]
 
 
 def writing_failed(path: Path, error: OSError) -> OutputError:
-    """What to raise where `path` cannot be written."""
+    """Returns the error to raise if `path` cannot be written."""
     return OutputError(f"{path}: cannot be written: {error.strerror or error}")
 
 
 def new_file(path: Path) -> tuple[Path, IO[bytes]]:
-    """A file beside `path`, to take its place."""
+    """Create a temporary file beside `path`, which is to replace it."""
     temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Opened here rather than by `tempfile`, so that the umask applies: asking for it means changing it
-        # for all threads.
+        # Opened here rather than by `tempfile`, so that the umask applies: querying the umask would change
+        # it for all threads.
         return temporary, temporary.open("xb")
     except OSError as error:
         raise writing_failed(path, error) from error
 
 
 def remove_unfinished(path: Path) -> None:
-    """Remove what writers of `path` left that were killed. Nobody else may be writing it."""
+    """Remove temporary files of killed writers of `path`. Nobody else may be writing it."""
     for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
         temporary.unlink(missing_ok=True)
 
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A new file that takes the place of `path` when all went well, and vanishes otherwise."""
+    """Open a new file that replaces `path` on success, and is removed otherwise."""
     temporary, file = new_file(path)
     try:
         with file:
@@ -55,6 +55,6 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file whole or not at all; `OutputError` where that fails, leaving what was there."""
+    """Write a file atomically. Raises `OutputError` on failure, leaving an existing file unchanged."""
     with _replacing(Path(path)) as file:
         file.write(content)

@@ -1,4 +1,4 @@
-"""Where this package keeps what it can get or build again."""
+"""The folder for files that can be downloaded or built again."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 __all__ = ["CACHE_VARIABLE", "cache_folder"]
 
 CACHE_VARIABLE = "PFGEN_RS_CACHE"
-"""Environment variable that replaces the user's cache folder."""
+"""Environment variable that overrides the user's cache folder."""
 
 
 def cache_folder() -> Path:
-    """The folder; it need not exist."""
+    """Returns the cache folder, which need not exist."""
     override = os.environ.get(CACHE_VARIABLE)
     if override:
         return Path(override).absolute()

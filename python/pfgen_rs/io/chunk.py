@@ -1,4 +1,4 @@
-"""The form in which every format is read: responses in columns, a bounded number at a time."""
+"""The common form of all formats: responses in columns, a bounded number at a time."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["ADVICE", "RUN_ADVICE", "Chunk", "Kept", "Options"]
 
 
 ADVICE = (
-    "name another one with --question-field (in Python question_field=)",
-    "name another one with --answer-field (in Python answer_field=)",
+    "choose another with --question-field (in Python: question_field=)",
+    "choose another with --answer-field (in Python: answer_field=)",
 )
 
 
-RUN_ADVICE = "name another one with --run-field (in Python run_field=)"
+RUN_ADVICE = "choose another with --run-field (in Python: run_field=)"
 
 
 class Kept(NamedTuple):
-    """A column that is kept: its key in files, its name beside the scores, and its type."""
+    """A column of the input to keep: its key in files, its name beside the scores, and its type."""
 
     key: str
     name: str
@@ -38,11 +38,11 @@ class Kept(NamedTuple):
 class Options:
     """How files of responses are read.
 
-    `text_size`: bytes of JSON lines that are decoded at once. `rows`: responses in a chunk at most.
-    `more_fields`: keys or columns of further texts, which a response may lack. `tokens`: answers are lists
-    of token ids rather than texts. `advice`: how to name another key or column of questions, and of answers.
-    `clean`: answers are cleaned as `pfgen_rs.io.cleaning` does it. `keep`: further columns to read. `run`:
-    one of them, which names the run of each response. `check`: unclean ones are counted.
+    `text_size`: bytes of JSON lines to decode at once. `rows`: maximum number of responses in a chunk.
+    `more_fields`: keys or columns of additional texts, which a response may lack. `tokens`: whether answers
+    are lists of token ids rather than texts. `advice`: how to choose another key or column for questions, and
+    for answers. `clean`: whether to clean answers (see `pfgen_rs.io.cleaning`). `keep`: additional columns to
+    read. `run`: the one that names the run of each response. `check`: whether to count unclean answers.
     """
 
     question_field: str = "question"
@@ -60,7 +60,7 @@ class Options:
 
     @property
     def fields(self) -> tuple[str, str]:
-        """Keys or columns of question and answer."""
+        """Keys or columns of the question and the answer."""
         return self.question_field, self.answer_field
 
     @property
@@ -71,13 +71,13 @@ class Options:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Responses that follow each other in one file.
+    """Consecutive responses of one file.
 
-    `lines`: line (or row, or element, as `item` says) of each response, from 1. `starts`: where that line
-    begins in the unpacked text; `None` for tables. `text`: the bytes that the columns were decoded from,
-    which begin at `text_start`. `identity` differs from that of every other chunk. `read`: bytes of the file
-    read so far. `unclean`: answers that pfgen-bench would have cleaned, by why. `more`: further texts, null
-    where a response lacks them.
+    `lines`: line number (or row or element number, see `item`) of each response, from 1. `starts`: where
+    that line begins in the decompressed text; `None` for tables. `text`: the bytes that the columns were
+    decoded from, which begin at `text_start`. `identity` is unique to the chunk. `read`: bytes of the file
+    read so far. `unclean`: number of answers that pfgen-bench would have cleaned, by reason. `more`:
+    additional texts, null where a response lacks them.
     """
 
     questions: pl.Series
@@ -100,13 +100,13 @@ class Chunk:
 
     @property
     def size(self) -> int:
-        """Bytes of memory that the text takes, about."""
+        """Approximate size of the text in memory, in bytes."""
         if self.text is not None:
             return len(self.text)
         return int(self.questions.estimated_size() + self.answers.estimated_size())
 
     def rows(self, rows: NDArray[np.intp]) -> Chunk:
-        """Returns the chunk with only the lines of these rows, not their texts."""
+        """Returns the chunk with only the line numbers of these rows; the texts are left unchanged."""
         starts = None if self.starts is None else self.starts[rows]
         return replace(self, lines=self.lines[rows], starts=starts)
 

@@ -1,4 +1,4 @@
-"""What is made of a generated text before it is an answer, as pfgen-bench does it."""
+"""Turns generated text into answers, as pfgen-bench does."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = [
 
 Mode = Literal["completion", "qa", "chat"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-"""Ways of prompting."""
+"""Prompting modes."""
 Clean = bool | Mode
-"""Whether answers are cleaned, and as generated in which mode."""
+"""Whether to clean answers, or the mode in which they were generated."""
 
 Think = Literal["keep", "strip"]
 THINK: tuple[Think, ...] = get_args(Think)
@@ -32,15 +32,15 @@ _OPEN, _CLOSE = "<think>", "</think>"
 
 
 def default_stop(mode: Mode) -> tuple[str, ...]:
-    """Where answers end: before the next question, and before a blank line where nobody asked for a line."""
+    """Returns the stop strings: the next question and, in mode `completion`, a blank line."""
     return ("Q:", "\n\n") if mode == "completion" else ("Q:",)
 
 
 def cleaning_mode(clean: Clean, config: Mapping[str, Any] | None = None) -> Mode | None:
-    """Returns the mode as which answers are cleaned, or `None`.
+    """Returns the mode for which to clean answers, or `None` not to clean them.
 
-    `True`: the mode that a run's `config.json` names, or `completion`. Raises `SettingsError` for an unknown
-    mode.
+    `True` means the mode in the run's `config.json`, or else `completion`. Raises `SettingsError` for an
+    unknown mode.
     """
     if clean is False:
         return None
@@ -52,17 +52,17 @@ def cleaning_mode(clean: Clean, config: Mapping[str, Any] | None = None) -> Mode
 
 
 def stated_mode(config: Mapping[str, Any] | None) -> Mode | None:
-    """Returns the mode that a run's `config.json` names, if it does."""
+    """Returns the mode in a run's `config.json`, if it has a known one."""
     return next((mode for mode in MODES if mode == (config or {}).get("mode")), None)
 
 
 def cleaned(text: str, mode: Mode, stop: tuple[str, ...] = (), *, think: Think = "keep") -> str:
-    """The answer in a text as an engine gave it; empty where there is none, and it is to be asked for again.
+    """Returns the answer in an engine's output; empty if there is none and the question must be asked again.
 
-    With `think="strip"`, what a model thought aloud is dropped first, and the space that leads then:
-    `<think>…</think>`, also where it is cut short, or where the prompt opened it. Then the text is cut before
-    the first stop string; in `chat` and `qa` everything up to the first `A:` goes; and it is stripped.
-    Characters that are no Unicode text become U+FFFD. Takes time linear in the text.
+    `think="strip"` first removes reasoning (`<think>…</think>`, even if it is cut short or was opened by the
+    prompt) and the white space after it. Then the text is cut before the first stop string; in modes `chat`
+    and `qa`, everything up to the first `A:` is removed; and surrounding white space is stripped. Lone
+    surrogates become U+FFFD. Takes time linear in the text.
     """
     if think not in THINK:
         raise SettingsError(f"think must be one of {', '.join(THINK)}, not {think!r}")
@@ -79,9 +79,9 @@ def cleaned(text: str, mode: Mode, stop: tuple[str, ...] = (), *, think: Think =
 
 def _without_thoughts(text: str) -> str:
     before, closed, after = text.partition(_CLOSE)
-    if closed and _OPEN not in before:  # the prompt, or its template, has opened it
+    if closed and _OPEN not in before:  # opened by the prompt or its template
         text = after
-    # Blank lines follow a thought, and would end the answer before it began.
+    # Blank lines after the reasoning would otherwise end the answer before it begins.
     return "".join(_said(text)).lstrip()
 
 

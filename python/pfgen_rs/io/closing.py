@@ -1,4 +1,4 @@
-"""Context managers that are closed at the end of their block."""
+"""A base class for context managers that have a `close` method."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["Closing"]
 
 
 class Closing(ABC):
-    """A context manager for what has a `close`."""
+    """A context manager that calls `close` at the end of its block."""
 
     @abstractmethod
     def close(self) -> None:
-        """Release what is held."""
+        """Release all resources."""
 
     def __enter__(self) -> Self:
-        """Close it at the end of the block."""
+        """Returns itself; it is closed at the end of the block."""
         return self
 
     def __exit__(
@@ -29,6 +29,6 @@ class Closing(ABC):
         """Close it."""
         self._leave(error)
 
-    def _leave(self, error: BaseException | None) -> None:  # noqa: ARG002 - some closings note the error
-        """Close it at the end of a block that `error` ended, if any did."""
+    def _leave(self, error: BaseException | None) -> None:  # noqa: ARG002 - some subclasses use it
+        """Close it at the end of the block; `error` is the exception that ended the block, if any."""
         self.close()

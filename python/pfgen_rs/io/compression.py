@@ -1,4 +1,4 @@
-"""Opening files that may be compressed, by what they contain rather than by their names."""
+"""Opens files that may be compressed, judging by their content rather than their names."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ else:
 __all__ = ["DAMAGE", "SUFFIXES", "TruncatedError", "decompress", "read_some", "unpacking"]
 
 SUFFIXES = (".gz", ".xz", ".zst")
-# Raised by reads from `unpacking` where the data is damaged or ends too early.
+# Raised by reads from `unpacking` if the data is damaged or cut short.
 DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error, zstd.ZstdError)
 _XZ, _GZIP, _ZSTD = b"\xfd7zXZ\x00", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _CHUNK = 1 << 20
 
 
 class TruncatedError(Exception):
-    """Compressed data that is damaged or ends too early; `partial` is what could be read."""
+    """Compressed data is damaged or cut short; `partial` is what could be read."""
 
     def __init__(self, reason: str, partial: bytes) -> None:
         self.partial = partial
@@ -32,7 +32,7 @@ class TruncatedError(Exception):
 
 
 def decompress(data: bytes) -> bytes:
-    """Returns `data` unpacked if it begins like xz, gzip or zstd, else as it is.
+    """Returns `data`, decompressed if it is xz, gzip or zstd.
 
     Raises `TruncatedError` for damaged data.
     """
@@ -42,7 +42,7 @@ def decompress(data: bytes) -> bytes:
         return data
     unpacked = io.BytesIO()
     try:
-        # Unlike `read`, `read1` hands over what precedes the damage.
+        # Unlike `read`, `read1` returns what precedes the damage.
         while chunk := stream.read1(_CHUNK):
             unpacked.write(chunk)
     except DAMAGE as error:
@@ -51,7 +51,7 @@ def decompress(data: bytes) -> bytes:
 
 
 def unpacking(file: io.BufferedReader[Any]) -> io.BufferedIOBase:
-    """Returns a stream that unpacks `file` while it is read; `file` itself if it is not compressed."""
+    """Returns a stream that decompresses `file` as it is read; `file` itself if it is not compressed."""
     start = file.peek(len(_XZ))
     if start.startswith(_XZ):
         return lzma.open(file)
@@ -63,10 +63,10 @@ def unpacking(file: io.BufferedReader[Any]) -> io.BufferedIOBase:
 
 
 def read_some(stream: io.BufferedIOBase, size: int) -> tuple[bytes, str | None]:
-    """Read `size` bytes from `unpacking`, or fewer at the end; with the reason if it ends too early."""
+    """Read `size` bytes from `unpacking`, or fewer at the end; with the problem if the data is damaged."""
     parts, missing = [], size
     try:
-        # Unlike `read`, `read1` hands over what precedes the damage.
+        # Unlike `read`, `read1` returns what precedes the damage.
         while missing and (part := stream.read1(min(missing, _CHUNK))):
             parts.append(part)
             missing -= len(part)

@@ -1,6 +1,6 @@
-"""CSV and TSV in chunks: cut where records end, and read by polars a bounded number of bytes at a time.
+"""Reads CSV and TSV in chunks: cut between records, and parsed by polars a bounded number of bytes at a time.
 
-polars' own streaming reader holds several hundred megabytes of a large file.
+polars' own streaming reader holds several hundred megabytes of a large file in memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BLOCK = 8 << 20
 
 
 class _Block(NamedTuple):
-    """The file's header and some whole records. `suffix`: `.csv` or `.tsv`."""
+    """The file's header and some complete records. `suffix`: `.csv` or `.tsv`."""
 
     suffix: str
     header: bytes
@@ -35,20 +35,20 @@ class _Block(NamedTuple):
     text: bytes
 
     def table(self, path: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """The records. CSV cannot tell an empty text from a missing one: both are empty."""
+        """Returns the records. CSV cannot distinguish empty text from missing text: both are empty."""
         try:
             content = io.BytesIO(self.header + self.text)
             separator = DELIMITED[self.suffix]
             frame = pl.read_csv(content, separator=separator, infer_schema=False, columns=columns)
             return frame.fill_null("")
         except TABLE_ERRORS as error:
-            reason = str(error).split("\n\n")[0]  # advice on polars' own options would follow
+            reason = str(error).split("\n\n")[0]  # the rest is advice on polars' own options
             problem = f"cannot be read as {self.suffix}: {reason}"
             raise InputError(problem + _encoding(self.header + self.text), path=path) from None
 
 
 def _encoding(text: bytes) -> str:
-    """The encoding that the text seems to have, if it is not UTF-8."""
+    """Returns a hint about the likely encoding of a text that is not UTF-8."""
     try:
         text.decode()
     except UnicodeDecodeError:
@@ -91,22 +91,22 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
 
 
 def _optional(frame: pl.DataFrame, key: str) -> pl.Series:
-    """A column, null where it is empty or missing."""
+    """Returns a column, with null for empty and missing values."""
     if key in frame.columns:
         return frame.get_column(key).replace("", None)
     return pl.Series([None], dtype=pl.String).new_from_index(0, frame.height)
 
 
 def _column(frame: pl.DataFrame, kept: Kept) -> pl.Series:
-    """A column that is kept, null where it is missing."""
+    """Returns a column to keep, all null if it is missing."""
     if kept.key in frame.columns:
         return frame.get_column(kept.key).alias(kept.name)
     return pl.Series(kept.name, [None], dtype=kept.kind).new_from_index(0, frame.height)
 
 
 def csv_schema(source: Source) -> dict[str, pl.DataType]:
-    """Returns the columns of a file, which are all text."""
-    source.file()  # a pipe is read to its end, so that it can be read again
+    """Returns the columns of a file, all of which are text."""
+    source.file()  # reads a pipe to its end, so that it can be read again
     with source.open() as raw:
         header = next(_blocks(source, raw, _BLOCK)).header
     frame = _Block(source.suffix, header, 0, b"").table(source.path)
@@ -122,7 +122,7 @@ def _identity(block: _Block, at: int) -> Callable[[], str]:
 
 
 def csv_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """Yield all columns of the records with these numbers (from 1), which must rise."""
+    """Yield all columns of the records with these numbers (from 1), which must be ascending."""
     wanted, first = np.array(lines), 1
     with source.open() as raw:
         for block in _blocks(source, raw, _BLOCK):
@@ -174,7 +174,7 @@ def _cut(stream: io.BufferedIOBase, head: bytes, suffix: str, size: int) -> Iter
 
 
 def _record_end(text: bytes, *, last: bool) -> int:
-    """Where the first or last whole record ends: at a line end with an even number of quotes before it."""
+    """Returns where the first or last complete record ends: at a newline after an even number of quotes."""
     codes = np.frombuffer(text, dtype=np.uint8)
     ends = np.flatnonzero(codes == ord("\n"))
     quotes = np.flatnonzero(codes == ord('"'))

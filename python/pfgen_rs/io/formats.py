@@ -1,4 +1,4 @@
-"""What a file is that cannot be read as text, by its first bytes, and what to do about it."""
+"""Recognises files that cannot be read as text by their first bytes, and says how to convert them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from pfgen_rs.errors import InputError
 __all__ = ["HEAD", "other_encoding", "refuse_other_format"]
 
 HEAD = 64
-"""Bytes of the beginning that a file is judged by."""
+"""Number of leading bytes by which a format is recognised."""
 
-_CSV = "save it as CSV (UTF-8) and score that"
+_CSV = "save it as CSV (UTF-8) and score that file"
 _BINARY = (
     (b"\xd0\xcf\x11\xe0", f"is an Excel workbook (.xls) or another Office document: {_CSV}"),
-    (b"PAR1", "is a Parquet file: give it a name that ends in .parquet"),
-    (b"ARROW1", "is an Arrow IPC file: give it a name that ends in .arrow"),
+    (b"PAR1", "is a Parquet file: its name must end in .parquet"),
+    (b"ARROW1", "is an Arrow IPC file: its name must end in .arrow"),
 )
 _ZIP = b"PK\x03\x04"
 _EXCEL = (b"[Content_Types].xml", b"xl/", b"_rels/", b"docProps/")
 _UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|(\x00[\t-\x7f]){4}|([\t-\x7f]\x00){4}")
-# Japanese as a Japanese reader writes it: kana, ideographs, their punctuation and full-width forms.
+# The characters of Japanese text: kana, ideographs, their punctuation and full-width forms.
 _JAPANESE = re.compile("[\u3000-\u30ff\u4e00-\u9fff\uff01-\uff60]")
 _ENCODINGS = {"euc_jp": "EUC-JP", "cp932": "SHIFT_JIS"}
-_ENOUGH = 0.8  # of the characters beyond ASCII
+_ENOUGH = 0.8  # share of the non-ASCII characters
 
 
 def refuse_other_format(head: bytes) -> None:
-    """Raise `InputError` for the beginning of a workbook, an archive, a table or UTF-16 text."""
+    """Raise `InputError` if `head` is the beginning of a workbook, an archive, a table or UTF-16 text."""
     if head.startswith(_ZIP):
         is_excel = any(name in head for name in _EXCEL)
         raise InputError(
@@ -41,7 +41,7 @@ def refuse_other_format(head: bytes) -> None:
 
 
 def other_encoding(text: bytes) -> str:
-    """For text that is not UTF-8: the encoding it seems to have, and how to convert it; or nothing."""
+    """Returns the likely encoding of text that is not UTF-8 and how to convert it; empty if unknown."""
     for name, common in _ENCODINGS.items():
         try:
             decoded = text.decode(name)

@@ -1,4 +1,4 @@
-"""Columns that a file of responses has besides question and answer, kept beside the scores."""
+"""Additional columns of a file of responses that are copied beside the scores."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from pfgen_rs.io.tables import is_table, table_schema
 __all__ = ["MOST_RUNS", "Keep", "kept_columns", "too_many_runs", "with_runs"]
 
 Keep = Literal["all", "none"] | Sequence[str] | None
-"""Names of columns; `None`: all of tables, none of JSON, whose records may differ in their keys."""
+"""Names of columns; `None`: all columns of tables, none of JSON, whose records may have different keys."""
 
 _PREFIX = "input_"
 MOST_RUNS = 1000
-"""Runs that a file may have: each takes memory, and a line of output."""
+"""Maximum number of runs in a file: each takes memory, and a line of output."""
 
 
 def kept_columns(
@@ -30,8 +30,8 @@ def kept_columns(
 ) -> tuple[Kept, ...]:
     """Returns the columns to keep, the same for all sources.
 
-    Where one is called as something in `taken`, `input_` goes before its name. Columns that files disagree
-    about become text. Raises `InputError` for columns that are in none of the files.
+    Names that are in `taken` get the prefix `input_`. Columns whose type differs between files become text.
+    Raises `InputError` for columns that are in none of the files.
     """
     if keep == "none" or keep == []:
         return ()
@@ -47,7 +47,7 @@ def kept_columns(
 
 
 def _schema(source: Source) -> dict[str, pl.DataType] | None:
-    """The columns of a table; `None` for JSON."""
+    """Returns the columns of a table; `None` for JSON."""
     if is_table(source):
         return table_schema(source)
     return csv_schema(source) if source.suffix in DELIMITED else None
@@ -62,7 +62,7 @@ def _names(
     there = dict.fromkeys(name for schema in schemas for name in schema or ())
     if keep == "all" and None in schemas:
         raise InputError(
-            "cannot keep all keys of JSON records, which may differ: name those to keep",
+            "cannot keep all keys of JSON records, which may differ: name the keys to keep",
             path=sources[schemas.index(None)].path,
         )
     if keep is None or keep == "all":
@@ -79,14 +79,16 @@ def _kind(key: str, schemas: Sequence[dict[str, pl.DataType] | None]) -> pl.Data
     if len(kinds) != 1 or None in schemas:
         nested = [kind for kind in kinds.values() if kind.is_nested()]
         if nested:
-            raise InputError(f"the column {key!r} is {nested[0]} in one file and not in another")
+            raise InputError(
+                f"the column {key!r} has type {nested[0]} in one file and another type in others"
+            )
         return pl.String()
     [kind] = kinds.values()
     return pl.String() if kind in (pl.Categorical, pl.Enum) else kind
 
 
 def with_runs(options: Options, run_field: str | None, taken: Collection[str] = ()) -> Options:
-    """Returns options by which the key or column `run_field` tells runs apart; it is kept, as text."""
+    """Returns options that split files into runs by the key or column `run_field`, kept as text."""
     if run_field is None:
         return options
     if run_field in options.fields:
@@ -100,5 +102,5 @@ def with_runs(options: Options, run_field: str | None, taken: Collection[str] = 
 
 
 def too_many_runs(key: str) -> str:
-    """What to say of a file with more than `MOST_RUNS` runs."""
-    return f"more than {MOST_RUNS:,} values of {key!r}, which names the run: is it another field?"
+    """Returns the message for a file with more than `MOST_RUNS` runs."""
+    return f"more than {MOST_RUNS:,} values of {key!r}, which names the run: is it the right field?"

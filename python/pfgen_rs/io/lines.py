@@ -1,6 +1,6 @@
-r"""JSON lines and JSON arrays in chunks: unpacked, cut after lines or elements, and decoded natively.
+r"""Reads JSON lines and JSON arrays in chunks: decompressed, cut after lines or elements, decoded natively.
 
-Lines end at `\n` alone, so that answers may contain U+2028, U+0085 and the like.
+Lines end only at `\n`, so answers may contain U+2028, U+0085 and similar characters.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ __all__ = ["LONGEST_LINE", "line_chunks", "line_records", "text_blocks"]
 LONGEST_LINE = 64 << 20
 _READ = 1 << 20
 _TOO_LONG = {
-    "line": f"a line is longer than {LONGEST_LINE >> 20} MiB: is this JSON lines?",
-    "element": f"an element of the array is longer than {LONGEST_LINE >> 20} MiB: is it closed?",
+    "line": f"a line is longer than {LONGEST_LINE >> 20} MiB: is this a JSON lines file?",
+    "element": f"an array element is longer than {LONGEST_LINE >> 20} MiB: is it closed?",
 }
 
 
 class Block(NamedTuple):
-    """Whole lines (or elements, a line each), and where they begin in the unpacked text.
+    """Complete lines (or elements, one per line), and where they begin in the decompressed text.
 
-    `damage`: why nothing follows them.
+    `damage`: why nothing after them can be read, if so.
     """
 
     start: int
@@ -47,7 +47,7 @@ class Block(NamedTuple):
 
 
 def line_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
-    """Read the responses of a file in order; unusable lines are refused, or become problems."""
+    """Read the responses of a file in order; bad lines are errors, or become problems if skipped."""
     first = 1
     for block in text_blocks(raw, options.text_size):
         decoded = _Decoded(source.path, block, first, options)
@@ -58,7 +58,7 @@ def line_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
 
 
 def text_blocks(raw: io.RawIOBase, size: int) -> Iterator[Block]:
-    """Cut the text at line ends, about `size` bytes at a time; the same bytes are cut the same way.
+    """Cut the text at newlines, into blocks of about `size` bytes; deterministic for the same bytes.
 
     A JSON array is cut after elements. Raises `InputError` for files of other formats.
     """
@@ -78,7 +78,7 @@ def text_blocks(raw: io.RawIOBase, size: int) -> Iterator[Block]:
 
 
 class _Begin(NamedTuple):
-    """The beginning of a text, after its mark: where it starts, and why it ends early, if so."""
+    """The beginning of a text after its byte order mark, its offset, and why it is truncated, if so."""
 
     start: int
     text: bytes
@@ -117,7 +117,7 @@ def _cut(
 
 
 def _token_lines(text: bytes, _: str, __: str, more: Sequence[str]) -> tuple[Any, ...]:
-    """As `decode_lines`, which cannot decode answers that are lists of ids: leaves every line to Python."""
+    """Leave every line to Python: `decode_lines` cannot decode answers that are lists of ids."""
     lines = text.removesuffix(b"\n").split(b"\n") if text else []
     irregular, start = [], 0
     for number, line in enumerate(lines):
@@ -129,7 +129,7 @@ def _token_lines(text: bytes, _: str, __: str, more: Sequence[str]) -> tuple[Any
 
 
 class _Decoded:
-    """The lines of a block as columns; what the native decoder does not take is parsed here."""
+    """The lines of a block as columns; lines that the native decoder cannot handle are parsed here."""
 
     def __init__(self, path: str, block: Block, first: int, options: Options) -> None:
         self._path, self._block, self._options = path, block, options
@@ -170,7 +170,7 @@ class _Decoded:
         self._columns = pl.concat([frame, parsed]).sort("line").to_dict()
 
     def refuse(self, error: InputError, line: int) -> None:
-        """Raise the problem, or note it where bad lines are skipped."""
+        """Raise the error, or record it if bad lines are skipped."""
         located = InputError(error.problem, path=self._path, line=line, item=self._block.item)
         if not self._options.skip_bad_lines:
             raise located
@@ -211,9 +211,9 @@ class _Decoded:
 def line_records(
     source: Source, starts: NDArray[np.int64], kept: Sequence[tuple[int, bytes]] = ()
 ) -> Iterator[dict[str, Any]]:
-    """Read the objects of the lines (or elements) that begin at these rising places of the unpacked text.
+    """Read the objects on the lines (or elements) at these ascending offsets of the decompressed text.
 
-    `kept`: texts that are still in memory, with where they begin, instead of the file.
+    `kept`: texts that are still in memory, with their offsets, to use instead of the file.
     """
     if kept:
         begins = [start for start, _ in kept]

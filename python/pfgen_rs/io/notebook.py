@@ -1,4 +1,4 @@
-"""Small pieces of HTML for notebooks: self-contained, and with texts of unknown origin escaped."""
+"""Builds self-contained HTML for notebooks, with untrusted text escaped."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ _MOST = 50  # rows of a table
 
 
 def shown(text: object, most: int = _LONGEST) -> str:
-    """A text as HTML: shortened, acting characters as escapes, its writing direction kept to itself."""
+    """Returns a text as HTML: shortened, escaped, and with its writing direction isolated."""
     return f"<bdi>{escape(visible(shortened(str(text), most)))}</bdi>"
 
 
 def heading(text: object) -> str:
-    """A text as a line in bold."""
+    """Returns a text as a bold line."""
     return f"<div><b>{shown(text)}</b></div>"
 
 
 def paragraph(text: str) -> str:
-    """A text as a line; nothing for no text."""
+    """Returns a text as a line; nothing for an empty text."""
     return f"<div>{shown(text)}</div>" if text else ""
 
 
 def span(text: str, style: str) -> str:
-    """A text with CSS that is ours; shortened, if it is very long."""
+    """Returns a text, shortened if very long, with CSS `style`, which must be trusted."""
     content = escape(visible(shortened(text, _LONGEST_SPAN)))
     return f'<span style="{style}">{content}</span>' if style else content
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table of texts and numbers (floats with four decimals); of very many rows the first ones."""
+    """Returns a table of texts and numbers (floats with four decimals), limited to the first rows."""
     head = "".join(f"<th>{shown(column)}</th>" for column in columns)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:_MOST])
     more = len(rows) - _MOST
@@ -45,7 +45,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def document(parts: Iterable[str]) -> str:
-    """Pieces as one, for `_repr_html_`."""
+    """Join pieces into one document, for `_repr_html_`."""
     return f"<div>{''.join(parts)}</div>"
 
 

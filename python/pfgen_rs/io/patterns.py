@@ -1,4 +1,4 @@
-"""Files named on a command line: patterns and folders expanded, and inputs never overwritten."""
+"""Expands patterns and folders on the command line, and prevents overwriting inputs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _MAGIC = frozenset("*?[")
 
 
 def expand(patterns: Iterable[str]) -> list[str]:
-    """Returns the paths that the patterns stand for, in order and without repeats.
+    """Returns the paths that the patterns match, in order and without duplicates.
 
-    A pattern is a path, `-` (standard input), or a glob (`**` crosses folders), whose matches are
-    sorted. Raises `InputError` where a glob matches nothing.
+    A pattern is a path, `-` (standard input), or a glob (`**` matches any number of folders), whose matches
+    are sorted. Raises `InputError` if a glob matches nothing.
     """
     paths: dict[str, None] = {}
     for pattern in patterns:
@@ -32,10 +32,10 @@ def expand(patterns: Iterable[str]) -> list[str]:
 
 
 def expand_runs(patterns: Iterable[str]) -> list[str]:
-    """As `expand`; instead of a folder that only has runs in folders below it, those, sorted.
+    """Like `expand`, but replaces a folder that only contains runs in subfolders by these, sorted.
 
-    Runs within a run's folder are not looked for. Raises `InputError` where one of the folders has finished
-    trials that are not packed yet, since its run would be missing among the others.
+    Does not look for runs within a run's folder. Raises `InputError` if one of the folders has finished
+    trials that are not packed yet, since its run would otherwise be missing.
     """
     paths: dict[str, None] = {}
     for path in expand(patterns):
@@ -44,7 +44,7 @@ def expand_runs(patterns: Iterable[str]) -> list[str]:
 
 
 def _matches(pattern: str) -> list[str]:
-    # A file may really be called "a[1].jsonl".
+    # A file may actually be named "a[1].jsonl".
     if not _MAGIC.intersection(pattern) or os.path.lexists(pattern):
         return [pattern]
     found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - keeps absolute patterns
@@ -54,7 +54,7 @@ def _matches(pattern: str) -> list[str]:
 
 
 def refuse_overwriting(target: str | os.PathLike[str], inputs: Iterable[str]) -> None:
-    """Raise `OutputError` where `target` is one of the files that are read."""
+    """Raise `OutputError` if `target` is one of the inputs."""
     place = Path(target).resolve()
     if any(place == Path(path).resolve() for path in inputs if path != STANDARD_INPUT):
-        raise OutputError(f"{target}: is one of the inputs; choose another name")
+        raise OutputError(f"{target}: is one of the inputs: choose another name")

@@ -1,4 +1,4 @@
-"""Files of responses, read in chunks ahead of their use, several at a time."""
+"""Reads several files of responses concurrently, in chunks, ahead of their use."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from pfgen_rs.io.unclean import Census, clean_column
 
 __all__ = ["Reading", "read_ahead"]
 
-_AT_ONCE = 4  # files that are decoded at the same time, if there are as many cores
+_AT_ONCE = 4  # maximum number of files decoded concurrently, given as many cores
 
 
 class Reading:
     """One file being read.
 
-    From the first chunk on, `config` is its `config.json`, and `clean` the mode as which its answers are
-    cleaned. After the last chunk `input_hash` is the SHA-1 of its bytes on disk.
+    From the first chunk on, `config` is its `config.json`, and `clean` the mode for which its answers are
+    cleaned. After the last chunk, `input_hash` is the SHA-1 of its bytes on disk.
     """
 
     def __init__(self, source: Source, options: Options) -> None:
@@ -57,13 +57,13 @@ class Reading:
     def chunks(self) -> Iterator[Chunk]:
         """Read in this thread."""
         if self.options.clean and self.options.tokens:
-            raise SettingsError("only answers that are text can be cleaned, not token ids")
+            raise SettingsError("cannot clean token ids: only text answers can be cleaned")
         for chunk in self._read():
             named = chunk if self.options.run is None else self._named(chunk, self.options.run)
             yield named if self.options.tokens else self._cleaned(named)
 
     def _named(self, chunk: Chunk, run: Kept) -> Chunk:
-        """The responses that say to which run they belong."""
+        """Returns the responses that name their run."""
         names = chunk.kept.get_column(run.name).to_frame("name")
         named = names.select((pl.col("name") != "").fill_null(value=False)).to_series().to_numpy()
         for line in chunk.lines[~named].tolist():
@@ -113,7 +113,7 @@ class Reading:
 
 @contextmanager
 def read_ahead(sources: Sequence[Source], options: Options) -> Iterator[Iterator[Reading]]:
-    """Yield the readings of the sources in order; while one is used, the next ones are already read."""
+    """Yield a reading for each source, in order; the next ones are read while one is used."""
     started: deque[Reading] = deque()
     waiting = deque(sources)
     at_once = max(1, min(_AT_ONCE, os.cpu_count() or 1))

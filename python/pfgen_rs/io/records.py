@@ -1,4 +1,4 @@
-"""One line of JSON: parsed, its fields checked, and errors that say what was expected."""
+"""Parses a line of JSON and checks its fields."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
     "token_field",
 ]
 
-TOKENS = f"token ids are whole numbers from 0 to {LARGEST_TOKEN}"
+TOKENS = f"token ids must be whole numbers from 0 to {LARGEST_TOKEN}"
 _SHOWN = 60
 
 
@@ -37,7 +37,7 @@ def parse_line(line: bytes) -> dict[str, Any]:
     except RecursionError:
         raise InputError("is nested too deeply") from None
     except ValueError as error:
-        whole = "; an object must not be spread over lines" if text.strip() == "{" else ""
+        whole = "; each object must be on a single line" if text.strip() == "{" else ""
         raise InputError(f"is not JSON: {error}: {_shown(text)}{whole}") from None
     if not isinstance(record, dict):
         raise InputError(f"expected an object, found {_shown(text.strip())}")
@@ -47,9 +47,9 @@ def parse_line(line: bytes) -> dict[str, Any]:
 
 
 def text_field(record: Mapping[str, Any], key: str, advice: str | None = None) -> str:
-    """Returns the text at a key. Raises `InputError` where there is none.
+    """Returns the text at a key. Raises `InputError` for anything else.
 
-    `advice`: what to do where there is no such key.
+    `advice`: what to do if the key is missing.
     """
     value = _field(record, key, advice)
     if not isinstance(value, str):
@@ -58,13 +58,13 @@ def text_field(record: Mapping[str, Any], key: str, advice: str | None = None) -
 
 
 def token_field(record: Mapping[str, Any], key: str, advice: str | None = None) -> list[int]:
-    """Returns the token ids at a key. Raises `InputError` where there are none."""
+    """Returns the token ids at a key. Raises `InputError` for anything else."""
     value = _field(record, key, advice)
     if not isinstance(value, list):
         raise InputError(f"{key!r} must be a list of token ids, not {_json(value)}")
     for token in value:
         if type(token) is not int or not 0 <= token <= LARGEST_TOKEN:
-            raise InputError(f"{key!r} holds {_json(token)}: {TOKENS}")
+            raise InputError(f"{key!r} contains {_json(token)}: {TOKENS}")
     return value
 
 
@@ -85,7 +85,7 @@ def _json(value: object) -> str:
 
 
 def optional_text_field(record: dict[str, Any], key: str) -> str | None:
-    """Returns the text at a key, or `None`. Raises `InputError` where it is something else."""
+    """Returns the text at a key, or `None` if it is missing. Raises `InputError` for anything else."""
     return None if record.get(key) is None else text_field(record, key)
 
 
@@ -98,7 +98,7 @@ def _cut(text: str) -> str:
 
 
 def as_text(value: Any) -> str | None:
-    """Returns a JSON value as text: texts as they are, null as nothing, others as JSON."""
+    """Returns a JSON value as text: strings unchanged, null as `None`, others as JSON."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""The files of a run's folder: their names, and finished trials packed into `trials.jsonl.xz`.
+"""The files of a run's folder: their names, and packing finished trials into `trials.jsonl.xz`.
 
-A packed file has all lines of all finished trials, sorted bytewise. Trial files stay: they alone tell which
-trials need not be generated again.
+A packed file has all lines of all finished trials, sorted bytewise. Trial files are kept, because only they
+show which trials need not be generated again.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ __all__ = [
 STEM = "trials"
 PACKED, PLAIN = f"{STEM}.jsonl.xz", f"{STEM}.jsonl"
 RESPONSES = (PACKED, PLAIN, f"{STEM}.jsonl.zst", f"{STEM}.jsonl.gz")
-"""Names of the file with a run's responses; of several the first counts."""
+"""Names of the file with a run's responses, in order of precedence."""
 CONFIG, RESULT, README = "config.json", "result.json", "README.md"
 EXAMPLES = "questions.jsonl"
-"""Questions with example answers, in the folder of a benchmark."""
+"""Questions with example answers, in a benchmark's folder."""
 _TRIAL = re.compile(r"trial_[0-9]+\.jsonl")
 
 
@@ -56,29 +56,29 @@ class Trials:
 
 
 def is_trial(name: str) -> bool:
-    """Whether a file of this name holds one trial; what is being written has another name."""
+    """Whether a file with this name is a finished trial."""
     return _TRIAL.fullmatch(name) is not None
 
 
 def trial_name(trial: int) -> str:
-    """The name of the file with a finished trial."""
+    """Returns the name of a finished trial's file."""
     return f"trial_{trial:03d}.jsonl"
 
 
 def partial_name(trial: str) -> str:
-    """The name of an unfinished trial's file, by that of the finished one."""
+    """Returns the name of an unfinished trial's file, given that of the finished one."""
     return f".{trial.removesuffix('.jsonl')}.partial.jsonl"
 
 
 def run_file(folder: Path) -> Path | None:
-    """Returns the file with the responses of a run's folder, if there is one."""
+    """Returns the file with the responses in a run's folder, if there is one."""
     return next((folder / name for name in RESPONSES if (folder / name).is_file()), None)
 
 
 def runs_below(place: str) -> list[str]:
-    """Returns the folders of runs below a folder, sorted; none where it is a run itself.
+    """Returns the folders of runs below a folder, sorted; empty if it is a run itself.
 
-    Runs within runs and hidden folders are left out. Raises `InputError` where a run is not packed yet.
+    Skips runs within runs and hidden folders. Raises `InputError` if a run is not packed yet.
     """
     found = []
     if place == "-" or not os.path.isdir(place) or run_file(Path(place)):  # noqa: PTH112 - "a\0b"
@@ -94,26 +94,26 @@ def runs_below(place: str) -> list[str]:
 
 
 def unpacked(folder: Path) -> str:
-    """What to do about a run that has finished trials (`trial_001.jsonl` …) and no `trials.jsonl`."""
+    """Returns what to do about a run with finished trials (`trial_001.jsonl` …) but no `trials.jsonl`."""
     trials = sum(is_trial(path.name) for path in folder.iterdir())
     if not trials:
         return ""
     return (
-        f"the run has {trials} finished trials ({trial_name(1)} …) but no {PACKED}: continue generating, "
+        f"the run has {trials} finished trials ({trial_name(1)} …) but no {PACKED}: resume generation, "
         f"which packs them at the end, or score their lines: cat trial_*.jsonl | pfgen-rs score -"
     )
 
 
 def is_system(config: Mapping[str, Any]) -> bool:
-    """Whether the run of this `config.json` is no model's but one to compare with, which takes no rank."""
+    """Whether the run with this `config.json` is an unranked reference system rather than a model."""
     return "system" in (config.get("engine"), config.get("mode"))
 
 
 def packed(folder: Path, questions: int) -> tuple[bytes | None, list[Path]]:
-    """What `trials.jsonl.xz` must become, or nothing where it is right; and trials that are not finished.
+    """Returns the new content of `trials.jsonl.xz` (`None` if it is up to date), and the unfinished trials.
 
-    `questions`: how many lines a finished trial has. Raises `InputError` where the packed file holds lines
-    that are nowhere else: which ones are meant cannot be known.
+    `questions`: number of lines in a finished trial. Raises `InputError` if the packed file has lines that
+    are not in the trial files, because it is unclear which of them are right.
     """
     trials = _trials(folder, questions)
     target = folder / PACKED
@@ -160,7 +160,7 @@ def _unpacked(path: Path) -> bytes:
         return compression.decompress(_read(path))
     except compression.TruncatedError as error:
         raise InputError(
-            f"is damaged or cut short ({error}): remove it to have the trials beside it packed anew",
+            f"is damaged or cut short ({error}): remove it, and the trials beside it are packed again",
             path=path,
         ) from None
 
@@ -169,7 +169,7 @@ def _refuse_loss(old: list[bytes], new: list[bytes], path: Path) -> None:
     lost = (Counter(old) - Counter(new)).total()
     if lost:
         raise InputError(
-            f"holds {lost} lines that the trial files beside it lack, so it was left as it is: remove it to "
-            "have those packed alone, or remove those to keep it",
+            f"has {lost} lines that are not in the trial files beside it, so it was left unchanged: remove "
+            "this file to pack the trial files again, or remove the trial files to keep it",
             path=path,
         )

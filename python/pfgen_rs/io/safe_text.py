@@ -1,4 +1,4 @@
-"""Shows text of unknown origin without letting it act: which characters act, and how they are written out."""
+"""Shows untrusted text safely by escaping characters that have an effect, such as control characters."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ import unicodedata
 __all__ = ["ACTING", "acts", "escaped", "escaped_json", "shortened", "visible"]
 
 ACTING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""General categories of what a terminal, a page or a table would obey rather than show.
+"""General categories of characters that a terminal, a page or a table would obey rather than show.
 
-Controls; formatting such as bidirectional overrides; surrogates; line and paragraph separators. The scripts
-of pages use the same ones (`assets/text.js`).
+Control characters, formatting such as bidirectional overrides, surrogates, and line and paragraph separators.
+The scripts of pages use the same list (`assets/text.js`).
 """
 
 
 def acts(character: str) -> bool:
-    """Whether a character acts rather than shows."""
+    """Whether a character has an effect rather than being shown."""
     return unicodedata.category(character) in ACTING
 
 
 def visible(text: str) -> str:
-    """`text` in one line, with acting characters as escapes."""
+    """Returns `text` on one line, with all characters in `ACTING` escaped."""
     if text.isprintable():
         return text
     return "".join(escaped(c) if acts(c) else c for c in text)
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """At most `most` characters of a text, and an ellipsis where it is longer."""
+    """Returns a text shortened to at most `most` characters, the last one an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def escaped_json(text: str) -> str:
-    """JSON with acting characters escaped inside its strings; line ends between them stay."""
+    """Returns JSON with the characters in `ACTING` escaped inside its strings; newlines between them stay."""
     if text.replace("\n", "").isprintable():
         return text
     return "".join(_json_escaped(c) if c != "\n" and acts(c) else c for c in text)
 
 
 def escaped(character: str) -> str:
-    r"""A character as an escape in Python's notation, such as `\n` or `\u202e`."""
-    # repr knows the short forms of line ends and tabs, but keeps some characters as they are.
+    r"""Returns a character as a Python escape, such as `\n` or `\u202e`."""
+    # repr has short forms for newlines and tabs, but leaves some characters unchanged.
     short = repr(character)[1:-1]
     if short != character:
         return short

@@ -1,4 +1,4 @@
-"""Files, run folders, pipes and standard input, all readable more than once."""
+"""Files, run folders, pipes and standard input, all of which can be read more than once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pfgen_rs.io.run_files import CONFIG, RESPONSES, run_file, runs_below, unpac
 __all__ = ["DELIMITED", "Raw", "Source", "has_lone_surrogate", "read_config"]
 
 DELIMITED = {".csv": ",", ".tsv": "\t"}
-"""Suffixes of text tables, with their separators."""
+"""Suffixes of delimited text files, with their separators."""
 _BLOCK = 1 << 20
 _READABLE = {*DELIMITED, *SUFFIXES, ".json", ".jsonl", ".parquet", ".arrow", ".feather", ".ipc"}
 _SHOWN = 3
@@ -30,7 +30,7 @@ SURROGATE = "contains a lone surrogate (\\ud800…\\udfff), which is not valid U
 class Source:
     """A file, or a pipe that is copied into a temporary file while it is read for the first time.
 
-    `path` is its name in messages. Nothing is opened before it is read.
+    `path` is its name in messages. Nothing is opened until it is read.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -43,14 +43,14 @@ class Source:
 
     @property
     def suffix(self) -> str:
-        """The suffix of the name in lower case; of compressed CSV and TSV that before the compression's."""
+        """The lower-case suffix of the name; for compressed CSV and TSV, the one before the compression's."""
         *before, last = ["", *(suffix.lower() for suffix in Path(self.path).suffixes)]
         inner = before[-1] if before else ""
         return inner if last in SUFFIXES and inner in DELIMITED else last
 
     @property
     def size(self) -> int | None:
-        """Bytes on disk, if known before reading."""
+        """Size on disk in bytes, if known before reading."""
         try:
             found = Path(self.path).stat() if self.path != "-" else os.fstat(sys.stdin.fileno())
         except (OSError, ValueError):
@@ -58,7 +58,7 @@ class Source:
         return found.st_size if stat.S_ISREG(found.st_mode) else None
 
     def open(self) -> Raw:
-        """Open the file at its beginning; raises `InputError` where the bytes are no longer the same."""
+        """Open the file at its beginning. Raises `InputError` if it has changed since it was first opened."""
         try:
             if self._copy is not None:
                 return Raw(_reopened(self._copy))
@@ -82,7 +82,7 @@ class Source:
         return Raw(file)
 
     def file(self) -> str:
-        """Returns the name of a regular file with the bytes; a pipe is read to its end first."""
+        """Returns the name of a regular file with the content; reads a pipe to its end first."""
         with self.open() as raw:
             if not raw.copied:
                 return self.path
@@ -109,7 +109,7 @@ def _reopened(copy: IO[bytes]) -> IO[bytes]:
 
 
 class Raw(io.RawIOBase):
-    """The bytes of a file as they are on disk: counted, digested, and copied if they come from a pipe."""
+    """The bytes of a file as on disk: counted, hashed, and copied if they come from a pipe."""
 
     def __init__(self, file: IO[bytes], copy: IO[bytes] | None = None) -> None:
         self._file, self._into = file, copy
@@ -126,7 +126,7 @@ class Raw(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the whole buffer unless the file ends, so that reads of pipes and files are cut alike."""
+        """Fill the whole buffer unless the file ends, so that pipes are read in the same blocks as files."""
         view = memoryview(buffer).cast("B")
         filled = 0
         while filled < len(view):
@@ -145,7 +145,7 @@ class Raw(io.RawIOBase):
         return self._into is None and self._file.seekable()
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Continue elsewhere; digest and count no longer mean anything then."""
+        """Continue at another offset; the digest and count are meaningless afterwards."""
         return self._file.seek(offset, whence)
 
     def drain(self) -> str:
@@ -174,12 +174,10 @@ def _run_file(folder: Path) -> Path:
 
 
 def _instead(folder: Path) -> str:
-    """What could be meant by a folder that is not a run."""
+    """Returns a hint for a folder that is not a run."""
     runs = runs_below(str(folder))
     if runs:
-        return (
-            f", but {len(runs)} runs are below it: score_runs and pfgen-rs score take all of them"
-        )
+        return f", but contains {len(runs)} runs in subfolders: score them with score_runs or pfgen-rs score"
     files = sorted(path.name for path in folder.iterdir() if path.suffix in _READABLE)
     if files:
         more = ", …" if len(files) > _SHOWN else ""

@@ -1,4 +1,4 @@
-"""Tables written bit by bit, which appear whole or not at all."""
+"""Writes tables incrementally and atomically: they appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pfgen_rs.io.atomic import new_file, write_atomic, writing_failed
 __all__ = ["TABLES", "TableWriter", "write_parquet"]
 
 TABLES = (".parquet", ".jsonl", ".csv", ".arrow")
-# In groups that are small beside what else is in memory. Compressing would be a large part of the work.
+# Row groups are small compared with everything else in memory. Compression would take much of the time.
 _PARQUET: dict[str, Any] = {
     "compression": "uncompressed",
     "statistics": False,
@@ -29,7 +29,7 @@ _PARQUET: dict[str, Any] = {
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """The table without what CSV lacks: lists as text with spaces, other nested values as JSON."""
+    """Returns the table with types that CSV lacks as text: lists with spaces, other nested values as JSON."""
     return _as_base64(frame).with_columns(
         _flat_column(column) for column in frame if column.dtype.is_nested()
     )
@@ -48,34 +48,34 @@ def _flat_column(column: pl.Series) -> pl.Series:
 
 
 def _as_base64(frame: pl.DataFrame) -> pl.DataFrame:
-    """The table with binary columns as text."""
+    """Returns the table with binary columns encoded as base64."""
     return frame.with_columns(pl.col(pl.Binary).bin.encode("base64"))
 
 
 class TableWriter:
-    """A table written as `.parquet`, `.jsonl`, `.csv` or `.arrow` while it is made.
+    """Writes a table as `.parquet`, `.jsonl`, `.csv` or `.arrow`, batch by batch.
 
-    `finish` when all rows are there, then `commit` to put the file in its place; `discard`, at any time,
-    removes what is not in place. Rows are written in a thread of their own, a few batches behind.
+    Call `finish` after the last row, then `commit` to put the file in place; `discard`, at any time, removes
+    a file that is not in place. Rows are written in a separate thread, a few batches behind.
     """
 
     def __init__(self, path: str | os.PathLike[str], schema: pl.Schema) -> None:
         self._path, self._schema = Path(path), schema
         suffix = self._path.suffix.lower()
         if suffix not in TABLES:
-            raise OutputError(f"{path}: unknown format; use one of {', '.join(TABLES)}")
+            raise OutputError(f"{path}: unknown format: expected one of {', '.join(TABLES)}")
         self._temporary, self._file = new_file(self._path)
         self._frames = Pipe[pl.DataFrame]()
         write = self._append if suffix in (".jsonl", ".csv") else self._sink
         self._writing = Ahead(lambda: self._written(write, suffix))
 
     def write(self, frame: pl.DataFrame) -> None:
-        """Add rows; raises `OutputError` for what went wrong with earlier ones."""
+        """Add rows. Raises `OutputError` if earlier ones could not be written."""
         if not self._frames.put(frame):
             self._wait()
 
     def finish(self) -> None:
-        """Wait until all is written."""
+        """Wait until all rows are written."""
         self._frames.end()
         self._wait()
         with self._failing():
@@ -92,7 +92,7 @@ class TableWriter:
         """Stop writing, and remove the file unless it is in place."""
         self._frames.stop()
         self._writing.close()
-        with suppress(OSError):  # what a full disk could not take in is not wanted any more
+        with suppress(OSError):  # data that a full disk rejected is discarded anyway
             self._file.close()
         self._temporary.unlink(missing_ok=True)
 
@@ -114,7 +114,7 @@ class TableWriter:
         try:
             write(suffix)
         finally:
-            self._frames.stop()  # whoever still has rows learns that nobody takes them
+            self._frames.stop()  # so that `write` does not wait for a thread that has ended
         yield
 
     def _append(self, suffix: str) -> None:
@@ -140,7 +140,7 @@ class TableWriter:
 def write_parquet(
     path: str | os.PathLike[str], frame: pl.DataFrame, about: Mapping[str, str] | None = None
 ) -> None:
-    """Write a small table, with `about` among the file's metadata; `OutputError` where that fails."""
+    """Write a small table, with `about` in the file's metadata. Raises `OutputError` on failure."""
     buffer = io.BytesIO()
     frame.write_parquet(buffer, metadata=dict(about or {}))
     write_atomic(Path(path), buffer.getvalue())

@@ -1,4 +1,4 @@
-"""Parquet and Arrow IPC in chunks: slices of bounded size, read through polars."""
+"""Reads Parquet and Arrow IPC with polars, in slices of bounded size."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ _SCANS: dict[str, Callable[[str], pl.LazyFrame]] = {
     ".feather": _ipc,
     ".ipc": _ipc,
 }
-_CHUNKS_AT_ONCE = 4  # every slice decodes a page, or a batch, anew
-# polars panics at some damaged files, and a panic is no Exception.
+_CHUNKS_AT_ONCE = 4  # every slice decodes its page or batch again
+# polars panics on some damaged files, and its PanicException is not an Exception.
 TABLE_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 
 
 def is_table(source: Source) -> bool:
-    """Whether the name is that of a Parquet or Arrow file."""
+    """Whether the file's name is that of a Parquet or Arrow file."""
     return source.suffix in _SCANS
 
 
 def table_chunks(source: Source, options: Options) -> Iterator[Chunk]:
-    """Read the responses of a file in order; unusable rows are refused, or become problems."""
+    """Read the responses of a file in order; bad rows are errors, or become problems if skipped."""
     path = source.file()
     size = source.size or 0
     first = 1
@@ -62,21 +62,21 @@ def table_chunks(source: Source, options: Options) -> Iterator[Chunk]:
 
 
 def _opened(source: Source, path: str, options: Options) -> tuple[pl.LazyFrame, int]:
-    """The columns as text (answers may be lists of numbers), and the number of rows."""
+    """Returns the columns as text (answers may be lists of numbers), and the number of rows."""
     scan = _SCANS[source.suffix](path)
     schema = scan.collect_schema()
     check_columns(schema, options)
     question, answer = (pl.col(key) for key in options.fields)
     columns = [
         question.cast(pl.String).alias("question"),
-        # What is too large for a number becomes null, which is no id either.
+        # Numbers that are too large become null, which is rejected like any other bad id.
         answer.cast(pl.List(pl.Int64) if options.tokens else pl.String, strict=False).alias(
             "answer"
         ),
     ]
     for i, key in enumerate(options.more_fields):
         if key in schema and schema[key] != pl.Null:
-            if not schema[key].is_temporal():  # times are written out
+            if not schema[key].is_temporal():  # times are converted to text
                 check_text_column(schema, key)
             columns.append(pl.col(key).cast(pl.String).alias(str(i)))
         else:
@@ -98,7 +98,7 @@ def table_schema(source: Source) -> dict[str, pl.DataType]:
 
 
 def _slices(scan: pl.LazyFrame, height: int, rows: int) -> Iterator[pl.DataFrame]:
-    """All rows in order. polars' own batches run far ahead of their consumer and fill the memory."""
+    """Yield all rows in order. polars' own batches run far ahead of their consumer and fill memory."""
     step = rows * _CHUNKS_AT_ONCE
     for start in range(0, height, step):
         frame = scan.slice(start, step).collect()
@@ -166,7 +166,7 @@ def _no_tokens(answers: pl.Series) -> pl.Series:
 
 
 def check_columns(schema: pl.Schema, options: Options) -> None:
-    """Raise `InputError` unless there are columns of questions and answers of the right types."""
+    """Raise `InputError` unless the columns of questions and answers exist and have the right types."""
     check_text_column(schema, options.question_field, options.advice[0])
     if options.run is not None and options.run.key not in schema:
         raise missing("column", options.run.key, schema, RUN_ADVICE)
@@ -181,9 +181,9 @@ def check_columns(schema: pl.Schema, options: Options) -> None:
 
 
 def check_text_column(schema: pl.Schema, key: str, advice: str | None = None) -> None:
-    """Raise `InputError` unless there is a column of text with this name.
+    """Raise `InputError` unless there is a text column with this name.
 
-    `advice`: what to do where there is none.
+    `advice`: what to do if it is missing.
     """
     kind = _column_type(schema, key, advice)
     if kind not in (pl.String, pl.Categorical, pl.Enum):
@@ -197,9 +197,9 @@ def _column_type(schema: pl.Schema, key: str, advice: str | None) -> pl.DataType
 
 
 def table_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """Yield all columns of the rows with these numbers (from 1), which must rise."""
+    """Yield all columns of the rows with these numbers (from 1), which must be ascending."""
     with _readable(source):
-        source.open().close()  # complains where the file changed
+        source.open().close()  # raises if the file has changed
         scan = _SCANS[source.suffix](source.file())
         name = "row"
         while name in scan.collect_schema():
@@ -212,7 +212,7 @@ def table_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, An
 
 @contextmanager
 def _readable(source: Source) -> Iterator[None]:
-    """Name the file in errors of polars."""
+    """Add the file's name to errors raised by polars."""
     try:
         if source.size == 0:
             raise InputError("the file is empty", path=source.path)
@@ -220,6 +220,6 @@ def _readable(source: Source) -> Iterator[None]:
     except InputError:
         raise
     except TABLE_ERRORS as error:
-        reason = str(error).split("\n\n")[0]  # advice on polars' own options would follow
+        reason = str(error).split("\n\n")[0]  # the rest is advice on polars' own options
         problem = f"cannot be read as {source.suffix}: {reason}"
         raise InputError(problem, path=source.path) from None

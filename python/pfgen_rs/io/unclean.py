@@ -1,4 +1,4 @@
-"""Columns of answers that are not as pfgen-bench stores them: counted, and cleaned on request."""
+"""Counts answers that pfgen-bench would have cleaned before storing them, and cleans them on request."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
 __all__ = ["CHECKED", "Census", "clean_column", "count_unclean", "described"]
 
 CHECKED = 1 << 17
-"""Answers of a file that are all looked at."""
+"""Number of answers of a file that are all checked; later ones are sampled."""
 _EVERY = 8
 
 _WHITE = [character for character in map(chr, range(0x3001)) if character.isspace()]
-# All white space, as ranges of the texts that begin with it.
+# Ranges of texts that begin with white space.
 _RANGES = (
     ("", "!"),
     ("\x85", "\xa1"),
@@ -32,9 +32,9 @@ _CONTAIN = {"Q:": "contain 'Q:'", "A:": "contain 'A:'", "\n\n": "contain a blank
 
 
 def count_unclean(answers: pl.Series, mode: Mode | None) -> Counter[str]:
-    """Count the answers that `clean_column` would change, by why.
+    """Count the answers that `clean_column` would change, by reason.
 
-    Without a mode what every mode removes is counted: white space around an answer, and a following question.
+    Without a mode, counts what every mode removes: surrounding white space and a following question.
     """
     marks = _marks(mode)
     counts: Counter[str] = Counter()
@@ -50,15 +50,15 @@ def count_unclean(answers: pl.Series, mode: Mode | None) -> Counter[str]:
 class Census:
     """Counts the unclean answers of a file, chunk by chunk.
 
-    Of what follows the first `CHECKED` answers every eighth is looked at, and of chunks where one of these is
-    unclean all are: looking at each would take some 2 % of the time of scoring.
+    After the first `CHECKED` answers, only every eighth is checked, unless one of these is unclean: then the
+    whole chunk is. Checking all of them would take about 2 % of the scoring time.
     """
 
     def __init__(self) -> None:
         self._seen = 0
 
     def count(self, answers: pl.Series, mode: Mode | None) -> Counter[str]:
-        """Count those of the next chunk, as `count_unclean` does."""
+        """Count the unclean answers of the next chunk, as `count_unclean` does."""
         self._seen += len(answers)
         if self._seen > CHECKED and not count_unclean(answers.gather_every(_EVERY), mode):
             return Counter()
@@ -66,7 +66,7 @@ class Census:
 
 
 def described(counts: Counter[str], height: int) -> str:
-    """Returns in words what `Census` found in so many answers."""
+    """Describe in words what `Census` counted in `height` answers."""
     (first, most), *others = counts.most_common()
     least = "at least " if height > CHECKED else ""
     return ", ".join(
@@ -78,9 +78,9 @@ def described(counts: Counter[str], height: int) -> str:
 
 
 def clean_column(answers: pl.Series, mode: Mode) -> pl.Series:
-    """Returns the answers as pfgen-bench makes them of generated texts in this mode."""
+    """Returns the answers, cleaned as pfgen-bench cleans generated texts in this mode."""
     if answers.dtype != pl.String:
-        raise SettingsError(f"only answers that are text can be cleaned, not {answers.dtype}")
+        raise SettingsError(f"cannot clean {answers.dtype}: only text answers can be cleaned")
     suspects = _suspects(answers, _marks(mode))
     rows = np.flatnonzero(suspects.to_numpy())
     if not len(rows):
@@ -93,14 +93,14 @@ def clean_column(answers: pl.Series, mode: Mode) -> pl.Series:
 
 
 def _marks(mode: Mode | None) -> Sequence[str]:
-    """What an answer in this mode never contains."""
+    """Returns the strings that a clean answer in this mode never contains."""
     if mode is None:
         return ("Q:",)
     return default_stop(mode) if mode == "completion" else (*default_stop(mode), "A:")
 
 
 def _suspects(answers: pl.Series, marks: Sequence[str]) -> pl.Series:
-    """Which answers may have to be cleaned: quickly, and all that have to be."""
+    """Returns quickly which answers may need cleaning; a superset of those that do."""
     text = pl.col("text")
     starts = [text.is_between(pl.lit(low), pl.lit(high), closed="left") for low, high in _RANGES]
     ends = text.str.tail(1).is_in(_WHITE)

@@ -1,1 +1,1 @@
-"""What a score depends on: settings, units, n-grams, keyword rules, and the signature that names them."""
+"""Everything that defines a score: settings, units, n-grams, keyword rules, and the signature."""

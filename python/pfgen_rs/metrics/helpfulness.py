@@ -1,7 +1,8 @@
-"""Helpfulness: keyword rules, parsed and checked once, evaluated natively over positions of keywords.
+"""Helpfulness: keyword rules, parsed and checked once, and evaluated natively from keyword positions.
 
-Source: Imajo et al. 2025, section 3.3.3, and the published rules. A rule finds a position (code points up to
-the end of what satisfies it) and a label; a response cut before that position misses the rule.
+Source: Imajo et al. 2025, section 3.3.3, and the published rules. A rule has a position (the number of code
+points up to the end of the text that satisfies it) and a label; a response cut before that position misses
+the rule.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Ends = NDArray[np.uint32]
 
 _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
 _KEYS = {"t", "and", "or", "name", "importance"}
-# Evaluation recurses, and the interpreter's stack is not to decide how far.
+# Evaluation is recursive; the depth limit must not depend on the interpreter's stack.
 _DEEPEST = 100
 _SHOWN = 60
 _UNIT_NAMES: dict[Unit, str] = {"character": "字", "word": "語", "token": "トークン"}
@@ -44,10 +45,10 @@ class Rule:
 
 
 def parse_rules(keywords: object) -> tuple[Rule, ...]:
-    """Rules of a question file's `keywords`.
+    """Returns the rules in a question file's `keywords`.
 
-    Raises `BenchmarkError` that names the rule for anything that is not a rule, an invalid regular
-    expression, an importance outside 0…1, or rules within rules over 100 levels deep.
+    Raises `BenchmarkError`, naming the rule, for anything that is not a rule, an invalid regular expression,
+    an importance outside 0…1, or rules nested over 100 levels deep.
     """
     if not isinstance(keywords, list):
         raise BenchmarkError(f"keywords must be a list of rules, not {type(keywords).__name__}")
@@ -57,10 +58,10 @@ def parse_rules(keywords: object) -> tuple[Rule, ...]:
 def _parse(rule: object, where: str, depth: int = 1) -> Rule:
     if depth > _DEEPEST:
         raise BenchmarkError(
-            f"{where[:_SHOWN]}…: rules lie within rules over {_DEEPEST} levels deep"
+            f"{where[:_SHOWN]}…: rules must not be nested over {_DEEPEST} levels deep"
         )
     if not isinstance(rule, dict):
-        raise BenchmarkError(f"{where}: a rule is an object, not {rule!r}")
+        raise BenchmarkError(f"{where}: a rule must be an object, not {rule!r}")
     kinds = [kind for kind in ("t", "and", "or") if kind in rule]
     if len(kinds) != 1 or set(rule) - _KEYS:
         raise BenchmarkError(
@@ -74,7 +75,7 @@ def _parse(rule: object, where: str, depth: int = 1) -> Rule:
         return Rule(kind, _parse_pattern(rule["t"], where), (), name, importance)
     parts = rule[kind]
     if not isinstance(parts, list) or not parts:
-        raise BenchmarkError(f"{where}: '{kind}' needs a list of rules, not {parts!r}")
+        raise BenchmarkError(f"{where}: '{kind}' must be a non-empty list of rules, not {parts!r}")
     parsed = tuple(_parse(part, f"{where}.{kind}[{i}]", depth + 1) for i, part in enumerate(parts))
     return Rule(kind, "", parsed, name, importance)
 
@@ -87,7 +88,7 @@ def _parse_name(name: object, where: str) -> str | None:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise BenchmarkError(f"{where}: the name holds a lone surrogate: {name!r}") from None
+        raise BenchmarkError(f"{where}: the name contains a lone surrogate: {name!r}") from None
     return name
 
 
@@ -95,7 +96,7 @@ def _parse_importance(importance: object, where: str) -> float:
     if isinstance(importance, bool) or not isinstance(importance, int | float):
         raise BenchmarkError(f"{where}: the importance must be a number, not {importance!r}")
     if not 0 <= importance <= 1:
-        raise BenchmarkError(f"{where}: the importance must lie in 0…1, not {importance!r}")
+        raise BenchmarkError(f"{where}: the importance must be between 0 and 1, not {importance!r}")
     return float(importance)
 
 
@@ -106,14 +107,16 @@ def _parse_pattern(pattern: object, where: str) -> str:
         pattern.encode()
         re.compile(pattern)
     except UnicodeEncodeError:
-        raise BenchmarkError(f"{where}: the pattern holds a lone surrogate: {pattern!r}") from None
+        raise BenchmarkError(
+            f"{where}: the pattern contains a lone surrogate: {pattern!r}"
+        ) from None
     except (re.error, RecursionError, OverflowError) as error:
         raise BenchmarkError(f"{where}: invalid regular expression {pattern!r}: {error}") from None
     return pattern
 
 
 def is_literal(pattern: str) -> bool:
-    """Whether a pattern means just its own characters, rather than being a real regular expression."""
+    """Whether a pattern is literal text rather than a regular expression."""
     return not _SPECIAL.intersection(pattern)
 
 
@@ -123,7 +126,7 @@ def _patterns(rules: Sequence[Rule]) -> list[str]:
 
 
 def _steps(rule: Rule, numbers: Mapping[str, int]) -> list[tuple[str, int]]:
-    """A rule in reverse Polish order, as the native side takes it."""
+    """Returns a rule in reverse Polish notation, as the native code expects it."""
     if rule.kind == "t":
         return [("t", numbers[rule.pattern])]
     steps = [step for part in rule.parts for step in _steps(part, numbers)]
@@ -133,10 +136,9 @@ def _steps(rule: Rule, numbers: Mapping[str, int]) -> list[tuple[str, int]]:
 class Helpfulness:
     """The rules of one question, ready for use.
 
-    The native side looks for literal patterns and evaluates the rules; patterns that are real regular
-    expressions are Python's, and only their positions go there. Where units are words, what the native side
-    evaluates is coded text, so that the positions of all patterns go there; they are those of the words that
-    matches end in.
+    Native code searches for literal patterns and evaluates the rules; regular expressions are matched in
+    Python, and only their positions are passed on. If units are words, native code sees coded text, so the
+    positions of all patterns are passed: those of the words in which the matches end.
     """
 
     def __init__(self, rules: Sequence[Rule], settings: Settings) -> None:
@@ -157,13 +159,13 @@ class Helpfulness:
 
     @property
     def has_expressions(self) -> bool:
-        """Whether `expression_ends` has to be asked for."""
+        """Whether `expression_ends` is needed."""
         return bool(self._others)
 
     def expression_ends(self, answers: Iterable[str], *, threads: int | None = 1) -> Ends:
-        """End of the first match of each regular expression in each answer, NOT_FOUND where there is none.
+        """Returns the end of the first match of each regular expression in each answer, or NOT_FOUND.
 
-        Where units are words, of each literal before those. uint32, shape (answers, patterns).
+        If units are words, the literals come first. uint32, shape (answers, patterns).
         """
         if self._in_words:
             return self._word_ends(list(answers), threads)
@@ -185,22 +187,22 @@ class Helpfulness:
         return np.hstack(found)
 
     def ends(self, answer: str) -> dict[str, int]:
-        """End of the first match of every pattern in one answer, NOT_FOUND where there is none."""
+        """Returns the end of the first match of every pattern in one answer, or NOT_FOUND."""
         literals = self.native.ends(self._settings.native, answer)
         others = self.expression_ends([answer])[0].tolist()
         return dict(zip([*self._literals, *self._expressions], [*literals, *others], strict=True))
 
     def evaluate(self, answer: str, coded: str | None = None) -> tuple[float, int]:
-        """Unrounded Helpfulness of one answer, and the largest cut that attains it.
+        """Returns the unrounded Helpfulness of one answer, and the largest cut that attains it.
 
-        `coded`: the answer with a code point a unit, where that is another text.
+        `coded`: the answer with one code point per unit, if that differs from the text.
         """
         others = self.expression_ends([answer])[0].tolist()
         text = answer if coded is None else coded
         return self.native.score(self._settings.native, text, others)
 
     def missed(self, ends: Mapping[str, int], value: float, cut: int) -> list[list[Any]]:
-        """The published `helpfulness_results` of an answer with these ends, value and cut."""
+        """Returns the published `helpfulness_results` of an answer with these ends, value and cut."""
         missed: list[list[Any]] = [
             [label, 1 - rule.importance]
             for rule, label, position in self.positions(ends)
@@ -213,7 +215,7 @@ class Helpfulness:
         return missed
 
     def positions(self, ends: Mapping[str, int]) -> list[tuple[Rule, str, int]]:
-        """Each rule with its label and position."""
+        """Returns each rule with its label and position."""
         return [(rule, *_located(rule, ends)) for rule in self._rules]
 
 
@@ -222,7 +224,7 @@ def _end(match: re.Match[str] | None) -> int:
 
 
 def _words_to(expressions: Iterable[re.Pattern[str]], answer: str, limit: int) -> Iterator[int]:
-    """`_end` in the first `limit` words of an answer, in words: how many begin before it."""
+    """Yield `_end` within the first `limit` words of an answer, in words: how many begin before it."""
     spans = _native.word_spans(answer, limit + 1)
     window = answer if len(spans) <= limit else answer[: spans[limit - 1][1]]
     starts = [start for start, _ in spans]
@@ -232,7 +234,7 @@ def _words_to(expressions: Iterable[re.Pattern[str]], answer: str, limit: int) -
 
 
 def _located(rule: Rule, ends: Mapping[str, int]) -> tuple[str, int]:
-    """Label and position of a rule: those of the part that decides, the first of several."""
+    """Returns the label and position of a rule: those of the first part that decides it."""
     if rule.kind == "t":
         return rule.pattern if rule.name is None else rule.name, ends[rule.pattern]
     parts = [_located(part, ends) for part in rule.parts]

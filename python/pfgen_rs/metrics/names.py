@@ -1,4 +1,4 @@
-"""Names of metrics, as columns, keys of `result.json` and options have them."""
+"""Names of metrics, as used in columns, options and keys of `result.json`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = [
 Metric = Literal["average", "fluency", "truthfulness", "helpfulness"]
 METRICS: tuple[str, ...] = get_args(Metric)
 PARTS = METRICS[1:]
-"""The metrics that `average` is the mean of."""
+"""The metrics whose mean is `average`."""
 BY_SOURCE = PARTS[:2]
-"""The metrics that are sums of shares of the sources of reference answers."""
+"""The metrics that are sums of one share per source of reference answers."""
 COLUMNS = (*PARTS, METRICS[0])
-"""All metrics in the order of tables of scores."""
+"""All metrics in the column order of score tables."""
 
 
 def share_name(metric: str, source: str) -> str:

@@ -1,4 +1,4 @@
-"""N-gram statistics of the reference answers of one question."""
+"""N-gram statistics of the reference answers to one question."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _LARGEST = 2**32 - 1
 
 
 class DocumentFrequency(NamedTuple):
-    """Number of answers that contain an n-gram: of all sources together, and of each."""
+    """Number of answers that contain an n-gram: in total, and by source."""
 
     total: int
     by_source: dict[str, int]
 
 
 class Occurrence(NamedTuple):
-    """One place of an n-gram: source, answer (from 0 within its source), units before it."""
+    """One occurrence of an n-gram: source, answer (from 0 within its source), and units before it."""
 
     source: str
     answer: int
@@ -34,7 +34,7 @@ class Occurrence(NamedTuple):
 
 
 class ConcordanceLine(NamedTuple):
-    """One place of an n-gram with the text around it."""
+    """One occurrence of an n-gram with the text around it."""
 
     occurrence: Occurrence
     left: Decoded
@@ -59,13 +59,14 @@ class NgramIndex:
     O(m log N + c log k + k), `locate` and `concordance` O(m log N + c (log c + log k)),
     `next_characters` O(m log N + d log N) for `d` continuations, `ngrams` O(N log k) plus sorting.
 
-    `unit` is what n-grams are made of (see `Settings`). With `word`, patterns are texts that are cut into
-    words, and found n-grams are texts with spaces where the script needs them; with `token`, answers and
-    patterns are lists of ids, and found n-grams tuples of them. What is said of characters holds for units.
+    `unit` is what n-grams consist of (see `Settings`). With `word`, patterns are texts that are split into
+    words, and returned n-grams are texts with spaces where the script needs them; with `token`, answers and
+    patterns are lists of ids, and returned n-grams are tuples of ids. Statements about characters apply to
+    other units as well.
 
     All positions are code points (or other units); nothing is normalised. The empty pattern raises
     `InputError`; a pattern longer than every answer or with unknown characters simply does not occur. Numbers
-    out of range raise `InputError`, too. Thread-safe: never changes.
+    out of range raise `InputError`, too. Immutable, and so thread-safe.
 
     >>> index = NgramIndex({"A": ["東京都", "京都"], "B": ["東京"]})
     >>> index.count("京"), index.next_characters("京")
@@ -82,38 +83,38 @@ class NgramIndex:
 
     @property
     def native(self) -> _native.Index:
-        """The native index, for the scorer that is derived from it."""
+        """The native index, from which scorers are derived."""
         return self._native
 
     @property
     def sources(self) -> list[str]:
-        """Names of the sources, in the order given."""
+        """Names of the sources, in the original order."""
         return self._native.sources
 
     @property
     def answer_counts(self) -> dict[str, int]:
-        """Number of answers of each source."""
+        """Number of answers by source."""
         return dict(zip(self.sources, self._native.answer_counts, strict=True))
 
     def __repr__(self) -> str:
-        """Show the size, not the text."""
+        """Show the number of answers and units, but no text."""
         counts = ", ".join(f"{name}: {count}" for name, count in self.answer_counts.items())
         return f"NgramIndex({counts}; {self._native.character_count} {self.unit}s)"
 
     def count(self, pattern: Answer) -> int:
-        """Occurrences of `pattern` in all answers, overlapping ones included."""
+        """Returns the number of occurrences of `pattern` in all answers, including overlapping ones."""
         return self._native.count(self._coder.one(pattern))
 
     def document_frequency(self, pattern: Answer) -> DocumentFrequency:
-        """Answers that contain `pattern`, however often."""
+        """Returns the number of answers that contain `pattern` at least once."""
         return self._frequency(self._native.document_frequency(self._coder.one(pattern)))
 
     def locate(self, pattern: Answer) -> list[Occurrence]:
-        """All places of `pattern`, ordered by source, answer and offset."""
+        """Returns all occurrences of `pattern`, ordered by source, answer and offset."""
         return [Occurrence(*place) for place in self._native.locate(self._coder.one(pattern))]
 
     def concordance(self, pattern: Answer, width: int = 20) -> list[ConcordanceLine]:
-        """All places of `pattern` with up to `width` characters on both sides."""
+        """Returns all occurrences of `pattern` with up to `width` characters on each side."""
         coded, decode = self._coder.one(pattern), self._coder.decode
         lines = self._native.concordance(coded, _natural("width", width))
         match = decode(coded)
@@ -123,7 +124,9 @@ class NgramIndex:
         ]
 
     def next_characters(self, pattern: Answer) -> dict[Decoded, int]:
-        """What follows `pattern`, most frequent first; an answer's end has the key `""` (tokens: `()`).
+        """Returns the counts of what follows `pattern`, most frequent first; the key `""` is an answer's end.
+
+        With tokens, an answer's end is `()`.
 
         The counts sum to `count(pattern)`.
         """
@@ -131,10 +134,10 @@ class NgramIndex:
         return {self._coder.decode(follower or ""): n for follower, n in followers}
 
     def ngrams(self, n: int, min_df: int = 1, top: int | None = None) -> list[Ngram]:
-        """N-grams of `n` characters found in at least `min_df` answers.
+        """Returns the n-grams of `n` characters in at least `min_df` answers, at most `top` of them.
 
-        By falling document frequency, then falling count, then code-point order (longer words: by falling
-        frequency); the first `top`.
+        Sorted by descending document frequency, then descending count, then code-point order (longer words:
+        descending frequency).
         """
         limit = None if top is None else _natural("top", top)
         found = self._native.ngrams(_natural("n", n), _natural("min_df", min_df), limit)
@@ -142,11 +145,11 @@ class NgramIndex:
         return [Ngram(decode(text), count, self._frequency(row)) for text, count, row in found]
 
     def count_batch(self, patterns: Any) -> NDArray[np.uint64]:
-        """`count` of many patterns (an Arrow column or a list): uint64, shape (patterns,)."""
+        """Returns `count` for many patterns (an Arrow column or a list): uint64, shape (patterns,)."""
         return self._native.count_batch(self._coder.column(patterns).coded)
 
     def document_frequency_batch(self, patterns: Any) -> NDArray[np.uint32]:
-        """Document frequencies of many patterns: uint32, shape (patterns, sources)."""
+        """Returns the document frequencies of many patterns: uint32, shape (patterns, sources)."""
         return self._native.document_frequency_batch(self._coder.column(patterns).coded)
 
     def _frequency(self, row: Sequence[int]) -> DocumentFrequency:
@@ -155,5 +158,5 @@ class NgramIndex:
 
 def _natural(name: str, value: int) -> int:
     if not 0 <= value <= _LARGEST:
-        raise InputError(f"{name} must lie in 0…{_LARGEST}, not {value}")
+        raise InputError(f"{name} must be between 0 and {_LARGEST}, not {value}")
     return value

@@ -1,4 +1,4 @@
-"""What a score depends on besides the reference answers."""
+"""Settings that define a score, together with the reference answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Variant = Literal["pfgen-bench", "paper"]
 Summation = Literal["plain", "compensated"]
 SUMMATIONS: tuple[Summation, ...] = ("plain", "compensated")
 SKIPPED = "^$、。・「」『』（）【】［］〈〉《》"
-_MARKS = "^$"  # stand around every answer in Truthfulness; no token is one of them
+_MARKS = "^$"  # surround every answer in Truthfulness; no token maps to them
 
 
 @dataclass(frozen=True)
@@ -24,24 +24,26 @@ class Settings:
     """Scoring settings; the defaults give the published scores.
 
     `min_n`, `max_n`: n-gram range of Fluency, in units. `truthfulness_n`, `threshold`: length of
-    Truthfulness's windows and the share of reference answers from which one counts in full.
-    `target_length`, `zero_length`: units up to which nothing is discounted, and at which nothing is
-    left. `max_length`: units that are read at all. `skipped`: characters Truthfulness skips.
+    Truthfulness's windows, and the share of reference answers from which a window counts in full.
+    `target_length`, `zero_length`: length in units up to which nothing is discounted, and from which the
+    score is 0. `max_length`: units after which the rest of an answer is ignored. `skipped`: characters that
+    Truthfulness skips.
 
-    `unit`: `character` (a code point), `word` (Unicode's default word boundaries, UAX #29; white space is no
-    word, and what is `skipped` is a word of that one character), or `token` (answers are lists of ids from
-    0 to 1,056,767; none is `skipped`, and questions must have no keyword rules, which look at text). With
+    `unit`: `character` (a code point), `word` (Unicode's default word boundaries, UAX #29; white space is
+    not a word, and each `skipped` character is a word of its own), or `token` (answers are lists of ids from
+    0 to 1,056,767; no token is `skipped`, and questions must not have keyword rules, which need text). With
     words, the position of a keyword is that of the word in which it ends, counted from 1.
 
-    Variant `pfgen-bench` is the published scores; `paper` reads the papers' equations literally
-    (Imajo et al. 2025, eqs. 1-9, with eq. 6's denominator read as 0.005; keyword
-    rules look at the first `max_length` characters in both).
+    Variant `pfgen-bench` computes the published scores; `paper` follows the papers' equations literally
+    (Imajo et al. 2025, eqs. 1-9, with eq. 6's denominator read as 0.005; in both, keyword rules apply to the
+    first `max_length` characters).
 
-    `summation` is not part of the score's definition and changes its last digit at most. The published scorer
+    `summation` is not part of the score's definition and changes at most its last digit. The published scorer
     uses Python's `sum`, which adds from the left (`plain`) up to Python 3.11 and is `compensated` since 3.12.
-    Choose the latter (in variant `pfgen-bench`) to reproduce a `result.json` that such a Python wrote.
+    Choose `compensated` (in variant `pfgen-bench`) to reproduce a `result.json` written by Python 3.12 or
+    later.
 
-    Raises `SettingsError` for values out of range or contradicting each other.
+    Raises `SettingsError` for values that are out of range or contradict each other.
     """
 
     variant: Variant = "pfgen-bench"
@@ -57,7 +59,7 @@ class Settings:
     summation: Summation = "plain"
 
     def __post_init__(self) -> None:
-        """Let the native side, which does the arithmetic, check the values."""
+        """Check the values; native code, which does the arithmetic, checks the numbers."""
         if self.variant not in ("pfgen-bench", "paper"):
             raise SettingsError(
                 f"unknown variant {self.variant!r}: expected 'pfgen-bench' or 'paper'"
@@ -70,12 +72,12 @@ class Settings:
             known = ", ".join(map(repr, SUMMATIONS))
             raise SettingsError(f"unknown summation {self.summation!r}: expected one of {known}")
         if self.variant == "paper" and self.summation != "plain":
-            raise SettingsError("variant 'paper' has no published files: its summation is 'plain'")
+            raise SettingsError("variant 'paper' has no published files: summation must be 'plain'")
         _ = self.native
 
     @cached_property
     def native(self) -> _native.Settings:
-        """The same settings for the native side."""
+        """The same settings for native code."""
         try:
             return _native.Settings(
                 paper=self.variant == "paper",
@@ -89,10 +91,10 @@ class Settings:
                 skipped=_MARKS if self.unit == "token" else self.skipped,
             )
         except (OverflowError, TypeError, UnicodeEncodeError) as error:
-            raise SettingsError(f"a setting has an impossible value: {error}") from None
+            raise SettingsError(f"invalid setting: {error}") from None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copy and pickle the values alone."""
+        """Copy and pickle only the values."""
         return asdict(self)
 
     @property
@@ -106,6 +108,6 @@ class Settings:
         return self.summation == "compensated"
 
     def discount(self, length: int) -> float:
-        """What a cut after `length` characters leaves: 1 up to `target_length`, 0 at `zero_length`."""
+        """Returns the factor of a cut after `length` units: 1 up to `target_length`, 0 at `zero_length`."""
         excess = max(length - self.target_length, 0)
         return 1.0 - excess / (self.zero_length - self.target_length)

@@ -1,4 +1,4 @@
-"""What makes a score reproducible, in one line."""
+"""The signature: one line that makes a score reproducible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["fixed_part", "signature"]
 
 
 def fixed_part() -> str:
-    """The part of every signature that the installed version alone decides."""
+    """Returns the part of every signature that depends only on the installed version."""
     return f"pfgen|v:{_native.__version__}"
 
 
@@ -25,11 +25,11 @@ def signature(
     answered: tuple[int, int] | None = None,
     clean: str | None = None,
 ) -> str:
-    """Signature of scores against the set with the metadata hash `set_hash`.
+    """Returns the signature of scores against the question set with the metadata hash `set_hash`.
 
-    Variant, n-gram range and Truthfulness n always stand there; other settings where they differ from the
-    published ones. `answered` is (questions answered, questions of the set) where some are missing. `clean`
-    is the mode as which answers were cleaned before they were scored.
+    It always has the variant, the n-gram range and Truthfulness's n; other settings only if they differ from
+    the published ones. `answered`: number of questions answered, and in the set; shown if they differ.
+    `clean`: mode for which answers were cleaned before scoring.
     """
     parts = [
         "pfgen",
@@ -47,7 +47,7 @@ def signature(
 
 
 def _unusual(settings: Settings) -> list[str]:
-    from pfgen_rs.metrics.settings import SKIPPED, Settings  # `fixed_part` does without
+    from pfgen_rs.metrics.settings import SKIPPED, Settings  # not needed by `fixed_part`
 
     parts, usual = [], Settings()
     if settings.unit != usual.unit:
@@ -58,7 +58,7 @@ def _unusual(settings: Settings) -> list[str]:
     if lengths != (usual.target_length, usual.zero_length, usual.max_length):
         parts.append("length:" + "-".join(map(str, lengths)))
     if set(settings.skipped) != set(SKIPPED):
-        # The characters themselves could break the line; their digest says the same.
+        # The characters themselves could break the line, so a digest stands for them.
         digest = hashlib.sha256("".join(sorted(set(settings.skipped))).encode()).hexdigest()
         parts.append(f"skip:{digest[:8]}")
     if settings.summation != usual.summation:

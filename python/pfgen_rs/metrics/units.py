@@ -1,7 +1,7 @@
-"""Units: what n-grams are made of and lengths count, be it characters, words or tokens.
+"""Units of n-grams and lengths: characters, words or tokens.
 
-Words and tokens are scored as characters are: each becomes one code point of a *coded* text, and everything
-native works on those.
+Words and tokens are scored like characters: each becomes one code point of a *coded* text, on which all
+native code works.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ __all__ = ["UNITS", "Answer", "Coder", "Column", "Decoded", "Unit", "coder", "te
 
 Unit = Literal["character", "word", "token"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
-# A text or, where the units are tokens, their ids.
+# A text or, if the units are tokens, a list of ids.
 Answer = str | Sequence[int]
-# A text or, where the units are tokens, a tuple of ids: whoever chose the unit knows which.
+# A text or, if the units are tokens, a tuple of ids. `Any`, because the caller knows the unit.
 Decoded = Any
 
-# Characters that are words of their own whatever stands beside them, and are written without spaces:
-# ideographs, hiragana and their punctuation. Katakana is none of them, since several of them are a word.
+# Characters that are always words of their own, and are written without spaces: ideographs, hiragana and
+# their punctuation. Not katakana, because consecutive katakana form one word.
 _UNSPACED = re.compile(
     "[\u3001-\u3003\u3008-\u3011\u3014-\u301f\u3041-\u3096\u309d-\u309f"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -37,9 +37,9 @@ _UNSPACED = re.compile(
 
 
 class Column(NamedTuple):
-    """A column of answers: coded, a code point a unit; and the texts that keyword rules look at.
+    """A column of answers: coded with one code point per unit, and the texts for keyword rules.
 
-    Tokens have no text, and questions no rules then: theirs are the coded ones.
+    With tokens there are no texts and no rules: `texts` is the same as `coded`.
     """
 
     coded: _native.Texts
@@ -47,51 +47,51 @@ class Column(NamedTuple):
 
 
 class Coder(ABC):
-    """Codes answers, a code point a unit. Made by `coder`; thread-safe; what it gives never changes."""
+    """Encodes answers with one code point per unit. Made by `coder`; immutable and thread-safe."""
 
     unit: Unit
 
     @abstractmethod
     def column(self, answers: Any, threads: int | None = None) -> Column:
-        """A column of answers (a list, or an Arrow column) for the native side.
+        """Encode a column of answers (a list or an Arrow column) for native code.
 
-        `threads`: all cores where that is `None`. Raises `InputError` naming the row.
+        `threads`: number of threads (`None`: all cores). Raises `InputError`, naming the row.
         """
 
     @abstractmethod
     def encode(self, answers: Any, threads: int | None = None) -> pl.Series:
-        """`column` for others than the native side: coded texts."""
+        """Returns the coded texts of a column of answers as a polars column."""
 
     @abstractmethod
     def decode(self, coded: str) -> Decoded:
-        """What was coded: a text (words with spaces where the script needs them), or a tuple of ids."""
+        """Decode to a text (words with spaces where the script needs them) or a tuple of ids."""
 
     @abstractmethod
     def pieces(self, answer: Answer) -> list[str]:
-        """An answer for display, a piece a unit; the pieces of a text are the text."""
+        """Split an answer for display, one piece per unit; joining the pieces of a text restores it."""
 
     @abstractmethod
     def parse(self, text: str) -> Answer:
-        """An answer that was written as text: itself or, for tokens, ids with spaces between them."""
+        """Parse an answer written as text: the text itself or, for tokens, ids separated by spaces."""
 
     def one(self, answer: Answer) -> str:
-        """One answer, coded."""
+        """Encode one answer."""
         return self.column([answer], 1).coded[0]
 
     def lengths(self, answers: Any) -> NDArray[np.int64]:
-        """Units of each answer of a column: int64, shape (answers,)."""
+        """Returns the number of units of each answer in a column: int64, shape (answers,)."""
         return self.column(answers).coded.lengths()
 
 
 def coder(unit: Unit, *references: Any, skipped: str = "") -> Coder:
-    """The coder of a unit.
+    """Returns the coder for a unit.
 
-    For words, `references` are the columns of text (each a list or an Arrow column) that scores are
-    measured by: a word of several characters in none of them is equal to all other such words, and to
-    nothing else. The characters `skipped` are told apart even so. Time linear in the texts. Other units need
-    no references: every character, and every token from 0 to 1,056,767, has its code point.
+    For words, `references` are the columns of reference texts (each a list or an Arrow column). All words of
+    several characters that occur in none of them are equal to each other, and to nothing else. The characters
+    in `skipped` always stay distinct. Takes time linear in the texts. Other units need no references: every
+    character, and every token from 0 to 1,056,767, has its own code point.
 
-    Raises `BenchmarkError` where there are more than about a million distinct words.
+    Raises `BenchmarkError` for more than about a million distinct words.
 
     >>> words = coder("word", ["The cat sat.", "The cat's mat"])
     >>> words.lengths(["The cat sat.", "a  dog"]), words.decode(words.one("The cat's mat."))
@@ -105,7 +105,7 @@ def coder(unit: Unit, *references: Any, skipped: str = "") -> Coder:
 
 
 def texts_of(column: Any, threads: int | None = None) -> _native.Texts:
-    """A list or Arrow column of text for the native side. Raises `InputError` naming the row."""
+    """Convert a list or Arrow column of text for native code. Raises `InputError`, naming the row."""
     try:
         return _native.Texts(column, threads)
     except TypeError:
@@ -124,7 +124,7 @@ class _Characters(Coder):
         return Column(texts, texts)
 
     def encode(self, answers: Any, threads: int | None = None) -> pl.Series:
-        texts_of(answers, threads)  # refuses what is no text
+        texts_of(answers, threads)  # raises for anything but text
         return pl.Series(answers, dtype=pl.String)
 
     def decode(self, coded: str) -> str:
@@ -170,7 +170,7 @@ class _Words(Coder):
 
 
 def _is_tight(before: str, after: str) -> bool:
-    """Whether two words that follow each other need no space to stay two."""
+    """Whether two adjacent words stay separate without a space."""
     return _UNSPACED.match(before[-1]) is not None or _UNSPACED.match(after[0]) is not None
 
 
@@ -195,16 +195,14 @@ class _Tokens(Coder):
         try:
             return [int(part) for part in text.split()]
         except ValueError:
-            raise InputError(
-                f"token ids with spaces between them are wanted, not {text!r}"
-            ) from None
+            raise InputError(f"expected token ids separated by spaces, not {text!r}") from None
 
 
 def _coded_tokens(answers: Any) -> _native.TextArray:
     if isinstance(answers, pl.Series) and answers.dtype == pl.List(pl.Null):
         answers = answers.cast(
             pl.List(pl.UInt32)
-        )  # Arrow libraries disagree about columns of nothing
+        )  # Arrow libraries disagree about columns without values
     try:
         return _native.code_tokens(answers)
     except TypeError:
