@@ -243,7 +243,7 @@ def test_times_of_no_use_are_told_of(benchmark: Path, runs: list[Path]) -> None:
     (runs[1] / "trials.jsonl").write_text(text, encoding="utf-8")
     done = pfgen("compare", *runs[:2], "-b", benchmark)
     assert done.returncode == 0
-    assert "lab/weak: 31 of its 32 responses have no time stamp" in done.stderr
+    assert "lab/weak: 31 of its 32 responses have no timestamp" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_examples_of_the_bundled_benchmark() -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "holds no questions"),
+        (b"", "contains no questions"),
         (b'{"question": "a"}\n', "line 1: missing key 'answer'"),
         (
             b'{"question": "a", "answer": "b"}\n\n{"question": "a", "answer": "c"}\n',

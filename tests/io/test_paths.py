@@ -129,7 +129,7 @@ def test_fields_in_files(name: str, benchmark: Path, tmp_path: Path) -> None:
         (["Q01", "Q02"], "found str in row 0"),
         ([{"question": "Q01", "answer": "x"}, {"question": "Q01"}], "row 1: missing key 'answer'"),
         (3, "found int"),
-        ("run.jsonl", "score_file reads files"),
+        ("run.jsonl", "use score_file for files"),
         (None, "found NoneType"),
         ([{"question": 1, "answer": "x"}], "invalid questions: expected text"),
     ],

@@ -156,7 +156,7 @@ def test_python_logs_it(bench: Benchmark, tmp_path: Path, caplog: pytest.LogCapt
         score_file(written(tmp_path / "dirty", DIRTY), bench)
     [message] = caplog.messages
     assert "8 of 20 answers begin with white space" in message
-    assert "scored as they are; clean=True removes this" in message
+    assert "scored unchanged; clean=True removes this" in message
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert row["score"] < expected["score"]
     assert told == (
         f"warning: {path}: 8 of 20 answers begin with white space, 4 end with white space, 4 contain "
-        "'Q:': scored as they are; --clean removes this, as pfgen-bench does when it generates\n"
+        "'Q:': scored unchanged; --clean removes this, as pfgen-bench does during generation\n"
     )
     for option in (["--clean"], ["--clean-as", "completion"]):
         table = tmp_path / "table.parquet"

@@ -154,7 +154,7 @@ def test_answers_and_units_must_fit() -> None:
         small.benchmark(text, settings=Settings(unit="token"))
     with pytest.raises(BenchmarkError, match=r"lists of token ids, .* 'word'"):
         small.benchmark(lists, settings=Settings(unit="word"))
-    with pytest.raises(BenchmarkError, match="question Q1: keyword rules look at text"):
+    with pytest.raises(BenchmarkError, match="question Q1: keyword rules need text"):
         small.benchmark({**lists, "keywords": [{"t": "a"}]}, settings=Settings(unit="token"))
     assert small.question(lists).index.count([1]) == 1
 
@@ -255,7 +255,7 @@ def test_bad_rows_of_tokens(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answers", "problem"),
     [
-        ([[1], "a"], "answer 0 of source 'A' is not text"),
+        ([[1], "a"], "answer 0 of source 'A' must be text"),
         ([[1], [2.5]], "answers of source 'A': row 1: .* not 2.5"),
         ([[-1]], "answers of source 'A': row 0"),
         ([[], []], "only empty answers"),
@@ -267,7 +267,7 @@ def test_bad_reference_tokens(tmp_path: Path, answers: Any, problem: str) -> Non
         load_benchmark(folder, settings=Settings(unit="token"))
     mixed = {"A": [[1]], "B": ["a"]}
     write_benchmark(tmp_path, {"Q01": {"keywords": [], "answers": mixed}})
-    with pytest.raises(BenchmarkError, match="not some of each"):
+    with pytest.raises(BenchmarkError, match="must be all texts or all lists"):
         load_benchmark(folder)
 
 

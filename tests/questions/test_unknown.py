@@ -59,7 +59,7 @@ def test_what_was_mistyped_is_named(fresh: Benchmark, asked: str) -> None:
 
 
 def test_the_nearest_question_is_named(fresh: Benchmark) -> None:
-    assert f"the nearest one is Q02, '{TEXT}'" in message(fresh, "光合成って何ですか？")
+    assert f"the most similar one is Q02, '{TEXT}'" in message(fresh, "光合成って何ですか？")
     assert "nearest" not in message(fresh, "猫？")
     assert "choose another benchmark with -b" in message(fresh, "猫？")
 

@@ -256,7 +256,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "no answer in a line": (responses(text(GOOD) + b'{"question": ""}\n'), "line 5"),
     "no JSON lines": (responses(b"hello\n"), "line 1"),
-    "empty": (responses(b""), "there are no responses"),
+    "empty": (responses(b""), "no responses"),
     "damaged responses": (cut_short, "is damaged or cut short"),
     "lost responses": (
         orphaned(lambda r: r.update(metadata_hash="0" * 40)),

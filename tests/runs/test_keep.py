@@ -147,7 +147,7 @@ def test_names_that_do_not_exist(bench: Benchmark, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="missing column 'nope': found 'question', 'answer'"):
             job(bench, [tmp_path / name], tmp_path / "t.csv", keep=["nope"])
     WRITE["a.jsonl"](tmp_path / "a.jsonl", TABLE)
-    with pytest.raises(InputError, match="no response has a value of 'nope'"):
+    with pytest.raises(InputError, match="cannot keep 'nope'"):
         job(bench, [tmp_path / "a.jsonl"], tmp_path / "t.csv", keep=["nope"])
     assert not (tmp_path / "t.csv").exists()
 

@@ -1,1 +1,1 @@
-"""Question files, the questions in them, and sets of questions with their cached scorers."""
+"""Question files, questions, and question sets with their cached scorers."""

@@ -1,4 +1,4 @@
-"""Example answers to the questions of a benchmark: what models are shown before they are asked."""
+"""Example answers to a benchmark's questions, which prompts show to models."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Example(NamedTuple):
 
 
 def read_examples(place: str | os.PathLike[str] | None = None) -> list[Example]:
-    """The questions of a benchmark with their example answers, in the order in which they are asked.
+    """Returns the questions of a benchmark with their example answers, in the order in which they are asked.
 
-    `place`: what `load_benchmark` takes (its `questions.jsonl` is read), or a file of lines with `question`
-    and `answer`. Raises `BenchmarkNotFoundError`, or `BenchmarkError` with file and line.
+    `place`: any argument of `load_benchmark` (its `questions.jsonl` is read), or a JSON lines file with
+    `question` and `answer`. Raises `BenchmarkNotFoundError`, or `BenchmarkError` with file and line.
     """
     path = _path(place)
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise BenchmarkError(
-            f"{unreadable(error)}. It holds the example answers that prompts show: a line a "
-            'question, {"question": …, "answer": …}',
+            f"{unreadable(error)}: expected the example answers that prompts show, one line per "
+            'question: {"question": …, "answer": …}',
             path=path,
         ) from error
     examples = list(_parsed(lines, path))
@@ -63,7 +63,7 @@ def _parsed(lines: list[bytes], path: Path) -> Iterator[Example]:
 
 def _refuse_duplicates(examples: list[Example], path: Path) -> None:
     if not examples:
-        raise BenchmarkError("holds no questions", path=path)
+        raise BenchmarkError("contains no questions", path=path)
     seen: set[str] = set()
     for question, _ in examples:
         if question in seen:

@@ -1,4 +1,4 @@
-"""Question files as bytes: finding, unpacking and digesting them, without looking into them."""
+"""Finds, decompresses and hashes question files, without parsing them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _PATTERN = "Q*.json*"
 
 
 def question_paths(folder: Path) -> list[Path]:
-    """The `Q*.json` files of a folder (or of its `data` folder), plain or compressed, by name.
+    """Returns the `Q*.json` files of a folder (or of its `data` folder), plain or compressed, sorted by name.
 
-    Raises `BenchmarkNotFoundError` where there are none.
+    Raises `BenchmarkNotFoundError` if there are none.
     """
     for place in (folder, folder / "data"):
         paths = sorted(path for path in place.glob(_PATTERN) if _is_question_file(path))
@@ -27,7 +27,7 @@ def question_paths(folder: Path) -> list[Path]:
 
 
 def read_question_file(path: Path) -> bytes:
-    """The unpacked content of a question file; `BenchmarkError` where it cannot be read."""
+    """Returns the decompressed content of a question file. Raises `BenchmarkError` if it cannot be read."""
     try:
         return compression.decompress(path.read_bytes())
     except OSError as error:
@@ -37,12 +37,12 @@ def read_question_file(path: Path) -> bytes:
 
 
 def digest(content: bytes) -> str:
-    """SHA-1 of a file's content, in hexadecimal digits."""
+    """Returns the SHA-1 of a file's content, in hexadecimal."""
     return hashlib.sha1(content, usedforsecurity=False).hexdigest()
 
 
 def combined(digests: Iterable[str]) -> str:
-    """The metadata hash of a set whose files, by name, have these digests."""
+    """Returns the metadata hash of a question set, given its files' digests in the order of their names."""
     return digest("".join(digests).encode())
 
 

@@ -1,11 +1,11 @@
-"""Scorers of whole benchmarks in files: built once, then mapped into memory by every process.
+"""Stores the scorers of whole benchmarks in files: built once, then memory-mapped by every process.
 
-    CACHE/indexes/KEY.pfgenidx      one file for a benchmark and settings
+    CACHE/indexes/KEY.pfgenidx      one file per benchmark and settings
     CACHE/indexes/.*.tmp            work in progress; never read
 
-The key is a digest of the question files' digests, the settings and the package's version; the native side
-checks the format's version, byte order, length and checksums. Whatever is wrong with a file costs time, not
-correctness: it is reported in one line of the log, and what it should have held is built.
+The key is a digest of the question files' digests, the settings and the package's version; native code checks
+the format's version, byte order, length and checksums. A damaged file costs time, not correctness: it is
+reported in one line of the log, and the scorers are built again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SUFFIX = ".pfgenidx"
 
 
 def indexes_folder() -> Path:
-    """The folder of all index files; it need not exist."""
+    """Returns the folder of all index files, which need not exist."""
     return cache_folder() / "indexes"
 
 
@@ -48,7 +48,7 @@ class IndexFile(NamedTuple):
 
 
 def index_files() -> list[IndexFile]:
-    """All index files, by name, and what an interrupted process left of one."""
+    """Returns all index files, sorted by name, then temporary files left by interrupted processes."""
     found = []
     for pattern in (f"*{_SUFFIX}", f".*{_SUFFIX}.*.tmp"):
         for path in sorted(indexes_folder().glob(pattern)):
@@ -59,9 +59,9 @@ def index_files() -> list[IndexFile]:
 
 
 def clear() -> list[IndexFile]:
-    """Remove all index files; gives those that there were. Whoever uses one keeps it until the end.
+    """Remove all index files, and return them. Processes that use a file can continue to do so.
 
-    Raises `OutputError` where one cannot be removed.
+    Raises `OutputError` if one cannot be removed.
     """
     files = index_files()
     for file in files:
@@ -73,7 +73,7 @@ def clear() -> list[IndexFile]:
 
 
 class IndexCache:
-    """The index file of some questions for one choice of settings; none for questions without files."""
+    """The index file for some questions and settings; does nothing for questions without files."""
 
     def __init__(self, questions: Sequence[Question], settings: Settings) -> None:
         self._settings = settings
@@ -85,11 +85,11 @@ class IndexCache:
 
     @property
     def path(self) -> Path | None:
-        """Where the file is or would be; `None` where questions have no files to be known by."""
+        """Path of the file, which need not exist; `None` if the questions were not read from files."""
         return None if self._key is None else indexes_folder() / f"{self._key.hex()[:32]}{_SUFFIX}"
 
     def load(self, number: int) -> _native.Scorer | None:
-        """The scorer of question `number`, or `None` where it has to be built."""
+        """Returns the scorer of question `number`, or `None` if it must be built."""
         store = self._open()
         if store is None:
             return None
@@ -100,7 +100,7 @@ class IndexCache:
             return None
 
     def save(self, scorers: Sequence[_native.Scorer]) -> bool:
-        """Write the file, whole or not at all, where there is no usable one; whether it was written."""
+        """Write the file atomically unless a usable one exists. Returns whether it was written."""
         if self.path is None or self._key is None or self._open() is not None:
             return False
         temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.tmp")
@@ -122,7 +122,7 @@ class IndexCache:
         return True
 
     def _open(self) -> _native.Store | None:
-        """The file's scorers; looked for once, and no more once it turned out to be damaged."""
+        """Returns the file's scorers; opens it at most once, and not again once it is known to be damaged."""
         with self._lock:
             if not self._looked:
                 self._looked = True
@@ -139,7 +139,7 @@ class IndexCache:
             return None
         if len(store) == self._count:
             return store
-        self._report(StoreError("it has another number of questions"))
+        self._report(StoreError("wrong number of questions"))
         return None
 
     def _give_up(self, error: StoreError) -> None:
@@ -149,7 +149,7 @@ class IndexCache:
             self._report(error)
 
     def _report(self, error: StoreError) -> None:
-        _LOG.warning("index cache %s: %s; it is built again", self.path, error)
+        _LOG.warning("index cache %s: %s; rebuilding it", self.path, error)
 
 
 def _key(questions: Sequence[Question], settings: Settings) -> bytes | None:
@@ -165,5 +165,5 @@ def _key(questions: Sequence[Question], settings: Settings) -> bytes | None:
 
 
 def _settings(settings: Settings) -> dict[str, Any]:
-    """What scorers are built with; how scores are summed is no part of it."""
+    """Returns the settings that scorers depend on: all except `summation`."""
     return {key: value for key, value in asdict(settings).items() if key != "summation"}

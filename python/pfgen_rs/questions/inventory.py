@@ -1,4 +1,4 @@
-"""Which benchmarks there are: bundled, installed, or known and waiting to be installed."""
+"""Lists the available benchmarks: bundled, installed, or known but not installed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ State = Literal["bundled", "installed", "not installed"]
 
 @dataclass(frozen=True)
 class Available:
-    """A benchmark by name; `path` and `revision` where it has them."""
+    """A benchmark; `path` and `revision` are `None` if it has none."""
 
     name: str
     state: State
@@ -28,7 +28,7 @@ class Available:
 
 
 def inventory() -> list[Available]:
-    """The bundled benchmark, the installed ones, then those that could be installed."""
+    """Returns the bundled benchmark, the installed ones, then those that can be installed."""
     bundled = Available(BUNDLED, "bundled", len(question_paths(bundled_path())), bundled_path())
     present = {found.name: found for found in install.installed()}
     installed = [

@@ -1,4 +1,4 @@
-"""Finding a benchmark's folder by name: bundled, installed, or anywhere on disk."""
+"""Finds a benchmark's folder by name: bundled, installed, or anywhere on disk."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ ENVIRONMENT = "PFGEN_RS_BENCHMARK"
 
 
 def benchmark_path(name: str | os.PathLike[str] | None = None) -> Path:
-    """Folder that `load_benchmark(name)` reads; `BenchmarkNotFoundError` where there is none."""
+    """Returns the folder that `load_benchmark(name)` reads. Raises `BenchmarkNotFoundError`."""
     return _folder(name or os.environ.get(ENVIRONMENT) or BUNDLED)
 
 
 def bundled_path() -> Path:
-    """Folder of the bundled benchmark, with its sample runs."""
+    """Returns the folder of the bundled benchmark, which contains its sample runs."""
     return Path(str(resources.files("pfgen_rs") / "data" / BUNDLED))
 
 
 def sample_runs() -> dict[str, Path]:
-    """Folders of the bundled sample runs by name: answers to the questions of `mini`, good and bad.
+    """Returns the folders of the bundled sample runs by name: good and bad answers to `mini`.
 
-    `faithful` answers well, `careless` with mistakes, and `babbling` next to nothing that was asked. They are
-    part of the installed package. Returns a new dictionary, in the order of the names.
+    `faithful` answers well, `careless` makes mistakes, and `babbling` answers almost nothing. They are part
+    of the installed package. Returns a new dictionary, sorted by name.
 
     >>> sorted(sample_runs())
     ['babbling', 'careless', 'faithful']
@@ -39,7 +39,7 @@ def sample_runs() -> dict[str, Path]:
 
 
 def name_of(folder: Path) -> str:
-    """What a benchmark's folder is loaded by: the name of a bundled or installed one, else its path."""
+    """Returns the name by which to load a benchmark's folder: bundled or installed name, else its path."""
     if folder == bundled_path().absolute():
         return BUNDLED
     names = (name for name in install.known() if install.installed_path(name) == folder)
@@ -59,6 +59,6 @@ def _folder(name: str | os.PathLike[str]) -> Path:
     hint = (
         f"run 'pfgen-rs data install {name}'"
         if name in install.known()
-        else (f"give a folder of question files, an installed benchmark, or {BUNDLED!r}")
+        else (f"expected a folder of question files, an installed benchmark, or {BUNDLED!r}")
     )
     raise BenchmarkNotFoundError(f"unknown benchmark {str(name)!r}: {hint}")

@@ -1,4 +1,4 @@
-"""Questions: reading and checking question files."""
+"""Questions, and reading and checking question files."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from pfgen_rs.questions.files import combined, digest, question_paths, read_ques
 __all__ = ["PROVENANCE", "Question", "read_folder", "stated_unit"]
 
 PROVENANCE = "provenance.json"
-"""Where sets that were built say how, beside their questions."""
+"""File beside the questions of a built set that records how it was built."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """One question: text, keyword rules (as the file has them, and parsed), reference answers by source.
+    """One question: text, keyword rules (as in the file, and parsed), and reference answers by source.
 
-    Reference answers are texts or, where the units are tokens, lists of ids. `note` tells people
-    what a right answer is; nothing is scored by it.
+    Reference answers are texts or, if the units are tokens, lists of ids. `note` describes a correct answer
+    for human readers; it does not affect scores.
     """
 
     id: str
@@ -39,10 +39,10 @@ class Question:
     answers: Mapping[str, Sequence[Any]]
     rules: tuple[Rule, ...] = field(repr=False)
     digest: str | None = field(default=None, init=False, repr=False, compare=False)
-    """SHA-1 of the question file's content, where the question was read from one."""
+    """SHA-1 of the question file's content; `None` if the question was not read from a file."""
 
     def __repr__(self) -> str:
-        """Show what it asks and how much there is to compare with, not the reference answers."""
+        """Show the question and the number of reference answers and rules."""
         counts = {source: len(answers) for source, answers in self.answers.items()}
         answers = shortened(", ".join(f"{source}: {count}" for source, count in counts.items()))
         return (
@@ -60,25 +60,26 @@ class Question:
     def index(self) -> NgramIndex:
         """Suffix-array index over the characters (or token ids) of the reference answers.
 
-        Built when first asked for; `index` of the benchmark is the one for its own unit.
+        Built on first use. The benchmark's `index` method returns the one for its own unit.
         """
         return NgramIndex(self.answers, "token" if self.has_tokens else "character")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copy and pickle without the index: it is built again where it is needed."""
+        """Copy and pickle without the index, which is rebuilt when needed."""
         return {key: value for key, value in vars(self).items() if key != "index"}
 
     @property
     def sources(self) -> list[str]:
-        """Names of the sources, in the file's order (sums over sources run in it)."""
+        """Names of the sources in the file's order, in which shares are summed."""
         return list(self.answers)
 
 
 def read_folder(folder: Path) -> tuple[list[Question], str]:
-    """The questions of a folder's `Q*.json` files (or of its `data` folder's) and their metadata hash.
+    """Read the `Q*.json` files of a folder (or of its `data` folder). Returns questions and metadata hash.
 
-    The hash is the SHA-1 of the files' SHA-1 digests in file-name order, over their unpacked contents, so
-    that compressing a set does not change it. Raises `BenchmarkNotFoundError` or `BenchmarkError`.
+    The hash is the SHA-1 of the files' SHA-1 digests in the order of their names. Digests are those of the
+    decompressed contents, so compression does not change them. Raises `BenchmarkNotFoundError` or
+    `BenchmarkError`.
     """
     paths = question_paths(folder)
     questions, digests = [], []
@@ -86,7 +87,7 @@ def read_folder(folder: Path) -> tuple[list[Question], str]:
         content = read_question_file(path)
         question = _parse(content, path)
         digests.append(digest(content))
-        # Whoever changes a question makes a new one, which has no file and so no digest.
+        # Not a parameter: a modified copy of a question has no file, and must not have a digest.
         object.__setattr__(question, "digest", digests[-1])
         questions.append(question)
     _refuse_duplicates(questions, paths)
@@ -94,7 +95,7 @@ def read_folder(folder: Path) -> tuple[list[Question], str]:
 
 
 def stated_unit(folder: Path) -> Unit:
-    """The unit that a set was built with; characters where it does not say."""
+    """Returns the unit that a set was built with; `character` if it is not recorded."""
     for place in (folder, folder / "data"):
         try:
             unit = json.loads((place / PROVENANCE).read_bytes())["settings"]["unit"]
@@ -120,7 +121,7 @@ def _parse(content: bytes, path: Path) -> Question:
 
 def _question(data: object) -> Question:
     if not isinstance(data, dict):
-        raise BenchmarkError("a question file holds one object")
+        raise BenchmarkError(f"expected an object, not {type(data).__name__}")
     texts = {
         key: _text(data.get(key, default), key)
         for key, default in (
@@ -143,11 +144,11 @@ def _question(data: object) -> Question:
 
 def _text(value: object, key: str) -> str:
     if value is None:
-        raise BenchmarkError(f"the key {key!r} is missing")
+        raise BenchmarkError(f"missing key {key!r}")
     if not isinstance(value, str):
         raise BenchmarkError(f"{key!r} must be text, not {value!r}")
     if _has_surrogate(value):
-        raise BenchmarkError(f"{key!r} holds a lone surrogate: {value!r}")
+        raise BenchmarkError(f"{key!r} contains a lone surrogate: {value!r}")
     return value
 
 
@@ -158,13 +159,13 @@ def _answers(value: object) -> dict[str, tuple[str, ...]]:
         _check_source(source, answers)
     kinds = {isinstance(answer, str) for answers in value.values() for answer in answers}
     if len(kinds) > 1:
-        raise BenchmarkError("'answers' must be texts or lists of token ids, not some of each")
+        raise BenchmarkError("'answers' must be all texts or all lists of token ids")
     return {source: tuple(answers) for source, answers in value.items()}
 
 
 def _check_source(source: str, answers: object) -> None:
     if _has_surrogate(source):
-        raise BenchmarkError(f"the name of source {source!r} holds a lone surrogate")
+        raise BenchmarkError(f"the name of source {source!r} contains a lone surrogate")
     if not isinstance(answers, list) or not answers:
         raise BenchmarkError(f"source {source!r} must have a list of at least one answer")
     if all(isinstance(answer, list) for answer in answers):
@@ -185,7 +186,7 @@ def _check_tokens(source: str, answers: list[list[Any]]) -> None:
 
 
 def _is_clean(answers: list[Any]) -> bool:
-    """Whether all of them are text, and whole; looked at together, which is quick."""
+    """Whether all answers are valid text; checking them together is fast."""
     try:
         return not _has_surrogate("".join(answers))
     except TypeError:
@@ -195,9 +196,9 @@ def _is_clean(answers: list[Any]) -> bool:
 def _refuse_answers(source: str, answers: list[Any]) -> None:
     for i, answer in enumerate(answers):
         if not isinstance(answer, str):
-            raise BenchmarkError(f"answer {i} of source {source!r} is not text: {answer!r}")
+            raise BenchmarkError(f"answer {i} of source {source!r} must be text, not {answer!r}")
         if _has_surrogate(answer):
-            raise BenchmarkError(f"answer {i} of source {source!r} holds a lone surrogate")
+            raise BenchmarkError(f"answer {i} of source {source!r} contains a lone surrogate")
 
 
 def _has_surrogate(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Questions with their scorers, for one choice of settings."""
+"""Questions with their scorers for one set of settings."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ __all__ = ["QuestionSet"]
 
 
 class QuestionSet:
-    """Questions with scorers for one choice of settings. Safe to share between threads.
+    """Questions with scorers for one set of settings. Thread-safe.
 
-    `bench["Q14"]` is a question, `"Q14" in bench` says whether there is one, and iteration yields all of them
-    by id. Scorers are built when first needed. `folder`: where the questions were read from, if they were.
+    `bench["Q14"]` returns a question, `"Q14" in bench` tests whether it exists, and iteration yields all
+    questions sorted by id. Scorers are built on first use. `folder`: where the questions were read from, if
+    they were.
     """
 
     def __init__(
@@ -53,20 +54,20 @@ class QuestionSet:
         self._indexes: dict[str, NgramIndex] = {}
 
     def __getitem__(self, question: str | Question) -> Question:
-        """The question with this id or, failing that, this text; raises what `find` raises."""
+        """Returns the question with this id or, failing that, this text. Raises the same errors as `find`."""
         found = self._questions.get(question) if isinstance(question, str) else None
         return self.find(question) if found is None else found
 
     def __contains__(self, question: object) -> bool:
-        """Whether there is a question with this id or text (that of a `Question` object)."""
+        """Whether there is a question with this id or text; for a `Question`, with its text."""
         return self._found(question) is not None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle without the scorers: they are built again where they are needed."""
+        """Pickle without the scorers, which are rebuilt when needed."""
         return type(self), (list(self), self.metadata_hash, self.settings, self.folder)
 
     def __iter__(self) -> Iterator[Question]:
-        """All questions in the order of their ids."""
+        """Iterate over all questions, sorted by id."""
         return iter(self._questions.values())
 
     def __len__(self) -> int:
@@ -74,23 +75,23 @@ class QuestionSet:
         return len(self._questions)
 
     def __repr__(self) -> str:
-        """Show size and signature."""
+        """Show the number of questions and the signature."""
         return f"{type(self).__name__}({len(self)} questions, {self.signature!r})"
 
     @cached_property
     def sources(self) -> list[str]:
-        """All sources, in the order in which the questions (by id) first name them."""
+        """All sources, in the order of their first appearance in the questions (sorted by id)."""
         return list(dict.fromkeys(source for question in self for source in question.sources))
 
     @property
     def signature(self) -> str:
-        """What makes scores of this benchmark reproducible, in one line."""
+        """One line that makes scores of this benchmark reproducible."""
         return signature(self.metadata_hash, self.settings)
 
     def find(self, question: str | Question) -> Question:
-        """The question with this exact text or, failing that, this id; of a `Question`, the text counts.
+        """Returns the question with this exact text or, failing that, this id; a `Question` is found by text.
 
-        Raises `UnknownQuestionError`, and `InputError` for anything but text or a `Question`.
+        Raises `UnknownQuestionError`, or `InputError` for anything but text or a `Question`.
         """
         found = self._found(question)
         if found is not None:
@@ -120,19 +121,19 @@ class QuestionSet:
         search: bool = True,
         item: Item = "line",
     ) -> UnknownQuestionError:
-        """The error for a question that is not here; `others` and `search` as for `Lookalikes.message`."""
+        """Returns the error for an unknown question; `others` and `search` as for `Lookalikes.message`."""
         problem = self._lookalikes.message(question, others, search=search)
         problem = problem if row is None else f"row {row}: {problem}"
         return UnknownQuestionError(problem, path=path, line=line, question=question, item=item)
 
     def crowd(self, asked: Iterable[str]) -> str | None:
-        """What to tell about these questions if at least half of them are published ones, and not here."""
+        """Returns a hint if at least half of these questions are published ones, but not in this set."""
         return self._lookalikes.crowd(asked)
 
     def with_settings(self, settings: Settings) -> Self:
-        """The same questions with other settings; the indexes are shared.
+        """Returns the same questions with other settings, sharing the indexes.
 
-        Scorers, too, where the settings differ in `summation` alone.
+        Also shares the scorers if the settings differ only in `summation`.
         """
         other = type(self)(list(self), self.metadata_hash, settings, self.folder)
         if settings.definition == self.settings.definition:
@@ -141,7 +142,7 @@ class QuestionSet:
 
     @cached_property
     def numbers(self) -> _native.Numbers:
-        """Numbers of questions, in the order of their ids, by text or, failing that, id."""
+        """Maps the text or, failing that, the id of a question to its number, in the order of ids."""
         return _native.Numbers([[q.text for q in self], list(self._questions)])
 
     @cached_property
@@ -151,20 +152,20 @@ class QuestionSet:
 
     @cached_property
     def coder(self) -> Coder:
-        """What makes code points of the units of answers; for words it knows all reference answers."""
+        """Encodes the units of answers as code points; for words, it knows all reference answers."""
         columns = [answers for question in self for answers in question.answers.values()]
         settings = self.settings
         return units.coder(settings.unit, *columns, skipped=settings.skipped)
 
     def columns(self, question: Question) -> list[tuple[str, _native.Texts]]:
-        """Sources of a question and their answers, coded, for the native side."""
+        """Returns a question's sources with their coded answers, for native code."""
         encode = self.coder.column
         return [(source, encode(answers).coded) for source, answers in question.answers.items()]
 
     def index(self, question: str | Question) -> NgramIndex:
-        """Suffix-array index over the units of the reference answers to the question with this text or id.
+        """Returns the suffix-array index over the units of the reference answers to a question (text or id).
 
-        Built when first asked for. Raises `UnknownQuestionError`.
+        Built on first use. Raises `UnknownQuestionError`.
         """
         found = self.find(question)
         if self.settings.unit != "word":
@@ -174,16 +175,16 @@ class QuestionSet:
         return self._indexes[found.id]
 
     def native_scorer(self, question: Question) -> _native.Scorer:
-        """The native scorer of a question, taken from the cache or built when first asked for.
+        """Returns the native scorer of a question, loaded from the cache or built on first use.
 
-        Raises `BenchmarkError` where a source has no answers or its baseline is 0.
+        Raises `BenchmarkError` if a source has no answers or its baseline is 0.
         """
         if question.id not in self._scorers:
             self.prepare([question])
         return self._scorers[question.id]
 
     def helpfulness(self, question: Question) -> Helpfulness:
-        """The evaluator of a question's keyword rules."""
+        """Returns the evaluator of a question's keyword rules."""
         if question.id not in self._helpfulness:
             self._helpfulness[question.id] = Helpfulness(question.rules, self.settings)
         return self._helpfulness[question.id]
@@ -191,10 +192,10 @@ class QuestionSet:
     def prepare(
         self, questions: Sequence[Question] | None = None, *, threads: int | None = None
     ) -> Self:
-        """Make the scorers of all (or the given) questions ready now, in parallel; returns itself.
+        """Load or build the scorers of all (or the given) questions now, in parallel. Returns itself.
 
-        What an earlier process left in the cache is opened, the rest is built; once all are there, the
-        cache gets them.
+        Scorers are loaded from the cache if possible, and built otherwise; once all are built, they are saved
+        to the cache.
         """
         wanted = self if questions is None else questions
         missing = [question for question in wanted if question.id not in self._scorers]
@@ -214,13 +215,13 @@ class QuestionSet:
 
     @property
     def index_path(self) -> Path | None:
-        """Where the cache has the scorers, or would; `None` where questions were not read from files."""
+        """Path of the cached scorers, which need not exist; `None` if questions were not read from files."""
         return self._cache.path
 
     def batches(
         self, questions: Sequence[Question], *, threads: int | None = None
     ) -> _native.Batches:
-        """What scores responses to these questions (others may be ready, too), by their `numbers`."""
+        """Returns the native batch scorer for these questions (and perhaps others), by their `numbers`."""
         self.prepare(questions, threads=threads)
         if self._all_batches is not None:
             return self._all_batches
@@ -231,7 +232,7 @@ class QuestionSet:
         return batches
 
     def lone_batches(self, question: Question) -> _native.Batches:
-        """What scores responses to this question alone, by the code 0, however many others there are."""
+        """Returns the native batch scorer for only this question, which has the number 0."""
         if question.id not in self._lone_batches:
             self.prepare([question])
             self._lone_batches[question.id] = _native.Batches(
@@ -240,7 +241,7 @@ class QuestionSet:
         return self._lone_batches[question.id]
 
     def baselines(self, question: Question) -> dict[str, float]:
-        """Mean Fluency, with baseline 1, of each source's own answers (spec: the divisor of Fluency)."""
+        """Returns the mean Fluency, with baseline 1, of each source's own answers: the divisor of Fluency."""
         return dict(zip(question.sources, self.native_scorer(question).baselines, strict=True))
 
     def _entry(self, question: Question) -> tuple[_native.Scorer, _native.Rules, list[int]]:
@@ -277,11 +278,11 @@ def _check_unit(question: Question, unit: Unit) -> None:
     if question.has_tokens != (unit == "token"):
         theirs = "lists of token ids" if question.has_tokens else "texts"
         raise BenchmarkError(
-            f"question {question.id}: the reference answers are {theirs}, which have no units of the kind "
-            f"{unit!r}: choose another unit in the settings"
+            f"question {question.id}: the reference answers are {theirs}, which cannot be split into units "
+            f"of type {unit!r}: choose another unit in the settings"
         )
     if unit == "token" and question.rules:
         raise BenchmarkError(
-            f"question {question.id}: keyword rules look at text, and tokens have none: give the question no "
-            "keywords (Helpfulness is then that of an empty list of rules)"
+            f"question {question.id}: keyword rules need text, which tokens do not have: remove the "
+            "question's keywords (Helpfulness is then computed from an empty list of rules)"
         )

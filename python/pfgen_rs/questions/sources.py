@@ -1,4 +1,4 @@
-"""Sources of reference answers as reports show them: in one order, and what the published names stand for."""
+"""The order of reference sources in reports, and the meaning of their published names."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ PUBLISHED = {
     "R": "RAG",
     "X": "unknown",
 }
-"""What wrote the reference answers of the published questions, by source."""
+"""The model that wrote the reference answers of the published questions, by source."""
 
 
 _ORDER = ("P", "T", "S", "R")
 
 
 def sources_in_order(shares: Mapping[str, float]) -> dict[str, float]:
-    """By source, in the published order; sources that it does not know follow."""
+    """Returns the shares by source in the published order, followed by other sources."""
     known = [source for source in _ORDER if source in shares]
     return {source: shares[source] for source in [*known, *(s for s in shares if s not in _ORDER)]}
 
 
 def order(sources: Sequence[str]) -> list[int]:
-    """Places of sources in the order in which reports show them: as published, then as they come."""
+    """Returns the indices of the sources in the order of reports: as published, then other sources."""
     places = sources_in_order({source: float(place) for place, source in enumerate(sources)})
     return [int(place) for place in places.values()]
 
 
 def known(sources: Iterable[str]) -> dict[str, str]:
-    """What the sources of a set stand for where all of them have published names; else nothing."""
+    """Returns what the sources of a set stand for if all of them have published names; else empty."""
     found = set(sources)
     if not found <= PUBLISHED.keys():
         return {}
@@ -40,5 +40,5 @@ def known(sources: Iterable[str]) -> dict[str, str]:
 
 
 def explained(sources: Iterable[str]) -> str:
-    """The same in one line, or nothing."""
+    """Returns the same as one line of text; empty if there is nothing to explain."""
     return ", ".join(f"{source} = {name}" for source, name in known(sources).items())

@@ -1,6 +1,6 @@
-"""What to tell somebody who asks for a question that a benchmark does not have.
+"""Error messages for questions that a benchmark does not have.
 
-Time and the length of messages are bounded whatever the questions: they come from files of unknown origin.
+Time and message length are bounded for any question, because questions come from untrusted files.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ PUBLISHED_DIGESTS = re.findall(
 
 _PUBLISHED = "pfgen-bench"
 _IDS = {digest: f"Q{number:02}" for number, digest in enumerate(PUBLISHED_DIGESTS, 1)}
-_LONGEST = 400  # characters; nothing longer is taken for a misspelt question
-_NEAR = 0.5  # of two texts' pairs of neighbouring characters
-_MOST = 2_000  # questions among which the nearest is looked for
+_LONGEST = 400  # characters; longer texts are not considered misspelt questions
+_NEAR = 0.5  # Dice's coefficient of two texts' pairs of adjacent characters
+_MOST = 2_000  # questions to search for the most similar one
 _ID = re.compile(r"([^\W\d]{1,8})0*(\d{1,9})")
 _ELSEWHERE = "choose another benchmark with -b ('pfgen-rs data list' shows them)"
 
 
 class Lookalikes:
-    """Finds what a question that a benchmark lacks may be instead. Thread-safe: never changes.
+    """Suggests what an unknown question may refer to. Immutable, and so thread-safe.
 
-    `name`: what the benchmark is called, if it has a name.
+    `name`: the benchmark's name, if it has one.
     """
 
     def __init__(self, name: str | None, questions: Sequence[Question]) -> None:
@@ -58,10 +58,10 @@ class Lookalikes:
         self._by_text = {_folded(question.text): question for question in reversed(questions)}
 
     def message(self, asked: str, others: Iterable[str] = (), *, search: bool = True) -> str:
-        """Name the benchmark, what it lacks, and what to do about it.
+        """Returns a message that names the benchmark, what it lacks, and what to do about it.
 
-        `others`: the questions asked beside this one; if at least half are published ones, the message says
-        so. `search`: say what may be meant, which takes longer than all else.
+        `others`: the other questions asked; if at least half are published ones, the message says so.
+        `search`: whether to suggest similar questions, which takes most of the time.
         """
         hint = self._meant(asked, others) if search else None
         return f"{self._problem}; {hint or _ELSEWHERE}"
@@ -81,9 +81,9 @@ class Lookalikes:
         )
 
     def crowd(self, asked: Iterable[str]) -> str | None:
-        """`N of M questions are those of pfgen-bench`, and how to use it, if that is at least half of them.
+        """Returns how many of the questions are those of pfgen-bench, and how to use it, if at least half.
 
-        Different questions count once. Nothing where all of the published ones are here.
+        Counts distinct questions. Returns `None` if the benchmark has all of the published ones.
         """
         different = set(asked)
         published = {found for text in different if (found := digest(text)) in _IDS}
@@ -92,7 +92,7 @@ class Lookalikes:
         return f"{len(published)} of {len(different)} questions are those of {_cure()}"
 
     def _same(self, asked: str) -> str | None:
-        """A question whose text or id differs in width, case, white space or zeros alone."""
+        """Suggest a question whose text or id differs only in width, case, white space or zeros."""
         if len(asked) > _LONGEST:
             return None
         found = self._by_text.get(_folded(asked)) or self._by_id.get(_folded_id(asked))
@@ -103,7 +103,7 @@ class Lookalikes:
         return None if found is None else f"it is {found} of {_cure()}"
 
     def _other_id(self, asked: str) -> str | None:
-        """For what looks like an id: the ids that there are."""
+        """Returns the range of ids if the question looks like an id."""
         if not _ID.fullmatch(asked[:_LONGEST]) or not self._questions:
             return None
         first, last = (shortened(self._questions[place].id) for place in (0, -1))
@@ -118,9 +118,7 @@ class Lookalikes:
         likeness, place = max(alike, default=(0.0, 0))
         if likeness < _NEAR:
             return None
-        return (
-            f"the nearest one is {_shown(self._questions[-place])}; if it is another, {_ELSEWHERE}"
-        )
+        return f"the most similar one is {_shown(self._questions[-place])}; otherwise, {_ELSEWHERE}"
 
     @cached_property
     def _digests(self) -> set[str | None]:
@@ -132,7 +130,7 @@ class Lookalikes:
 
 
 def digest(text: str) -> str | None:
-    """The first 8 bytes of the SHA-256 of a question, regardless of width, case and white space.
+    """Returns the first 8 bytes of the SHA-256 of a question, ignoring width, case and white space.
 
     16 hexadecimal digits; `None` for texts that are too long for a question.
     """
@@ -153,7 +151,7 @@ def _cure() -> str:
 
 
 def _folded(text: str) -> str:
-    """A text without what is easily mistyped: full width, case, white space."""
+    """Normalise width, case and white space, which are easily mistyped."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
@@ -168,5 +166,5 @@ def _pairs(text: str) -> Counter[str]:
 
 
 def _likeness(a: Counter[str], b: Counter[str]) -> float:
-    """Dice's coefficient: 0 to 1."""
+    """Returns Dice's coefficient, from 0 to 1."""
     return 2 * (a & b).total() / max(a.total() + b.total(), 1)

@@ -1,1 +1,1 @@
-"""Whole runs: files scored piece by piece and resumed, their scores kept, aggregated and written."""
+"""Scores whole runs incrementally, resumes interrupted scoring, and aggregates and writes results."""

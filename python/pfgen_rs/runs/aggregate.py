@@ -20,12 +20,12 @@ __all__ = ["Summaries", "Summary", "summarise"]
 Floats = NDArray[np.float64]
 _QUANTILES = (0, 0.25, 0.5, 0.75, 1)
 _PLAIN = ("helpfulness", "average", "length", "line", "start")
-_AT_ONCE = 1 << 24  # values of one question that are read into memory together
+_AT_ONCE = 1 << 24  # maximum number of values of one question to read into memory at once
 
 
 @dataclass(frozen=True)
 class Summary:
-    """One question of a run: number of answers, aggregates, and samples (line, start of the line)."""
+    """One question of a run: number of answers, aggregates, and samples (line number, start of the line)."""
 
     count: int
     spread: dict[str, float]
@@ -35,7 +35,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Summaries:
-    """A run: its questions by id, and its own aggregates."""
+    """A run: its questions by id, and aggregates of the whole run."""
 
     questions: dict[str, Summary]
     num_trials: int
@@ -44,13 +44,13 @@ class Summaries:
 
 
 def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
-    """Aggregate a run, one question at a time, with the sums that the settings ask for."""
+    """Aggregate a run, one question at a time, with plain or compensated sums as in the settings."""
     compensated = benchmark.settings.compensated
     counts = stored.counts()
     num_trials = min(counts.values())
     questions: dict[str, Summary] = {}
 
-    def averages() -> Iterator[Floats]:  # of one question at a time
+    def averages() -> Iterator[Floats]:  # one question at a time
         for question_id, count in counts.items():
             questions[question_id], found = _question(benchmark, stored, question_id, count)
             yield found[:num_trials]
@@ -67,7 +67,7 @@ def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
 def _question(
     benchmark: QuestionSet, stored: ResponseScores, question_id: str, count: int
 ) -> tuple[Summary, Floats]:
-    """Aggregates with all sums in the order of falling `average` (stable), as published; and the averages."""
+    """Returns aggregates, summed by descending `average` (stable) as published, and the averages."""
     compensated = benchmark.settings.compensated
     sources = benchmark[question_id].sources
     names = share_names(sources)
@@ -95,16 +95,16 @@ def _question(
 def _columns(
     stored: ResponseScores, question_id: str, count: int, names: Sequence[str]
 ) -> Callable[[str], Floats]:
-    """Columns by name: all read at once or, if they are too long for that, each when it is needed."""
+    """Returns columns by name: all read at once or, if they are too long, each when it is needed."""
     if count * len(names) <= _AT_ONCE:
         return stored.of_question(question_id, names).__getitem__
     return lambda name: stored.of_question(question_id, [name])[name]
 
 
 def _lengths(stored: ResponseScores, compensated: bool) -> dict[str, float]:
-    """Mean and deviation over all responses, in the file's order, without having all of them at once."""
+    """Returns mean and deviation over all responses, in the file's order, without loading all at once."""
     height = stored.height
-    # Sums of whole numbers are exact in any order.
+    # Sums of integers are exact in any order.
     mean = sum(float(lengths.sum()) for lengths in stored.column("length", in_order=False)) / height
     squares = ((lengths - mean) ** 2 for lengths in stored.column("length", in_order=True))
     return _rounded("length", mean, running_sum(squares, compensated=compensated) / height, 1)
@@ -120,9 +120,10 @@ def _rounded(name: str, mean: float, variance: float, digits: int) -> dict[str, 
 
 
 def _running(questions: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The run's `scores`: running values, rounded to 5 after each question; sources in order of appearance.
+    """Returns the run's `scores`: running values, rounded to 5 decimals after each question.
 
-    The published scorer adds these up one by one, so they are the same in both readings of sums.
+    Sources are in order of appearance. The published scorer adds the values one by one, so they are the same
+    for plain and compensated sums.
     """
     total: dict[str, Any] = {metric: {} for metric in BY_SOURCE}
     for scores in questions:

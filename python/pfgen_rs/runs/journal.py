@@ -1,8 +1,8 @@
-"""Scores of finished chunks on disk: appended, checked when read again, never rewritten.
+"""Stores scores of finished chunks on disk: append-only, and verified when read again.
 
-A file begins with a line of JSON that says what its scores depend on. Records follow: a header (JSON:
-key, rows, where each question's rows are) and the scores, little-endian float64, row by row. A record that
-is cut short or damaged ends the file: what follows it was never there.
+A file begins with a line of JSON that states what its scores depend on. Records follow: a header (JSON: key,
+rows, where each question's rows are) and the scores, little-endian float64, row by row. A truncated or
+damaged record ends the file: everything after it is ignored.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FRONT = struct.Struct("<4sIQI")  # magic, bytes of the header and of the scores
 
 
 class Record(NamedTuple):
-    """A chunk's scores: its key, how many rows, which rows each question has, and where they begin."""
+    """A chunk's scores: its key, number of rows, each question's rows, and the offset of the scores."""
 
     key: str
     rows: int
@@ -40,24 +40,24 @@ class Record(NamedTuple):
 
 
 class Journal:
-    """An open file of records with `width` scores a row."""
+    """An open file of records with `width` scores per row."""
 
     def __init__(self, file: IO[bytes], path: Path, width: int) -> None:
         self._file, self._path, self._width = file, path, width
         self._end = 0
         self._lock = threading.Lock()
-        # Whoever still has the scores needs the file until then.
+        # The file stays open as long as anything refers to its scores.
         weakref.finalize(self, file.close)
 
     @classmethod
     def new(cls, file: IO[bytes], path: Path, width: int, about: Mapping[str, Any]) -> Journal:
-        """Begin an empty file. `path` is for messages."""
+        """Start a new file. `path` is for messages."""
         journal = cls(file, path, width)
         journal._write(json.dumps(about, sort_keys=True).encode() + b"\n")
         return journal
 
     def append(self, key: str, matrix: Matrix, bounds: dict[str, tuple[int, int]]) -> Record:
-        """Add a chunk's scores; `OutputError` where the disk does not take them."""
+        """Append a chunk's scores. Raises `OutputError` if they cannot be written."""
         header = json.dumps({"key": key, "rows": len(matrix), "bounds": bounds}).encode()
         body = np.ascontiguousarray(matrix, dtype="<f8").data.cast("B")
         check = zlib.crc32(body, zlib.crc32(header))
@@ -72,27 +72,27 @@ class Journal:
             with self._lock:
                 self._file.seek(self._end)
                 rest = memoryview(content)
-                while rest:  # a disk that is nearly full takes a part before it complains
+                while rest:  # a nearly full disk accepts a part before it reports an error
                     rest = rest[self._file.write(rest) :]
         except OSError as error:
             raise writing_failed(self._path, error) from error
         self._end += len(content)
 
     def read(self, offset: int, start: int, stop: int) -> Matrix:
-        """Rows `start` to `stop` of the record whose scores begin at `offset`."""
+        """Read rows `start` to `stop` of the record whose scores begin at `offset`."""
         matrix = np.empty((stop - start, self._width), dtype="<f8")
         with self._lock:
             self._file.seek(offset + start * self._width * matrix.itemsize)
             content = cast("Any", self._file).readinto(matrix.view(np.uint8))
         if content != matrix.nbytes:
-            raise writing_failed(self._path, OSError("it was cut short while in use"))
+            raise writing_failed(self._path, OSError("it was truncated while in use"))
         return matrix if sys.byteorder == "little" else matrix.astype(np.float64)
 
     def records(self, about: Mapping[str, Any]) -> Iterator[Record]:
-        """The records of a file that an earlier process left, if its scores depend on the same things.
+        """Yield the records that an earlier process left in the file, if they match `about`.
 
-        Goes up to the first one that is not whole, and cuts the file there: new records follow the last
-        whole one.
+        Stops at the first incomplete one and truncates the file there, so that new records follow the last
+        complete one.
         """
         size = self._file.seek(0, 2)
         self._file.seek(0)

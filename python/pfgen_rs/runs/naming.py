@@ -1,4 +1,4 @@
-"""Names of runs, by the paths of their files."""
+"""Names runs after the paths of their files."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from pfgen_rs.io.run_files import STEM
 
 __all__ = ["output_names", "result_names", "run_name"]
 
-_LONGEST = 200  # bytes of a name
+_LONGEST = 200  # maximum length of a name in bytes
 
 
 def run_name(path: str | None) -> str:
-    """The name of a run's folder or, where it has none of its own or the path names none, of its file."""
+    """Returns the name of a run's folder or, if it has none of its own or the path omits it, of its file."""
     return _parts(path or STANDARD_INPUT)[-1]
 
 
 def output_names(paths: Sequence[str]) -> list[str]:
-    """A different relative folder name for each path.
+    """Returns a unique relative folder name for each path.
 
-    The name of the run's folder, or of the file without its suffixes; where two would be the same,
-    as many parents in front as it takes, and at last the suffixes. Raises `InputError` where even
-    those are the same.
+    The name is that of the run's folder, or of the file without its suffixes; if names collide, as many
+    parents as necessary are prepended, and finally suffixes are kept. Raises `InputError` if names still
+    collide.
     """
     shapes: list[Callable[[str], tuple[str, ...]]] = [_parts, _whole_parts]
     for shape in shapes:
@@ -35,15 +35,15 @@ def output_names(paths: Sequence[str]) -> list[str]:
             names = ["/".join(part[-depth:]) for part in parts]
             if len({name.casefold() for name in names}) == len(names):
                 return names
-    raise InputError("two of the files have the same path; results need different names")
+    raise InputError("two files have the same path: results need different names")
 
 
 def result_names(runs: Sequence[tuple[str, str | None]]) -> list[str]:
-    """A different relative folder name for each run, given by the path of its file and its name there.
+    """Returns a unique relative folder name for each run, given the path of its file and its name in it.
 
-    For a single file that is one run: none. Files are named as by `output_names`, if there are several; runs
-    within a file by their names, in which characters that a file's name cannot have become `__`. Raises
-    `InputError` for names that are the same then.
+    The name is empty for a single file with one run. Several files are named as by `output_names`; runs
+    within a file by their names, with characters that file names cannot contain replaced by `__`. Raises
+    `InputError` if two names become the same.
     """
     files = list(dict.fromkeys(path for path, _ in runs))
     folders = dict(zip(files, output_names(files), strict=True)) if len(files) > 1 else {}
@@ -64,7 +64,7 @@ def result_names(runs: Sequence[tuple[str, str | None]]) -> list[str]:
 
 
 def _file_name(run: str) -> str:
-    """The name of a run as that of a folder, as evaluation harnesses write the names of models."""
+    """Convert a run's name to a folder name, as evaluation harnesses do with names of models."""
     name = re.sub(r'[\x00-\x1f\x7f"*/:<>?\\|\[\]]+', "__", run.encode(errors="replace").decode())
     name = name.strip(" ") if name.strip(" .") else "_" * len(name)
     return name.encode()[:_LONGEST].decode(errors="ignore")
@@ -80,8 +80,8 @@ def _whole_parts(path: str) -> tuple[str, ...]:
 def _parts(path: str) -> tuple[str, ...]:
     *parents, name = _whole_parts(path) or ("root",)
     stem = name.split(".", 1)[0] or name
-    # A run's file is called the same in every run; its folder tells the runs apart. A path of the file alone
-    # does not say that the current folder is a run's.
+    # A run's file has the same name in every run; its folder distinguishes the runs. The bare name of the
+    # file does not imply that the current folder is a run's.
     if stem == STEM and PurePath(name).suffix and parents and PurePath(path).parent.name:
         return tuple(parents)
     return (*parents, stem)

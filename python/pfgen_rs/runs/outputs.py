@@ -1,4 +1,4 @@
-"""Several scored runs: ranked, as rows of a table, and written."""
+"""Ranks scored runs, converts them to rows of tables, and writes them."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ __all__ = [
 
 
 def summary_row(result: Result) -> dict[str, Any]:
-    """The run's values in one flat object, the signature included.
+    """Returns the run's values, including the signature, as one flat object.
 
     `trial_se` and `question_se` are those of `pfgen_rs.stats.Estimate`, for all responses. `score_low` and
-    `score_high` bound the 95 % interval over questions (Student's t), as in a leaderboard's columns of these
-    names. `None` where there are too few answers, and no bounds where the score is not the mean of them all.
+    `score_high` are the bounds of the 95 % interval over questions (Student's t), as in a leaderboard's
+    columns of the same names. Values are `None` if there are too few answers; bounds are also `None` if the
+    score is not the mean of all answers.
     """
     errors = _errors(result)
     return {
@@ -64,7 +65,7 @@ def summary_row(result: Result) -> dict[str, Any]:
 
 
 def _errors(result: Result) -> Estimate:
-    """From the numbers as published, so that they are the same with and without the responses at hand."""
+    """Compute errors from the published numbers, so that they do not depend on having the responses."""
     questions = result.by_question
     found = from_summary(
         questions.get_column("average").to_numpy(),
@@ -75,20 +76,20 @@ def _errors(result: Result) -> Estimate:
 
 
 def ranked(results: Sequence[Result]) -> list[Result]:
-    """The runs by falling score; equal ones keep their order."""
+    """Returns the runs by descending score; equal ones keep their order."""
     return sorted(results, key=lambda result: -result.score)
 
 
 def per_response(results: Sequence[Result]) -> pl.DataFrame:
-    """A row for every response of every run: `file`, the columns of `Result.frame`, `signature`.
+    """Returns one row per response of every run: `file`, the columns of `Result.frame`, `signature`.
 
-    Bytes of a file's name that are no UTF-8, which a column cannot hold, are written as escapes.
+    Bytes of a file's name that are not UTF-8, which a column cannot contain, are escaped.
     """
     return pl.concat(with_place(result.frame, result.path, result.signature) for result in results)
 
 
 def with_place(frame: pl.DataFrame, path: str | None, signature: str) -> pl.DataFrame:
-    """Rows of a run with the columns `file` and `signature` around theirs."""
+    """Add the columns `file`, in front, and `signature`, at the end, to a run's rows."""
     return frame.select(
         pl.lit(_as_text(path), dtype=pl.String).alias("file"),
         pl.all(),
@@ -97,7 +98,7 @@ def with_place(frame: pl.DataFrame, path: str | None, signature: str) -> pl.Data
 
 
 def signed_frames(runs: Sequence[Result]) -> Iterator[pl.DataFrame]:
-    """Yield the rows of all runs of a file in its order, a chunk at a time, with their signatures."""
+    """Yield the rows of all runs of a file in the file's order, chunk by chunk, with their signatures."""
     texts = cast("FileResponses", runs[0].responses)
     for parts in texts.frames_of_runs([result.response_scores for result in runs]):
         signed = [
@@ -118,8 +119,8 @@ def write_results(
 ) -> list[Path]:
     """Write `folder/result.json` for one run, `folder/NAME/result.json` for several.
 
-    NAME as by `result_names`. Raises `IncompleteRunError`, before anything is written, where a run
-    lacks answers (unless `allow_partial`), and `OutputError`.
+    NAME is determined by `result_names`. Raises `IncompleteRunError`, before anything is written, if a run
+    lacks answers (unless `allow_partial`), or `OutputError`.
     """
     refuse_incomplete(results, allow_partial=allow_partial)
     names = result_names([(result.path or STANDARD_INPUT, result.run) for result in results])
@@ -130,9 +131,9 @@ def write_results(
 
 
 def unclean_note(result: Result, option: str) -> str | None:
-    """What to tell about answers that pfgen-bench would have cleaned; nothing where there are none.
+    """Returns a warning about answers that pfgen-bench would have cleaned, if there are any.
 
-    `option`: how to have them cleaned.
+    `option`: the option that cleans them.
     """
     if not result.unclean:
         return None
@@ -140,16 +141,16 @@ def unclean_note(result: Result, option: str) -> str | None:
     if result.clean is not None:
         return f"{found}: removed before scoring, as in mode {result.clean}"
     return (
-        f"{found}: scored as they are; {option} removes this, as pfgen-bench does when it generates"
+        f"{found}: scored unchanged; {option} removes this, as pfgen-bench does during generation"
     )
 
 
 def refuse_incomplete(results: Iterable[Result], *, allow_partial: bool) -> None:
-    """Raise `IncompleteRunError` where a run lacks answers, unless `allow_partial`."""
+    """Raise `IncompleteRunError` if a run lacks answers, unless `allow_partial`."""
     for result in results:
         if result.missing and not allow_partial:
             raise IncompleteRunError(
                 f"{result.place}: {len(result.missing)} of {len(result.benchmark)} questions have no "
-                "answer, so there is no published form of the result; nothing was written. Score the "
-                "whole run, or allow a partial result explicitly (--allow-partial)"
+                "answer, but a published result needs all; nothing was written. Score the whole run, or "
+                "allow a partial result explicitly (--allow-partial)"
             )

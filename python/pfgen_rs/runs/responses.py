@@ -1,4 +1,4 @@
-"""The texts of runs that were scored: in memory, or read again from their files."""
+"""The texts of scored runs: in memory, or read again from their files."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["FileResponses", "MemoryResponses", "with_texts"]
 def with_texts(
     frame: pl.DataFrame, questions: pl.Series, answers: pl.Series, kept: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Returns a chunk as `Result.frame` has it, with the columns that are kept behind it.
+    """Returns a chunk's rows in the form of `Result.frame`, followed by the kept columns.
 
-    `frame` as `ResponseScores.frame` returns it.
+    `frame`: the result of `ResponseScores.frame`.
     """
     texts = [questions.alias("question"), answers.alias("answer")]
     rows = frame.select("line", "question_id").hstack(texts).hstack(frame[:, 2:])
@@ -33,13 +33,13 @@ def with_texts(
 
 
 class MemoryResponses:
-    """Responses that were given in memory."""
+    """Responses that were passed in memory."""
 
     def __init__(self, questions: pl.Series, answers: pl.Series) -> None:
         self._questions, self._answers = questions, answers
 
     def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
-        """Rows with texts and scores, in order."""
+        """Yield rows with texts and scores, in order."""
         at = 0
         for part in scores.parts:
             end = at + part.rows
@@ -48,14 +48,14 @@ class MemoryResponses:
             at = end
 
     def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
-        """A further text of each response, of which there are none: nulls."""
+        """Yield nulls: responses in memory have no additional texts."""
         del key
         yield pl.Series([None], dtype=pl.String).new_from_index(0, scores.height)
 
     def records(
         self, samples: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[Answer, dict[str, Any]]]:
-        """Answer and whole record of some responses."""
+        """Yield the answer and complete record of some responses."""
         for line, _ in samples:
             answer = self._answers[line - 1]
             answer = answer.to_list() if isinstance(answer, pl.Series) else answer
@@ -63,7 +63,7 @@ class MemoryResponses:
 
 
 class FileResponses:
-    """Responses of a file; `kept` holds its chunks where they fit into memory."""
+    """Responses of a file; `kept` has its chunks if they fit into memory."""
 
     def __init__(
         self,
@@ -76,12 +76,12 @@ class FileResponses:
         self._options = replace(options, check=False, clean=clean or False)
 
     def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
-        """Rows with texts and scores, in order."""
+        """Yield rows with texts and scores, in order."""
         for [frame] in self.frames_of_runs([scores]):
             yield frame
 
     def frames_of_runs(self, runs: Sequence[ResponseScores]) -> Iterator[list[pl.DataFrame]]:
-        """Rows of several runs of the file, a chunk at a time, those of each run in a table."""
+        """Yield the rows of several runs of the file, chunk by chunk, as one table per run."""
         if self._kept is not None:
             yield from self._joined(runs, self._kept)
             return
@@ -101,7 +101,7 @@ class FileResponses:
             yield frames
 
     def _of_part(self, chunk: Chunk | None, part: Part | None, scores: ResponseScores) -> Chunk:
-        """A chunk, less what was left out of the scores and the responses of other runs."""
+        """Returns a chunk without skipped responses and those of other runs."""
         if chunk is not None and part is not None and len(chunk) != part.rows:
             lines = scores.frame(part).get_column("line").to_numpy()
             chunk = chunk.where(np.isin(chunk.lines, lines))
@@ -110,7 +110,7 @@ class FileResponses:
         return chunk
 
     def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
-        """A further text of each response, in order; null where it has none."""
+        """Yield an additional text of each response, in order; null if it has none."""
         options = replace(self._options, more_fields=(key,))
         with io.read_ahead([self._source], options) as readings:
             for chunk, part in zip_longest(next(readings), scores.parts):
@@ -119,7 +119,7 @@ class FileResponses:
     def records(
         self, samples: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[Answer, dict[str, Any]]]:
-        """Answer and whole record of some responses."""
+        """Yield the answer and complete record of some responses."""
         key = self._options.answer_field
         lines, starts = (list(column) for column in zip(*samples, strict=True))
         if io.is_table(self._source):

@@ -53,8 +53,8 @@ class Result:
     published. Large runs are not kept in memory: texts are read again when needed, for `frame` and for the
     samples in `to_dict`, which raise `InputError` if the file has changed.
 
-    `clean`: the mode as which answers were cleaned, if they were. `unclean`: how many answers had something
-    that pfgen-bench removes when it generates, by what. `run`: its name, if its file has several runs.
+    `clean`: the mode for which answers were cleaned, if they were. `unclean`: number of answers with content
+    that pfgen-bench removes during generation, by reason. `run`: its name, if its file has several runs.
     """
 
     benchmark: QuestionSet = field(repr=False)
@@ -74,7 +74,7 @@ class Result:
         return f"{type(self).__name__}({shortened(self.name)!r}, {values}, signature={self.signature!r})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the same as a table, and what was left out."""
+        """Show the values as a table in notebooks, with the number of skipped lines."""
         values = self._values()
         count = len(self.problems)
         left_out = f"{count} line{'s' * (count > 1)} left out" if count else ""
@@ -208,7 +208,7 @@ class Result:
 
     @property
     def signature(self) -> str:
-        """What makes the scores reproducible; includes the number of answered questions if some were not."""
+        """One line that makes the scores reproducible; includes the number of answers if some are missing."""
         counts = (len(self._counts), len(self.benchmark))
         settings = self.benchmark.settings
         return signature(self.benchmark.metadata_hash, settings, answered=counts, clean=self.clean)
@@ -216,7 +216,7 @@ class Result:
     def to_dict(self, *, allow_partial: bool = False) -> dict[str, Any]:
         """Returns the published `result.json` as an object, with keys in the published order.
 
-        With other settings, or without some questions, it has a `signature`, too.
+        With non-default settings, or if questions are missing, it also has a `signature`.
         Raises `IncompleteRunError` if questions have no answers, unless `allow_partial`.
         """
         if self.missing and not allow_partial:

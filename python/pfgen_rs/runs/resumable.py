@@ -1,4 +1,4 @@
-"""Files scored into files: written as scoring goes, put in place at the end, resumed after interruptions."""
+"""Scores files into files: written incrementally, put in place at the end, resumable after interruptions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from pfgen_rs.runs.score_store import Store, stored_columns
 __all__ = ["Job"]
 
 JOURNAL = "scores.journal"
-_JOURNALED_FROM = 1 << 16  # responses: the scores of fewer are quickly computed again
+_JOURNALED_FROM = 1 << 16  # responses; the scores of fewer are quickly recomputed
 
 
 class Job(Closing):
-    """Files scored together, with what is to be written of them.
+    """Files that are scored together, and the outputs to write.
 
-    A context manager: `run`, then `write`. Whatever ends it early leaves old files as they were, and the
-    scores of a large run in a hidden folder beside its target (`left`), from which `resume` goes on.
+    A context manager: call `run`, then `write`. If it ends early, existing files are unchanged, and the
+    scores of a large run are kept in a hidden folder beside its target (`left`), for `resume`.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Job(Closing):
         if per_response is not None:
             patterns.refuse_overwriting(per_response, paths)
         if resume and out is None and per_response is None:
-            raise OutputError("there is nothing to resume where no file is written")
+            raise OutputError("nothing to resume: no output file")
         self.sources = [Source(path) for path in paths]
         self._benchmark, self._threads = benchmark, threads
         kept = () if per_response is None else self._kept(options, keep)
@@ -71,7 +71,7 @@ class Job(Closing):
 
     @property
     def _taken(self) -> list[str]:
-        """Names of columns that the table has anyway."""
+        """Names of columns that the table always has."""
         return ["file", "question", "answer", "question_id", "signature", *self._names]
 
     @property
@@ -83,7 +83,7 @@ class Job(Closing):
 
     @property
     def folder(self) -> Path | None:
-        """Where scores are kept for `resume`."""
+        """Folder in which scores are kept for `resume`."""
         target = self._table_path or self._out
         if target is None:
             return None
@@ -92,14 +92,14 @@ class Job(Closing):
 
     @property
     def left(self) -> Path | None:
-        """The folder, if an early end has left scores there."""
+        """The folder, if scores were left there by an early end."""
         return self.folder if not self._done and self._store.journaled else None
 
     def _new_store(self, resume: bool) -> Store:
         folder = self.folder
         if folder is None:
             return streaming.new_store(self._benchmark)
-        # Read and scored in the same way, the same bytes have the same scores.
+        # The same bytes, read and scored with the same options, have the same scores.
         options = self._options
         about = {
             "signature": self._benchmark.signature,
@@ -125,7 +125,7 @@ class Job(Closing):
         return store
 
     def run(self, progress: streaming.ScoringProgress | None = None) -> list[Result]:
-        """Score everything, and write the rows of the table as they come."""
+        """Score everything, and write the rows of the table as they become available."""
         self._results = streaming.score_sources(
             self._benchmark,
             self.sources,
@@ -138,7 +138,7 @@ class Job(Closing):
         return self._results
 
     def _take(self, source: Source, rows: pl.DataFrame, signature: str) -> None:
-        # Whether all questions are answered is known at the end alone; mostly they are.
+        # Whether all questions are answered is only known at the end; usually they are.
         self._written.add(signature)
         for column in self._options.keep:
             if column.name not in self._filled and rows[column.name].null_count() < len(rows):
@@ -166,13 +166,13 @@ class Job(Closing):
         self._done = True
 
     def _refuse_unknown(self) -> None:
-        """Raise `InputError` for a key to keep that no response has, as far as that was not known before."""
+        """Raise `InputError` for a key to keep that no response has."""
         for column in self._options.keep:
             if self._table is not None and self._asked and column.name not in self._filled:
-                raise InputError(f"no response has a value of {column.key!r}, which is to be kept")
+                raise InputError(f"cannot keep {column.key!r}: no response has a value for it")
 
     def _rewrite(self) -> None:
-        """Write the table once more, now that the signatures are known."""
+        """Write the table again, now that the signatures are known."""
         if self._table is None:
             return
         self._table.discard()
@@ -182,7 +182,7 @@ class Job(Closing):
                 self._add(frame)
 
     def close(self) -> None:
-        """Remove what is not in place and, unless it ended early, what would have been resumed."""
+        """Remove files that are not in place and, unless it ended early, the data for `resume`."""
         if self._table is not None:
             self._table.discard()
         if self._done and self.folder is not None:
@@ -190,7 +190,7 @@ class Job(Closing):
 
 
 def _file(result: Result) -> tuple[str | None, int]:
-    """The same for the runs of a file alone."""
+    """Returns a key that is equal only for runs of the same file."""
     return result.path, id(result) if result.run is None else 0
 
 

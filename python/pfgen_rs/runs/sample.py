@@ -1,4 +1,4 @@
-"""A scored run as a sample, for `pfgen_rs.stats`."""
+"""Converts a scored run to a sample for `pfgen_rs.stats`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ __all__ = ["sample_of"]
 def sample_of(
     result: Result, name: str | None = None, timestamps: pl.Series | None = None
 ) -> Sample:
-    """The values of a scored run, called `name` or as the run is.
+    """Returns the values of a scored run as a sample, named `name` or after the run.
 
-    `timestamps`: when each response was made, anything that sorts, without nulls, in the file's order
-    (see `pfgen_rs.runs.timestamps.timestamps`). Raises `InputError` where there are not as many as responses.
+    `timestamps`: when each response was generated, in any sortable type without nulls, in the file's order
+    (see `pfgen_rs.runs.timestamps.timestamps`). Raises `InputError` if their number differs from that of the
+    responses.
     """
     scores = result.response_scores
     questions = tuple(scores.counts())
@@ -43,10 +44,10 @@ def sample_of(
 def _order(
     result: Result, questions: Sequence[str], timestamps: pl.Series
 ) -> list[NDArray[np.int64]]:
-    """Positions by time of the responses to each question; equal times keep the file's order."""
+    """Returns each response's position by time within its question; equal times keep the file's order."""
     if len(timestamps) != result.height:
         raise InputError(
-            f"there are {len(timestamps)} times for {result.height} responses", path=result.path
+            f"{len(timestamps)} timestamps but {result.height} responses", path=result.path
         )
     scores = result.response_scores
     ids = pl.concat([scores.frame(part).get_column("question_id") for part in scores.parts])

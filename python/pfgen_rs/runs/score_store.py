@@ -1,4 +1,4 @@
-"""The scores of every response of a run: numbers alone, in memory or on disk, a question at a time."""
+"""Stores the scores of every response of a run, without texts, in memory or on disk."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from pfgen_rs.scoring.totals import sum_again
 __all__ = ["Part", "ResponseScores", "Store", "chunk_matrix", "in_file_order", "stored_columns"]
 
 Floats = NDArray[np.float64]
-# Of each response besides its scores: line, where that begins in the text, length. All fit a float exactly.
+# Columns besides the scores: line, where it begins in the text, and length. All are exact as floats.
 _PLACE = ("line", "start", "length")
 _IN_MEMORY = 1 << 17  # responses
 
 
 def stored_columns(sources: Sequence[str]) -> list[str]:
-    """The columns of a run's scores, for a benchmark with these sources."""
+    """Returns the columns of a run's scores, for a benchmark with these sources."""
     return [*_PLACE, *score_names(sources)]
 
 
@@ -42,9 +42,9 @@ class Part:
 class Store:
     """The scores of all runs that are scored together.
 
-    Up to `in_memory` responses are kept in memory; with more of them, all go to a file that `open_file`
-    opens, or to a temporary one. `about` is what scores depend on: those of `known` records, left by an
-    interrupted run, are used again.
+    Up to `in_memory` responses are kept in memory; if there are more, all are written to the file opened by
+    `open_file`, or to a temporary file. `about` is what scores depend on: matching records left by an
+    interrupted run are reused (see `known`).
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class Store:
         self._known: dict[str, Record] = {}
 
     def resume(self) -> int:
-        """Take over the records of the file as an earlier run left it; gives the responses in them."""
+        """Load the records left in the file by an earlier run. Returns the number of responses in them."""
         file, path = self._open()
         self._journal = Journal(file, path, len(self.names))
         self._known = {record.key: record for record in self._journal.records(self._about)}
         return sum(record.rows for record in self._known.values())
 
     def known(self, key: str, rows: int) -> Part | None:
-        """The scores of a chunk that was scored before the interruption."""
+        """Returns the scores of a chunk that was scored before the interruption, if it was."""
         record = self._known.get(key)
         if record is None or record.rows != rows:
             return None
@@ -81,14 +81,14 @@ class Store:
 
     @cached_property
     def nothing(self) -> Part:
-        """The scores of no responses."""
+        """An empty part."""
         part = Part(0, {})
         part.matrix = np.empty((0, len(self.names)))
         return part
 
     @property
     def resumes(self) -> bool:
-        """Whether there may be known scores."""
+        """Whether there are scores from before an interruption."""
         return bool(self._known)
 
     @property
@@ -99,7 +99,7 @@ class Store:
     def add(
         self, key: Callable[[], str], matrix: Floats, bounds: dict[str, tuple[int, int]]
     ) -> Part:
-        """Keep a chunk's scores: `matrix` has the columns `names`, and rows as `Part` wants them."""
+        """Store a chunk's scores: `matrix` has the columns `names`, and rows in the order of `Part`."""
         part = Part(len(matrix), bounds)
         part.matrix = matrix
         if not part.rows:
@@ -121,7 +121,7 @@ class Store:
         self._held.clear()
 
     def rows(self, part: Part, start: int, stop: int) -> Floats:
-        """Some rows of a chunk's scores."""
+        """Returns rows `start` to `stop` of a chunk's scores."""
         if part.matrix is not None:
             return part.matrix[start:stop]
         return cast("Journal", self._journal).read(cast("Record", part.record).offset, start, stop)
@@ -132,7 +132,7 @@ def _temporary() -> tuple[IO[bytes], Path]:
 
 
 class _SummedAgain:
-    """A store read with other totals."""
+    """A store whose totals are recomputed when read."""
 
     def __init__(
         self, store: Store, sources: Mapping[str, Sequence[str]], compensated: bool
@@ -141,7 +141,7 @@ class _SummedAgain:
         self.store, self._sources, self._compensated = store, sources, compensated
 
     def rows(self, part: Part, start: int, stop: int) -> Floats:
-        """Some rows of a chunk's scores."""
+        """Returns rows `start` to `stop` of a chunk's scores."""
         matrix = self.store.rows(part, start, stop).copy()
         within = (
             (slice(max(first, start) - start, min(last, stop) - start), self._sources[question])
@@ -155,7 +155,7 @@ class _SummedAgain:
 
 
 class ResponseScores:
-    """The scores of one run, chunk after chunk."""
+    """The scores of one run, chunk by chunk."""
 
     def __init__(self, store: Store) -> None:
         self._store: Store | _SummedAgain = store
@@ -164,7 +164,7 @@ class ResponseScores:
     def summed_again(
         self, sources: Mapping[str, Sequence[str]], compensated: bool
     ) -> ResponseScores:
-        """The same with plain or compensated totals; `sources` by question, in the order of its file."""
+        """Returns the same scores with plain or compensated totals; `sources`: by question, in file order."""
         store = self._store
         found = copy(self)
         found._store = _SummedAgain(
@@ -174,11 +174,11 @@ class ResponseScores:
 
     @property
     def height(self) -> int:
-        """How many responses there are."""
+        """Number of responses."""
         return sum(part.rows for part in self.parts)
 
     def counts(self) -> dict[str, int]:
-        """How many responses each question has, by id; questions without any are left out."""
+        """Returns the number of responses to each question, by id; omits questions without any."""
         found: dict[str, int] = {}
         for part in self.parts:
             for question, (start, stop) in part.bounds.items():
@@ -186,7 +186,7 @@ class ResponseScores:
         return dict(sorted(found.items()))
 
     def of_question(self, question: str, names: Sequence[str]) -> dict[str, Floats]:
-        """Columns of the responses to a question, in the file's order."""
+        """Returns columns of the responses to a question, in the file's order."""
         at = [self._store.names.index(name) for name in names]
         pieces = [
             self._store.rows(part, *part.bounds[question])[:, at]
@@ -196,14 +196,14 @@ class ResponseScores:
         return dict(zip(names, np.concatenate(pieces).T, strict=True))
 
     def column(self, name: str, *, in_order: bool) -> Iterator[Floats]:
-        """A column of all responses a chunk at a time, within it in the file's order or in any."""
+        """Yield a column of all responses chunk by chunk, each in the file's order or in any order."""
         line, wanted = (self._store.names.index(key) for key in ("line", name))
         for part in self.parts:
             matrix = self._store.rows(part, 0, part.rows)
             yield matrix[_order(matrix[:, line]), wanted] if in_order else matrix[:, wanted]
 
     def frame(self, part: Part) -> pl.DataFrame:
-        """A chunk as a table in the file's order: `line`, `question_id`, `length` and the scores."""
+        """Returns a chunk as a table in the file's order: `line`, `question_id`, `length` and the scores."""
         matrix = self._store.rows(part, 0, part.rows)
         order = _order(matrix[:, 0])
         matrix = matrix[order]
@@ -226,7 +226,7 @@ class ResponseScores:
 
 
 def in_file_order(lines: NDArray[np.int64], scores: pl.DataFrame) -> pl.DataFrame:
-    """A chunk's lines and scores as `ResponseScores.frame` gives them."""
+    """Returns a chunk's lines and scores in the form of `ResponseScores.frame`."""
     return pl.DataFrame([pl.Series("line", lines), *scores.get_columns()])
 
 
@@ -237,9 +237,9 @@ def chunk_matrix(
     starts: NDArray[np.int64] | None,
     scores: pl.DataFrame,
 ) -> tuple[Floats, dict[str, tuple[int, int]]]:
-    """A chunk's scores as `Store.add` wants them: sorted by question, with each question's rows.
+    """Returns a chunk's scores for `Store.add`: sorted by question, with each question's rows.
 
-    `numbers` tell the questions apart.
+    `numbers`: the number of each response's question.
     """
     order = _order(numbers)
     matrix = np.empty((len(lines), len(names)))
@@ -255,7 +255,7 @@ def chunk_matrix(
 
 
 def _order(numbers: NDArray[Any]) -> NDArray[np.intp]:
-    """The stable order of whole numbers; those that lie close together are sorted in linear time."""
+    """Returns the stable order of integers; takes linear time if their range is small."""
     if not len(numbers):
         return np.empty(0, np.intp)
     above = numbers - numbers.min()

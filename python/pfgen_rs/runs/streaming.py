@@ -1,4 +1,4 @@
-"""Runs of any size: decoded ahead, scored chunk by chunk, and written while that goes on."""
+"""Scores runs of any size: decoded ahead, scored chunk by chunk, and written at the same time."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Known", "ScoringProgress", "evaluate", "new_store", "score_each", "score_sources"]
 
-# Bytes read of the file that is being read, and responses scored since the last call.
+# Called with the current file, bytes read of it, and responses scored since the last call.
 ScoringProgress = Callable[[Source, int, int], None]
-# A run's file, rows of it as `Result.frame` has them, and the signature of their scores.
+# Called with a run's file, rows of it in the form of `Result.frame`, and the signature of their scores.
 Taker = Callable[[Source, pl.DataFrame, str], None]
 Numbers = NDArray[np.uint32]
-KEPT = 64 << 20  # bytes of text that are kept in memory for `Result.frame`
-_SEARCHES = 5  # unknown questions of a file for which the nearest known one is looked for
-_LOOKED_AT = 1 << 16  # unknown questions that are looked at together
+KEPT = 64 << 20  # bytes of text to keep in memory for `Result.frame`
+_SEARCHES = 5  # unknown questions per file for which to search the most similar known one
+_LOOKED_AT = 1 << 16  # number of unknown questions to inspect for a hint
 
 
 def new_store(benchmark: QuestionSet, **more: Any) -> Store:
-    """Where the scores of this benchmark's scores go; `more` as for `Store`."""
+    """Returns a store for scores of this benchmark; `more`: further arguments of `Store`."""
     return Store(stored_columns(benchmark.sources), **more)
 
 
@@ -66,9 +66,9 @@ def score_sources(
     take: Taker | None = None,
     progress: ScoringProgress | None = None,
 ) -> list[Result]:
-    """Score files; each is a run, or has those that `options.run` tells apart, by first occurrence.
+    """Score files; each is one run, or is split into runs by `options.run`, in order of first occurrence.
 
-    `keep`: bytes of text to hold in memory for later, per file. `take` gets all rows, in order.
+    `keep`: bytes of text per file to keep in memory for later. `take` is called with all rows, in order.
     """
     results = []
     with io.read_ahead(sources, replace(options, check=options.run is None)) as readings:
@@ -87,9 +87,9 @@ def score_each(
     keep: int = 0,
     progress: ScoringProgress | None = None,
 ) -> Generator[Result | InputError]:
-    """Score files, each for itself: a result or what is wrong with the file, in order.
+    """Score files independently. Yields a result, or the file's error, for each, in order.
 
-    Only the scores of results that are still in use are kept. Otherwise as `score_sources`.
+    Only the scores of results that are still in use are kept. Otherwise like `score_sources`.
     """
     with io.read_ahead(sources, options) as readings:
         for reading in readings:
@@ -103,14 +103,14 @@ def score_each(
 
 
 class _Scored(NamedTuple):
-    """A chunk with its stored scores by run and, unless an interrupted run has left those, its scores."""
+    """A chunk with its stored scores by run and, unless these are from an interrupted run, its scores."""
 
     chunk: Chunk
     parts: dict[str | None, Part]
     scores: pl.DataFrame | None
 
     def frame(self, runs: Mapping[str | None, ResponseScores]) -> pl.DataFrame:
-        """Its rows as `Result.frame` has them, in the file's order."""
+        """Returns its rows in the form of `Result.frame`, in the file's order."""
         if self.scores is not None:
             rows = in_file_order(self.chunk.lines, self.scores)
         else:
@@ -136,9 +136,9 @@ class _File:
         self._runs: dict[str | None, ResponseScores] = {}
 
     def finished(self, take: Taker | None, progress: ScoringProgress | None) -> list[Result]:
-        """The runs, scored to their end."""
+        """Score the whole file. Returns its runs."""
         source = self._reading.source
-        # Closed here: what interrupts the end of a forgotten generator is printed and lost.
+        # Closed here, because an exception while a generator is garbage-collected is printed and lost.
         with closing(self.scored()) as chunks:
             for scored in chunks:
                 if take is not None and len(scored.chunk):
@@ -148,12 +148,12 @@ class _File:
         return self.results()
 
     def _signature(self) -> str:
-        """That of the scores; whether all questions are answered is known at the end alone."""
+        """Returns the scores' signature; whether all questions are answered is only known at the end."""
         settings, clean = self._benchmark.settings, self._reading.clean
         return signature(self._benchmark.metadata_hash, settings, clean=clean)
 
     def scored(self) -> Generator[_Scored]:
-        """All chunks, less what has no question; the next one is scored meanwhile."""
+        """Yield all chunks, without unknown questions; the next chunk is scored in the meantime."""
         with io.Ahead(self._scores) as scored:
             for chunk, numbers, found in scored:
                 self._problems += chunk.problems
@@ -166,7 +166,7 @@ class _File:
                 yield _Scored(chunk, parts, scores)
 
     def _scores(self) -> Iterator[tuple[Chunk, Numbers, pl.DataFrame | dict[str | None, Part]]]:
-        """The chunks with their scores or, where an interrupted run has scored them, their scores."""
+        """Yield the chunks with their scores, or with parts if an interrupted run has scored them."""
         for decoded in self._reading:
             self._decoded += len(decoded)
             chunk, numbers = self._known.of(decoded)
@@ -175,7 +175,7 @@ class _File:
             yield chunk, numbers, known or self._score(chunk, numbers)
 
     def _resumed(self, chunk: Chunk) -> dict[str | None, Part] | None:
-        """The scores of a chunk that was scored before an interruption, if all of them are there."""
+        """Returns the scores of a chunk that was completely scored before an interruption."""
         found: dict[str | None, Part] = {}
         for name, rows in self._rows_by_run(chunk).items():
             part = self._store.known(_key(chunk.rows(rows), name), len(rows))
@@ -185,7 +185,7 @@ class _File:
         return found
 
     def _rows_by_run(self, chunk: Chunk) -> dict[str | None, NDArray[np.intp]]:
-        """The rows of each run in a chunk, in the order in which the runs begin there."""
+        """Returns the rows of each run in a chunk, in the order in which the runs begin there."""
         run = self._reading.options.run
         if run is None:
             return {None: np.arange(len(chunk))}
@@ -215,7 +215,7 @@ class _File:
         return store.add(lambda: _key(chunk, name), matrix, bounds)
 
     def _add(self, parts: Mapping[str | None, Part], chunk: Chunk) -> None:
-        """Add a chunk's scores; a run without any has an empty part, so that chunks and parts match."""
+        """Add a chunk's scores; a run without any gets an empty part, so that chunks and parts match."""
         for name in parts:
             if name not in self._runs:
                 self._begin(name)
@@ -250,7 +250,7 @@ class _File:
             counts.update(census.count(chunk.answers.gather(rows), mode))
 
     def results(self) -> list[Result]:
-        """The runs, when all of the file is scored. What is wrong with its lines is told with the first."""
+        """Returns the runs of the completely scored file. The first one has the problems of all lines."""
         reading, options = self._reading, self._reading.options
         if not any(scores.height for scores in self._runs.values()):
             raise InputError(self._nothing_left(), path=reading.source.path)
@@ -282,19 +282,19 @@ class _File:
             crowd = self._benchmark.crowd(islice(asked, _LOOKED_AT))
             return ": ".join(filter(None, ["no line answers a question of the benchmark", crowd]))
         if not self._problems:
-            return "there are no responses in it"
+            return "no responses found"
         first = self._problems[0]
-        return f"no line is usable; line {first.line}: {first.problem}"
+        return f"all lines are invalid; line {first.line}: {first.problem}"
 
 
 def _key(chunk: Chunk, run: str | None) -> str:
-    """What the responses of a run in a chunk are known by in a journal."""
+    """Returns the key in a journal of a run's responses in a chunk."""
     name = "" if run is None else f":{run}"
     return f"{chunk.identity()}:{chunk.lines[0]}{name}" if len(chunk) else ""
 
 
 class Known:
-    """Tells responses to questions of the benchmark from others, which are refused or left out."""
+    """Separates responses to the benchmark's questions from others, which are errors or skipped."""
 
     def __init__(self, benchmark: QuestionSet, path: str, skip: bool) -> None:
         self._benchmark, self._path, self._skip = benchmark, path, skip
@@ -303,10 +303,10 @@ class Known:
         self._searches = _SEARCHES
 
     def of(self, chunk: Chunk) -> tuple[Chunk, Numbers]:
-        """The chunk with known questions alone, and their numbers.
+        """Returns the chunk with only known questions, and their numbers.
 
-        The first other question is an error unless they are skipped. What is needed to score the known ones
-        is built here, so that Ctrl-C need not wait for it.
+        The first unknown question is an error unless they are skipped. Scorers of the known ones are built
+        here, so that Ctrl-C does not have to wait for them.
         """
         numbers = self._benchmark.numbers.find(_native.Texts(chunk.questions))
         known = numbers != _native.UNKNOWN
@@ -347,12 +347,12 @@ def evaluate(
     clean: Clean = False,
     threads: int | None = None,
 ) -> Result:
-    """Score responses in memory (as `score_batch` takes them) and summarise them as a run."""
+    """Score responses in memory (in any form that `score_batch` accepts) and summarise them as a run."""
     questions, texts = text_columns(data, answers, (question_field, answer_field), clean)
     numbers, coded = batch.numbered(benchmark, questions, texts, threads=threads)
     scores = batch.score_numbered(benchmark, numbers, coded, threads=threads)
     if not len(scores):
-        raise InputError("there are no responses")
+        raise InputError("no responses")
     options = Options(tokens=benchmark.settings.unit == "token")
     column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=options.answer_type)
     store = new_store(benchmark, in_memory=len(scores))

@@ -1,4 +1,4 @@
-"""When responses were made: the `timestamp` that runs may carry, read again from their files."""
+"""Reads the optional `timestamp` of responses, which says when they were generated, from their files."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class Times(NamedTuple):
-    """Microseconds since 1970 of each response, in the file's order (int64), where they are known.
+    """Microseconds since 1970 of each response, in the file's order (int64), if known.
 
-    `problem`: why they are not, where the run has time stamps all the same.
+    `problem`: why they are unusable although the run has timestamps.
     """
 
     values: pl.Series | None
@@ -29,19 +29,19 @@ class Times(NamedTuple):
 
 
 def timestamps(result: Result) -> Times:
-    """When the responses of a scored run were made, by the texts (ISO 8601) in their field `timestamp`.
+    """Returns when the responses of a scored run were generated, from their field `timestamp` (ISO 8601).
 
-    Reads the file again. A run has the times of all its responses or none.
+    Reads the file again. Returns the times of either all responses or none.
     """
     try:
         texts = pl.concat(result.responses.column(result.response_scores, KEY))
     except InputError as error:
-        return Times(None, f"its time stamps cannot be read: {error}")
+        return Times(None, f"its timestamps cannot be read: {error}")
     missing = texts.null_count()
     if missing == len(texts):
         return Times(None)
     if missing:
-        return Times(None, f"{missing:,} of its {len(texts):,} responses have no time stamp")
+        return Times(None, f"{missing:,} of its {len(texts):,} responses have no timestamp")
     return _parsed(texts.to_list())
 
 
@@ -51,10 +51,10 @@ def _parsed(texts: Sequence[str]) -> Times:
         try:
             times.append(datetime.fromisoformat(text))
         except ValueError:
-            return Times(None, f"its time stamp {text!r} is no time in ISO 8601")
+            return Times(None, f"its timestamp {text!r} is not valid ISO 8601")
     zoned = sum(time.tzinfo is not None for time in times)
     if 0 < zoned < len(times):
-        return Times(None, "some of its time stamps have a time zone and others have none")
+        return Times(None, "some of its timestamps have a time zone and others do not")
     if not zoned:
         times = [time.replace(tzinfo=UTC) for time in times]
     return Times(pl.Series([(time - _EPOCH) // _MICROSECOND for time in times], dtype=pl.Int64))

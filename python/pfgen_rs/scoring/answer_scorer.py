@@ -1,4 +1,4 @@
-"""Scores for training loops: a function without set-up, for calls by the thousand."""
+"""A scorer for training loops, with little overhead per call."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ __all__ = ["AnswerScorer"]
 
 
 class AnswerScorer:
-    """`scorer(questions, answers)`: one metric of each answer, float64 of shape (answers,).
+    """`scorer(questions, answers)` returns one metric of each answer: float64, shape (answers,).
 
-    `questions` are texts, ids or `Question` objects, or one of them for all answers; `answers` are texts
-    (lists of ids where the unit is `token`). Both may be lists or Arrow columns.
+    `questions` are texts, ids or `Question` objects, or a single one for all answers; `answers` are texts
+    (lists of ids if the unit is `token`). Both may be lists or Arrow columns.
 
-    `metric`: `average`, `fluency`, `truthfulness` or `helpfulness`, as `score_batch` returns it.
+    `metric`: `average`, `fluency`, `truthfulness` or `helpfulness`, as returned by `score_batch`.
 
-    Thread-safe, does not use polars, and safe in processes made by `os.fork`: calls run on the calling thread
-    unless `threads` says otherwise (`None`: all cores, which pays off from a few hundred answers on). Can be
-    pickled, and so sent to worker processes. Raises what `score_batch` raises.
+    Thread-safe, does not use polars, and safe in forked processes: calls run on the calling thread unless
+    `threads` is set (`None`: all cores, which pays off for more than a few hundred answers). Can be pickled
+    and sent to worker processes. Raises the same errors as `score_batch`.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class AnswerScorer:
         self._simple = not benchmark.settings.compensated and not any(
             benchmark.helpfulness(q).has_expressions for q in benchmark
         )
-        # So that the first call costs no more than others.
+        # Warm up, so that the first call takes no longer than others.
         answer = [0] if benchmark.settings.unit == "token" else "。"
         self([question.id for question in benchmark], [answer] * len(benchmark))
 
     def __call__(
         self, questions: str | Question | QuestionColumn, answers: AnswerColumn
     ) -> NDArray[np.float64]:
-        """Score answers; see the class."""
+        """Score answers; see the class's docstring."""
         column = self._column(answers, self.threads)
         each: Any = questions
         if isinstance(questions, str | Question):
@@ -63,7 +63,7 @@ class AnswerScorer:
         except (
             InputError,
             TypeError,
-        ):  # looking for `Question` objects first would cost every call
+        ):  # checking for `Question` objects first would slow down every call
             asked = texts_of(asked_texts(each), self.threads)
         if self._simple:
             scores = self._batches.total(
@@ -74,15 +74,15 @@ class AnswerScorer:
         return self._figures(asked, column)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what it was made of."""
+        """Pickle the arguments of the constructor."""
         return _again, (self.benchmark, self.metric, self.threads)
 
     def __repr__(self) -> str:
-        """Show what is computed."""
+        """Show the metric and the signature."""
         return f"AnswerScorer({self.metric!r}, {self.benchmark.signature!r})"
 
     def _figures(self, questions: _native.Texts, answers: Column) -> NDArray[np.float64]:
-        """The slow path: messages about unknown questions, regular expressions, compensated sums."""
+        """Take the slow path: errors for unknown questions, regular expressions, compensated sums."""
         if len(questions) != len(answers.coded):
             raise InputError(f"{len(questions)} questions but {len(answers.coded)} answers")
         numbers = batch.numbers_of(self.benchmark, questions)

@@ -1,4 +1,4 @@
-"""Scoring responses: columns of text in, columns of scores out."""
+"""Scores columns of responses."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.uint32]
 
 CHUNK = 1 << 18
-_LOOKED_AT = 1 << 16  # questions of a column, to say what they have in common
+_LOOKED_AT = 1 << 16  # number of questions to inspect for a hint in an error message
 
 
 class Details(NamedTuple):
     """Unrounded values, and the cuts (in units) at which they are attained.
 
-    By source, before the division by the number of sources.
+    By source, before dividing by the number of sources.
     """
 
     fluency: dict[str, float]
@@ -59,12 +59,12 @@ class Details(NamedTuple):
 
 @dataclass(frozen=True)
 class Score:
-    """The scores of one answer. `to_dict` is the published per-answer object.
+    """The scores of one answer. `to_dict` returns the published per-answer object.
 
-    `fluency` and `truthfulness` hold each source's share (its value divided by the number of sources),
-    `average` the mean of the three metrics. Truthfulness and Helpfulness lie in 0 to 1. Fluency is relative
-    to the reference answers, whose mean is 1, so an answer of very common n-grams exceeds 1. `signature`
-    makes the score reproducible.
+    `fluency` and `truthfulness` contain each source's share (its value divided by the number of sources);
+    `average` is the mean of the three metrics. Truthfulness and Helpfulness are between 0 and 1. Fluency is
+    relative to the reference answers, whose mean is 1, so an answer of very common n-grams can exceed 1.
+    `signature` makes the score reproducible.
     """
 
     fluency: dict[str, float]
@@ -76,7 +76,7 @@ class Score:
     signature: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Keys and values exactly as published for every answer."""
+        """Returns keys and values exactly as published for every answer."""
         return {
             "fluency": self.fluency,
             "fluency_discount": 1.0,
@@ -87,7 +87,7 @@ class Score:
         }
 
     def __str__(self) -> str:
-        """The average and the signature it is worthless without."""
+        """Returns the average with its signature, without which it is not reproducible."""
         return f"{self.average} ({self.signature})"
 
 
@@ -99,7 +99,7 @@ class ScoreArrays(NamedTuple):
 
 
 def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> Score:
-    """Score one answer to a question: one of the benchmark, or its text or id."""
+    """Score one answer to a question, passed as an object, text or id."""
     found = benchmark.find(question)
     column = benchmark.coder.column([answer], 1)
     rules = benchmark.helpfulness(found)
@@ -148,7 +148,7 @@ def score_batch(
     threads: int | None = None,
     chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
-    """Score many answers, a row each; see `Benchmark.score_batch`."""
+    """Score many answers, one per row; see `Benchmark.score_batch`."""
     questions, texts = text_columns(data, answers, (question_field, answer_field), clean)
     return score_columns(benchmark, questions, texts, threads=threads, chunk_size=chunk_size)
 
@@ -169,7 +169,7 @@ def score_columns(
 def numbered(
     benchmark: QuestionSet, questions: pl.Series, answers: Any, *, threads: int | None = None
 ) -> tuple[Numbers, Column]:
-    """The numbers of a column of questions, and its column of answers, for `score_numbered`."""
+    """Returns the numbers of a column of questions and the coded answers, for `score_numbered`."""
     column = benchmark.coder.column(answers, threads)
     if len(column.coded) != len(questions):
         raise InputError(f"{len(questions)} questions but {len(column.coded)} answers")
@@ -184,9 +184,9 @@ def score_numbered(
     threads: int | None = None,
     chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
-    """`score_batch` for the numbers of questions, and as many answers."""
+    """`score_batch` for question numbers and the same number of answers."""
     if chunk_size < 1:
-        raise InputError("chunk_size must be at least 1")
+        raise InputError(f"chunk_size must be positive, not {chunk_size}")
     parts = [
         score_arrays(
             benchmark, numbers[start : start + chunk_size], answers, start=start, threads=threads
@@ -212,7 +212,7 @@ def score_arrays(
     start: int = 0,
     threads: int | None = None,
 ) -> ScoreArrays:
-    """Scores of the answers from `start` on to the questions with these numbers, one each."""
+    """Score the answers from `start` on, one for each of these question numbers."""
     counts = np.bincount(numbers, minlength=1)
     asked = {n: benchmark.in_order[n] for n in np.flatnonzero(counts).tolist()}
     batches = benchmark.batches(list(asked.values()), threads=threads)
@@ -235,7 +235,7 @@ def score_arrays(
 
 
 def _rows_by_number(numbers: Numbers, counts: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """The rows of each number, rising, in time that is linear in rows and numbers."""
+    """Returns the rows of each number, ascending, in time linear in rows and numbers."""
     return np.split(np.argsort(numbers, kind="stable"), np.cumsum(counts)[:-1])
 
 
@@ -251,7 +251,7 @@ def _compensate(
 def question_numbers(
     benchmark: QuestionSet, questions: Any, *, threads: int | None = None
 ) -> Numbers:
-    """The number of each question, given by its text or id; an unknown one is an error naming its row."""
+    """Returns the number of each question (text or id). Raises an error naming the row of an unknown one."""
     if isinstance(questions, pl.Series):
         if questions.null_count():
             raise InputError(f"row {questions.is_null().arg_true()[0]}: the question is null")
@@ -264,7 +264,7 @@ def question_numbers(
 def numbers_of(
     benchmark: QuestionSet, texts: _native.Texts, *, threads: int | None = None
 ) -> Numbers:
-    """The number of each question of a native column; an unknown one is an error naming its row."""
+    """Returns the number of each question in a native column. Raises an error naming an unknown one's row."""
     numbers = benchmark.numbers.find(texts, threads)
     unknown = np.flatnonzero(numbers == _native.UNKNOWN)
     if len(unknown):
@@ -275,7 +275,7 @@ def numbers_of(
 
 
 def score_names(sources: Sequence[str]) -> list[str]:
-    """Columns of scores, in the order in which the native side gives them."""
+    """Returns the names of score columns, in the order in which native code returns them."""
     return [*COLUMNS, *share_names(sources)]
 
 

@@ -1,4 +1,4 @@
-"""Responses that are in memory already, in whatever form: a column of questions and one of answers."""
+"""Converts responses in memory, in any supported form, to a column of questions and one of answers."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ __all__ = [
 
 
 class ArrowStream(Protocol):
-    """A column or table with Arrow's PyCapsule interface, as of pyarrow, pandas, polars or DuckDB."""
+    """A column or table with Arrow's PyCapsule interface, e.g. of pyarrow, pandas, polars or DuckDB."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
 class ArrowArray(Protocol):
-    """A column in one piece with Arrow's PyCapsule interface."""
+    """A contiguous column with Arrow's PyCapsule interface."""
 
     def __arrow_c_array__(
         self, requested_schema: object | None = None
@@ -47,7 +47,7 @@ class ArrowArray(Protocol):
 
 
 class DataSet(Protocol):
-    """A data set of Hugging Face."""
+    """A Hugging Face dataset."""
 
     @property
     def column_names(self) -> Any: ...
@@ -70,7 +70,7 @@ QuestionColumn = Sequence[str | Question] | _Arrow
 """Texts or ids."""
 
 AnswerColumn = Sequence[Answer] | _Arrow
-"""Texts or, where the unit is `token`, lists of ids."""
+"""Texts or, if the unit is `token`, lists of ids."""
 
 FIELDS = ("question", "answer")
 _ARROW = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
@@ -86,10 +86,10 @@ def text_columns(
     fields: tuple[str, str] = FIELDS,
     clean: Clean = False,
 ) -> tuple[pl.Series, Any]:
-    """Returns the questions, as text, and the answers, cleaned where that is asked for.
+    """Returns the questions as text, and the answers, cleaned if requested.
 
-    `data`: a table with the columns `fields`, a list of dicts with these keys, or the questions, with
-    `answers` beside them. Raises `InputError` for anything else.
+    `data`: a table with the columns `fields`, a list of dicts with these keys, or the questions if `answers`
+    are passed separately. Raises `InputError` for anything else.
     """
     questions, texts = _columns(data, answers, fields)
     mode = cleaning_mode(clean)
@@ -120,7 +120,7 @@ def _columns(data: Any, answers: Any, fields: tuple[str, str]) -> tuple[pl.Serie
 
 
 def table(data: Any) -> pl.DataFrame | pl.LazyFrame:
-    """Returns a table with all columns of what `text_columns` takes, less a pair of columns."""
+    """Returns a table with all columns of any `data` of `text_columns` except a pair of columns."""
     if isinstance(data, pl.DataFrame | pl.LazyFrame):
         return data
     if _is_dataset(data):
@@ -129,7 +129,7 @@ def table(data: Any) -> pl.DataFrame | pl.LazyFrame:
 
 
 def split_table(data: Any, key: str) -> dict[str, pl.DataFrame]:
-    """Returns the rows for each value of a column, as text, in the order of their first rows."""
+    """Split a table by the values of a column, as text, in the order of their first rows."""
     frame = table(data).lazy().collect()
     _check(key, frame.columns, RUN_ADVICE)
     names = frame.get_column(key).cast(pl.String)
@@ -143,7 +143,7 @@ def split_table(data: Any, key: str) -> dict[str, pl.DataFrame]:
 
 
 def as_paths(source: Any) -> list[str] | None:
-    """Returns the paths if `source` is a path, or a list of paths; `None` where it is something else."""
+    """Returns the paths if `source` is a path or a list of paths; else `None`."""
     if isinstance(source, str | os.PathLike):
         return [os.fspath(source)]
     if not isinstance(source, list | tuple) or not source:
@@ -159,7 +159,7 @@ def _check(key: str, found: Iterable[str], advice: str) -> None:
 
 
 def _selected(frame: pl.LazyFrame, fields: Sequence[str]) -> pl.LazyFrame:
-    """Question and answer alone: nothing else needs to be computed."""
+    """Select only question and answer, so that nothing else is computed."""
     found = frame.collect_schema().names()
     for key, advice in zip(fields, ADVICE, strict=True):
         _check(key, found, advice)
@@ -180,15 +180,15 @@ def _frame(data: Any) -> pl.DataFrame:
 
 
 def _is_dataset(data: Any) -> bool:
-    """Whether this is a data set of Hugging Face, which has none of the common interfaces."""
+    """Whether this is a Hugging Face dataset, which has none of the common interfaces."""
     return type(data).__module__.partition(".")[0] == "datasets"
 
 
 def _of_dataset(data: Any, fields: Sequence[str] = ()) -> Any:
     if isinstance(data, Mapping):
         splits = ", ".join(map(repr, data))
-        raise InputError(f"this has several data sets: choose one of {splits}, as in data[…]")
-    if not hasattr(data, "__len__"):  # one that is streamed: a dict a row
+        raise InputError(f"expected one dataset, found several: choose one of {splits}: data[…]")
+    if not hasattr(data, "__len__"):  # a streamed dataset yields one dict per row
         return data
     for key, advice in zip(fields, ADVICE, strict=False):
         _check(key, data.column_names, advice)
@@ -197,9 +197,9 @@ def _of_dataset(data: Any, fields: Sequence[str] = ()) -> Any:
 
 
 def _of_records(data: Any, fields: Sequence[str]) -> tuple[pl.Series, Any]:
-    """Columns of a list (or iterator) of dicts."""
+    """Returns the columns of a list (or iterator) of dicts."""
     if isinstance(data, str | bytes | os.PathLike) or not isinstance(data, Iterable):
-        advice = "; score_file reads files" if isinstance(data, str | os.PathLike) else ""
+        advice = "; use score_file for files" if isinstance(data, str | os.PathLike) else ""
         raise InputError(f"{_EXPECTED}; found {type(data).__name__}{advice}")
     columns: tuple[list[Any], list[Any]] = [], []
     for row, record in enumerate(data):
@@ -224,19 +224,19 @@ def _question_column(questions: Any) -> pl.Series:
 
 
 def asked_texts(questions: Any) -> Any:
-    """Returns a column of questions with the texts of its `Question` objects in their places."""
+    """Returns a column of questions with `Question` objects replaced by their texts."""
     if isinstance(questions, list | tuple) and Question in set(map(type, questions)):
         return [each.text if isinstance(each, Question) else each for each in questions]
     return questions
 
 
 def _reason(error: Exception) -> str:
-    """The first line of another library's message: the others are about that library."""
+    """Returns the first line of another library's message; the rest is about that library."""
     return shortened((str(error).splitlines() or [type(error).__name__])[0], 200)
 
 
 def _as_text(column: Any) -> Any:
-    """Categories, and columns of nothing but null, as text; the native side judges the rest."""
+    """Convert categorical and all-null columns to text; native code checks the others."""
     if isinstance(column, pl.Series) and column.dtype in (pl.Categorical, pl.Enum, pl.Null):
         return column.cast(pl.String)
     return column

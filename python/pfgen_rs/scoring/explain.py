@@ -1,4 +1,4 @@
-"""Where an answer's score comes from, character by character (or word by word, or token by token)."""
+"""Explains an answer's score character by character (or word by word, or token by token)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["COMMON", "RARE", "Explanation", "RuleReport", "explain"]
 COMMON, RARE = 0.1, 0.005
 """Shares of a source's reference answers: see `Explanation.levels`."""
 
-# Weight and lines tell the levels apart where colours do not.
+# Font weight and lines distinguish the levels where colours are not visible.
 _STYLES = {
     "common": "font-weight: bold; color: #18794e",
     "known": "",
@@ -31,11 +31,11 @@ _STYLES = {
     "skipped": "opacity: 0.6",
     "unread": "opacity: 0.6; text-decoration: line-through",
 }
-_UNREAD = 100  # pieces that are shown although they are not read
+_UNREAD = 100  # number of pieces shown after `max_length`
 
 
 class RuleReport(NamedTuple):
-    """A keyword rule: its label, importance, position (`None`: not found), and whether the cut meets it."""
+    """A keyword rule: label, importance, position (`None`: not found), and whether it is met at the cut."""
 
     label: str
     importance: float
@@ -45,14 +45,14 @@ class RuleReport(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """An answer's score and its origin.
+    """An answer's score and where it comes from.
 
-    `pieces` are the answer's characters or other units, for display: they make up the answer. `characters`
-    has a row a piece (as far as it is read): `character`, the piece; for every source S `df_S`, the number of
-    S's answers that contain the Truthfulness window starting there, `covering_df_S`, the largest such number
-    among the windows that cover the piece, and `gain_S`, what the piece adds to Fluency's raw sum of document
-    frequencies; and whether Truthfulness skips it. `references` has the number of reference answers of each
-    source. `score.details` has the best cuts.
+    `pieces` are the answer's characters or other units, for display; joined, they are the answer.
+    `characters` has one row per piece, up to `max_length`: `character`, the piece; for every source S,
+    `df_S`, the number of S's answers that contain the Truthfulness window starting there, `covering_df_S`,
+    the largest such number among the windows that cover the piece, and `gain_S`, what the piece adds to
+    Fluency's raw sum of document frequencies; and `skipped`, whether Truthfulness skips it. `references`:
+    number of reference answers by source. `score.details` has the best cuts.
     """
 
     question_id: str
@@ -66,10 +66,10 @@ class Explanation:
 
     @cached_property
     def levels(self) -> list[str]:
-        """For each piece, how common the windows over it are, in the source where they are most common.
+        """How common the windows over each piece are, in the source where they are most common.
 
         `common`: in more than `COMMON` of the source's reference answers; `rare`: in less than `RARE`;
-        `known`: in between. Or `skipped` by Truthfulness, or `unread`, beyond `max_length`.
+        `known`: in between; `skipped`: skipped by Truthfulness; `unread`: after `max_length`.
         """
         shares = [pl.col(f"covering_df_{name}") / count for name, count in self.references.items()]
         share = pl.max_horizontal(shares)
@@ -86,7 +86,7 @@ class Explanation:
         return read + ["unread"] * (len(self.pieces) - len(read))
 
     def _repr_html_(self) -> str:
-        """For notebooks: the answer with common and rare parts marked, the values, and the rules."""
+        """Show the answer with common and rare parts marked, the scores and the rules in notebooks."""
         score = self.score
         values = [
             *(("fluency", source, value) for source, value in score.fluency.items()),

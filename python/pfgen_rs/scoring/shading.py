@@ -1,4 +1,4 @@
-"""How common an answer's characters are among the reference answers."""
+"""Computes how common an answer's characters are among the reference answers."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def window_counts(
     answers: Sequence[Answer],
     threads: int | None = None,
 ) -> tuple[Counts, NDArray[np.int64]]:
-    """For every character of every answer: reference answers that contain the 3 characters around it.
+    """Count, for every character of every answer, the reference answers that contain the 3 around it.
 
-    The windows are those of the text `^answer$`, as published, so there are as many as characters; the two
-    signs are ordinary characters, which references hardly ever contain. Returns counts by source (uint32,
+    The windows are those of the text `^answer$`, as published, so there is one per character; `^` and `$` are
+    treated as ordinary characters, which references hardly ever contain. Returns counts by source (uint32,
     shape (characters of all answers, sources)) and where each answer begins (int64, shape (answers + 1,)).
-    Units other than characters are counted as they are scored. Time linear in the text.
+    Other units are counted as they are scored. Takes time linear in the text.
     """
     settings = benchmark.settings
-    if settings.truthfulness_n != WINDOW:  # whose windows the scoring table counts
+    if settings.truthfulness_n != WINDOW:  # the native scorer counts windows of this length
         benchmark = benchmark.with_settings(replace(settings, truthfulness_n=WINDOW))
     coded = "^" + benchmark.coder.encode(answers) + "$"
     scorer = benchmark.native_scorer(benchmark[question_id])
@@ -40,10 +40,10 @@ def window_counts(
 
 
 def covering(counts: Counts, starts: NDArray[np.int64]) -> Counts:
-    """Per character (and source), the largest count among the up to three windows that cover it."""
+    """Returns, per character and source, the largest count among the up to 3 windows that cover it."""
     best = counts.copy()
     within = np.ones(len(counts) + 1, dtype=bool)
-    within[starts] = False  # no answer's first character follows the last one of another
+    within[starts] = False  # windows must not extend across answers
     follows = within[1:-1, None]
     best[1:] = np.maximum(best[1:], np.where(follows, counts[:-1], 0))
     best[:-1] = np.maximum(best[:-1], np.where(follows, counts[1:], 0))

@@ -1,6 +1,6 @@
-"""Totals of responses computed again from the sources' shares, with plain or compensated sums.
+"""Recomputes totals of responses from the sources' shares, with plain or compensated sums.
 
-The native scorer adds plainly. Shares are rounded before they are added, so stored ones are enough.
+The native scorer uses plain sums. Shares are rounded before they are added, so stored shares are sufficient.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def sum_again(
     *,
     compensated: bool,
 ) -> None:
-    """Replace `fluency`, `truthfulness` and `average` in `columns`, named as by `score_names`, in place.
+    """Replace `fluency`, `truthfulness` and `average` in `columns` (named as by `score_names`) in place.
 
-    `questions`: for each question the rows of its responses and its sources, in the order of its file. Values
+    `questions`: for each question, the rows of its responses, and its sources in file order. Values
     must be those of variant `pfgen-bench`.
     """
     for rows, sources in questions:
