@@ -119,6 +119,10 @@ def test_notes_of_a_comparison_are_shown(tmp_path: Path) -> None:
 
 def test_an_explanation_marks_the_answer(mini: Benchmark) -> None:
     found = mini.explain("Q02", "光合成は鯨です。")
+    average = mini.score("Q02", "光合成は鯨です。").average
+    assert repr(found) == (
+        f"Explanation('Q02', '光合成は鯨です。', score={average}, signature={mini.signature!r})"
+    )
     page = Page(found._repr_html_())
     for part in (
         found.question,
@@ -140,7 +144,10 @@ def test_hostile_answers_do_nothing(answer: str) -> None:
     bench = small.benchmark(
         {"question_id": "Q1", "question": HOSTILE, "answers": {HOSTILE: ["猫"]}, "keywords": rules}
     )
-    html = bench.explain("Q1", answer)._repr_html_()
+    found = bench.explain("Q1", answer)
+    assert len(repr(found)) < 300
+    assert repr(found).isprintable()
+    html = found._repr_html_()
     assert len(html) < 100_000
     page = Page(html)
     assert "<script>" in page.text

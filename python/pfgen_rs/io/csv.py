@@ -44,10 +44,12 @@ class _Block(NamedTuple):
         except TABLE_ERRORS as error:
             reason = str(error).split("\n\n")[0]  # the rest is advice on polars' own options
             problem = f"cannot be read as {self.suffix}: {reason}"
-            raise InputError(problem + _encoding(self.header + self.text), path=path) from None
+            raise InputError(
+                problem + _likely_encoding(self.header + self.text), path=path
+            ) from None
 
 
-def _encoding(text: bytes) -> str:
+def _likely_encoding(text: bytes) -> str:
     """Returns a hint about the likely encoding of a text that is not UTF-8."""
     try:
         text.decode()
@@ -63,7 +65,7 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
             "CSV cannot contain lists of token ids: use JSON lines, Parquet or Arrow IPC"
         )
     first = 1
-    for block in _blocks(source, raw, options.text_size):
+    for block in _csv_blocks(source, raw, options.text_size):
         if first == 1:
             schema = _Block(block.suffix, block.header, 0, b"").table(source.path).schema
             check_columns(schema, options)
@@ -74,9 +76,9 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
             part = frame[at : at + options.rows]
             rows = np.arange(first + at, first + at + part.height, dtype=np.int64)
             questions, answers = (part.get_column(key) for key in options.fields)
-            identity = _identity(block, at)
-            texts = tuple(_optional(part, key) for key in options.more_fields)
-            kept = [_column(part, column) for column in options.keep]
+            identity = _block_identity(block, at)
+            texts = tuple(_optional_column(part, key) for key in options.more_fields)
+            kept = [_kept_column(part, column) for column in options.keep]
             yield Chunk(
                 questions,
                 answers,
@@ -90,14 +92,14 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
         first += frame.height
 
 
-def _optional(frame: pl.DataFrame, key: str) -> pl.Series:
+def _optional_column(frame: pl.DataFrame, key: str) -> pl.Series:
     """Returns a column, with null for empty and missing values."""
     if key in frame.columns:
         return frame.get_column(key).replace("", None)
     return pl.Series([None], dtype=pl.String).new_from_index(0, frame.height)
 
 
-def _column(frame: pl.DataFrame, kept: Kept) -> pl.Series:
+def _kept_column(frame: pl.DataFrame, kept: Kept) -> pl.Series:
     """Returns a column to keep, all null if it is missing."""
     if kept.key in frame.columns:
         return frame.get_column(kept.key).alias(kept.name)
@@ -108,12 +110,12 @@ def csv_schema(source: Source) -> dict[str, pl.DataType]:
     """Returns the columns of a file, all of which are text."""
     source.file()  # reads a pipe to its end, so that it can be read again
     with source.open() as raw:
-        header = next(_blocks(source, raw, _BLOCK)).header
+        header = next(_csv_blocks(source, raw, _BLOCK)).header
     frame = _Block(source.suffix, header, 0, b"").table(source.path)
     return dict(frame.schema)
 
 
-def _identity(block: _Block, at: int) -> Callable[[], str]:
+def _block_identity(block: _Block, at: int) -> Callable[[], str]:
     def identity() -> str:
         digest = hashlib.sha1(block.header + block.text, usedforsecurity=False)
         return f"{digest.hexdigest()}:{block.start}:{at}"
@@ -125,35 +127,37 @@ def csv_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, Any]
     """Yield all columns of the records with these numbers (from 1), which must be ascending."""
     wanted, first = np.array(lines), 1
     with source.open() as raw:
-        for block in _blocks(source, raw, _BLOCK):
+        for block in _csv_blocks(source, raw, _BLOCK):
             frame = block.table(source.path)
             mine = wanted[(wanted >= first) & (wanted < first + frame.height)]
             yield from frame[mine - first].iter_rows(named=True)
             first += frame.height
 
 
-def _blocks(source: Source, raw: Raw, size: int) -> Iterator[_Block]:
+def _csv_blocks(source: Source, raw: Raw, size: int) -> Iterator[_Block]:
     file = io.BufferedReader(raw)
     try:
         stream = compression.unpacking(file)
-        head = _read(stream, HEAD)
+        head = _read_block(stream, HEAD)
         refuse_other_format(head)
-        yield from _cut(stream, head, source.suffix, size)
+        yield from _cut_at_record(stream, head, source.suffix, size)
     finally:
         file.detach()  # or the raw file would be closed with it
 
 
-def _read(stream: io.BufferedIOBase, size: int) -> bytes:
+def _read_block(stream: io.BufferedIOBase, size: int) -> bytes:
     text, damage = compression.read_some(stream, size)
     if damage is not None:
         raise InputError(damage)
     return text
 
 
-def _cut(stream: io.BufferedIOBase, head: bytes, suffix: str, size: int) -> Iterator[_Block]:
+def _cut_at_record(
+    stream: io.BufferedIOBase, head: bytes, suffix: str, size: int
+) -> Iterator[_Block]:
     header, rest, start = b"", head, 0
     while True:
-        fresh = _read(stream, max(size - len(rest), 0) or size)
+        fresh = _read_block(stream, max(size - len(rest), 0) or size)
         text = rest + fresh
         if not header:
             cut = _record_end(text, last=False)

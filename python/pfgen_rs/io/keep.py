@@ -35,25 +35,25 @@ def kept_columns(
     """
     if keep == "none" or keep == []:
         return ()
-    schemas = [_schema(source) for source in sources]
-    names = _names(schemas, sources, keep, options)
+    schemas = [_table_schema(source) for source in sources]
+    names = _names_to_keep(schemas, sources, keep, options)
     kept: dict[str, Kept] = {}
     for key in names:
         name = key
         while name in taken or name in kept:
             name = _PREFIX + name
-        kept[name] = Kept(key, name, _kind(key, schemas))
+        kept[name] = Kept(key, name, _column_kind(key, schemas))
     return tuple(kept.values())
 
 
-def _schema(source: Source) -> dict[str, pl.DataType] | None:
+def _table_schema(source: Source) -> dict[str, pl.DataType] | None:
     """Returns the columns of a table; `None` for JSON."""
     if is_table(source):
         return table_schema(source)
     return csv_schema(source) if source.suffix in DELIMITED else None
 
 
-def _names(
+def _names_to_keep(
     schemas: Sequence[dict[str, Any] | None],
     sources: Sequence[Source],
     keep: Keep,
@@ -73,7 +73,7 @@ def _names(
     return list(dict.fromkeys(keep))
 
 
-def _kind(key: str, schemas: Sequence[dict[str, pl.DataType] | None]) -> pl.DataType:
+def _column_kind(key: str, schemas: Sequence[dict[str, pl.DataType] | None]) -> pl.DataType:
     kinds = {str(schema[key]): schema[key] for schema in schemas if schema and key in schema}
     kinds.pop("Null", None)
     if len(kinds) != 1 or None in schemas:

@@ -70,9 +70,9 @@ def text_blocks(raw: io.RawIOBase, size: int) -> Iterator[Block]:
         head_start = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0
         begin = _Begin(head_start, head[head_start:], damage)
         if is_array(begin.text):
-            yield from _cut(stream, begin, size, Elements(), "element")
+            yield from _cut_at_line_end(stream, begin, size, Elements(), "element")
         else:
-            yield from _cut(stream, begin, size, _whole_lines, "line")
+            yield from _cut_at_line_end(stream, begin, size, _up_to_line_end, "line")
     finally:
         file.detach()  # or the raw file would be closed with it
 
@@ -85,12 +85,12 @@ class _Begin(NamedTuple):
     damage: str | None
 
 
-def _whole_lines(text: bytes, *, ended: bool) -> Cut:
+def _up_to_line_end(text: bytes, *, ended: bool) -> Cut:
     used = len(text) if ended else text.rfind(b"\n") + 1
     return Cut(text[:used], used)
 
 
-def _cut(
+def _cut_at_line_end(
     stream: io.BufferedIOBase,
     begin: _Begin,
     size: int,

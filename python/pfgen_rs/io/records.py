@@ -38,9 +38,9 @@ def parse_line(line: bytes) -> dict[str, Any]:
         raise InputError("is nested too deeply") from None
     except ValueError as error:
         whole = "; each object must be on a single line" if text.strip() == "{" else ""
-        raise InputError(f"is not JSON: {error}: {_shown(text)}{whole}") from None
+        raise InputError(f"is not JSON: {error}: {_shown_value(text)}{whole}") from None
     if not isinstance(record, dict):
-        raise InputError(f"expected an object, found {_shown(text.strip())}")
+        raise InputError(f"expected an object, found {_shown_value(text.strip())}")
     if "\\ud" in text.lower() and has_lone_surrogate(record):
         raise InputError(SURROGATE)
     return record
@@ -51,20 +51,20 @@ def text_field(record: Mapping[str, Any], key: str, advice: str | None = None) -
 
     `advice`: what to do if the key is missing.
     """
-    value = _field(record, key, advice)
+    value = _record_field(record, key, advice)
     if not isinstance(value, str):
-        raise InputError(f"{key!r} must be text, not {_json(value)}")
+        raise InputError(f"{key!r} must be text, not {_as_json(value)}")
     return value
 
 
 def token_field(record: Mapping[str, Any], key: str, advice: str | None = None) -> list[int]:
     """Returns the token ids at a key. Raises `InputError` for anything else."""
-    value = _field(record, key, advice)
+    value = _record_field(record, key, advice)
     if not isinstance(value, list):
-        raise InputError(f"{key!r} must be a list of token ids, not {_json(value)}")
+        raise InputError(f"{key!r} must be a list of token ids, not {_as_json(value)}")
     for token in value:
         if type(token) is not int or not 0 <= token <= LARGEST_TOKEN:
-            raise InputError(f"{key!r} contains {_json(token)}: {TOKENS}")
+            raise InputError(f"{key!r} contains {_as_json(token)}: {TOKENS}")
     return value
 
 
@@ -74,14 +74,14 @@ def missing(kind: str, name: str, found: Iterable[str], advice: str | None) -> I
     return InputError(f"missing {kind} {name!r}: found {names}{(advice and '; ' + advice) or ''}")
 
 
-def _field(record: Mapping[str, Any], key: str, advice: str | None) -> Any:
+def _record_field(record: Mapping[str, Any], key: str, advice: str | None) -> Any:
     if key not in record:
         raise missing("key", key, record, advice)
     return record[key]
 
 
-def _json(value: object) -> str:
-    return _cut(json.dumps(value, ensure_ascii=False))
+def _as_json(value: object) -> str:
+    return _cut_short(json.dumps(value, ensure_ascii=False))
 
 
 def optional_text_field(record: dict[str, Any], key: str) -> str | None:
@@ -89,11 +89,11 @@ def optional_text_field(record: dict[str, Any], key: str) -> str | None:
     return None if record.get(key) is None else text_field(record, key)
 
 
-def _shown(text: str) -> str:
-    return repr(_cut(text))
+def _shown_value(text: str) -> str:
+    return repr(_cut_short(text))
 
 
-def _cut(text: str) -> str:
+def _cut_short(text: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 

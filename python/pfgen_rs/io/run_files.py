@@ -115,28 +115,28 @@ def packed(folder: Path, questions: int) -> tuple[bytes | None, list[Path]]:
     `questions`: number of lines in a finished trial. Raises `InputError` if the packed file has lines that
     are not in the trial files, because it is unclear which of them are right.
     """
-    trials = _trials(folder, questions)
+    trials = _trial_files(folder, questions)
     target = folder / PACKED
     if not trials.lines:
         return None, trials.unfinished
     if target.exists():
-        old = _lines(_unpacked(target))
+        old = _trial_lines(_read_packed(target))
         if Counter(old) == Counter(trials.lines):
             return None, trials.unfinished
-        _refuse_loss(old, trials.lines, target)
+        _refuse_lost_trials(old, trials.lines, target)
     return lzma.compress(b"".join(line + b"\n" for line in trials.lines)), trials.unfinished
 
 
-def _trials(folder: Path, questions: int) -> Trials:
+def _trial_files(folder: Path, questions: int) -> Trials:
     paths = sorted(path for path in folder.iterdir() if is_trial(path.name))
     if not paths:
         plain = folder / PLAIN
-        return Trials(_lines(_read(plain)) if plain.is_file() else [])
+        return Trials(_trial_lines(_read_trial(plain)) if plain.is_file() else [])
     lines: list[bytes] = []
     unfinished = []
     for path in paths:
-        content = _read(path)
-        found = _lines(content)
+        content = _read_trial(path)
+        found = _trial_lines(content)
         if content.endswith(b"\n") and len(found) == questions:
             lines += found
         else:
@@ -144,20 +144,20 @@ def _trials(folder: Path, questions: int) -> Trials:
     return Trials(sorted(lines), unfinished)
 
 
-def _lines(text: bytes) -> list[bytes]:
+def _trial_lines(text: bytes) -> list[bytes]:
     return [line for line in text.split(b"\n") if line.strip()]
 
 
-def _read(path: Path) -> bytes:
+def _read_trial(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
 
 
-def _unpacked(path: Path) -> bytes:
+def _read_packed(path: Path) -> bytes:
     try:
-        return compression.decompress(_read(path))
+        return compression.decompress(_read_trial(path))
     except compression.TruncatedError as error:
         raise InputError(
             f"is damaged or cut short ({error}): remove it, and the trials beside it are packed again",
@@ -165,7 +165,7 @@ def _unpacked(path: Path) -> bytes:
         ) from None
 
 
-def _refuse_loss(old: list[bytes], new: list[bytes], path: Path) -> None:
+def _refuse_lost_trials(old: list[bytes], new: list[bytes], path: Path) -> None:
     lost = (Counter(old) - Counter(new)).total()
     if lost:
         raise InputError(

@@ -28,7 +28,7 @@ _PARQUET: dict[str, Any] = {
 }
 
 
-def _flat(frame: pl.DataFrame) -> pl.DataFrame:
+def _flat_table(frame: pl.DataFrame) -> pl.DataFrame:
     """Returns the table with types that CSV lacks as text: lists with spaces, other nested values as JSON."""
     return _as_base64(frame).with_columns(
         _flat_column(column) for column in frame if column.dtype.is_nested()
@@ -121,7 +121,7 @@ class TableWriter:
         first = True
         for frame in self._frames:
             if suffix == ".csv":
-                _flat(frame).write_csv(self._file, include_header=first)
+                _flat_table(frame).write_csv(self._file, include_header=first)
             else:
                 _as_base64(frame).write_ndjson(self._file)
             first = False

@@ -28,15 +28,15 @@ __all__ = [
 ]
 
 
-def _ipc(path: str) -> pl.LazyFrame:
+def _scan_ipc(path: str) -> pl.LazyFrame:
     return pl.scan_ipc(path, glob=False, hive_partitioning=False)
 
 
 _SCANS: dict[str, Callable[[str], pl.LazyFrame]] = {
     ".parquet": lambda path: pl.scan_parquet(path, glob=False, hive_partitioning=False),
-    ".arrow": _ipc,
-    ".feather": _ipc,
-    ".ipc": _ipc,
+    ".arrow": _scan_ipc,
+    ".feather": _scan_ipc,
+    ".ipc": _scan_ipc,
 }
 _CHUNKS_AT_ONCE = 4  # every slice decodes its page or batch again
 # polars panics on some damaged files, and its PanicException is not an Exception.
@@ -53,15 +53,15 @@ def table_chunks(source: Source, options: Options) -> Iterator[Chunk]:
     path = source.file()
     size = source.size or 0
     first = 1
-    with _readable(source):
-        scan, height = _opened(source, path, options)
-        for frame in _slices(scan, height, options.rows):
+    with _readable_table(source):
+        scan, height = _opened_table(source, path, options)
+        for frame in _table_slices(scan, height, options.rows):
             first += frame.height
             read = size * (first - 1) // height
-            yield _chunk(source.path, frame, first - frame.height, options, read)
+            yield _table_chunk(source.path, frame, first - frame.height, options, read)
 
 
-def _opened(source: Source, path: str, options: Options) -> tuple[pl.LazyFrame, int]:
+def _opened_table(source: Source, path: str, options: Options) -> tuple[pl.LazyFrame, int]:
     """Returns the columns as text (answers may be lists of numbers), and the number of rows."""
     scan = _SCANS[source.suffix](path)
     schema = scan.collect_schema()
@@ -81,11 +81,13 @@ def _opened(source: Source, path: str, options: Options) -> tuple[pl.LazyFrame, 
             columns.append(pl.col(key).cast(pl.String).alias(str(i)))
         else:
             columns.append(pl.lit(None, dtype=pl.String).alias(str(i)))
-    columns += [_kept(schema, kept).alias(f"kept {i}") for i, kept in enumerate(options.keep)]
+    columns += [
+        _kept_columns(schema, kept).alias(f"kept {i}") for i, kept in enumerate(options.keep)
+    ]
     return scan.select(columns), scan.select(pl.len()).collect().item()
 
 
-def _kept(schema: pl.Schema, kept: Kept) -> pl.Expr:
+def _kept_columns(schema: pl.Schema, kept: Kept) -> pl.Expr:
     if kept.key not in schema or schema[kept.key] == pl.Null:
         return pl.lit(None, dtype=kept.kind)
     return pl.col(kept.key).cast(kept.kind)
@@ -93,11 +95,11 @@ def _kept(schema: pl.Schema, kept: Kept) -> pl.Expr:
 
 def table_schema(source: Source) -> dict[str, pl.DataType]:
     """Returns the columns of a file and their types."""
-    with _readable(source):
+    with _readable_table(source):
         return dict(_SCANS[source.suffix](source.file()).collect_schema())
 
 
-def _slices(scan: pl.LazyFrame, height: int, rows: int) -> Iterator[pl.DataFrame]:
+def _table_slices(scan: pl.LazyFrame, height: int, rows: int) -> Iterator[pl.DataFrame]:
     """Yield all rows in order. polars' own batches run far ahead of their consumer and fill memory."""
     step = rows * _CHUNKS_AT_ONCE
     for start in range(0, height, step):
@@ -106,7 +108,7 @@ def _slices(scan: pl.LazyFrame, height: int, rows: int) -> Iterator[pl.DataFrame
             yield frame[at : at + rows]
 
 
-def _chunk(path: str, frame: pl.DataFrame, first: int, options: Options, read: int) -> Chunk:
+def _table_chunk(path: str, frame: pl.DataFrame, first: int, options: Options, read: int) -> Chunk:
     rows = np.arange(first, first + frame.height, dtype=np.int64)
     needed = pl.any_horizontal(pl.col("question", "answer").is_null())
     lacking = frame.select(needed).to_series().to_numpy()
@@ -198,7 +200,7 @@ def _column_type(schema: pl.Schema, key: str, advice: str | None) -> pl.DataType
 
 def table_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Yield all columns of the rows with these numbers (from 1), which must be ascending."""
-    with _readable(source):
+    with _readable_table(source):
         source.open().close()  # raises if the file has changed
         scan = _SCANS[source.suffix](source.file())
         name = "row"
@@ -211,7 +213,7 @@ def table_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, An
 
 
 @contextmanager
-def _readable(source: Source) -> Iterator[None]:
+def _readable_table(source: Source) -> Iterator[None]:
     """Add the file's name to errors raised by polars."""
     try:
         if source.size == 0:

@@ -36,9 +36,9 @@ def count_unclean(answers: pl.Series, mode: Mode | None) -> Counter[str]:
 
     Without a mode, counts what every mode removes: surrounding white space and a following question.
     """
-    marks = _marks(mode)
+    marks = _unclean_marks(mode)
     counts: Counter[str] = Counter()
-    for text in answers.filter(_suspects(answers, marks)):
+    for text in answers.filter(_unclean_suspects(answers, marks)):
         if text[:1].isspace():
             counts[_START] += 1
         if text[-1:].isspace():
@@ -81,7 +81,7 @@ def clean_column(answers: pl.Series, mode: Mode) -> pl.Series:
     """Returns the answers, cleaned as pfgen-bench cleans generated texts in this mode."""
     if answers.dtype != pl.String:
         raise SettingsError(f"cannot clean {answers.dtype}: only text answers can be cleaned")
-    suspects = _suspects(answers, _marks(mode))
+    suspects = _unclean_suspects(answers, _unclean_marks(mode))
     rows = np.flatnonzero(suspects.to_numpy())
     if not len(rows):
         return answers
@@ -92,14 +92,14 @@ def clean_column(answers: pl.Series, mode: Mode) -> pl.Series:
     return pl.concat([answers, clean.alias(answers.name)]).gather(places)
 
 
-def _marks(mode: Mode | None) -> Sequence[str]:
+def _unclean_marks(mode: Mode | None) -> Sequence[str]:
     """Returns the strings that a clean answer in this mode never contains."""
     if mode is None:
         return ("Q:",)
     return default_stop(mode) if mode == "completion" else (*default_stop(mode), "A:")
 
 
-def _suspects(answers: pl.Series, marks: Sequence[str]) -> pl.Series:
+def _unclean_suspects(answers: pl.Series, marks: Sequence[str]) -> pl.Series:
     """Returns quickly which answers may need cleaning; a superset of those that do."""
     text = pl.col("text")
     starts = [text.is_between(pl.lit(low), pl.lit(high), closed="left") for low, high in _RANGES]

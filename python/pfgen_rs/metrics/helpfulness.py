@@ -52,10 +52,10 @@ def parse_rules(keywords: object) -> tuple[Rule, ...]:
     """
     if not isinstance(keywords, list):
         raise BenchmarkError(f"keywords must be a list of rules, not {type(keywords).__name__}")
-    return tuple(_parse(rule, f"keywords[{i}]") for i, rule in enumerate(keywords))
+    return tuple(_parse_rule(rule, f"keywords[{i}]") for i, rule in enumerate(keywords))
 
 
-def _parse(rule: object, where: str, depth: int = 1) -> Rule:
+def _parse_rule(rule: object, where: str, depth: int = 1) -> Rule:
     if depth > _DEEPEST:
         raise BenchmarkError(
             f"{where[:_SHOWN]}…: rules must not be nested over {_DEEPEST} levels deep"
@@ -76,7 +76,9 @@ def _parse(rule: object, where: str, depth: int = 1) -> Rule:
     parts = rule[kind]
     if not isinstance(parts, list) or not parts:
         raise BenchmarkError(f"{where}: '{kind}' must be a non-empty list of rules, not {parts!r}")
-    parsed = tuple(_parse(part, f"{where}.{kind}[{i}]", depth + 1) for i, part in enumerate(parts))
+    parsed = tuple(
+        _parse_rule(part, f"{where}.{kind}[{i}]", depth + 1) for i, part in enumerate(parts)
+    )
     return Rule(kind, "", parsed, name, importance)
 
 
@@ -120,16 +122,16 @@ def is_literal(pattern: str) -> bool:
     return not _SPECIAL.intersection(pattern)
 
 
-def _patterns(rules: Sequence[Rule]) -> list[str]:
-    own = (([rule.pattern] if rule.kind == "t" else _patterns(rule.parts)) for rule in rules)
+def _rule_patterns(rules: Sequence[Rule]) -> list[str]:
+    own = (([rule.pattern] if rule.kind == "t" else _rule_patterns(rule.parts)) for rule in rules)
     return list(dict.fromkeys(pattern for patterns in own for pattern in patterns))
 
 
-def _steps(rule: Rule, numbers: Mapping[str, int]) -> list[tuple[str, int]]:
+def _rule_steps(rule: Rule, numbers: Mapping[str, int]) -> list[tuple[str, int]]:
     """Returns a rule in reverse Polish notation, as the native code expects it."""
     if rule.kind == "t":
         return [("t", numbers[rule.pattern])]
-    steps = [step for part in rule.parts for step in _steps(part, numbers)]
+    steps = [step for part in rule.parts for step in _rule_steps(part, numbers)]
     return [*steps, (rule.kind, len(rule.parts))]
 
 
@@ -145,7 +147,7 @@ class Helpfulness:
         self._rules = tuple(rules)
         self._settings = settings
         self._in_words = settings.unit == "word"
-        patterns = _patterns(self._rules)
+        patterns = _rule_patterns(self._rules)
         self._literals = [pattern for pattern in patterns if is_literal(pattern)]
         self._expressions = {p: re.compile(p) for p in patterns if not is_literal(p)}
         numbers = {p: i for i, p in enumerate([*self._literals, *self._expressions])}
@@ -154,7 +156,7 @@ class Helpfulness:
         self.native = _native.Rules(
             _native.Texts(literals),
             self._others,
-            [(rule.importance, _steps(rule, numbers)) for rule in self._rules],
+            [(rule.importance, _rule_steps(rule, numbers)) for rule in self._rules],
         )
 
     @property
@@ -171,7 +173,10 @@ class Helpfulness:
             return self._word_ends(list(answers), threads)
         limit = self._settings.max_length
         rows = [
-            [_end(expression.search(answer[:limit])) for expression in self._expressions.values()]
+            [
+                _match_end(expression.search(answer[:limit]))
+                for expression in self._expressions.values()
+            ]
             for answer in answers
         ]
         return np.array(rows, dtype=np.uint32).reshape(len(rows), len(self._expressions))
@@ -182,7 +187,7 @@ class Helpfulness:
         found = [_native.word_ends(literals, texts, limit, threads)]
         if self._expressions:
             patterns = self._expressions.values()
-            rows = [list(_words_to(patterns, answer, limit)) for answer in answers]
+            rows = [list(_words_to_match(patterns, answer, limit)) for answer in answers]
             found.append(np.array(rows, dtype=np.uint32).reshape(len(rows), len(self._expressions)))
         return np.hstack(found)
 
@@ -216,15 +221,17 @@ class Helpfulness:
 
     def positions(self, ends: Mapping[str, int]) -> list[tuple[Rule, str, int]]:
         """Returns each rule with its label and position."""
-        return [(rule, *_located(rule, ends)) for rule in self._rules]
+        return [(rule, *_located_rule(rule, ends)) for rule in self._rules]
 
 
-def _end(match: re.Match[str] | None) -> int:
+def _match_end(match: re.Match[str] | None) -> int:
     return _native.NOT_FOUND if match is None else match.end()
 
 
-def _words_to(expressions: Iterable[re.Pattern[str]], answer: str, limit: int) -> Iterator[int]:
-    """Yield `_end` within the first `limit` words of an answer, in words: how many begin before it."""
+def _words_to_match(
+    expressions: Iterable[re.Pattern[str]], answer: str, limit: int
+) -> Iterator[int]:
+    """Yield `_match_end` within the first `limit` words of an answer, in words: how many begin before it."""
     spans = _native.word_spans(answer, limit + 1)
     window = answer if len(spans) <= limit else answer[: spans[limit - 1][1]]
     starts = [start for start, _ in spans]
@@ -233,11 +240,11 @@ def _words_to(expressions: Iterable[re.Pattern[str]], answer: str, limit: int) -
         yield _native.NOT_FOUND if match is None else bisect_left(starts, match.end())
 
 
-def _located(rule: Rule, ends: Mapping[str, int]) -> tuple[str, int]:
+def _located_rule(rule: Rule, ends: Mapping[str, int]) -> tuple[str, int]:
     """Returns the label and position of a rule: those of the first part that decides it."""
     if rule.kind == "t":
         return rule.pattern if rule.name is None else rule.name, ends[rule.pattern]
-    parts = [_located(part, ends) for part in rule.parts]
+    parts = [_located_rule(part, ends) for part in rule.parts]
     choose = max if rule.kind == "and" else min
     label, position = choose(parts, key=lambda part: part[1])
     return label if rule.name is None else rule.name, position

@@ -109,10 +109,10 @@ def texts_of(column: Any, threads: int | None = None) -> _native.Texts:
     try:
         return _native.Texts(column, threads)
     except TypeError:
-        raise _no_column(column) from None
+        raise _not_a_text_column(column) from None
 
 
-def _no_column(column: Any) -> InputError:
+def _not_a_text_column(column: Any) -> InputError:
     return InputError(f"expected a list or a column, not {type(column).__name__}")
 
 
@@ -156,7 +156,7 @@ class _Words(Coder):
 
     def decode(self, coded: str) -> str:
         words = self._vocabulary.words(coded)
-        gaps = ["" if _is_tight(*pair) else " " for pair in pairwise(words)]
+        gaps = ["" if _needs_no_space(*pair) else " " for pair in pairwise(words)]
         return "".join(f"{gap}{word}" for gap, word in zip(["", *gaps], words, strict=False))
 
     def pieces(self, answer: Answer) -> list[str]:
@@ -169,7 +169,7 @@ class _Words(Coder):
         return text
 
 
-def _is_tight(before: str, after: str) -> bool:
+def _needs_no_space(before: str, after: str) -> bool:
     """Whether two adjacent words stay separate without a space."""
     return _UNSPACED.match(before[-1]) is not None or _UNSPACED.match(after[0]) is not None
 
@@ -206,4 +206,4 @@ def _coded_tokens(answers: Any) -> _native.TextArray:
     try:
         return _native.code_tokens(answers)
     except TypeError:
-        raise _no_column(answers) from None
+        raise _not_a_text_column(answers) from None

@@ -28,7 +28,7 @@ def read_examples(place: str | os.PathLike[str] | None = None) -> list[Example]:
     `place`: any argument of `load_benchmark` (its `questions.jsonl` is read), or a JSON lines file with
     `question` and `answer`. Raises `BenchmarkNotFoundError`, or `BenchmarkError` with file and line.
     """
-    path = _path(place)
+    path = _examples_path(place)
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -37,12 +37,12 @@ def read_examples(place: str | os.PathLike[str] | None = None) -> list[Example]:
             'question: {"question": …, "answer": …}',
             path=path,
         ) from error
-    examples = list(_parsed(lines, path))
+    examples = list(_parsed_examples(lines, path))
     _refuse_duplicates(examples, path)
     return examples
 
 
-def _path(place: str | os.PathLike[str] | None) -> Path:
+def _examples_path(place: str | os.PathLike[str] | None) -> Path:
     if place is not None and Path(place).is_file():
         return Path(place)
     folder = benchmark_path(place)
@@ -50,7 +50,7 @@ def _path(place: str | os.PathLike[str] | None) -> Path:
     return next(filter(Path.is_file, places), places[0])
 
 
-def _parsed(lines: list[bytes], path: Path) -> Iterator[Example]:
+def _parsed_examples(lines: list[bytes], path: Path) -> Iterator[Example]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

@@ -78,7 +78,7 @@ class IndexCache:
     def __init__(self, questions: Sequence[Question], settings: Settings) -> None:
         self._settings = settings
         self._count = len(questions)
-        self._key = _key(questions, settings)
+        self._key = _cache_key(questions, settings)
         self._store: _native.Store | None = None
         self._looked = False
         self._lock = threading.Lock()
@@ -152,18 +152,18 @@ class IndexCache:
         _LOG.warning("index cache %s: %s; rebuilding it", self.path, error)
 
 
-def _key(questions: Sequence[Question], settings: Settings) -> bytes | None:
+def _cache_key(questions: Sequence[Question], settings: Settings) -> bytes | None:
     digests = [(question.id, question.digest) for question in questions]
     if any(digest is None for _, digest in digests):
         return None
     content = {
         "version": _native.__version__,
         "questions": digests,
-        "settings": _settings(settings),
+        "settings": _index_settings(settings),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
 
 
-def _settings(settings: Settings) -> dict[str, Any]:
+def _index_settings(settings: Settings) -> dict[str, Any]:
     """Returns the settings that scorers depend on: all except `summation`."""
     return {key: value for key, value in asdict(settings).items() if key != "summation"}

@@ -85,7 +85,7 @@ def read_folder(folder: Path) -> tuple[list[Question], str]:
     questions, digests = [], []
     for path in paths:
         content = read_question_file(path)
-        question = _parse(content, path)
+        question = _parse_question_file(content, path)
         digests.append(digest(content))
         # Not a parameter: a modified copy of a question has no file, and must not have a digest.
         object.__setattr__(question, "digest", digests[-1])
@@ -106,7 +106,7 @@ def stated_unit(folder: Path) -> Unit:
     return "character"
 
 
-def _parse(content: bytes, path: Path) -> Question:
+def _parse_question_file(content: bytes, path: Path) -> Question:
     try:
         data = json.loads(content.decode())
     except UnicodeDecodeError as error:
@@ -114,16 +114,16 @@ def _parse(content: bytes, path: Path) -> Question:
     except (ValueError, RecursionError) as error:
         raise BenchmarkError(f"is not JSON: {error}", path=path) from None
     try:
-        return _question(data)
+        return _question_of(data)
     except BenchmarkError as error:
         raise BenchmarkError(str(error), path=path) from None
 
 
-def _question(data: object) -> Question:
+def _question_of(data: object) -> Question:
     if not isinstance(data, dict):
         raise BenchmarkError(f"expected an object, not {type(data).__name__}")
     texts = {
-        key: _text(data.get(key, default), key)
+        key: _question_text(data.get(key, default), key)
         for key, default in (
             ("question_id", None),
             ("question", None),
@@ -138,11 +138,11 @@ def _question(data: object) -> Question:
         note=texts["note"],
         rules=parse_rules(data.get("keywords")),
         keywords=data["keywords"],
-        answers=_answers(data.get("answers")),
+        answers=_source_answers(data.get("answers")),
     )
 
 
-def _text(value: object, key: str) -> str:
+def _question_text(value: object, key: str) -> str:
     if value is None:
         raise BenchmarkError(f"missing key {key!r}")
     if not isinstance(value, str):
@@ -152,7 +152,7 @@ def _text(value: object, key: str) -> str:
     return value
 
 
-def _answers(value: object) -> dict[str, tuple[str, ...]]:
+def _source_answers(value: object) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict) or not value:
         raise BenchmarkError("'answers' must map at least one source to its reference answers")
     for source, answers in value.items():
@@ -170,8 +170,8 @@ def _check_source(source: str, answers: object) -> None:
         raise BenchmarkError(f"source {source!r} must have a list of at least one answer")
     if all(isinstance(answer, list) for answer in answers):
         _check_tokens(source, answers)
-    elif not _is_clean(answers):
-        _refuse_answers(source, answers)
+    elif not _are_clean_texts(answers):
+        _refuse_source_answers(source, answers)
     if not any(answers):
         raise BenchmarkError(
             f"source {source!r} has only empty answers, so its baseline would be 0"
@@ -185,7 +185,7 @@ def _check_tokens(source: str, answers: list[list[Any]]) -> None:
         raise BenchmarkError(f"answers of source {source!r}: {error}") from None
 
 
-def _is_clean(answers: list[Any]) -> bool:
+def _are_clean_texts(answers: list[Any]) -> bool:
     """Whether all answers are valid text; checking them together is fast."""
     try:
         return not _has_surrogate("".join(answers))
@@ -193,7 +193,7 @@ def _is_clean(answers: list[Any]) -> bool:
         return False
 
 
-def _refuse_answers(source: str, answers: list[Any]) -> None:
+def _refuse_source_answers(source: str, answers: list[Any]) -> None:
     for i, answer in enumerate(answers):
         if not isinstance(answer, str):
             raise BenchmarkError(f"answer {i} of source {source!r} must be text, not {answer!r}")

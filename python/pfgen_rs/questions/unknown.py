@@ -55,7 +55,7 @@ class Lookalikes:
         self._name = name
         self._questions = questions
         self._by_id = {_folded_id(question.id): question for question in reversed(questions)}
-        self._by_text = {_folded(question.text): question for question in reversed(questions)}
+        self._by_text = {_folded_text(question.text): question for question in reversed(questions)}
 
     def message(self, asked: str, others: Iterable[str] = (), *, search: bool = True) -> str:
         """Returns a message that names the benchmark, what it lacks, and what to do about it.
@@ -89,18 +89,20 @@ class Lookalikes:
         published = {found for text in different if (found := digest(text)) in _IDS}
         if published <= self._digests or 2 * len(published) < len(different):
             return None
-        return f"{len(published)} of {len(different)} questions are those of {_cure()}"
+        return (
+            f"{len(published)} of {len(different)} questions are those of {_how_to_use_published()}"
+        )
 
     def _same(self, asked: str) -> str | None:
         """Suggest a question whose text or id differs only in width, case, white space or zeros."""
         if len(asked) > _LONGEST:
             return None
-        found = self._by_text.get(_folded(asked)) or self._by_id.get(_folded_id(asked))
-        return None if found is None else f"did you mean {_shown(found)}?"
+        found = self._by_text.get(_folded_text(asked)) or self._by_id.get(_folded_id(asked))
+        return None if found is None else f"did you mean {_shown_question(found)}?"
 
     def _published(self, asked: str) -> str | None:
         found = _IDS.get(digest(asked) or "")
-        return None if found is None else f"it is {found} of {_cure()}"
+        return None if found is None else f"it is {found} of {_how_to_use_published()}"
 
     def _other_id(self, asked: str) -> str | None:
         """Returns the range of ids if the question looks like an id."""
@@ -108,25 +110,30 @@ class Lookalikes:
             return None
         first, last = (shortened(self._questions[place].id) for place in (0, -1))
         ids = f"its ids are {first} to {last}"
-        return f"{ids}; {asked} is one of {_cure()}" if asked in _IDS.values() else ids
+        return (
+            f"{ids}; {asked} is one of {_how_to_use_published()}" if asked in _IDS.values() else ids
+        )
 
     def _nearest(self, asked: str) -> str | None:
         if len(asked) > _LONGEST:
             return None
-        own = _pairs(_folded(asked))
-        alike = [(_likeness(own, pairs), -i) for i, pairs in enumerate(self._pairs)]
+        own = _letter_pairs(_folded_text(asked))
+        alike = [(_dice_likeness(own, pairs), -i) for i, pairs in enumerate(self._letter_pairs)]
         likeness, place = max(alike, default=(0.0, 0))
         if likeness < _NEAR:
             return None
-        return f"the most similar one is {_shown(self._questions[-place])}; otherwise, {_ELSEWHERE}"
+        return f"the most similar one is {_shown_question(self._questions[-place])}; otherwise, {_ELSEWHERE}"
 
     @cached_property
     def _digests(self) -> set[str | None]:
         return {digest(question.text) for question in self._questions}
 
     @cached_property
-    def _pairs(self) -> list[Counter[str]]:
-        return [_pairs(_folded(question.text[:_LONGEST])) for question in self._questions[:_MOST]]
+    def _letter_pairs(self) -> list[Counter[str]]:
+        return [
+            _letter_pairs(_folded_text(question.text[:_LONGEST]))
+            for question in self._questions[:_MOST]
+        ]
 
 
 def digest(text: str) -> str | None:
@@ -136,35 +143,35 @@ def digest(text: str) -> str | None:
     """
     if len(text) > _LONGEST:
         return None
-    return hashlib.sha256(_folded(text).encode(errors="replace")).hexdigest()[:16]
+    return hashlib.sha256(_folded_text(text).encode(errors="replace")).hexdigest()[:16]
 
 
-def _shown(question: Question) -> str:
+def _shown_question(question: Question) -> str:
     return f"{shortened(question.id)}, {shortened(question.text)!r}"
 
 
-def _cure() -> str:
+def _how_to_use_published() -> str:
     use = f"use -b {_PUBLISHED} (in Python, load_benchmark({_PUBLISHED!r}))"
     if install.installed_path(_PUBLISHED) is None:
         use = f"run 'pfgen-rs data install {_PUBLISHED}', then {use}"
     return f"{_PUBLISHED}: {use}"
 
 
-def _folded(text: str) -> str:
+def _folded_text(text: str) -> str:
     """Normalise width, case and white space, which are easily mistyped."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def _folded_id(text: str) -> str:
-    folded = _folded(text[:_LONGEST])
+    folded = _folded_text(text[:_LONGEST])
     match = _ID.fullmatch(folded)
     return folded if match is None else match[1] + match[2]
 
 
-def _pairs(text: str) -> Counter[str]:
+def _letter_pairs(text: str) -> Counter[str]:
     return Counter(map("".join, pairwise(text)))
 
 
-def _likeness(a: Counter[str], b: Counter[str]) -> float:
+def _dice_likeness(a: Counter[str], b: Counter[str]) -> float:
     """Returns Dice's coefficient, from 0 to 1."""
     return 2 * (a & b).total() / max(a.total() + b.total(), 1)

@@ -52,26 +52,26 @@ def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
 
     def averages() -> Iterator[Floats]:  # one question at a time
         for question_id, count in counts.items():
-            questions[question_id], found = _question(benchmark, stored, question_id, count)
+            questions[question_id], found = _question_summary(benchmark, stored, question_id, count)
             yield found[:num_trials]
 
     by_trial = left_sum(averages(), compensated=compensated) / len(counts)
     spread = {
         **_mean_and_std("score", by_trial, 4, compensated),
-        **_lengths(stored, compensated),
+        **_length_summary(stored, compensated),
     }
-    scores = _running([summary.scores for summary in questions.values()])
+    scores = _running_scores([summary.scores for summary in questions.values()])
     return Summaries(questions, num_trials, spread, scores)
 
 
-def _question(
+def _question_summary(
     benchmark: QuestionSet, stored: ResponseScores, question_id: str, count: int
 ) -> tuple[Summary, Floats]:
     """Returns aggregates, summed by descending `average` (stable) as published, and the averages."""
     compensated = benchmark.settings.compensated
     sources = benchmark[question_id].sources
     names = share_names(sources)
-    column = _columns(stored, question_id, count, [*names, *_PLAIN])
+    column = _score_columns(stored, question_id, count, [*names, *_PLAIN])
     averages = column("average")
     ranked = np.argsort(-averages, kind="stable")
     means = {
@@ -92,7 +92,7 @@ def _question(
     return Summary(len(averages), spread, scores, list(samples)), averages
 
 
-def _columns(
+def _score_columns(
     stored: ResponseScores, question_id: str, count: int, names: Sequence[str]
 ) -> Callable[[str], Floats]:
     """Returns columns by name: all read at once or, if they are too long, each when it is needed."""
@@ -101,25 +101,29 @@ def _columns(
     return lambda name: stored.of_question(question_id, [name])[name]
 
 
-def _lengths(stored: ResponseScores, compensated: bool) -> dict[str, float]:
+def _length_summary(stored: ResponseScores, compensated: bool) -> dict[str, float]:
     """Returns mean and deviation over all responses, in the file's order, without loading all at once."""
     height = stored.height
     # Sums of integers are exact in any order.
     mean = sum(float(lengths.sum()) for lengths in stored.column("length", in_order=False)) / height
     squares = ((lengths - mean) ** 2 for lengths in stored.column("length", in_order=True))
-    return _rounded("length", mean, running_sum(squares, compensated=compensated) / height, 1)
+    return _rounded_mean_and_std(
+        "length", mean, running_sum(squares, compensated=compensated) / height, 1
+    )
 
 
 def _mean_and_std(name: str, values: Floats, digits: int, compensated: bool) -> dict[str, float]:
     mean = left_mean(values, compensated=compensated)
-    return _rounded(name, mean, left_mean((values - mean) ** 2, compensated=compensated), digits)
+    return _rounded_mean_and_std(
+        name, mean, left_mean((values - mean) ** 2, compensated=compensated), digits
+    )
 
 
-def _rounded(name: str, mean: float, variance: float, digits: int) -> dict[str, float]:
+def _rounded_mean_and_std(name: str, mean: float, variance: float, digits: int) -> dict[str, float]:
     return {name: round(mean, digits), f"{name}_std": round(math.sqrt(variance), digits)}
 
 
-def _running(questions: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _running_scores(questions: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Returns the run's `scores`: running values, rounded to 5 decimals after each question.
 
     Sources are in order of appearance. The published scorer adds the values one by one, so they are the same

@@ -40,7 +40,7 @@ def summary_row(result: Result) -> dict[str, Any]:
     columns of the same names. Values are `None` if there are too few answers; bounds are also `None` if the
     score is not the mean of all answers.
     """
-    errors = _errors(result)
+    errors = _score_errors(result)
     return {
         "name": result.name,
         "file": result.path,
@@ -64,7 +64,7 @@ def summary_row(result: Result) -> dict[str, Any]:
     }
 
 
-def _errors(result: Result) -> Estimate:
+def _score_errors(result: Result) -> Estimate:
     """Compute errors from the published numbers, so that they do not depend on having the responses."""
     questions = result.by_question
     found = from_summary(
@@ -91,7 +91,7 @@ def per_response(results: Sequence[Result]) -> pl.DataFrame:
 def with_place(frame: pl.DataFrame, path: str | None, signature: str) -> pl.DataFrame:
     """Add the columns `file`, in front, and `signature`, at the end, to a run's rows."""
     return frame.select(
-        pl.lit(_as_text(path), dtype=pl.String).alias("file"),
+        pl.lit(_path_as_text(path), dtype=pl.String).alias("file"),
         pl.all(),
         pl.lit(signature, dtype=pl.String).alias("signature"),
     )
@@ -110,7 +110,7 @@ def signed_frames(runs: Sequence[Result]) -> Iterator[pl.DataFrame]:
             yield signed[0] if len(signed) == 1 else pl.concat(signed).sort("line")
 
 
-def _as_text(path: str | None) -> str | None:
+def _path_as_text(path: str | None) -> str | None:
     return None if path is None else os.fsencode(path).decode(errors="backslashreplace")
 
 

@@ -177,7 +177,7 @@ class Job(Closing):
             return
         self._table.discard()
         self._table = None
-        for _, runs in groupby(self._results, key=_file):
+        for _, runs in groupby(self._results, key=_scores_of_file):
             for frame in outputs.signed_frames(list(runs)):
                 self._add(frame)
 
@@ -189,7 +189,7 @@ class Job(Closing):
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _file(result: Result) -> tuple[str | None, int]:
+def _scores_of_file(result: Result) -> tuple[str | None, int]:
     """Returns a key that is equal only for runs of the same file."""
     return result.path, id(result) if result.run is None else 0
 

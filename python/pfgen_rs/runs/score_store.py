@@ -57,7 +57,7 @@ class Store:
     ) -> None:
         self.names = list(names)
         self._about = about or {}
-        self._open = open_file or _temporary
+        self._open = open_file or _temporary_file
         self._in_memory, self._rows = in_memory, 0
         self._held: list[tuple[str, Part]] = []
         self._journal: Journal | None = None
@@ -104,7 +104,7 @@ class Store:
         part.matrix = matrix
         if not part.rows:
             return part
-        name = key() if self._open is not _temporary else ""
+        name = key() if self._open is not _temporary_file else ""
         self._held.append((name, part))
         self._rows += part.rows
         if self._journal is not None or self._rows > self._in_memory:
@@ -127,7 +127,7 @@ class Store:
         return cast("Journal", self._journal).read(cast("Record", part.record).offset, start, stop)
 
 
-def _temporary() -> tuple[IO[bytes], Path]:
+def _temporary_file() -> tuple[IO[bytes], Path]:
     return cast("IO[bytes]", tempfile.TemporaryFile(buffering=0)), Path(tempfile.gettempdir())
 
 
@@ -200,12 +200,12 @@ class ResponseScores:
         line, wanted = (self._store.names.index(key) for key in ("line", name))
         for part in self.parts:
             matrix = self._store.rows(part, 0, part.rows)
-            yield matrix[_order(matrix[:, line]), wanted] if in_order else matrix[:, wanted]
+            yield matrix[_stable_order(matrix[:, line]), wanted] if in_order else matrix[:, wanted]
 
     def frame(self, part: Part) -> pl.DataFrame:
         """Returns a chunk as a table in the file's order: `line`, `question_id`, `length` and the scores."""
         matrix = self._store.rows(part, 0, part.rows)
-        order = _order(matrix[:, 0])
+        order = _stable_order(matrix[:, 0])
         matrix = matrix[order]
         ids, ends = list(part.bounds), [stop for _, stop in part.bounds.values()]
         numbers = np.searchsorted(np.array(ends, dtype=np.int64), order, side="right")
@@ -241,7 +241,7 @@ def chunk_matrix(
 
     `numbers`: the number of each response's question.
     """
-    order = _order(numbers)
+    order = _stable_order(numbers)
     matrix = np.empty((len(lines), len(names)))
     place = {"line": lines, "start": 0 if starts is None else starts}
     for i, name in enumerate(names):
@@ -254,7 +254,7 @@ def chunk_matrix(
     return matrix, dict(zip(ids, zip(begins.tolist(), stops.tolist(), strict=True), strict=True))
 
 
-def _order(numbers: NDArray[Any]) -> NDArray[np.intp]:
+def _stable_order(numbers: NDArray[Any]) -> NDArray[np.intp]:
     """Returns the stable order of integers; takes linear time if their range is small."""
     if not len(numbers):
         return np.empty(0, np.intp)

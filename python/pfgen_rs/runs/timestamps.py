@@ -42,10 +42,10 @@ def timestamps(result: Result) -> Times:
         return Times(None)
     if missing:
         return Times(None, f"{missing:,} of its {len(texts):,} responses have no timestamp")
-    return _parsed(texts.to_list())
+    return _parsed_timestamps(texts.to_list())
 
 
-def _parsed(texts: Sequence[str]) -> Times:
+def _parsed_timestamps(texts: Sequence[str]) -> Times:
     times = []
     for text in texts:
         try:

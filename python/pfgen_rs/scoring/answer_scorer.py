@@ -75,7 +75,7 @@ class AnswerScorer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments of the constructor."""
-        return _again, (self.benchmark, self.metric, self.threads)
+        return _answer_scorer_again, (self.benchmark, self.metric, self.threads)
 
     def __repr__(self) -> str:
         """Show the metric and the signature."""
@@ -90,5 +90,7 @@ class AnswerScorer:
         return found.columns[self._figure]
 
 
-def _again(benchmark: QuestionSet, metric: Metric, threads: int | None) -> AnswerScorer:
+def _answer_scorer_again(
+    benchmark: QuestionSet, metric: Metric, threads: int | None
+) -> AnswerScorer:
     return AnswerScorer(benchmark, metric, threads=threads)

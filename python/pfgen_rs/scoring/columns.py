@@ -91,47 +91,47 @@ def text_columns(
     `data`: a table with the columns `fields`, a list of dicts with these keys, or the questions if `answers`
     are passed separately. Raises `InputError` for anything else.
     """
-    questions, texts = _columns(data, answers, fields)
+    questions, texts = _data_columns(data, answers, fields)
     mode = cleaning_mode(clean)
-    return questions, texts if mode is None else _cleaned(texts, mode)
+    return questions, texts if mode is None else _cleaned_answers(texts, mode)
 
 
-def _cleaned(answers: Any, mode: Mode) -> pl.Series:
+def _cleaned_answers(answers: Any, mode: Mode) -> pl.Series:
     try:
         return clean_column(pl.Series("answer", answers), mode)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"invalid answers: expected text: {_reason(error)}") from None
+        raise InputError(f"invalid answers: expected text: {_first_line_of(error)}") from None
 
 
-def _columns(data: Any, answers: Any, fields: tuple[str, str]) -> tuple[pl.Series, Any]:
+def _data_columns(data: Any, answers: Any, fields: tuple[str, str]) -> tuple[pl.Series, Any]:
     if answers is not None:
-        return _question_column(data), _as_text(answers)
-    if _is_dataset(data):
-        data = _of_dataset(data, fields)
+        return _question_column(data), _column_as_text(answers)
+    if _is_hugging_face_dataset(data):
+        data = _columns_of_dataset(data, fields)
     if isinstance(data, pl.LazyFrame):
-        data = _selected(data, fields).collect()
+        data = _selected_columns(data, fields).collect()
     if not _is_tabular(data):
-        return _of_records(data, fields)
-    frame = data if isinstance(data, pl.DataFrame) else _frame(data)
+        return _columns_of_records(data, fields)
+    frame = data if isinstance(data, pl.DataFrame) else _data_frame(data)
     for key, advice in zip(fields, ADVICE, strict=True):
-        _check(key, frame.columns, advice)
+        _check_column(key, frame.columns, advice)
     questions, texts = (frame.get_column(key) for key in fields)
-    return questions.alias("question"), _as_text(texts)
+    return questions.alias("question"), _column_as_text(texts)
 
 
 def table(data: Any) -> pl.DataFrame | pl.LazyFrame:
     """Returns a table with all columns of any `data` of `text_columns` except a pair of columns."""
     if isinstance(data, pl.DataFrame | pl.LazyFrame):
         return data
-    if _is_dataset(data):
-        data = _of_dataset(data)
-    return _frame(data if _is_tabular(data) else list(data))
+    if _is_hugging_face_dataset(data):
+        data = _columns_of_dataset(data)
+    return _data_frame(data if _is_tabular(data) else list(data))
 
 
 def split_table(data: Any, key: str) -> dict[str, pl.DataFrame]:
     """Split a table by the values of a column, as text, in the order of their first rows."""
     frame = table(data).lazy().collect()
-    _check(key, frame.columns, RUN_ADVICE)
+    _check_column(key, frame.columns, RUN_ADVICE)
     names = frame.get_column(key).cast(pl.String)
     lacking = (names.fill_null("") == "").arg_true()
     if len(lacking):
@@ -153,16 +153,16 @@ def as_paths(source: Any) -> list[str] | None:
     return None
 
 
-def _check(key: str, found: Iterable[str], advice: str) -> None:
+def _check_column(key: str, found: Iterable[str], advice: str) -> None:
     if key not in found:
         raise missing("column", key, found, advice)
 
 
-def _selected(frame: pl.LazyFrame, fields: Sequence[str]) -> pl.LazyFrame:
+def _selected_columns(frame: pl.LazyFrame, fields: Sequence[str]) -> pl.LazyFrame:
     """Select only question and answer, so that nothing else is computed."""
     found = frame.collect_schema().names()
     for key, advice in zip(fields, ADVICE, strict=True):
-        _check(key, found, advice)
+        _check_column(key, found, advice)
     return frame.select(list(dict.fromkeys(fields)))
 
 
@@ -170,33 +170,33 @@ def _is_tabular(data: Any) -> bool:
     return isinstance(data, pl.DataFrame | Mapping) or any(hasattr(data, name) for name in _ARROW)
 
 
-def _frame(data: Any) -> pl.DataFrame:
+def _data_frame(data: Any) -> pl.DataFrame:
     if isinstance(data, Mapping):
         data = {name: asked_texts(column) for name, column in data.items()}
     try:
         return pl.DataFrame(data)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"invalid table of responses: {_reason(error)}") from None
+        raise InputError(f"invalid table of responses: {_first_line_of(error)}") from None
 
 
-def _is_dataset(data: Any) -> bool:
+def _is_hugging_face_dataset(data: Any) -> bool:
     """Whether this is a Hugging Face dataset, which has none of the common interfaces."""
     return type(data).__module__.partition(".")[0] == "datasets"
 
 
-def _of_dataset(data: Any, fields: Sequence[str] = ()) -> Any:
+def _columns_of_dataset(data: Any, fields: Sequence[str] = ()) -> Any:
     if isinstance(data, Mapping):
         splits = ", ".join(map(repr, data))
         raise InputError(f"expected one dataset, found several: choose one of {splits}: data[…]")
     if not hasattr(data, "__len__"):  # a streamed dataset yields one dict per row
         return data
     for key, advice in zip(fields, ADVICE, strict=False):
-        _check(key, data.column_names, advice)
+        _check_column(key, data.column_names, advice)
     chosen = data.select_columns(list(dict.fromkeys(fields))) if fields else data
     return chosen.with_format("arrow")[:]
 
 
-def _of_records(data: Any, fields: Sequence[str]) -> tuple[pl.Series, Any]:
+def _columns_of_records(data: Any, fields: Sequence[str]) -> tuple[pl.Series, Any]:
     """Returns the columns of a list (or iterator) of dicts."""
     if isinstance(data, str | bytes | os.PathLike) or not isinstance(data, Iterable):
         advice = "; use score_file for files" if isinstance(data, str | os.PathLike) else ""
@@ -220,7 +220,7 @@ def _question_column(questions: Any) -> pl.Series:
     try:
         return pl.Series("question", asked_texts(questions), dtype=pl.String)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"invalid questions: expected text: {_reason(error)}") from None
+        raise InputError(f"invalid questions: expected text: {_first_line_of(error)}") from None
 
 
 def asked_texts(questions: Any) -> Any:
@@ -230,12 +230,12 @@ def asked_texts(questions: Any) -> Any:
     return questions
 
 
-def _reason(error: Exception) -> str:
+def _first_line_of(error: Exception) -> str:
     """Returns the first line of another library's message; the rest is about that library."""
     return shortened((str(error).splitlines() or [type(error).__name__])[0], 200)
 
 
-def _as_text(column: Any) -> Any:
+def _column_as_text(column: Any) -> Any:
     """Convert categorical and all-null columns to text; native code checks the others."""
     if isinstance(column, pl.Series) and column.dtype in (pl.Categorical, pl.Enum, pl.Null):
         return column.cast(pl.String)

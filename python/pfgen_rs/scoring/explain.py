@@ -12,6 +12,7 @@ import polars as pl
 from pfgen_rs import _native
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io import notebook
+from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
@@ -63,6 +64,12 @@ class Explanation:
     characters: pl.DataFrame
     rules: list[RuleReport]
     references: dict[str, int]
+
+    def __repr__(self) -> str:
+        """Show the question's id, the beginning of the answer, and its score."""
+        answer = shortened("".join(self.pieces[:_UNREAD]))
+        score = f"score={self.score.average}, signature={self.score.signature!r}"
+        return f"{type(self).__name__}({shortened(self.question_id)!r}, {answer!r}, {score})"
 
     @cached_property
     def levels(self) -> list[str]:
@@ -145,12 +152,12 @@ def explain(benchmark: QuestionSet, question: str | Question, answer: Answer) ->
         pieces=pieces,
         score=score,
         characters=pl.DataFrame(columns),
-        rules=_rules(benchmark, found, answer, score.details.helpfulness_cut),
+        rules=_explained_rules(benchmark, found, answer, score.details.helpfulness_cut),
         references={source: len(answers) for source, answers in found.answers.items()},
     )
 
 
-def _rules(
+def _explained_rules(
     benchmark: QuestionSet, question: Question, answer: Answer, cut: int
 ) -> list[RuleReport]:
     helpfulness = benchmark.helpfulness(question)
