@@ -78,10 +78,10 @@ def test_what_a_file_leaves_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (LEAST + "[singeltons]\nn = 5", "unknown key 'singeltons' (is 'singletons' meant?)"),
+        (LEAST + "[singeltons]\nn = 5", "unknown key 'singeltons' (did you mean 'singletons'?)"),
         (
             LEAST + "[length]\ntraget = 5",
-            r"[length]: unknown key 'traget' (is 'target' meant?)",
+            r"[length]: unknown key 'traget' (did you mean 'target'?)",
         ),
         (LEAST + "[length]\ntarget = 0", "[length]: target must be at least 1, not 0"),
         (LEAST + '[length]\ntarget = "x"', "length.target: expected an integer, not 'x'"),
@@ -89,8 +89,8 @@ def test_what_a_file_leaves_out(tmp_path: Path) -> None:
         (LEAST + "length = 3", "length: expected a table, not 3"),
         (LEAST + "steps = [3]", "steps: expected a list of strings"),
         (LEAST + 'steps = ["dance"]', "steps must be one of 'normalise', "),
-        (LEAST + 'steps = ["select", "length"]', "select comes last"),
-        (LEAST + 'steps = ["rules", "normalise"]', "comes first"),
+        (LEAST + 'steps = ["select", "length"]', "select must come last"),
+        (LEAST + 'steps = ["rules", "normalise"]', "normalise must come first"),
         (LEAST + 'steps = ["rules", "rules"]', "duplicate step 'rules'"),
         (
             LEAST + "[select]\nseconds = 1\nproposals = 2",
@@ -102,7 +102,7 @@ def test_what_a_file_leaves_out(tmp_path: Path) -> None:
         (LEAST + '[duplicates]\nkeep = "some"', "[duplicates]: keep must be one of"),
         (LEAST + '[fields]\nmodel = "answer"', "[fields]: duplicate field names"),
         (LEAST + 'unit = "byte"', "unit must be one of 'character', 'word', 'token', not 'byte'"),
-        (LEAST + "seed = -1", "seed must be in 0…"),
+        (LEAST + "seed = -1", "seed must be between 0 and "),
         (LEAST + "examples = -1", "examples must be at least 0"),
         ('candidates = []\nout = "x"', "candidates: name at least one file"),
         ('candidates = ["x"]\nout = ""', "must not be empty"),
@@ -161,7 +161,7 @@ def test_outlines(tmp_path: Path) -> None:
     ("name", "text", "told"),
     [
         ("q.toml", "x = ", "invalid TOML"),
-        ("q.toml", "", "holds no question"),
+        ("q.toml", "", "no questions"),
         ("q.jsonl", "{", "invalid JSON lines"),
         ("q.jsonl", "3", "question 1: expected an object, not 3"),
         ("q.jsonl", '{"question": "a"}', "question 1: 'question_id' must be text"),
@@ -181,8 +181,8 @@ def test_outlines(tmp_path: Path) -> None:
             '{"question_id": "Qa", "question": "b", "keywords": [{"x": 1}]}',
             "question 1: keywords[0]",
         ),
-        ("q.jsonl", '{"question_id": "Qa", "question": "b"}\n' * 2, "duplicate 'Qa'"),
-        ("q.jsonl", '{"question_id": "../Q1", "question": "b"}', "question 1: the id '../Q1' must"),
+        ("q.jsonl", '{"question_id": "Qa", "question": "b"}\n' * 2, "duplicate question 'Qa'"),
+        ("q.jsonl", '{"question_id": "../Q1", "question": "b"}', "question 1: invalid id '../Q1'"),
     ],
 )
 def test_wrong_outlines(tmp_path: Path, name: str, text: str, told: str) -> None:

@@ -428,8 +428,8 @@ def test_too_few_are_left(prepared: BuildConfig) -> None:
         build(config)
     told = str(raised.value)
     assert told.startswith("question Q03: ")
-    assert "1,000 wanted: 1,200 candidates, normalise" in told
-    assert "(too few are left for Q14, too)" in told
+    assert "expected 1,000: 1,200 candidates, normalise" in told
+    assert "(also too few for Q14)" in told
     assert "--allow-fewer" in told
     assert not config.path("set").exists()
     built = build(replace(config, allow_fewer=True))
@@ -439,14 +439,16 @@ def test_too_few_are_left(prepared: BuildConfig) -> None:
 def test_a_rule_that_removes_everything(prepared: BuildConfig) -> None:
     rules = '[[Q14.rule]]\nname = "none"\nforbid = "。"\n'
     (prepared.folder / "rules.toml").write_text(rules, encoding="utf-8")
-    with pytest.raises(BuildError, match=r"question Q14: rules: 'none' removes all of [0-9]+ ans"):
+    with pytest.raises(BuildError, match=r"question Q14: rules: 'none' removes all [0-9]+ ans"):
         build(replace(prepared, allow_fewer=True))
 
 
 def test_questions_for_which_nothing_is_left(prepared: BuildConfig) -> None:
     mine = [row for row in ROWS if row["source"] == "B"]
     write_lines(prepared.folder / "candidates.jsonl", mine)
-    with pytest.raises(BuildError, match="question Q14: no answer left, 40 wanted: 0 candidates"):
+    with pytest.raises(
+        BuildError, match="question Q14: no answers left, expected 40: 0 candidates"
+    ):
         build(prepared)
     built = build(replace(prepared, allow_fewer=True))
     assert [question.outline.question_id for question in built.left_out] == ["Q14"]
@@ -457,16 +459,16 @@ def test_files_of_others_are_not_touched_by_any_build(prepared: BuildConfig) -> 
     (prepared.folder / "set").mkdir()
     (prepared.folder / "set" / "Q99.json").write_text("{}", encoding="utf-8")
     with pytest.raises(
-        OutputError, match=r"question files that were not built \(such as Q99.json\)"
+        OutputError, match=r"question files not written by pfgen-rs build \(such as Q99.json\)"
     ):
         build(prepared)
     (prepared.folder / "set" / "provenance.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(OutputError, match="question files that were not built"):
+    with pytest.raises(OutputError, match="question files not written by"):
         build(prepared)
     built = '{"questions": {"Q99": {}}}'
     (prepared.folder / "set" / "provenance.json").write_text(built, encoding="utf-8")
     assert "Q99.json" not in files(build(prepared).folder)
-    with pytest.raises(OutputError, match=r"holds a set with other questions, too \(Q03, …\)"):
+    with pytest.raises(OutputError, match=r"contains a set with other questions \(Q03, …\)"):
         build(replace(prepared, only=("Q14",)))
     assert not list(prepared.folder.glob(".*"))
 
@@ -529,7 +531,7 @@ def test_what_would_fail_again_is_not_advised(prepared: BuildConfig) -> None:
     failed = command(prepared.folder, config=config)
     assert failed.returncode == 2
     assert "run the same command" not in failed.stderr
-    assert "or allow fewer (--resume --allow-fewer)" in failed.stderr
+    assert "or allow fewer answers (--resume --allow-fewer)" in failed.stderr
     (prepared.folder / "log").write_text("", encoding="utf-8")
     assert command(prepared.folder, "--resume", "--allow-fewer", config=config).returncode == 0
     assert (prepared.folder / "log").read_text(encoding="utf-8") == ""
@@ -579,7 +581,7 @@ def test_the_command(prepared: BuildConfig) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("sed = 3", "unknown key 'sed' (is 'seed' meant?)"),
+        ("sed = 3", "unknown key 'sed' (did you mean 'seed'?)"),
         ("only = ['Q99']", "unknown question 'Q99'"),
         ("normalise.without = ['dance']", "unknown rule 'dance'"),
         ("normalise.extra = ['style.toml']", "style.toml"),

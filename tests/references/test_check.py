@@ -209,7 +209,7 @@ def test_similar_pairs_are_those_of_all_pairs(texts: list[str], n: int, threshol
 
 @pytest.mark.parametrize(("n", "threshold"), [(0, 0.9), (5, 0.0), (5, 1.1), (5, math.nan)])
 def test_similarity_has_bounds(n: int, threshold: float) -> None:
-    with pytest.raises(SettingsError, match="threshold"):
+    with pytest.raises(SettingsError, match="must be"):
         similar_pairs(["赤"], n=n, threshold=threshold)
 
 
@@ -272,7 +272,7 @@ def test_no_sample_answer_is_no_error() -> None:
     table = coverage(bench)
     assert table["length"].to_list() == [0, 0]
     assert table["average"].null_count() == table["known"].null_count() == 2
-    assert "there is no example answer" in check(bench).summary["warnings"][0]
+    assert "no example answer" in check(bench).summary["warnings"][0]
 
 
 def test_a_short_sample_answer_has_no_long_ngrams() -> None:
@@ -510,7 +510,7 @@ def test_check_of_a_set_alone(part: Benchmark) -> None:
     assert second["length"] == pytest.approx(statistics.fmean(texts))
     assert second["length_std"] == pytest.approx(statistics.pstdev(texts))
     assert "source 'A' has only 60 answers" in second["warnings"]
-    assert "against 'B'" in second["warnings"]
+    assert "against source 'B'" in second["warnings"]
 
 
 def test_check_with_runs_does_not_depend_on_threads(part: Benchmark, tmp_path: Path) -> None:
@@ -522,7 +522,7 @@ def test_check_with_runs_does_not_depend_on_threads(part: Benchmark, tmp_path: P
         assert_frame_equal(table, many.tables[name], check_exact=True)
     assert_frame_equal(one.summary, many.summary, check_exact=True)
     assert one.findings == many.findings
-    assert any(finding.startswith("with 10 answers a source") for finding in one.findings)
+    assert any(finding.startswith("with 10 answers per source") for finding in one.findings)
 
 
 def test_findings_of_a_copied_set(tmp_path: Path) -> None:
@@ -531,8 +531,8 @@ def test_findings_of_a_copied_set(tmp_path: Path) -> None:
     (tmp_path / "run.jsonl").write_bytes(lines([(CATS, f" {copied}\n"), (CATS, "犬です。")]))
     found = check(folder, [tmp_path / "run.jsonl"])
     assert found.summary["verbatim"].to_list() == [1, 0]
-    assert "1 answer of runs stands in it verbatim" in found.summary["warnings"][0]
-    assert any("of 2 answers of runs, 1 is verbatim" in finding for finding in found.findings)
+    assert "1 answer of runs occurs verbatim in the set" in found.summary["warnings"][0]
+    assert any("of 2 answers of runs, 1 occurs verbatim" in finding for finding in found.findings)
     assert found.tables["contamination_examples"].rows() == [("run", "Q01", "A", 0, copied)]
     # One run, and no source with as many answers as the smallest subset.
     assert found.tables["shrinking"].is_empty()
@@ -621,7 +621,7 @@ def test_the_command(part: Benchmark, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     assert "Q01" in done.stdout
-    assert "there is no example answer" in done.stdout
+    assert "no example answer" in " ".join(done.stdout.split())
     assert "- 6 answers to 2 questions" in done.stdout
     assert "\x1b" not in done.stdout
     assert (tmp_path / "out" / "check.md").exists()

@@ -74,5 +74,5 @@ def test_wrong_input() -> None:
 
 def test_batches_must_stay_the_same() -> None:
     readings = iter([["あ", "い"], ["あ"]])
-    with pytest.raises(InputError, match="must give the same"):
+    with pytest.raises(InputError, match="must yield the same answers"):
         nearest_length(lambda: [pl.Series(next(readings))], count=1)

@@ -1,1 +1,1 @@
-"""Making reference sets: from candidate answers to a question file."""
+"""Building reference sets: candidate answers in, question files out."""

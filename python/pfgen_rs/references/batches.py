@@ -1,4 +1,4 @@
-"""Answers in batches: a pool may be larger than memory, so it is read piece by piece, as often as needed."""
+"""Answers in batches: a pool may be larger than memory, so it is read in pieces, as often as needed."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pfgen_rs.errors import InputError
 __all__ = ["Answers", "BatchProgress", "Batches", "as_batches", "texts_of"]
 
 Batches = Callable[[], Iterable[pl.Series]]
-"""Gives all answers anew at every call, as columns of text; row numbers run on from one to the next."""
+"""Each call iterates over all answers from the start, as text columns; row numbers continue across them."""
 
 Answers = pl.Series | Sequence[str] | Batches
 
 BatchProgress = Callable[[int, int], None]
-"""Called with how much is done and with how much there is to do, as far as that is known by now."""
+"""Called with the amount done and the total amount (0 while unknown)."""
 
 ROWS = 1 << 16
 
 
 def as_batches(answers: Answers) -> Batches:
-    """Make batches of whatever stands for answers: a column, a list of `str`, or batches.
+    """Convert a column, a list of `str`, or batches to batches.
 
-    Raises `InputError` where it is none of these.
+    Raises `InputError` for anything else.
     """
     if callable(answers):
         return answers
@@ -36,9 +36,9 @@ def as_batches(answers: Answers) -> Batches:
 def texts_of(
     batches: Batches, *, threads: int | None = None
 ) -> Iterator[tuple[int, _native.Texts]]:
-    """Read all answers once: each batch's first row, and its texts.
+    """Read all answers once, yielding the number of each batch's first row and its texts.
 
-    Raises `InputError` naming the row where something is no text.
+    Raises `InputError`, naming the row, if a value is not text.
     """
     first = 0
     for batch in batches():

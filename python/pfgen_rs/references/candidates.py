@@ -1,4 +1,4 @@
-"""Reading candidates of any number of questions, and sorting them into a pool for each."""
+"""Reading candidate answers, and sorting them into one pool per question."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from pfgen_rs.references.pool import PoolWriter
 __all__ = ["Gathered", "Input", "gather", "input_files"]
 
 _ADVICE = (
-    "name another one with fields.question in the configuration",
-    "name another one with fields.answer in the configuration",
+    "set fields.question in the configuration to use another one",
+    "set fields.answer in the configuration to use another one",
 )
 
-# The file that is being read, and the bytes read of it.
+# The file being read, and the number of bytes read so far.
 GatherProgress = Callable[[Source, int], None]
 
 
 @dataclass(frozen=True)
 class Input:
-    """A file of candidates: its name, the SHA-1 of its bytes, responses taken, and lines left out."""
+    """A file of candidates: its name, the SHA-1 of its bytes, candidates read, and lines skipped."""
 
     name: str
     sha1: str
@@ -41,14 +41,14 @@ class Input:
 
 @dataclass(frozen=True)
 class Gathered:
-    """All files, and the questions with the number of candidates for each."""
+    """All input files, and each question with its number of candidates."""
 
     inputs: list[Input]
     questions: list[tuple[Outline, int]]
 
 
 def input_files(config: BuildConfig) -> list[Source]:
-    """The files that a configuration names."""
+    """Returns the files that match the configuration's `candidates`."""
     patterns = [name if name == "-" else str(config.path(name)) for name in config.candidates]
     return [Source(path) for path in expand(patterns)]
 
@@ -62,10 +62,10 @@ def gather(
     memory: int,
     progress: GatherProgress | None = None,
 ) -> Gathered:
-    """Write a pool for each question into `folder`, by its id; no more than `memory` bytes are held.
+    """Write a pool for each question to `folder`, named by its id, holding at most `memory` bytes.
 
-    Without `outlines`, questions are numbered as they first appear. Raises `InputError` for what cannot be
-    read, and for questions that are not among them; with `skip_bad_lines` those are left out and counted.
+    Without `outlines`, questions are numbered in order of appearance. Raises `InputError` for lines that
+    cannot be read and for questions without an outline; with `skip_bad_lines` these are skipped and counted.
     """
     fields = config.fields
     options = Options(
@@ -110,7 +110,7 @@ class _Sorter:
             if progress is not None:
                 progress(reading.source, chunk.read)
         name = os.path.relpath(reading.source.path, self._config.folder)
-        if name.startswith(os.pardir):  # where it lies is nobody's business
+        if name.startswith(os.pardir):  # do not disclose the layout of other folders
             name = Path(name).name
         return Input(Path(name).as_posix(), reading.input_hash, taken, left_out)
 
@@ -128,8 +128,8 @@ class _Sorter:
         row = int(np.flatnonzero(missing)[0])
         if not self._config.skip_bad_lines:
             raise UnknownQuestionError(
-                "no question of the configuration has this text or id "
-                "(skip_bad_lines leaves such candidates out)",
+                "not the text or id of a configured question "
+                "(set skip_bad_lines to skip such candidates)",
                 path=path,
                 line=int(chunk.lines[row]),
                 question=chunk.questions[row],

@@ -1,7 +1,6 @@
-"""What finished steps have left, on disk: a build that was killed goes on from there.
+"""Results of finished steps on disk, from which an interrupted build can resume.
 
-A step's arrays are written first and its record last, each whole or not at all: a record stands for a
-finished step.
+A step's arrays are written first and its record last, each atomically, so a record implies a finished step.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ _MANIFEST = "manifest.json"
 
 
 def open_folder(folder: Path, about: Mapping[str, Any], *, resume: bool) -> bool:
-    """Make `folder` ready for a build that depends on `about`; whether there is something to go on from.
+    """Prepare `folder` for a build that depends on `about`; returns whether it can be resumed.
 
-    What was left by another build, or when not resuming, is removed.
+    Files of a different build, or of any build unless `resume` is set, are removed.
     """
     manifest = folder / _MANIFEST
     content = json.dumps(about, sort_keys=True, ensure_ascii=False).encode()
@@ -53,7 +52,7 @@ def open_folder(folder: Path, about: Mapping[str, Any], *, resume: bool) -> bool
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Make `folder`, and keep other builds out of it; `BuildError` where one is at work."""
+    """Create and lock `folder`; raises `BuildError` if another build is using it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if fcntl is None:
@@ -67,7 +66,7 @@ def locked(folder: Path) -> Iterator[None]:
     except OSError:
         os.close(handle)
         raise BuildError(
-            f"{folder}: another build of this set is running there; wait until it ends"
+            f"{folder}: another build of this set is running; wait until it ends"
         ) from None
     try:
         yield
@@ -76,19 +75,19 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 class Checkpoints:
-    """The records of one question in `folder`."""
+    """The checkpoints of one question, stored in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def pool_folder(self, number: int, step: str) -> Path:
-        """Where a step puts a new pool; what an interrupted one left there is removed."""
+        """Returns the folder for a step's new pool, after removing leftovers of an interrupted build."""
         folder = self._folder / f"{number}-{step}"
         shutil.rmtree(folder, ignore_errors=True)
         return folder
 
     def load(self, number: int, step: str) -> tuple[State, StepReport] | None:
-        """The state after a finished step, and its report."""
+        """Returns the state after a finished step and its report, or `None` if the step has not finished."""
         record = self._folder / f"{number}-{step}.json"
         if not record.is_file():
             return None
@@ -120,7 +119,7 @@ class Checkpoints:
 
 
 def remove(folder: Path) -> None:
-    """Remove all that is kept for going on; `OutputError` where that fails."""
+    """Remove all checkpoints; raises `OutputError` on failure."""
     try:
         shutil.rmtree(folder)
     except OSError as error:

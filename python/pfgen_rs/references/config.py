@@ -1,4 +1,4 @@
-"""What `pfgen-rs build` is told: a TOML file, checked key by key."""
+"""The configuration of `pfgen-rs build`: a TOML file, checked key by key."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LARGEST = 2**63 - 1
 
 @dataclass(frozen=True)
 class Fields:
-    """Keys or columns of candidates. They may lack source and model."""
+    """Names of the candidates' keys or columns. `source` and `model` may be missing from the data."""
 
     question: str = "question"
     answer: str = "answer"
@@ -48,7 +48,7 @@ class Fields:
 
 @dataclass(frozen=True)
 class Normalise:
-    """Style: files of rules besides the standard ones, and names of rules to leave out."""
+    """Style: additional rule files, and names of rules to disable."""
 
     extra: Names = ()
     without: Names = ()
@@ -56,14 +56,14 @@ class Normalise:
 
 @dataclass(frozen=True)
 class Rules:
-    """A TOML file of expressions that answers must or must not have, by question id."""
+    """A TOML file of expressions that answers must or must not match, by question id."""
 
     file: str = ""
 
 
 @dataclass(frozen=True)
 class Duplicates:
-    """What becomes of equal answers: kept `all`, `once`, or once with their number as `weight`."""
+    """Equal answers: keep `all`, keep one (`once`), or keep one with their count as its `weight`."""
 
     keep: str = "all"
 
@@ -73,9 +73,9 @@ class Duplicates:
 
 @dataclass(frozen=True)
 class Singletons:
-    """Answers with an n-gram of `n` units that occurs at most `threshold` times are dropped.
+    """Drop answers with an n-gram of `n` units that occurs at most `threshold` times.
 
-    `repeat`: again among what is left, until nothing changes.
+    `repeat`: repeat with the remaining answers until nothing changes.
     """
 
     n: int = 5
@@ -89,7 +89,7 @@ class Singletons:
 
 @dataclass(frozen=True)
 class Length:
-    """The `count` answers whose length in units is nearest to `target`."""
+    """Keep the `count` answers whose length in units is nearest to `target`."""
 
     target: int = 100
     count: int = 30_000
@@ -100,9 +100,9 @@ class Length:
 
 @dataclass(frozen=True)
 class Select:
-    """Hill climbing to `count` answers; the budget is `proposals` or `seconds` for each restart.
+    """Choose `count` answers by hill climbing; the budget is `proposals` or `seconds` per restart.
 
-    `stratify`: `model` or `length` keeps the shares of models, or of tenths of lengths.
+    `stratify`: `model` preserves the shares of models, `length` those of length deciles.
     """
 
     count: int = 1_000
@@ -127,11 +127,12 @@ class Select:
 
 @dataclass(frozen=True)
 class BuildConfig:
-    """A whole configuration; paths are absolute or relative to `folder`.
+    """A complete configuration; paths are absolute or relative to `folder`.
 
-    `questions`: where ids, texts, categories, notes and keywords of questions are (`outlines.read_outlines`);
-    without it, questions are numbered as they first appear. `per_source`: lengths and selection look at
-    each source by itself, so that each ends with `select.count` answers; otherwise all are one source.
+    `questions`: the file or folder with the ids, texts, categories, notes and keywords of the questions
+    (see `outlines.read_outlines`); without it, questions are numbered in order of appearance. `per_source`:
+    apply the length filter and the selection to each source separately, so that each ends with
+    `select.count` answers; otherwise all answers belong to one source.
     """
 
     candidates: Names
@@ -164,7 +165,7 @@ class BuildConfig:
         _one_of("unit", self.unit, UNITS)
         _at_least(0, examples=self.examples)
         if not 0 <= self.seed <= _LARGEST:
-            raise ConfigError(f"seed must be in 0…{_LARGEST}, not {self.seed}")
+            raise ConfigError(f"seed must be between 0 and {_LARGEST}, not {self.seed}")
         self._check_steps()
 
     def _check_steps(self) -> None:
@@ -175,22 +176,27 @@ class BuildConfig:
                 raise ConfigError(f"steps: duplicate step {step!r}")
         if "normalise" in self.steps[1:] or "select" in self.steps[:-1]:
             raise ConfigError(
-                "steps: normalise, which changes texts, comes first; select comes last"
+                "steps: normalise must come first, because it changes texts, and select must come last"
             )
         if self.unit == "token" and {"normalise", "rules"} & set(self.steps):
-            raise ConfigError("steps: normalise and rules look at texts, and tokens have none")
+            raise ConfigError(
+                "steps: normalise and rules need text: remove them or use another unit"
+            )
 
     def path(self, name: str) -> Path:
-        """A path of the configuration."""
+        """Returns a configured path, resolved against `folder`."""
         return self.folder / name
 
     def with_changes(self, **changes: Any) -> Self:
-        """The same with some values replaced; those that are `None` stay."""
+        """Returns a copy with some values replaced; `None` leaves a value unchanged."""
         return replace(self, **{key: v for key, v in changes.items() if v is not None})
 
 
 def read_config(path: str | Path) -> BuildConfig:
-    """Read a configuration; `ConfigError` names the file and the key that is wrong."""
+    """Read a configuration file.
+
+    Raises `ConfigError`, naming the file and the offending key.
+    """
     path = Path(path)
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -205,7 +211,7 @@ def read_config(path: str | Path) -> BuildConfig:
 
 
 def _table(kind: type[T], data: Mapping[str, object], where: str, **more: Any) -> T:
-    """A table of the file as the dataclass `kind`, whose annotations say what may stand there."""
+    """Convert a table to the dataclass `kind`, checking values against its annotations."""
     known = {each.name: each for each in fields(kind) if each.name not in more}  # type: ignore[arg-type]
     types = get_type_hints(kind)
     values = {}
@@ -248,8 +254,8 @@ def _at(where: str) -> str:
 
 def _hint(key: str, known: Mapping[str, object]) -> str:
     close = difflib.get_close_matches(key, known, 1)
-    meant = f" (is {close[0]!r} meant?)" if close else ""
-    return f"{meant}; there are: {', '.join(known)}"
+    similar = f" (did you mean {close[0]!r}?)" if close else ""
+    return f"{similar}: expected one of {', '.join(known)}"
 
 
 def _one_of(key: str, value: str, choices: Names) -> None:

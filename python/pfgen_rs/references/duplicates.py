@@ -1,4 +1,4 @@
-"""Answers that stand in a pool several times."""
+"""Finding duplicate answers in a pool."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ["Duplicates", "duplicates"]
 BITS = 64
 LEAST_MEMORY = 1 << 20
 ROW_BYTES = 128
-"""What a text takes in a pass: digest, row and count, gathered, joined and sorted, and the order."""
+"""Bytes per text in a pass: digest, row and count, while collected, joined and sorted, and the order."""
 SEED = 0
 
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Which rows hold a text for the first time.
+    """The first occurrence and the count of each distinct text.
 
-    `first`: bool, one for each row. `counts`: uint32; how often the text of a first row stands in
-    the pool, and 0 for all other rows, so that they serve as weights.
+    `first`: bool, one per row; whether the row is the first with its text. `counts`: uint32, one per
+    row; how often the text occurs in the pool for first rows and 0 for all others, so usable as weights.
     """
 
     first: NDArray[np.bool_]
@@ -36,15 +36,15 @@ class Duplicates:
 def duplicates(
     answers: Answers, *, memory: int = 1 << 30, threads: int | None = None
 ) -> Duplicates:
-    """Find equal texts, the first of each, and how often it stands in the pool.
+    """Find equal texts: the first of each, and how often it occurs in the pool.
 
-    Texts are equal where their digests are (XXH3, 128 bits: among 10^9 different texts two share one
-    with a chance of about 10^-21). Takes about `memory` bytes (less than 1 MiB counts as that),
-    besides the batches and a few bytes a row: where the digests of different texts need more,
-    answers are read in several passes, each of which looks at a range of digests. The result depends
-    on neither `memory` nor `threads` (all cores by default) nor on how answers are cut into batches.
+    Texts are considered equal if their digests are (XXH3, 128 bits: the probability that any two of
+    10^9 different texts share one is about 10^-21). Uses about `memory` bytes (at least 1 MiB), plus
+    the batches and a few bytes per row. If the digests of the distinct texts need more, answers are
+    read in several passes, each covering a range of digests. The result depends neither on `memory`
+    or `threads` (default: all cores) nor on how answers are split into batches.
 
-    Time: linear in the characters, for each pass, plus `k log k` for `k` rows.
+    Time: linear in the number of characters per pass, plus `k log k` for `k` rows.
     Raises `SettingsError`, and `InputError` naming the row.
     """
     if memory < 1:
@@ -61,7 +61,7 @@ def duplicates(
 
 
 class _Texts(NamedTuple):
-    """Texts by digest (k rows of upper and lower half), with a row of each, and how often it was met."""
+    """Distinct texts: digests (shape (k, 2), upper and lower half), a row of each, and its count so far."""
 
     digests: NDArray[np.uint64]
     rows: NDArray[np.int64]
@@ -69,7 +69,7 @@ class _Texts(NamedTuple):
 
     @classmethod
     def joined(cls, parts: list[Self]) -> _Texts:
-        """One list of texts, each once with its first row."""
+        """Merge lists of texts, keeping each text once with its first row."""
         digests, rows, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.lexsort((digests[:, 1], digests[:, 0]))
         digests = digests[order]
@@ -85,14 +85,14 @@ class _Texts(NamedTuple):
         )
 
     def between(self, first: int, last: int) -> _Texts:
-        """Those whose digests begin with a number of this range."""
+        """Returns the texts whose digests' upper halves are in this range (inclusive)."""
         upper = self.digests[:, 0]
         inside = (upper >= np.uint64(first)) & (upper <= np.uint64(last))
         return _Texts(self.digests[inside], self.rows[inside], self.counts[inside])
 
 
 class _Span:
-    """A range of digests: as wide as its different texts fit into memory, then moved on."""
+    """A sliding range of digests, narrowed until its distinct texts fit in memory."""
 
     def __init__(self, batches: Batches, most: int, threads: int | None) -> None:
         self._batches, self._most, self._threads = batches, most, threads
@@ -100,7 +100,7 @@ class _Span:
         self.rows = -1
 
     def read(self) -> _Texts:
-        """Find the different texts of the range; it may become narrower."""
+        """Find the distinct texts in the range, which may be narrowed."""
         parts, held, rows = [self._of(_native.Texts([]), 0)], 0, 0
         for first, texts in texts_of(self._batches, threads=self._threads):
             parts.append(self._of(texts, first))
@@ -113,7 +113,7 @@ class _Span:
         return _Texts.joined(parts)
 
     def advance(self) -> bool:
-        """Go on to the next range; false where there is none."""
+        """Move to the next range; returns false if there is none."""
         self._start += 1 << self._bits
         return self._start < 1 << BITS
 
@@ -126,7 +126,7 @@ class _Span:
         return texts.between(self._start, self._start + (1 << self._bits) - 1)
 
     def _narrowed(self, texts: _Texts) -> _Texts:
-        """At most half of what memory holds, so that joining is worth its time."""
+        """Narrow the range until its texts fill at most half the memory, so that merging pays off."""
         while 2 * len(texts.rows) > self._most:
             self._bits -= 1
             texts = self._inside(texts)
@@ -135,7 +135,7 @@ class _Span:
     def _check(self, rows: int) -> None:
         if self.rows not in (-1, rows):
             raise InputError(
-                f"the first reading gave {self.rows} answers, a later one {rows}: "
-                "each must give the same"
+                f"the first pass read {self.rows} answers, a later one {rows}: "
+                "every pass must yield the same answers"
             )
         self.rows = rows

@@ -1,4 +1,4 @@
-"""What each step took in, let through and removed, with reasons and examples."""
+"""What each step received, kept and removed, with reasons and examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Removals", "Removed", "StepReport", "funnel"]
 
 @dataclass(frozen=True)
 class Removed:
-    """A class of removed answers: why, how many, and the first few of them."""
+    """Answers removed for the same reason: the reason, their number, and the first few of them."""
 
     reason: str
     count: int
@@ -20,7 +20,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class StepReport:
-    """One step for one question; `models`: how many answers of each model are left after it."""
+    """The report of one step for one question; `models`: remaining answers by model."""
 
     step: str
     before: int
@@ -30,12 +30,12 @@ class StepReport:
     models: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Convert to a dict for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """What `to_dict` gave."""
+        """Inverse of `to_dict`."""
         removed = [Removed(**each) for each in data["removed"]]
         return cls(**{**data, "removed": removed})
 
@@ -49,7 +49,7 @@ class Removals:
         self._shown: dict[str, list[str]] = {}
 
     def add(self, reason: str, answers: Sequence[str], count: int | None = None) -> None:
-        """Add removed answers; `count` where `answers` are only the first of them."""
+        """Add removed answers; `count` is their number if `answers` holds only the first of them."""
         number = len(answers) if count is None else count
         if number:
             self._counts[reason] = self._counts.get(reason, 0) + number
@@ -57,16 +57,16 @@ class Removals:
             shown.extend(answers[: self._examples - len(shown)])
 
     def missing(self, reason: str) -> int:
-        """How many examples of a reason are still wanted."""
+        """Returns how many more examples of a reason to collect."""
         return self._examples - len(self._shown.get(reason, []))
 
     def sorted(self) -> list[Removed]:
-        """By falling count, then by reason."""
+        """Returns all removals by descending count, then by reason."""
         order = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))
         return [Removed(reason, count, self._shown[reason]) for reason, count in order]
 
 
 def funnel(candidates: int, reports: Iterable[StepReport]) -> str:
-    """The counts in one line: `7,000 candidates, normalise 3,120, rules 3,000`."""
+    """Format the counts as one line: `7,000 candidates, normalise 3,120, rules 3,000`."""
     steps = [f"{report.step} {report.after:,}" for report in reports]
     return ", ".join([f"{candidates:,} candidates", *steps])

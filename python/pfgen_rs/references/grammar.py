@@ -1,12 +1,12 @@
-"""Small grammars that write many distinct answers to one question.
+"""Small grammars that generate many distinct answers to one question.
 
 A grammar file (TOML) belongs to one question and holds one grammar per *source*, an author with
-its own wording. A grammar is a list of `start` templates, of named `rules` (lists of alternatives)
-and of `records` (rows whose fields belong together). In a template `{rule}` becomes one
-alternative of that rule, drawn anew at every mention; `{record.field}` becomes the field of the
-one row drawn for the whole answer. Rules must not lead back to themselves.
+its own wording. A grammar consists of `start` templates, named `rules` (lists of alternatives)
+and `records` (rows whose fields belong together). In a template, `{rule}` is replaced with one
+alternative of that rule, drawn again at every occurrence; `{record.field}` is replaced with the
+field of the one row drawn for the whole answer. Rules must not be circular.
 
-Everything is checked on loading, so that sampling cannot fail.
+Everything is checked when the file is loaded, so sampling cannot fail.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A mention `{name}`."""
+    """A reference `{name}`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A mention `{record.name}`."""
+    """A reference `{record.name}`."""
 
     record: str
     name: str
@@ -51,9 +51,9 @@ Rows = tuple[Mapping[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """One source's grammar, already checked; make it with `load` or `loads`.
+    """The validated grammar of one source; created by `load` or `loads`.
 
-    `label` (file and source) only serves error messages.
+    `label` (file and source) is used only in error messages.
     """
 
     label: str
@@ -62,10 +62,10 @@ class Grammar:
     records: Mapping[str, Rows]
 
     def derivations(self) -> int:
-        """Count the ways to derive an answer: an upper bound of the distinct answers.
+        """Count the ways to derive an answer: an upper bound on the number of distinct answers.
 
-        Every start template counts the rows of the records it can reach. Time: linear in the
-        number of mentions for each start template.
+        Each start template is multiplied by the rows of the records it can reach. Time: linear in
+        the number of references, per start template.
         """
         counts: dict[str, int] = {}
         return sum(
@@ -75,10 +75,10 @@ class Grammar:
         )
 
     def sample(self, rng: random.Random) -> str:
-        """Draw one answer, every alternative and row being equally likely where it is drawn.
+        """Draw one answer, choosing uniformly among alternatives and among rows.
 
-        Only `rng.random()` is used, whose sequence Python keeps stable across versions: the same
-        seed gives the same answer everywhere.
+        Only `rng.random()` is used, whose sequence Python keeps stable across versions, so the
+        same seed gives the same answer everywhere.
         """
         rows = {name: _pick(rows, rng) for name, rows in self.records.items()}
         return "".join(self._expand(_pick(self.start, rng), rows, rng))
@@ -95,7 +95,7 @@ class Grammar:
                 yield from self._expand(_pick(self.rules[part.name], rng), rows, rng)
 
     def _ways(self, template: Template, counts: dict[str, int]) -> int:
-        """Count derivations of `template` for fixed rows; `counts` remembers those of the rules."""
+        """Count the derivations of `template` for fixed rows; `counts` caches those of the rules."""
         ways = 1
         for part in template:
             if isinstance(part, Rule):
@@ -106,7 +106,7 @@ class Grammar:
         return ways
 
     def _reachable(self, template: Template) -> set[str]:
-        """Name the records that an expansion of `template` may mention."""
+        """Returns the names of the records that an expansion of `template` may refer to."""
         records: set[str] = set()
         seen: set[str] = set()
         pending = [template]
@@ -122,10 +122,10 @@ class Grammar:
 
 @dataclass(frozen=True, slots=True)
 class QuestionGrammar:
-    """A grammar file: what a question file says, with grammars in place of the answers.
+    """A grammar file: the contents of a question file, with grammars in place of the answers.
 
-    `keywords` holds the rule objects as they stand in the file, not yet judged. `sources` keeps
-    the file's order.
+    `keywords` holds the rule objects as found in the file, not validated. `sources` keeps the
+    order of the file.
     """
 
     question_id: str
@@ -139,9 +139,9 @@ class QuestionGrammar:
 def load(path: str | Path) -> QuestionGrammar:
     """Read and check a grammar file.
 
-    Raises `BenchmarkError`, which names the file, the source and the rule: where the file cannot
-    be read, a key is missing or of the wrong type, a list of alternatives is empty, a mention
-    names no rule, record or field, or a rule leads back to itself.
+    Raises `BenchmarkError`, naming the file, the source and the rule, if the file cannot be read,
+    a key is missing or has the wrong type, a list of alternatives is empty, a reference is to an
+    unknown rule, record or field, or a rule is circular.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -151,7 +151,7 @@ def load(path: str | Path) -> QuestionGrammar:
 
 
 def loads(text: str, *, path: str | Path = "<string>") -> QuestionGrammar:
-    """Like `load`, from the file's text; `path` only serves error messages."""
+    """Like `load`, but from the text of a file; `path` is used only in error messages."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -171,12 +171,12 @@ def loads(text: str, *, path: str | Path = "<string>") -> QuestionGrammar:
 
 
 def _pick(items: Sequence[T], rng: random.Random) -> T:
-    # Not `rng.choice`: only the sequence of `random()` is promised to stay the same.
+    # Not `rng.choice`: only the sequence of `random()` is guaranteed to stay the same.
     return items[int(rng.random() * len(items))]
 
 
 class _Table:
-    """A TOML table that knows where it stands, so that errors can say so."""
+    """A TOML table that knows its location, for error messages."""
 
     def __init__(self, data: Mapping[str, object], path: str | Path, where: str) -> None:
         self.data = data
@@ -201,7 +201,7 @@ class _Table:
             if not isinstance(value, str):
                 self.fail(f"{self.at(key)}: expected strings, not {value!r}")
             if "\n" in value or "\r" in value:
-                self.fail(f"{self.at(key)}: expected one line, but {value!r} has a line break")
+                self.fail(f"{self.at(key)}: expected a single line, not {value!r}")
         return [value for value in values if isinstance(value, str)]
 
     def table(self, key: str) -> _Table:
@@ -250,7 +250,7 @@ def _templates(table: _Table, key: str) -> tuple[Template, ...]:
 
 
 def _template(text: str, table: _Table, key: str) -> Template:
-    """Split at the mentions: odd pieces are what stood in braces."""
+    """Split at the references: odd pieces are the contents of braces."""
     parts: list[str | Rule | Field] = []
     for index, piece in enumerate(_MENTION.split(text)):
         if index % 2:
@@ -265,7 +265,9 @@ def _template(text: str, table: _Table, key: str) -> Template:
 def _mention(name: str, table: _Table, key: str) -> Rule | Field:
     names = name.split(".")
     if len(names) > 2 or not all(_NAME.fullmatch(each) for each in names):
-        table.fail(f"{table.at(key)}: {{{name}}} is neither {{rule}} nor {{record.field}}")
+        table.fail(
+            f"{table.at(key)}: invalid reference {{{name}}}: expected {{rule}} or {{record.field}}"
+        )
     return Rule(names[0]) if len(names) == 1 else Field(names[0], names[1])
 
 

@@ -1,4 +1,4 @@
-"""Answers whose length is nearest to a target."""
+"""Keeping the answers whose length is nearest to a target."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SEEDS = 1 << 64
 
 @dataclass(frozen=True)
 class Lengths:
-    """Which rows are kept (bool, one for each row), and mean and standard deviation of their lengths.
+    """Which rows are kept (bool, one per row), and the mean and standard deviation of their lengths.
 
-    Lengths are code points. The deviation is that of the kept answers themselves (divided by their
-    number); both are not a number where nothing is kept.
+    Lengths are in code points. The standard deviation is that of the population (divided by the
+    number of kept answers). Both are NaN if nothing is kept.
     """
 
     kept: NDArray[np.bool_]
@@ -38,15 +38,16 @@ def nearest_length(
     seed: int = 0,
     threads: int | None = None,
 ) -> Lengths:
-    """Keep the `count` answers whose length is nearest to `target`, or all where there are fewer.
+    """Keep the `count` answers whose length is nearest to `target`, or all if there are fewer.
 
-    Of the answers at the greatest distance that are not all needed, shorter or longer ones alike,
-    those with the smallest digests stay (XXH3 of the text, seeded with `seed`; equal texts in the
-    order of their rows): which texts are kept does not depend on the order of the answers, on
-    batches or on `threads` (all cores by default).
+    Ties at the greatest distance, whether shorter or longer than `target`, are broken by the
+    smallest digest (XXH3 of the text, seeded with `seed`; equal texts by row). So which texts are
+    kept depends neither on the order of the answers nor on batches or `threads` (default: all
+    cores).
 
-    Reads the answers twice, and keeps 4 bytes a row and 24 a row at the greatest distance. Time:
-    linear in the characters. Source: Imajo et al. 2025, section 3.2.4 takes 30,000 near 100.
+    Reads the answers twice, and holds 4 bytes per row plus 24 per row at the greatest distance.
+    Time: linear in the number of characters. Source: Imajo et al. 2025, section 3.2.4, which keeps
+    30,000 answers with a target of 100.
     Raises `SettingsError`, and `InputError` naming the row.
     """
     _check(target, count, seed)
@@ -55,7 +56,7 @@ def nearest_length(
     distances = np.abs(lengths.astype(np.int64) - target)
     if count >= len(lengths):
         return _summary(np.ones(len(lengths), np.bool_), lengths)
-    # What as many answers exceed as are not kept: the greatest distance that is kept.
+    # The greatest distance that is kept.
     last = np.partition(distances, count - 1)[count - 1] if count else -1
     kept = distances < last
     tied = np.flatnonzero(distances == last)
@@ -65,9 +66,9 @@ def nearest_length(
 
 def _check(target: int, count: int, seed: int) -> None:
     if target < 0 or count < 0:
-        raise SettingsError(f"target and count must be 0 or more, not {target} and {count}")
+        raise SettingsError(f"target and count must be at least 0, not {target} and {count}")
     if not 0 <= seed < SEEDS:
-        raise SettingsError(f"seed must be in 0…2^64 - 1, not {seed}")
+        raise SettingsError(f"seed must be between 0 and 2^64 - 1, not {seed}")
 
 
 def _lengths(batches: Batches, threads: int | None) -> NDArray[np.uint32]:
@@ -78,7 +79,7 @@ def _lengths(batches: Batches, threads: int | None) -> NDArray[np.uint32]:
 def _smallest(
     batches: Batches, rows: NDArray[np.int64], count: int, seed: int, threads: int | None
 ) -> NDArray[np.int64]:
-    """Those `count` of the rows (ascending) whose texts have the smallest digests."""
+    """Returns the `count` rows (of ascending `rows`) whose texts have the smallest digests."""
     if count in (0, len(rows)):
         return rows[:count]
     parts, end = [], 0
@@ -88,13 +89,15 @@ def _smallest(
         parts.append(_native.text_digests(texts, seed, threads)[mine])
     digests = np.concatenate(parts)
     if len(digests) != len(rows):
-        raise InputError(f"the second reading gave only {end} answers: each must give the same")
-    # The sort is stable, so that equal texts stay in the order of their rows.
+        raise InputError(
+            f"the second pass read only {end} answers: every pass must yield the same answers"
+        )
+    # The sort is stable, so equal texts stay in row order.
     return rows[np.lexsort((digests[:, 1], digests[:, 0]))[:count]]
 
 
 def _summary(kept: NDArray[np.bool_], lengths: NDArray[np.uint32]) -> Lengths:
-    """Exact until the last steps: sums of whole numbers."""
+    """Compute the statistics from integer sums, exact until the final divisions."""
     values, counts = np.unique(lengths[kept], return_counts=True)
     pairs = list(zip(values.tolist(), counts.tolist(), strict=True))
     number, total = sum(count for _, count in pairs), sum(value * count for value, count in pairs)

@@ -1,4 +1,4 @@
-"""Suggesting rules for the candidates of a configuration, a question at a time."""
+"""Suggesting rules for the candidates of a configuration, one question at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pfgen_rs.references.suggest import Suggestion, suggest_rules
 
 __all__ = ["mine_rules"]
 
-SAMPLE = 50_000  # answers of a question that are looked through
+SAMPLE = 50_000  # answers examined per question
 
 
 def mine_rules(
@@ -28,10 +28,10 @@ def mine_rules(
     memory: int = 1 << 30,
     progress: GatherProgress | None = None,
 ) -> dict[str, list[Suggestion]]:
-    """The `top` suggestions for each question of a configuration, by its id.
+    """Returns the `top` suggestions for each question of a configuration, by question id.
 
-    Candidates are normalised first where the configuration does so. Raises what `pipeline.build` raises for
-    candidates and configurations that cannot be used.
+    Candidates are normalised first if the configuration includes that step. Raises the same errors as
+    `pipeline.build` for invalid candidates and configurations.
     """
     if outlines is None and config.questions:
         outlines = read_outlines(config.path(config.questions))
@@ -52,7 +52,7 @@ def mine_rules(
 
 
 def _sample(pool: Pool, count: int, style: Style | None) -> pl.Series:
-    """Every k-th answer of a pool, in the style."""
+    """Returns every k-th answer of a pool, normalised if a style is given."""
     step, at = max(1, -(-count // SAMPLE)), 0
     pieces = [pl.Series("answer", [], dtype=pl.String)]
     for frame in pool.frames("answer"):

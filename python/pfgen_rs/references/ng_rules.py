@@ -1,6 +1,6 @@
-"""Rules for the answers to one question: expressions that must not, or must, occur in them.
+"""Rules for the answers to one question: expressions that must or must not match.
 
-Source: Imajo et al. 2025, section 3.2.2. A file of them has the tables of each question under its id:
+Source: Imajo et al. 2025, section 3.2.2. A rule file holds the tables of each question under its id:
 
     [[Q01.rule]]
     name = "wrong-count"
@@ -11,7 +11,7 @@ Source: Imajo et al. 2025, section 3.2.2. A file of them has the tables of each 
     name = "says-how-often"
     require = '22回'
 
-Patterns have the syntax of the Rust crate `regex`, which matches in time linear in the text.
+Patterns use the syntax of the Rust crate `regex`, which matches in time linear in the text.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from pfgen_rs.references.rule_tables import NativeRule, RuleTable, compiled, rea
 
 __all__ = ["AnswerRule", "AnswerRules", "parse_answer_rules", "read_answer_rules"]
 
-# What a pattern that is found does to an answer, in the words of the file and of the native side.
+# Kinds of rules, as named in the file and by the native module.
 _KINDS = {"forbid": "reject", "require": "require"}
 _KEYS = ("name", "reason", *_KINDS)
 
 
 @dataclass(frozen=True)
 class AnswerRule:
-    """One rule; `kind` is `forbid` (breaks it where `pattern` is found) or `require` (where it is not)."""
+    """One rule; `kind` is `forbid` (broken if `pattern` matches) or `require` (broken if it does not)."""
 
     name: str
     kind: str
@@ -48,14 +48,14 @@ class AnswerRule:
 
     @property
     def native(self) -> NativeRule:
-        """The rule as the native side takes it."""
+        """The rule as passed to the native module."""
         return self.name, _KINDS[self.kind], self.pattern, ""
 
 
 class AnswerRules:
-    """The rules of one question, ready for use.
+    """The compiled rules of one question.
 
-    `BenchmarkError` names the rule whose pattern is none.
+    Raises `BenchmarkError`, naming the rule, for an invalid pattern.
     """
 
     def __init__(self, rules: Iterable[AnswerRule]) -> None:
@@ -69,15 +69,16 @@ class AnswerRules:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what the rules do (names, kinds, patterns, in order), in hexadecimal."""
+        """SHA-256 of the rules (names, kinds and patterns, in order), in hexadecimal."""
         rules = json.dumps([rule.native for rule in self.rules], separators=(",", ":"))
         return hashlib.sha256(rules.encode()).hexdigest()
 
     def apply(self, answers: Any, *, threads: int | None = None) -> NDArray[np.int32]:
-        """The index of the first rule that each answer breaks, -1 where it breaks none.
+        """Returns the index of the first rule that each answer breaks, or -1; shape (answers,).
 
-        `answers` is a list of `str` or anything with Arrow's PyCapsule interface. Shape (answers). The
-        result does not depend on `threads` (default: all cores). `InputError` names the row that is no text.
+        `answers` is a list of `str` or any object with Arrow's PyCapsule interface. The result does not
+        depend on `threads` (default: all cores). Raises `InputError`, naming the row, for a value that is
+        not text.
         """
         return self._native.judge(_native.Texts(answers, threads), threads)
 
@@ -85,11 +86,10 @@ class AnswerRules:
 def parse_answer_rules(
     tables: object, where: str, *, path: str | Path | None = None
 ) -> AnswerRules:
-    """Rules from TOML tables, as they stand in the list `rule` of a question.
+    """Parse the TOML tables in the list `rule` of a question.
 
-    `where` (the question) and `path` (the file) serve error messages. Raises `BenchmarkError` that names them
-    and the rule: for a key that does not exist, no or both kinds, a pattern that is none, or two rules of one
-    name.
+    `where` (the question) and `path` (the file) are used in error messages. Raises `BenchmarkError`, naming
+    them and the rule, for an unknown key, neither or both kinds, an invalid pattern, or a duplicate name.
     """
     if not isinstance(tables, list):
         raise BenchmarkError(f"{where}: expected a list of rules, not {tables!r}", path=path)
@@ -106,11 +106,11 @@ def parse_answer_rules(
 
 
 def read_answer_rules(path: str | Path) -> dict[str, AnswerRules]:
-    """The rules of a file, by the id of their question; errors as of `parse_answer_rules`."""
+    """Read the rules of a file, by question id; raises the same errors as `parse_answer_rules`."""
     found = {}
     for question, table in read_tables(path).items():
         if not isinstance(table, dict) or set(table) != {"rule"}:
-            problem = f"{question}: only [[{question}.rule]] may stand here"
+            problem = f"{question}: expected only [[{question}.rule]] tables"
             raise BenchmarkError(problem, path=path)
         found[question] = parse_answer_rules(table["rule"], question, path=path)
     return found

@@ -1,4 +1,4 @@
-"""Answers brought to the style of official Japanese documents: corrections and rejections.
+"""Bringing answers into the style of official Japanese documents, by correcting or rejecting them.
 
 Source: Imajo et al. 2025, section 3.2.1 (responses are aligned with the official style by regular
 expressions), and 公用文作成の考え方, Agency for Cultural Affairs, 2022. The rules are data: `style.toml`.
@@ -27,7 +27,7 @@ from pfgen_rs.references.rule_tables import NativeRule, RuleTable, compiled, rea
 __all__ = ["UNSTABLE", "Normalised", "Style", "StyleRule", "normalise", "read_style"]
 
 UNSTABLE = "unstable"
-"""Why an answer is rejected that corrections would change for ever."""
+"""The reason for rejecting an answer on which the corrections do not converge."""
 
 _CORRECTING = ("correct", "translate")
 _REJECTING = ("reject", "require", "repeats")
@@ -39,11 +39,11 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 class StyleRule:
     """One rule of a style.
 
-    `kind` is `correct` (a regular expression in the syntax of the Rust crate `regex`, replaced by
-    `replacement`), `translate` (characters, each replaced by the one at its place in `replacement`),
-    `reject` (rejects texts in which it is found), `require` (in which it is not found) or `repeats` (with two
-    equal sentences, closed by it). `examples` are pairs: a text and what becomes of it, `None` where the
-    text is rejected.
+    `kind` is `correct` (`pattern` is a regular expression in the syntax of the Rust crate `regex`, and
+    matches are replaced with `replacement`), `translate` (each character of `pattern` is replaced with the
+    one at the same position in `replacement`), `reject` (texts that match are rejected), `require` (texts
+    that do not match are rejected) or `repeats` (texts with two equal sentences ending in `pattern` are
+    rejected). `examples` are pairs of a text and its corrected form, or `None` if the text is rejected.
     """
 
     name: str
@@ -55,21 +55,21 @@ class StyleRule:
 
     @property
     def native(self) -> NativeRule:
-        """The rule as the native side takes it."""
+        """The rule as passed to the native module."""
         return self.name, self.kind, self.pattern, self.replacement
 
     @property
     def rejects(self) -> bool:
-        """Whether it rejects, rather than corrects."""
+        """Whether the rule rejects texts rather than correcting them."""
         return self.kind in _REJECTING
 
 
 class Normalised(NamedTuple):
-    """Answers in a style.
+    """Normalised answers.
 
-    `answers`: all of them in the order given, corrected; those that are rejected, too. `reason`: int32, shape
-    (answers), the index into `Style.reasons` of the first rule that rejects an answer, -1 for those that are
-    kept. `changed`: for each correction, how many answers it changed.
+    `answers`: all corrected answers, including rejected ones, in input order. `reason`: int32, shape
+    (answers,), the index into `Style.reasons` of the first rule that rejects an answer, or -1 if it is kept.
+    `changed`: the number of answers changed by each correction.
     """
 
     answers: pl.Series
@@ -78,18 +78,18 @@ class Normalised(NamedTuple):
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """Which answers no rule rejects."""
+        """Which answers are not rejected."""
         return self.reason < 0
 
 
 class Style:
-    """Rules, ready for use.
+    """Compiled style rules.
 
-    Corrections whose patterns an answer has are applied in the order of the rules, again and again until
-    nothing changes; an answer that still changes after 8 rounds is left as it was and rejected as
-    `unstable`. Then the rejections look at it. So normalising what is normalised changes nothing.
+    Matching corrections are applied to an answer in the order of the rules, repeatedly until nothing
+    changes; an answer that still changes after 8 rounds is left unmodified and rejected as `unstable`. The
+    rejecting rules are applied afterwards. Normalising is therefore idempotent.
 
-    Time: linear in the characters, whatever the patterns.
+    Time: linear in the number of characters, whatever the patterns.
     """
 
     def __init__(self, rules: Iterable[StyleRule]) -> None:
@@ -99,10 +99,10 @@ class Style:
 
     @classmethod
     def standard(cls, extra: Iterable[str | Path] = (), without: Iterable[str] = ()) -> Style:
-        """The standard style, with the rules of further files, without those of some names.
+        """Returns the standard style plus the rules of `extra` files, minus the rules named in `without`.
 
-        A rule of a file replaces the one of the same name before it and takes its place; others follow in
-        the order of the files.
+        A rule with the name of an earlier rule replaces it in place; other rules are appended in the order
+        of the files.
         """
         with resources.as_file(resources.files(__package__) / "style.toml") as path:
             rules = {rule.name: rule for rule in read_style(path)}
@@ -116,20 +116,20 @@ class Style:
 
     @cached_property
     def reasons(self) -> tuple[str, ...]:
-        """Why an answer may be rejected: names of rules in their order, then `unstable`."""
+        """Possible reasons for rejection: the names of the rejecting rules in order, then `unstable`."""
         return (*(rule.name for rule in self.rules if rule.rejects), UNSTABLE)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of what the rules do (names, kinds, patterns, replacements, in order), in hexadecimal."""
+        """SHA-256 of the rules (names, kinds, patterns and replacements, in order), in hexadecimal."""
         rules = json.dumps([rule.native for rule in self.rules], separators=(",", ":"))
         return hashlib.sha256(rules.encode()).hexdigest()
 
     def apply(self, answers: Any, *, threads: int | None = None) -> Normalised:
-        """Normalise a column of text: a list of `str`, or anything with Arrow's PyCapsule interface.
+        """Normalise a column of text: a list of `str`, or any object with Arrow's PyCapsule interface.
 
-        The result does not depend on `threads` (default: all cores). `InputError` names the row that is no
-        text.
+        The result does not depend on `threads` (default: all cores). Raises `InputError`, naming the row,
+        for a value that is not text.
         """
         texts, rule, counts = self._native.correct(_native.Texts(answers, threads), threads)
         changed = {
@@ -137,7 +137,7 @@ class Style:
             for rule, count in zip(self.rules, counts.tolist(), strict=True)
             if not rule.rejects
         }
-        # The last code serves -1, which no rule has.
+        # An index of -1 (no rule) selects the last code.
         return Normalised(pl.Series("answer", texts), self._codes[rule], changed)
 
 
@@ -148,15 +148,15 @@ def normalise(
     without: Iterable[str] = (),
     threads: int | None = None,
 ) -> Normalised:
-    """Answers in the standard style; `extra` and `without` as in `Style.standard`."""
+    """Normalise answers with the standard style; `extra` and `without` as in `Style.standard`."""
     return Style.standard(extra, without).apply(answers, threads=threads)
 
 
 def read_style(path: str | Path) -> tuple[StyleRule, ...]:
-    """The rules of a file, each checked against its examples.
+    """Read the rules of a file, and check each against its examples.
 
-    Raises `BenchmarkError` that names the file and the rule: for a key that does not exist, a pattern that
-    is none, two rules of one name, or an example that the rule by itself does not treat as it says.
+    Raises `BenchmarkError`, naming the file and the rule, for an unknown key, an invalid pattern, a duplicate
+    name, or an example that the rule on its own does not handle as stated.
     """
     data = read_tables(path)
     tables = data.pop("rule", [])
@@ -180,11 +180,11 @@ def _rule(table: RuleTable) -> StyleRule:
     table.only(_KEYS)
     name = table.text("name")
     if not _NAME.fullmatch(name) or name == UNSTABLE:
-        table.fail("the name must be lower-case words with hyphens between them")
+        table.fail("the name must be lowercase words separated by hyphens")
     kind = table.one_of((*_CORRECTING, *_REJECTING))
     correcting = kind in _CORRECTING
     if correcting and "by" not in table.data:
-        table.fail("missing key 'by': the replacement")
+        table.fail("missing key 'by' (the replacement)")
     unwanted = {"example"} if correcting else {"by", "before", "after"}
     if unwanted & table.data.keys():
         table.fail(f"{min(unwanted & table.data.keys())} cannot be combined with {kind}")
@@ -202,31 +202,31 @@ def _examples(table: RuleTable, correcting: bool) -> tuple[tuple[str, str | None
     if not correcting:
         rejected = table.texts("example")
         if not rejected:
-            table.fail("missing example: a text that is rejected")
+            table.fail("missing key 'example' (a text that is rejected)")
         return tuple((text, None) for text in rejected)
     before, after = table.texts("before"), table.texts("after")
     if not before or len(before) != len(after):
-        table.fail("missing examples: as many texts before as after")
+        table.fail("before and after must hold the same number of texts, at least one")
     return tuple(zip(before, after, strict=True))
 
 
 def _check_examples(rule: StyleRule, path: str | Path) -> None:
-    """Raise `BenchmarkError` unless the rule by itself does what its examples say."""
+    """Raise `BenchmarkError` unless the rule on its own handles its examples as stated."""
     alone = compiled([rule.native], path)
     texts = _native.Texts([text for text, _ in rule.examples])
     corrected, rejected, _ = alone.correct(texts, 1)
     results = zip(rule.examples, pl.Series(corrected).to_list(), rejected.tolist(), strict=True)
     for (text, wanted), result, code in results:
         if wanted is None and code != 0:
-            problem = f"its example {text!r} is not rejected"
+            problem = f"example {text!r} is not rejected"
         elif wanted is not None and (code >= 0 or result != wanted):
-            problem = f"its example {text!r} becomes {result!r}, not {wanted!r}"
+            problem = f"example {text!r} becomes {result!r}, not {wanted!r}"
         else:
             continue
         raise BenchmarkError(f"rule {rule.name!r}: {problem}", path=path)
 
 
 def _codes(rules: Sequence[StyleRule]) -> NDArray[np.int32]:
-    """For the native index of a rule its index in `Style.reasons`; then those of `unstable` and of -1."""
+    """Map native rule indices to indices into `Style.reasons`, followed by those of `unstable` and of -1."""
     codes = np.cumsum([0, *(rule.rejects for rule in rules)], dtype=np.int32)
     return np.append(codes, np.int32(-1))

@@ -1,4 +1,4 @@
-"""What a question file says besides its answers: id, text, category, example answer, keyword rules."""
+"""Questions without their answers: id, text, category, example answer and keyword rules."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ class Outline:
     keywords: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
-        if not _ID.fullmatch(self.question_id):  # files are named so
+        if not _ID.fullmatch(self.question_id):  # used as a file name
             raise ConfigError(
-                f"the id {self.question_id!r} must be Q followed by letters, digits, - and _"
+                f"invalid id {self.question_id!r}: expected Q followed by letters, digits, - or _"
             )
 
     def to_dict(self, answers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """Keys and values of the question file, in the published order."""
+        """Returns the contents of the question file, with keys in the published order."""
         own = {key: getattr(self, key) for key in _KEYS[:-1]}
         keywords = [dict(rule) for rule in self.keywords]
         return {**own, "keywords": keywords, "answers": {s: list(a) for s, a in answers.items()}}
 
 
 def read_outlines(path: Path) -> list[Outline]:
-    """The outlines of a folder of question files, of JSON lines, or of TOML with `[[question]]` tables.
+    """Read outlines from a folder of question files, JSON lines, or TOML with `[[question]]` tables.
 
-    Raises `ConfigError` that names the file and the entry, for unknown or missing keys, keywords that are no
-    rules, and an id or text that stands there twice.
+    Raises `ConfigError`, naming the file and the entry, for unknown or missing keys, invalid keyword rules,
+    and duplicate ids or texts.
     """
     if path.is_dir():
         found, _ = question.read_folder(path)
@@ -65,8 +65,8 @@ def read_outlines(path: Path) -> list[Outline]:
         raise ConfigError(f"invalid {kind}: {error}", path=path) from None
     outlines = [_outline(record, f"question {i}", path) for i, record in enumerate(records, 1)]
     if not outlines:
-        raise ConfigError("holds no question", path=path)
-    _refuse_twice(outlines, path)
+        raise ConfigError("no questions", path=path)
+    _reject_duplicates(outlines, path)
     return outlines
 
 
@@ -90,15 +90,15 @@ def _outline(record: object, where: str, path: Path) -> Outline:
         raise ConfigError(f"{where}: {error}", path=path) from None
 
 
-def _refuse_twice(outlines: Iterable[Outline], path: Path) -> None:
+def _reject_duplicates(outlines: Iterable[Outline], path: Path) -> None:
     seen: set[str] = set()
     for outline in outlines:
         for value in dict.fromkeys((outline.question_id, outline.question)):
             if value in seen:
-                raise ConfigError(f"duplicate {value!r}", path=path)
+                raise ConfigError(f"duplicate question {value!r}", path=path)
             seen.add(value)
 
 
 def numbered(texts: Iterable[str]) -> list[Outline]:
-    """Outlines of nothing but texts, called Q01, Q02 and so on."""
+    """Returns outlines with only a text and a numbered id: Q01, Q02 and so on."""
     return [Outline(f"Q{number:02}", text) for number, text in enumerate(texts, 1)]

@@ -1,4 +1,4 @@
-"""Building a set of reference answers: candidates in, question files and their provenance out.
+"""Building a reference set: candidates in, question files and their provenance out.
 
 Source: Imajo et al. 2025, section 3.2 (candidates, rules, frequencies, length and selection).
 """
@@ -34,17 +34,17 @@ from pfgen_rs.references.writing import BuiltQuestion, write_set
 __all__ = ["MEMORY", "BuildProgress", "Built", "build", "work_folder"]
 
 MEMORY = 4 << 30
-_LEAST = 256 << 20  # bytes that a question at work should have
+_LEAST = 256 << 20  # bytes to allow each question processed in parallel
 _CANDIDATES = "candidates"
-_TICK = 0.1  # seconds between looks at Ctrl-C
+_TICK = 0.1  # seconds between checks for Ctrl-C
 
-# A question (or a file that is read), the step, what is done of it and the whole of it.
+# The question (or the file being read), the step, the amount done and the total amount.
 BuildProgress = Callable[[str, str, float, float], None]
 
 
 @dataclass(frozen=True)
 class Built:
-    """A set that was built: its folder, its questions, those for which nothing was left, and all inputs."""
+    """A built set: its folder, its questions, the questions left without answers, and all inputs."""
 
     folder: Path
     questions: list[BuiltQuestion]
@@ -53,7 +53,7 @@ class Built:
 
 
 def work_folder(config: BuildConfig) -> Path | None:
-    """Where an interrupted build has kept what it goes on from, if there is anything."""
+    """Returns the folder from which an interrupted build can resume, or `None`."""
     folder = _work(config)
     return folder if provenance.has_gathered(folder) else None
 
@@ -72,16 +72,16 @@ def build(
     resume: bool = False,
     progress: BuildProgress | None = None,
 ) -> Built:
-    """Build the set that `config` describes, into the folder that it names.
+    """Build the set described by `config`, and write it to the configured folder.
 
-    `outlines` instead of the configuration's `questions`. `memory`: bytes to work with, which decide how many
-    questions are worked on at a time and how often candidates are read, never what comes out; `threads` does
-    not, either. The same candidates and configuration give the same bytes, unless the budget of the selection
-    is given in seconds. With `resume`, finished steps of an interrupted build are not done again.
+    `outlines` replaces the configuration's `questions`. `memory`: bytes to use, which determine how many
+    questions are processed at a time and how often candidates are read. Neither `memory` nor `threads`
+    affects the result: the same candidates and configuration give the same bytes, unless the selection's
+    budget is in seconds. With `resume`, steps that an interrupted build finished are not repeated.
 
-    Raises `InputError` for candidates that cannot be read, `ConfigError` for what the configuration names,
-    `BuildError` where a rule removes everything or too few answers are left (unless `allow_fewer`), and
-    `OutputError`. Until all is done, nothing changes in the folder of the set.
+    Raises `InputError` for candidates that cannot be read, `ConfigError` for invalid settings, `BuildError`
+    if a rule removes everything or too few answers are left (unless `allow_fewer`), and `OutputError`. The
+    folder of the set is not modified until everything else is done.
     """
     return _Build(config, memory, threads or os.cpu_count() or 1, progress).run(outlines, resume)
 
@@ -117,7 +117,7 @@ class _Build:
             try:
                 return self._built(sources, outlines, about, resume)
             finally:
-                if not provenance.has_gathered(self._work):  # there is nothing to go on from
+                if not provenance.has_gathered(self._work):  # nothing to resume from
                     shutil.rmtree(self._work, ignore_errors=True)
 
     def _built(
@@ -127,8 +127,8 @@ class _Build:
         about: Mapping[str, Any],
         resume: bool,
     ) -> Built:
-        goes_on = open_folder(self._work, about, resume=resume)
-        gathered = provenance.load_gathered(self._work) if goes_on else None
+        resumed = open_folder(self._work, about, resume=resume)
+        gathered = provenance.load_gathered(self._work) if resumed else None
         if gathered is None:
             gathered = self._gather(sources, outlines)
         self._refuse_unknown_rules(gathered)
@@ -146,7 +146,7 @@ class _Build:
     def _about(
         self, sources: Sequence[Source], outlines: Sequence[Outline] | None
     ) -> dict[str, Any]:
-        """What finished steps depend on; `allow_fewer` is asked for after the last of them."""
+        """Returns what finished steps depend on; `allow_fewer` only matters after the last of them."""
         settings = provenance.settings(self._config)
         del settings["allow_fewer"]
         return {
@@ -161,11 +161,11 @@ class _Build:
         pools = self._work / "candidates"
         shutil.rmtree(pools, ignore_errors=True)
 
-        def told(source: Source, read: int) -> None:
+        def report(source: Source, read: int) -> None:
             self._tell(source.path, "reading", read, source.size or 0)
 
         found = candidates.gather(
-            self._config, sources, outlines, pools, memory=self._memory, progress=told
+            self._config, sources, outlines, pools, memory=self._memory, progress=report
         )
         provenance.save_gathered(self._work, found)
         return found
@@ -177,7 +177,7 @@ class _Build:
             self._progress(what, step, done, total)
 
     def _all(self, gathered: Gathered) -> list[BuiltQuestion]:
-        """All questions, several at a time where there is memory for them; the first error counts."""
+        """Process all questions, several at a time if memory allows; raises the first error."""
         workers = max(1, min(self._threads, len(gathered.questions), self._memory // _LEAST))
         with ThreadPoolExecutor(workers) as pool:
             jobs = [
@@ -193,7 +193,7 @@ class _Build:
 
     def _await(self, jobs: Sequence[Future[BuiltQuestion]]) -> None:
         waiting = set(jobs)
-        while waiting:  # with an end to each wait, Ctrl-C is heard
+        while waiting:  # a timeout lets Ctrl-C through
             done, waiting = wait_for(waiting, timeout=_TICK)
             for job in jobs:
                 if job in done:
@@ -260,23 +260,23 @@ class _Build:
         ]
         if few:
             others = [question.outline.question_id for question in few[1:]]
-            more = f" (too few are left for {', '.join(others)}, too)" if others else ""
+            more = f" (also too few for {', '.join(others)})" if others else ""
             raise BuildError(
-                f"question {few[0].outline.question_id}: {_left(few[0])} left, {wanted:,} wanted: "
-                f"{funnel(few[0].candidates, few[0].reports)}{more}; gather more candidates, loosen a "
-                "step, or allow fewer (--resume --allow-fewer)"
+                f"question {few[0].outline.question_id}: {_left(few[0])} left, expected {wanted:,}: "
+                f"{funnel(few[0].candidates, few[0].reports)}{more}; add candidates, relax a "
+                "step, or allow fewer answers (--resume --allow-fewer)"
             )
 
 
 def _left(question: BuiltQuestion) -> str:
     counts = {source: len(answers) for source, answers in question.answers.items()}
     if len(counts) < 2:
-        return next((f"{count:,}" for count in counts.values()), "no answer")
+        return next((f"{count:,}" for count in counts.values()), "no answers")
     return ", ".join(f"{count:,} of source {name}" for name, count in counts.items())
 
 
 def _answers(state: State) -> dict[str, list[str]]:
-    """What is left, by source, in the order of the candidates."""
+    """Returns the remaining answers by source, in the order of the candidates."""
     found: dict[str, list[str]] = {}
     for frame in state.frames("answer", "source"):
         for (source,), rows in frame.group_by("source", maintain_order=True):

@@ -1,4 +1,4 @@
-"""Candidates of one question on disk, in parts of bounded size; and which of them are still in the race."""
+"""The candidates of one question on disk, in parts of bounded size, and which of them remain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 
 class Pool:
-    """A folder of parts with the columns `COLUMNS`."""
+    """A folder of Arrow files (parts) with the columns `COLUMNS`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -32,7 +32,10 @@ class Pool:
         return sorted(self.folder.glob("*.arrow"))
 
     def frames(self, *columns: str) -> Iterator[pl.DataFrame]:
-        """The rows in order, one part at a time."""
+        """Iterate over the rows in order, one part at a time.
+
+        Raises `BuildError` for a damaged part.
+        """
         for part in self.parts:
             try:
                 yield pl.scan_ipc(part, glob=False).select(columns).collect()
@@ -41,7 +44,7 @@ class Pool:
 
 
 def damaged(path: Path) -> BuildError:
-    """What to raise where what an earlier build has left cannot be used."""
+    """Returns the error to raise for unusable files of an earlier build."""
     return BuildError(f"{path}: the saved state of the build is damaged: build without --resume")
 
 
@@ -64,7 +67,7 @@ class PoolWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is waiting."""
+        """Write the buffered rows."""
         if not self._frames:
             return
         whole = pl.concat(self._frames)
@@ -81,10 +84,10 @@ class PoolWriter:
 
 @dataclass(frozen=True)
 class State:
-    """What the steps so far have left of a pool.
+    """What remains of a pool after the steps so far.
 
-    `kept`: bool, one a row of the pool. `weights`: uint32, likewise: how many equal candidates a row stands
-    for; `None` where each stands for itself.
+    `kept`: bool, one per row of the pool. `weights`: uint32, one per row of the pool: the number of equal
+    candidates that a row represents, or `None` if each represents only itself.
     """
 
     pool: Pool
@@ -93,11 +96,11 @@ class State:
 
     @property
     def height(self) -> int:
-        """How many answers are left."""
+        """The number of remaining answers."""
         return int(np.count_nonzero(self.kept))
 
     def frames(self, *columns: str) -> Iterator[pl.DataFrame]:
-        """What is left, in order, one part at a time."""
+        """Iterate over the remaining rows in order, one part at a time."""
         at = 0
         for frame in self.pool.frames(*columns):
             kept = self.kept[at : at + frame.height]
@@ -105,21 +108,21 @@ class State:
             yield frame.filter(pl.Series(kept))
 
     def batches(self, column: str) -> Callable[[], Iterator[pl.Series]]:
-        """A column of what is left, as the filters take it."""
+        """Returns a column of the remaining rows as batches, as expected by the filters."""
         return lambda: (frame.get_column(column) for frame in self.frames(column))
 
     def narrowed(self, mask: Mask) -> State:
-        """Keep only those of what is left for which `mask` holds."""
+        """Returns the state with only those remaining rows for which `mask` is true."""
         kept = self.kept.copy()
         kept[self.kept] = mask
         return replace(self, kept=kept)
 
     def kept_weights(self) -> NDArray[np.uint32] | None:
-        """Weights of what is left."""
+        """Returns the weights of the remaining rows."""
         return None if self.weights is None else self.weights[self.kept]
 
     def models(self) -> dict[str, int]:
-        """How many of what is left each model wrote; none where no model is named."""
+        """Returns the number of remaining rows by model; empty if no row names a model."""
         counts: dict[str, int] = {}
         for frame in self.frames("model"):
             for name, count in frame.get_column("model").value_counts().iter_rows():
@@ -127,7 +130,7 @@ class State:
         return dict(sorted(counts.items())) if set(counts) - {""} else {}
 
     def by_source(self) -> dict[str, Mask]:
-        """For each source, by name, which of what is left is its own."""
+        """Returns for each source, sorted by name, a mask of its remaining rows."""
         columns = [frame.get_column("source") for frame in self.frames("source")]
         sources = pl.concat(columns) if columns else pl.Series(dtype=pl.String)
         names = sorted(sources.unique().to_list())

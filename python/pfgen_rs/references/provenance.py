@@ -1,4 +1,4 @@
-"""Where a set comes from: every input, setting, count and reason, in one file beside it."""
+"""The provenance of a set: all inputs, settings, counts and reasons, in one file next to it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _GATHERED = "gathered.json"
 
 
 def settings(config: BuildConfig) -> dict[str, Any]:
-    """All settings that decide what comes out, as they are used; but not where files lie."""
+    """Returns all settings that affect the result, including defaults but without paths."""
     found = asdict(config)
     for key in ("folder", "out", "candidates", "questions"):
         del found[key]
@@ -42,7 +42,7 @@ def settings(config: BuildConfig) -> dict[str, Any]:
 def provenance(
     config: BuildConfig, style: Style, inputs: Sequence[Input], questions: Sequence[BuiltQuestion]
 ) -> dict[str, Any]:
-    """The content of the file: no times, no folders, so that the same build gives the same bytes."""
+    """Returns the content of the file, without times and paths, so equal builds give equal bytes."""
     return {
         "name": config.name or Path(config.out).name,
         "pfgen_rs": _native.__version__,
@@ -64,10 +64,10 @@ def _question(question: BuiltQuestion) -> dict[str, Any]:
 
 
 def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
-    """Raise `OutputError` where a set cannot, or must not, be written into `folder`.
+    """Raise `OutputError` if a set cannot or must not be written to `folder`.
 
-    Question files that no build has written are not touched (an interrupted build has left its `work` folder
-    and, perhaps, some files), and a build of some questions does not take the others away.
+    Question files that were not written by a build are never overwritten (unless the `work` folder shows
+    that a build was interrupted), and building only some questions never removes the others.
     """
     _refuse_unwritable(folder)
     built = built_names(folder)
@@ -75,19 +75,19 @@ def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
         for path in sorted(folder.glob("Q*.json*")):
             if path.name not in built and path.with_suffix("").name not in built:
                 raise OutputError(
-                    f"{folder}: has question files that were not built (such as {path.name}); "
-                    "name another folder"
+                    f"{folder}: contains question files not written by pfgen-rs build (such as "
+                    f"{path.name}): choose another folder"
                 )
     others = sorted(built - {f"{question_id}.json" for question_id in only})
     if only and others:
         raise OutputError(
-            f"{folder}: holds a set with other questions, too ({Path(others[0]).stem}, …), which a build "
-            "of some questions would take away; name another folder (--out)"
+            f"{folder}: contains a set with other questions ({Path(others[0]).stem}, …), which building "
+            "only some questions would remove: choose another folder (--out)"
         )
 
 
 def _refuse_unwritable(folder: Path) -> None:
-    """Say before the work what would go wrong after it."""
+    """Raise `OutputError` before the work if its result could not be written."""
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder}: not a directory: choose another")
     for place in (folder, *folder.parents):
@@ -98,7 +98,7 @@ def _refuse_unwritable(folder: Path) -> None:
 
 
 def state_of(path: str) -> tuple[int, int]:
-    """What changes when a file does: its size and the time of its last change, in ns."""
+    """Returns the size of a file and the time of its last modification (ns), to detect changes."""
     if path == "-":
         return 0, 0
     try:
@@ -109,19 +109,19 @@ def state_of(path: str) -> tuple[int, int]:
 
 
 def has_gathered(folder: Path) -> bool:
-    """Whether all candidates were sorted into pools."""
+    """Whether all candidates have been sorted into pools."""
     return (folder / _GATHERED).is_file()
 
 
 def save_gathered(folder: Path, gathered: Gathered) -> None:
-    """Record that all candidates are sorted into pools."""
+    """Record that all candidates have been sorted into pools."""
     questions = [[asdict(outline), count] for outline, count in gathered.questions]
     data = {"inputs": [asdict(each) for each in gathered.inputs], "questions": questions}
     write_atomic(folder / _GATHERED, json.dumps(data, ensure_ascii=False).encode())
 
 
 def load_gathered(folder: Path) -> Gathered | None:
-    """What `save_gathered` recorded."""
+    """Load what `save_gathered` recorded, or return `None`."""
     path = folder / _GATHERED
     if not path.is_file():
         return None

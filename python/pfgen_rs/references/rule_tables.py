@@ -1,4 +1,4 @@
-"""Tables of rules in TOML files, and errors that say where in them something is wrong."""
+"""Tables of rules in TOML files, with errors that give the location of the problem."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NativeRule = tuple[str, str, str, str]
 
 
 def read_tables(path: str | Path) -> dict[str, object]:
-    """The contents of a TOML file; `BenchmarkError` that names it where it cannot be read."""
+    """Read a TOML file; raises `BenchmarkError`, naming the file, if it cannot be read."""
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -27,7 +27,7 @@ def read_tables(path: str | Path) -> dict[str, object]:
 
 
 def compiled(rules: Iterable[NativeRule], path: str | Path | None = None) -> _native.Corrections:
-    """Rules ready for use; `BenchmarkError` that names the file and the rule that cannot be used."""
+    """Compile rules; raises `BenchmarkError`, naming the file and the rule, for an invalid rule."""
     try:
         return _native.Corrections(list(rules))
     except BenchmarkError as error:
@@ -35,7 +35,7 @@ def compiled(rules: Iterable[NativeRule], path: str | Path | None = None) -> _na
 
 
 class RuleTable:
-    """One rule as it stands in a file; `where` is its place, until its name is known."""
+    """The table of one rule in a file; `where` describes its location until its name is known."""
 
     def __init__(self, data: object, path: str | Path | None, where: str) -> None:
         self.path, self.where = path, where
@@ -46,17 +46,17 @@ class RuleTable:
         self.where = f"{where} {name!r}"
 
     def fail(self, problem: str) -> NoReturn:
-        """Raise `BenchmarkError` that says where."""
+        """Raise `BenchmarkError` with the location."""
         raise BenchmarkError(f"{self.where}: {problem}", path=self.path)
 
     def only(self, keys: Sequence[str]) -> None:
-        """Refuse every other key."""
+        """Raise `BenchmarkError` for any other key."""
         unknown = [key for key in self.data if key not in keys]
         if unknown:
             self.fail(f"unknown key {unknown[0]!r}: expected one of {', '.join(keys)}")
 
     def one_of(self, kinds: Sequence[str]) -> str:
-        """The one of these keys that is there."""
+        """Returns which one of these keys is present; raises `BenchmarkError` unless exactly one is."""
         present = [kind for kind in kinds if kind in self.data]
         if len(present) != 1:
             names = ", ".join(kinds)
@@ -65,14 +65,14 @@ class RuleTable:
         return present[0]
 
     def text(self, key: str, default: str | None = None) -> str:
-        """A string, not empty unless that is the default."""
+        """Returns a string value, which may only be empty if that is the default."""
         value = self.data.get(key, default)
         if not isinstance(value, str) or (not value and default is None):
             self.fail(f"{key} must be a non-empty string, not {value!r}")
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A string or a list of strings; none where the key is missing."""
+        """Returns a string or a list of strings as a tuple, empty if the key is missing."""
         value = self.data.get(key, ())
         values = [value] if isinstance(value, str) else value
         if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):

@@ -1,4 +1,4 @@
-"""Choosing the reference answers: those whose n-grams are distributed as in the whole pool."""
+"""Choosing reference answers whose n-grams are distributed as in the whole pool."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from pfgen_rs.errors import InputError, SettingsError
 __all__ = ["Selection", "SelectionProgress", "select"]
 
 SelectionProgress = Callable[[int, float], bool | None]
-"""Told the proposals so far and the error that is reached; `False` ends the search."""
+"""Called with the number of proposals so far and the current error; returning `False` ends the search."""
 
 PASSES = 28
-"""Default budget, as often as every chosen answer is compared with all others: three cycles of the search."""
+"""Default budget, in comparisons of each chosen answer with all others: three cycles of the search."""
 
 T = TypeVar("T")
 
 _MOST_PROPOSALS = 2**62
-# Seconds of a round, steps of the first one, and how many times as large the next may be.
+# Seconds per round, steps in the first round, and the maximum growth from one round to the next.
 _ROUND = 0.2
 _FIRST_ROUND = 16
 _FASTER = 4.0
@@ -35,10 +35,10 @@ _FASTER = 4.0
 class Selection:
     """Chosen answers: `rows` of the pool, ascending (int64, shape (chosen,)).
 
-    `error` is that of the choice, `greedy_error` that of the choice that the search began with,
-    `random_error` that of a random choice (same seed); no unit, the float next to the exact value.
-    `proposals` exchanges were evaluated by each restart: asking for this number gives the same rows.
-    `seconds` is what all of it took.
+    `error` is the error of the selection, `greedy_error` that of the greedy selection the search started
+    from, and `random_error` that of a random selection with the same seed; without unit, rounded to the
+    nearest float. `proposals` is the number of exchanges evaluated by each restart: passing it to `select`
+    gives the same rows. `seconds` is the total time.
     """
 
     rows: NDArray[np.int64]
@@ -65,30 +65,31 @@ def select(
     threads: int | None = None,
     progress: SelectionProgress | None = None,
 ) -> Selection:
-    """Choose `count` of `answers` (all where there are fewer), each at most once.
+    """Choose `count` of `answers` (all if there are fewer), each at most once.
 
     Minimises the mean, over the n-grams of `min_n` to `max_n` characters in the pool, of the squared
     difference between the share of chosen answers that contain it and that of all answers: the mean
-    squared error of Imajo et al. 2025, section 3.2.4, over document frequencies. A greedy choice is
+    squared error of Imajo et al. 2025, section 3.2.4, over document frequencies. A greedy selection is
     improved by exchanging answers; see `rust/core/src/references/climb.rs`.
 
-    `answers` is a list or an Arrow column of text. `weights` says how often each stood in the pool
-    (integers from 1). `strata` puts each answer into a stratum, any values that can be sorted, such
-    as names of sources: every stratum gets its share of `count` (largest remainder by weights; ties
-    to the first in order). `restarts` searches with other chance and keeps the best.
+    `answers` is a list or an Arrow column of text. `weights` is how often each occurred in the pool
+    (integers, at least 1). `strata` assigns each answer to a stratum (any sortable values, such as
+    names of sources): every stratum gets its share of `count` (largest remainder method by weights;
+    ties go to the first in order). `restarts` runs the search this many times with different random
+    numbers, and keeps the best result.
 
-    The budget is a number of `proposals` for each restart, evaluated exchanges, or `seconds` for the
-    whole call; the greedy choice is always completed. Without either it is that of 28 comparisons of
-    each chosen answer with all others: some seconds for 1,000 of 30,000. The same seed and proposals
-    give the same rows on every machine, for any number of `threads` (all cores where that is None;
-    one a restart). `progress` is called a few times a second.
+    The budget is a number of `proposals` (evaluated exchanges) per restart, or `seconds` for the whole
+    call; the greedy selection is always completed. The default is 28 comparisons of each chosen
+    answer with all others, which takes a few seconds for 1,000 of 30,000. The same seed and proposals
+    give the same rows on every machine, for any number of `threads` (default: all cores; at most one
+    per restart). `progress` is called a few times a second.
 
-    For `K` answers of `N` characters together and `m` chosen: O(N max_n) to begin with, O(K) for each
-    `K` proposals, and per exchange the overlaps of one answer with all others, O(K) and more.
-    Memory: 60 to 80 bytes a character, and 2 K m bytes, at most 256 MiB.
+    For `K` answers with `N` characters in total and `m` chosen: O(N max_n) for the setup, O(K) for
+    `K` proposals, and per exchange the overlaps of one answer with all others, O(K) or more.
+    Memory: 60 to 80 bytes per character, plus 2 K m bytes (at most 256 MiB).
 
-    Raises `InputError` for no answers, columns of unequal length and weights below 1, `SettingsError`
-    for numbers that make no sense.
+    Raises `InputError` if there are no answers, for columns of unequal length and for weights below 1,
+    and `SettingsError` for numbers out of range.
 
     >>> chosen = select(["東京です。", "東京です。", "京都です。", "大阪か。", "東京だ。"], 2)
     >>> chosen.rows.tolist(), chosen.error < chosen.random_error
@@ -135,7 +136,7 @@ def _climb(
     threads: int | None,
     progress: SelectionProgress | None,
 ) -> None:
-    """Search in rounds of a fifth of a second: between them Python handles Ctrl-C."""
+    """Search in rounds of a fifth of a second, so that Python can handle Ctrl-C between them."""
 
     def further(proposals: int) -> None:
         native.run(min(native.proposals + proposals, limit), threads)
@@ -153,7 +154,7 @@ def _climb(
 
 
 class _Pace:
-    """How much work to do at a time, so that a round takes about `_ROUND` seconds."""
+    """Adjusts the amount of work per round so that a round takes about `_ROUND` seconds."""
 
     def __init__(self, amount: int, least: int = 1) -> None:
         self.amount = amount
@@ -161,7 +162,7 @@ class _Pace:
         self._rate = math.inf
 
     def timed(self, work: Callable[[int], T]) -> T:
-        """Do a round of the work, and choose the next amount."""
+        """Do a round of work, and choose the amount for the next one."""
         start = time.perf_counter()
         result = work(self.amount)
         elapsed = max(time.perf_counter() - start, 1e-6)
@@ -170,7 +171,7 @@ class _Pace:
         return result
 
     def at_most(self, seconds: float) -> None:
-        """Choose no more than what can be done in so many seconds, as far as that is known."""
+        """Limit the amount to what can be done in `seconds`, judging by the last round."""
         self._choose(min(self.amount, self._rate * seconds))
 
     def _choose(self, amount: float) -> None:
@@ -178,11 +179,11 @@ class _Pace:
 
 
 def _limit(proposals: int | None, seconds: float | None) -> int | None:
-    """The most proposals; None where the default is wanted."""
+    """Returns the maximum number of proposals, or `None` for the default."""
     if proposals is not None and seconds is not None:
         raise SettingsError("proposals and seconds are mutually exclusive")
     if proposals is not None and not 0 <= proposals <= _MOST_PROPOSALS:
-        raise SettingsError(f"proposals must be in 0…{_MOST_PROPOSALS}, not {proposals}")
+        raise SettingsError(f"proposals must be between 0 and {_MOST_PROPOSALS}, not {proposals}")
     if seconds is None:
         return proposals
     if not 0 <= seconds < math.inf:
@@ -196,12 +197,12 @@ def _weights(weights: Sequence[int] | NDArray[Any]) -> NDArray[np.uint64]:
         raise InputError(f"weights must be integers, not {column.dtype}")
     if (column < 1).any():
         row = int((column < 1).argmax())
-        raise InputError(f"row {row} has the weight {column[row]}: weights are at least 1")
+        raise InputError(f"row {row} has the weight {column[row]}: weights must be at least 1")
     return column.astype(np.uint64)
 
 
 def _strata(strata: Sequence[Any] | NDArray[Any]) -> NDArray[np.uint32]:
-    """Strata by their numbers in sorted order."""
+    """Number the strata in sorted order."""
     try:
         return np.unique(_column("strata", strata), return_inverse=True)[1].astype(np.uint32)
     except TypeError as error:
@@ -212,13 +213,13 @@ def _column(name: str, values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     try:
         column = np.asarray(values)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name} cannot be read as a column: {error}") from None
+        raise InputError(f"{name} must be a column of values: {error}") from None
     if column.ndim != 1:
         raise InputError(f"{name} must have one dimension, not {column.ndim}")
     return column
 
 
 def _quotient(error: tuple[int, int]) -> float:
-    """The nearest float; a pool without n-grams has no error."""
+    """Returns the nearest float; 0 for a pool without n-grams."""
     numerator, denominator = error
     return numerator / denominator if denominator else 0.0

@@ -1,4 +1,4 @@
-"""Answers that contain an n-gram which hardly any other answer contains: probably a slip or a wrong fact."""
+"""Dropping answers with an n-gram found in hardly any other answer: probably a typo or a wrong fact."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MOST = 2**32 - 1
 
 @dataclass(frozen=True)
 class Singletons:
-    """What the filter keeps.
+    """The result of the filter.
 
-    `kept`: bool, one for each row. `rounds`: how many answers each round dropped; where rounds are
-    repeated, the last one dropped none.
+    `kept`: bool, one per row. `rounds`: how many answers each round dropped; with `repeat`, the last
+    one is 0.
     """
 
     kept: NDArray[np.bool_]
@@ -39,19 +39,19 @@ def singletons(
     threads: int | None = None,
     progress: BatchProgress | None = None,
 ) -> Singletons:
-    """Drop every answer with an n-gram of `n` characters that occurs `threshold` times or less.
+    """Drop every answer with an n-gram of `n` characters that occurs at most `threshold` times.
 
-    Occurrences in all answers together count, twice in one answer as two. Answers of fewer than `n`
-    characters have no n-gram and stay. With `repeat`, n-grams are counted again among what is left,
-    until nothing changes. `weights`: for each row how many answers it stands for; its n-grams count
-    as often, and a row of weight 0 is neither counted nor kept.
+    Occurrences are counted over all answers; two in one answer count as two. Answers shorter than
+    `n` characters have no n-gram and are kept. With `repeat`, n-grams are counted again among the
+    remaining answers until nothing changes. `weights`: the number of answers each row represents;
+    its n-grams are counted that many times, and a row of weight 0 is neither counted nor kept.
 
-    Counting is exact for up to 128 bits an n-gram (that is n = 10 for an alphabet of 7,000), above
-    by digests of 128 bits. It takes at most `memory` bytes, besides the batches and a few bytes a
-    row: where the n-grams need more, answers are read in several passes. The result depends on
-    neither `memory` nor `threads` (all cores by default) nor on how answers are cut into batches.
+    Counting is exact for n-grams of up to 128 bits (n = 10 for an alphabet of 7,000); longer ones
+    are counted by 128-bit digests. It uses at most `memory` bytes, plus the batches and a few bytes
+    per row. If the n-grams need more, answers are read in several passes. The result depends neither
+    on `memory` or `threads` (default: all cores) nor on how answers are split into batches.
 
-    Time: linear in the characters, for each pass. Source: Imajo et al. 2025, section 3.2.3.
+    Time: linear in the number of characters per pass. Source: Imajo et al. 2025, section 3.2.3.
     Raises `SettingsError`, and `InputError` naming the row.
     """
     _check(n, threshold, memory)
@@ -73,7 +73,7 @@ def singletons(
 
 
 class _Passes:
-    """Readings of all answers, each counted; the native filter says how many it needs."""
+    """Passes over all answers; the native filter decides how many it needs."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class _Passes:
         self._done = rows
 
     def round(self) -> int:
-        """Count every n-gram once; the number of answers that are dropped for it."""
+        """Count every n-gram once; returns the number of answers dropped."""
         self._read()
         while self._counted.finish_pass():
             self._read()
@@ -103,8 +103,8 @@ class _Passes:
                 self._progress(self._done, total)
         if self._done != total:
             raise InputError(
-                f"the first reading gave {self._rows} answers, a later one {self._done - start}: "
-                "each must give the same"
+                f"the first pass read {self._rows} answers, a later one {self._done - start}: "
+                "every pass must yield the same answers"
             )
 
 
@@ -115,10 +115,10 @@ def _check(n: int, threshold: int, memory: int) -> None:
 
 
 def _weights(weights: ArrayLike, rows: int) -> NDArray[np.uint32]:
-    """Weights as the native filter takes them."""
+    """Convert weights to the format of the native filter."""
     given = np.asarray(weights)
     if given.shape != (rows,):
-        raise InputError(f"expected one weight per row ({rows}), but their shape is {given.shape}")
+        raise InputError(f"weights must have the shape ({rows},), not {given.shape}")
     if rows and not (given.dtype.kind in "iub" and 0 <= given.min() <= given.max() <= MOST):
-        raise InputError(f"weights must be integers in 0…{MOST}")
+        raise InputError(f"weights must be integers between 0 and {MOST}")
     return np.ascontiguousarray(given, dtype=np.uint32)

@@ -1,4 +1,4 @@
-"""The steps of building a set, for one question: from what is left of its pool to what is left after."""
+"""The steps of a build for one question, each of which reduces the question's pool."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ Mask = NDArray[np.bool_]
 
 
 class StepProgress(Protocol):
-    """Told what is done of a step, the whole of it (0 where that is not known), and how it stands."""
+    """Called with the amount done of a step, the total amount (0 if unknown), and a short status."""
 
     def __call__(self, done: float, total: float, standing: str = "") -> None:
-        """Raises whatever is to end the step."""
+        """Report progress; an exception ends the step."""
 
 
 _TENTHS = 10
@@ -42,7 +42,7 @@ _TENTHS = 10
 
 @dataclass(frozen=True)
 class Context:
-    """What steps need to know besides the state. `folder` is where a new pool goes."""
+    """What steps need besides the state. `folder` is where a step writes a new pool."""
 
     config: BuildConfig
     question_id: str
@@ -56,23 +56,23 @@ class Context:
     def report(
         self, step: str, before: State, after: State, removals: Removals, **details: Any
     ) -> StepReport:
-        """The report of a step; `BuildError` where a single rule removed everything."""
+        """Returns the report of a step; raises `BuildError` if a single rule removed everything."""
         removed = removals.sorted()
         if removed and before.height and removed[0].count == before.height:
-            hint = "; the standard style is that of Japanese documents" * (step == "normalise")
+            hint = " (the standard style is meant for Japanese text)" * (step == "normalise")
             raise BuildError(
-                f"question {self.question_id}: {step}: {removed[0].reason!r} removes all of "
-                f"{before.height:,} answers, such as {removed[0].examples[:1]}{hint}: change that rule or "
-                "leave it out"
+                f"question {self.question_id}: {step}: {removed[0].reason!r} removes all "
+                f"{before.height:,} answers, such as {removed[0].examples[:1]}{hint}: change or disable that "
+                "rule"
             )
         return StepReport(step, before.height, after.height, removed, details)
 
     def removals(self) -> Removals:
-        """An empty count."""
+        """Returns an empty counter of removals."""
         return Removals(self.config.examples)
 
     def coded(self, state: State) -> Batches:
-        """The answers that are left, a code point a unit. Those of words are read into memory for that."""
+        """Returns the remaining answers with one code point per unit; words are read into memory."""
         unit = self.config.unit
         if unit == "character":
             return state.batches("answer")
@@ -124,7 +124,7 @@ def _rules(state: State, context: Context) -> tuple[State, StepReport]:
 def _count(
     removals: Removals, names: Sequence[str], broken: NDArray[np.int32], answers: pl.Series
 ) -> None:
-    """Count rows by the rule that they break, in the order of the rules."""
+    """Count rows by the rule they break, in the order of the rules."""
     counts = np.bincount(broken[broken >= 0], minlength=len(names))
     for number in np.flatnonzero(counts).tolist():
         rows = np.flatnonzero(broken == number)[: removals.missing(names[number])]
@@ -133,7 +133,7 @@ def _count(
 
 def _duplicates(state: State, context: Context) -> tuple[State, StepReport]:
     keep = context.config.duplicates.keep
-    # Words may be the same where texts are not; equal are texts.
+    # Different texts may have the same words; duplicates are equal texts.
     texts = context.coded if context.config.unit == "token" else _texts
     found = duplicates(texts(state), memory=context.memory, threads=context.threads)
     distinct = int(np.count_nonzero(found.first))
@@ -169,7 +169,7 @@ def _singletons(state: State, context: Context) -> tuple[State, StepReport]:
         reason = f"a {settings.n}-gram that occurs once"
     examples = _first(state, ~found.kept, context)
     removals.add(reason, examples, state.height - after.height)
-    # Where the candidates are few, everything is rare: the funnel tells.
+    # With few candidates everything is rare; the funnel shows that without an error.
     report = StepReport(
         "singletons", state.height, after.height, removals.sorted(), {"rounds": found.rounds}
     )
@@ -219,7 +219,7 @@ def _select(state: State, context: Context) -> tuple[State, StepReport]:
             min_n=settings.min_n,
             max_n=settings.max_n,
             threads=context.threads,
-            progress=partial(_told, context, settings.proposals or 0),
+            progress=partial(_report_search, context, settings.proposals or 0),
         )
         chosen = np.zeros(part.height, dtype=np.bool_)
         chosen[found.rows] = True
@@ -232,16 +232,16 @@ def _select(state: State, context: Context) -> tuple[State, StepReport]:
             "proposals": found.proposals,
         }
     after = state.narrowed(kept)
-    # What is not selected is no worse by itself: there are no reasons to show.
+    # An answer that is not selected is not worse in itself, so there are no reasons to show.
     return after, StepReport("select", state.height, after.height, [], {"sources": details})
 
 
-def _told(context: Context, whole: float, done: int, error: float) -> None:
+def _report_search(context: Context, whole: float, done: int, error: float) -> None:
     context.progress(done, whole, f"error {error:.3g}")
 
 
 def _strata(state: State, answers: pl.Series, by: str) -> NDArray[Any] | None:
-    """The stratum of each answer: its model, or the tenth of the pool that its length is in."""
+    """Returns the stratum of each answer: its model, or the decile of its length in the pool."""
     if not by:
         return None
     if by == "model":
@@ -252,7 +252,7 @@ def _strata(state: State, answers: pl.Series, by: str) -> NDArray[Any] | None:
 
 
 def _first(state: State, mask: Mask, context: Context) -> list[str]:
-    """The first few answers for which `mask` holds."""
+    """Returns the first few answers for which `mask` is true."""
     found: list[str] = []
     at = 0
     for frame in state.frames("answer"):
@@ -269,7 +269,7 @@ def _texts(state: State) -> Batches:
 
 
 def _joined(batches: Batches) -> pl.Series:
-    """A whole column of what is left, which is little by now."""
+    """Concatenate a column; by this step few rows remain."""
     columns = list(batches())
     return pl.concat(columns) if columns else pl.Series(dtype=pl.String)
 

@@ -1,7 +1,7 @@
-"""Candidates for rules: places where answers contradict each other, for a person to look through.
+"""Suggestions for rules: places where answers contradict each other, for a person to review.
 
-What fills the same place, between the same characters to its left and to its right, differs from answer to
-answer: "1日に【22】回" here, "1日に【11】回" there. Whether that is an error, and whose, only a person knows.
+Between the same characters to the left and right, different answers say different things: "1日に【22】回" in
+one, "1日に【11】回" in another. Only a person can decide which of them is wrong, if any.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Context = tuple[str, str]
 
 @dataclass(frozen=True)
 class Alternative:
-    """What fills a place in some answers: how many, their share of those with the place, and one of them."""
+    """A text that fills a place: how many answers have it, their share, and an example."""
 
     text: str
     answers: int
@@ -48,10 +48,10 @@ class Alternative:
 class Suggestion:
     """A place that answers fill differently.
 
-    `context`: the characters before and after it; none where the answer begins or ends there.
-    `alternatives` by falling number of answers, then by text. `score`: answers, times the share that the
-    alternatives have, times the share of all but the first of them: large where several alternatives
-    are frequent, small where there is a long tail of wordings.
+    `context`: the characters before and after it; empty where the answer begins or ends there.
+    `alternatives`: by descending number of answers, then by text. `score`: the number of answers with the
+    place, times the total share of the alternatives, times the share of all alternatives but the first:
+    high if several alternatives are frequent, low if there is a long tail of wordings.
     """
 
     context: Context
@@ -60,7 +60,7 @@ class Suggestion:
 
     @property
     def forbid(self) -> str:
-        """A pattern for an NG rule that refuses all but the most frequent alternative."""
+        """A pattern for an NG rule that forbids all but the most frequent alternative."""
         left, right = self.context
         minority = "|".join(_escaped(each.text) for each in self.alternatives[1:])
         return f"{_escaped(left) or '^'}(?:{minority}){_escaped(right) or '$'}"
@@ -75,22 +75,21 @@ def suggest_rules(
     right: int = 2,
     sample: int = 50_000,
 ) -> list[Suggestion]:
-    """The `top` places where answers contradict each other most, by falling score.
+    """Returns the `top` places where answers contradict each other most, by descending score.
 
-    Places are filled by numbers (with 万 and 億), words in katakana, in Chinese characters and in Latin
-    letters, between `left` and `right` characters. A place must occur in at least `min_share` of the
-    answers, and in two; an alternative must fill it in at least 1 % of those, and twice. Answers that fill a
-    place in several ways list things rather than contradict each other, and do not count there.
+    Places are filled by numbers (including 万 and 億) or by words in katakana, kanji or Latin letters,
+    and identified by the `left` characters before and the `right` characters after them. A place must
+    occur in at least `min_share` of the answers and in at least two; an alternative must fill it in at
+    least 1 % of those and at least twice. Answers that fill a place in several ways enumerate rather than
+    contradict, and are not counted for that place.
 
-    Of more answers than `sample` every k-th is read, so that there are at most so many. Ties in the score
-    are broken by the context: the same answers give the same suggestions. Time and memory: linear in the
-    characters read.
+    If there are more than `sample` answers, every k-th is read so that at most `sample` are. Ties in the
+    score are broken by the context, so the same answers give the same suggestions. Time and memory: linear
+    in the number of characters read. Raises `SettingsError` for numbers out of range.
     """
-    if top < 0 or left < 1 or right < 1 or sample < 1 or not 0 <= min_share <= 1:
-        raise SettingsError(
-            "top must not be negative, left, right and sample must be positive,"
-            f" min_share must lie in 0…1; not {top}, {left}, {right}, {sample}, {min_share}"
-        )
+    _check(top=top, left=left, right=right, sample=sample)
+    if not 0 <= min_share <= 1:
+        raise SettingsError(f"min_share must be between 0 and 1, not {min_share}")
     column = pl.Series("answer", answers, dtype=pl.String)
     texts = column.gather_every(max(1, -(-len(column) // sample))).drop_nulls().to_list()
     places = _places(texts, left, right)
@@ -101,15 +100,21 @@ def suggest_rules(
     return suggestions[:top]
 
 
-def suggestions_toml(suggestions: Mapping[str, Sequence[Suggestion]]) -> str:
-    """A file of NG rules with each question's suggestions, all of them still comments.
+def _check(*, top: int, **positive: int) -> None:
+    if top < 0:
+        raise SettingsError(f"top must be at least 0, not {top}")
+    for name, value in positive.items():
+        if value < 1:
+            raise SettingsError(f"{name} must be at least 1, not {value}")
 
-    A person takes away the `#` of the lines of a rule that is right (they have no space after it), edits
-    which alternatives it forbids, and deletes the rest.
+
+def suggestions_toml(suggestions: Mapping[str, Sequence[Suggestion]]) -> str:
+    """Returns a file of NG rules with each question's suggestions, all commented out.
+
+    To use a rule, uncomment its lines (those without a space after the `#`), edit the alternatives it
+    forbids, and delete the rest.
     """
-    lines = [
-        "# Suggested by what answers contradict each other in. To use a rule, take away its #."
-    ]
+    lines = ["# Places where answers contradict each other. Uncomment a rule to use it."]
     for question, found in suggestions.items():
         for number, suggestion in enumerate(found, 1):
             lines += ["", *_toml_lines(question, number, suggestion)]
@@ -117,12 +122,12 @@ def suggestions_toml(suggestions: Mapping[str, Sequence[Suggestion]]) -> str:
 
 
 def write_suggestions(path: str | Path, suggestions: Mapping[str, Sequence[Suggestion]]) -> None:
-    """Write `suggestions_toml`, whole or not at all (`OutputError`)."""
+    """Write `suggestions_toml` to a file atomically; raises `OutputError`."""
     write_atomic(path, suggestions_toml(suggestions).encode())
 
 
 def _places(texts: Sequence[str], left: int, right: int) -> dict[Context, dict[str, list[int]]]:
-    """For every context the rows by what fills it; a row that fills it in several ways is left out."""
+    """Map contexts to fills to rows; rows that fill a context in several ways are left out."""
     places: dict[Context, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for row, text in enumerate(texts):
         mine: dict[Context, str | None] = {}
@@ -175,10 +180,10 @@ def _key(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string of TOML, which escapes as JSON does, and one character more."""
+    """Format a TOML string, which is escaped as in JSON, except that DEL is escaped as well."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _escaped(text: str) -> str:
-    """The text as a pattern of the crate `regex`."""
+    """Escape a text for use in a pattern of the crate `regex`."""
     return re.sub(r"[\\.+*?()|\[\]{}^$#&~-]", r"\\\g<0>", text)

@@ -1,4 +1,4 @@
-"""Writing a set: question files in the published format, and `provenance.json` beside them."""
+"""Writing a set: question files in the published format, and `provenance.json`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["PROVENANCE", "BuiltQuestion", "built_names", "question_bytes", "writ
 
 @dataclass(frozen=True)
 class BuiltQuestion:
-    """A question, how many candidates it had, what each step did, and its reference answers by source.
+    """A question, its number of candidates, what each step did, and its reference answers by source.
 
-    `models`: how many candidates each model wrote.
+    `models`: the number of candidates by model.
     """
 
     outline: Outline
@@ -31,13 +31,13 @@ class BuiltQuestion:
 
 
 def question_bytes(question: BuiltQuestion) -> bytes:
-    """A question file as published: its order of keys, and no newline at the end."""
+    """Returns a question file in the published format: keys in order, no newline at the end."""
     content = question.outline.to_dict(question.answers)
     return json.dumps(content, ensure_ascii=False, indent=2).encode()
 
 
 def built_names(folder: Path) -> set[str]:
-    """The question files that an earlier build has written into a folder, by its provenance."""
+    """Returns the question files that an earlier build wrote to a folder, according to its provenance."""
     try:
         questions = json.loads((folder / PROVENANCE).read_bytes())["questions"]
         return {
@@ -52,9 +52,9 @@ def built_names(folder: Path) -> set[str]:
 def write_set(
     folder: Path, questions: Sequence[BuiltQuestion], provenance: Mapping[str, Any]
 ) -> None:
-    """Write all files of a set, each whole or not at all; files of an earlier build that are none of it go.
+    """Write all files of a set atomically, and remove files of an earlier build that do not belong to it.
 
-    The provenance comes last: where it names what lies there, the set is complete.
+    The provenance is written last: if it matches the files in the folder, the set is complete.
     """
     contents = {
         f"{question.outline.question_id}.json": question_bytes(question) for question in questions

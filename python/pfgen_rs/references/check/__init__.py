@@ -1,6 +1,6 @@
-"""Diagnosing a reference set: what it knows, what it repeats, and how far its scores can be trusted.
+"""Diagnosing a reference set: its coverage, its duplicates, and how reliable its scores are.
 
-`check` tells all at once; each of its tables is made by a plain function of the module of its name.
+`check` runs all diagnostics; each of its tables comes from a function in the module of the same name.
 """
 
 from pfgen_rs.references.check.diagnosis import Check, check

@@ -1,4 +1,4 @@
-"""What is worth a warning about a question, in words."""
+"""Warnings about single questions of a reference set."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["LIMITS", "warnings_of"]
 
 Found = Mapping[str, list[dict[str, Any]]]
 
-# Beyond these, a warning. The published set is well within most of them.
+# Thresholds for warnings. The published set is well within most of them.
 LIMITS: dict[str, float] = {
-    "answers": 100,  # of a source: with fewer, single answers decide what is common
+    "answers": 100,  # per source; with fewer, single answers determine what is common
     "repeated": 0.01,  # share of the answers
-    "near": 0.05,  # share of the texts that are in pairs of near-duplicates
+    "near": 0.05,  # share of texts in pairs of near-duplicates
     "off_target": 10,  # units between a source's mean length and the target
     "length_std": 15,  # units
     "own": 0.9,  # mean of Fluency and Truthfulness against the others of the source
@@ -27,7 +27,7 @@ _SHOWN = 40
 
 
 def warnings_of(found: Found, settings: Settings) -> list[str]:
-    """Warnings about one question. `found`: its rows of all tables."""
+    """Returns the warnings about one question; `found` holds its rows of all tables."""
     return list(
         chain(
             _copies(found), _lengths(found, settings), _sources(found), _note(found), _rest(found)
@@ -39,9 +39,9 @@ def _copies(found: Found) -> Iterator[str]:
     [copies] = found["near_duplicates"]
     repeated = copies["answers"] - copies["distinct"]
     if repeated > LIMITS["repeated"] * copies["answers"]:
-        yield f"{repeated} of {copies['answers']} answers repeat others word for word"
+        yield f"{repeated} of {copies['answers']} answers are exact duplicates of others"
     if copies["in_near_pairs"] > LIMITS["near"] * copies["distinct"]:
-        yield f"{copies['in_near_pairs']} of {copies['distinct']} texts are nearly the same as another"
+        yield f"{copies['in_near_pairs']} of {copies['distinct']} texts are nearly identical to another"
 
 
 def _lengths(found: Found, settings: Settings) -> Iterator[str]:
@@ -51,11 +51,11 @@ def _lengths(found: Found, settings: Settings) -> Iterator[str]:
             yield f"source {source} has only {_counted(row['answers'], 'answer')}"
         if abs(row["mean"] - settings.target_length) > LIMITS["off_target"]:
             yield (
-                f"answers of {source} are {row['mean']:.1f} long on average, "
+                f"answers of source {source} have a mean length of {row['mean']:.1f}, "
                 f"far from {settings.target_length}"
             )
         if row["std"] > LIMITS["length_std"]:
-            yield f"lengths of the answers of {source} vary by ±{row['std']:.1f}"
+            yield f"lengths of the answers of source {source} vary by ±{row['std']:.1f}"
 
 
 def _sources(found: Found) -> Iterator[str]:
@@ -64,18 +64,18 @@ def _sources(found: Found) -> Iterator[str]:
         if both is None:
             continue
         if source == against and both < LIMITS["own"]:
-            yield f"answers of {source} score only {both:.2f} against the others of their source"
+            yield f"answers of source {source} score only {both:.2f} against the others of that source"
         if source != against and both < LIMITS["agreement"]:
-            yield f"answers of {source} score only {both:.2f} against {against}"
+            yield f"answers of source {source} score only {both:.2f} against source {against}"
 
 
 def _note(found: Found) -> Iterator[str]:
     note = found["coverage"][0]
     if not note["length"]:
-        yield "there is no example answer"
+        yield "no example answer"
         return
     if note["truthfulness"] < LIMITS["note"]:
-        yield f"the set hardly knows the example answer (Truthfulness {note['truthfulness']:.2f})"
+        yield f"the set hardly covers the example answer (Truthfulness {note['truthfulness']:.2f})"
     if not note["helpfulness"]:
         yield "the example answer satisfies too few keyword rules (Helpfulness 0)"
 
@@ -83,11 +83,11 @@ def _note(found: Found) -> Iterator[str]:
 def _rest(found: Found) -> Iterator[str]:
     for row in found["rules"]:
         if row["remark"] == "hardly any" and row["rule"] is not None:
-            yield f"only {row['share']:.0%} of the answers satisfy the rule {_quoted(row['label'])}"
+            yield f"only {row['share']:.0%} of answers satisfy the rule {_quoted(row['label'])}"
     verbatim = sum(row["verbatim"] for row in found.get("contamination", []))
     if verbatim:
-        stand = "stands" if verbatim == 1 else "stand"
-        yield f"{_counted(verbatim, 'answer')} of runs {stand} in it verbatim"
+        occur = "occurs" if verbatim == 1 else "occur"
+        yield f"{_counted(verbatim, 'answer')} of runs {occur} verbatim in the set"
 
 
 def _quoted(text: str) -> str:

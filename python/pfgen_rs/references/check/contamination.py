@@ -1,4 +1,4 @@
-"""Answers of runs that stand in the set: whoever trained on it, or wrote it, need not be good."""
+"""Answers of runs found in the set: a sign that a model was trained on it, or wrote it."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ def contamination(
     shown: int = 3,
     progress: CheckProgress | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """How many answers of runs stand verbatim in the set, by run and question; and examples.
+    """Count answers of runs that occur in the set, by run and question, and collect examples.
 
-    White space around answers is stripped on both sides. The first table: `run`, `question_id`, `answers`,
-    `verbatim` (equal to a reference answer of the question), `stretch` (holding `stretch` characters on end
-    of one; so do the verbatim ones that are as long), and their shares. The second: up to `shown` verbatim
-    answers a run and question, as `run`, `question_id`, the `source` and `answer` (from 0) they equal, and
-    `text`. `responses` as `scored_runs` gives them.
+    Leading and trailing white space is ignored. Columns of the first table: `run`, `question_id`, `answers`,
+    `verbatim` (answers equal to a reference answer of the question), `stretch` (answers that share `stretch`
+    consecutive characters with one, including verbatim ones of at least that length), and their shares. The
+    second table has up to `shown` verbatim answers per run and question: `run`, `question_id`, the `source`
+    and the number `answer` (from 0) of the matching reference answer, and `text`. `responses` as returned by
+    `scored_runs`. Raises `SettingsError` for a `stretch` below 1.
     """
     if stretch < 1:
         raise SettingsError(f"stretch must be at least 1 character, not {stretch}")
@@ -71,7 +72,7 @@ def contamination(
 
 
 def _places(question: Question) -> Mapping[str, tuple[str, int]]:
-    """Every reference answer, stripped, with its first place. Nothing is copied by an empty one."""
+    """Map each stripped reference answer to its first place; empty ones do not count as copied."""
     places: dict[str, tuple[str, int]] = {}
     for source, answers in question.answers.items():
         for number, answer in enumerate(answers):

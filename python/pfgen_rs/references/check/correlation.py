@@ -1,4 +1,4 @@
-"""Correlation of two lists of numbers, in plain Python: they are as long as there are runs."""
+"""Correlation of two lists of numbers, in plain Python, since there are only as many as runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FEWEST = 3  # two points always lie on a line
 
 
 def pearson(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Pearson's correlation; `None` for fewer than three pairs, or where one of the two never changes."""
+    """Returns Pearson's correlation; `None` for fewer than three pairs or if either list is constant."""
     if len(one) < FEWEST:
         return None
     first, second = _centred(one), _centred(other)
@@ -22,13 +22,13 @@ def pearson(one: Sequence[float], other: Sequence[float]) -> float | None:
 
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Spearman's correlation: Pearson's of the ranks, equal numbers sharing the mean of theirs."""
+    """Returns Spearman's correlation: Pearson's of the ranks, with ties given their mean rank."""
     return pearson(_ranks(one), _ranks(other))
 
 
 def _centred(values: Sequence[float]) -> list[float]:
     mean = math.fsum(values) / len(values)
-    # Equal numbers may miss their own mean by a rounding, and would seem to differ.
+    # The mean of equal numbers may be off by a rounding error, so that they would seem to vary.
     if min(values) == max(values):
         return [0.0] * len(values)
     return [value - mean for value in values]

@@ -1,4 +1,4 @@
-"""How well a set knows the example answers of its questions."""
+"""How well a set covers the example answers of its questions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["coverage"]
 
 
 def coverage(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> pl.DataFrame:
-    """Each question's example answer (`note`) scored like a response, a row for each source.
+    """Score each question's example answer (`note`) like a response; one row per question and source.
 
-    `question_id`, `source`, `length` of the example answer, its `fluency`, `truthfulness`, `helpfulness` and
-    `average` against the whole question, the source's shares `own_fluency` and `own_truthfulness`; `known`,
-    the share of the example answer's distinct n-grams (of all lengths that Fluency counts) which stand in any
-    answer of the source, `known_N` the same for each length, and `common`, the share of its distinct windows
-    of Truthfulness that are common enough there to count in full. Null where there is no example answer, or
-    none so long.
+    Columns: `question_id`, `source`, `length` of the example answer; its `fluency`, `truthfulness`,
+    `helpfulness` and `average` against the whole question; the source's shares `own_fluency` and
+    `own_truthfulness`; `known`, the share of the example answer's distinct n-grams (of all lengths that
+    Fluency counts) found in any answer of the source, `known_N` the same for each length, and `common`, the
+    share of its distinct Truthfulness windows that are common enough in the source to count fully. Values
+    are null if there is no example answer or it is too short.
     """
     rows = [
         row
@@ -67,7 +67,7 @@ def _of_question(benchmark: Benchmark, question: Question) -> list[dict[str, Any
 def _known(
     benchmark: Benchmark, index: NgramIndex, note: str, place: int
 ) -> dict[str, float | None]:
-    """The shares of n-grams of a coded example answer that the source in this place knows."""
+    """Returns the shares of a coded example answer's n-grams that the source at index `place` knows."""
     settings = benchmark.settings
     lengths = range(settings.min_n, settings.max_n + 1)
     frequencies = {
@@ -87,7 +87,7 @@ def _known(
 
 
 def _frequencies(index: NgramIndex, text: str, n: int, place: int) -> list[int]:
-    """Document frequencies, within one source, of the distinct n-grams of a text."""
+    """Returns the document frequencies of a text's distinct n-grams within one source."""
     grams = list(dict.fromkeys(text[i : i + n] for i in range(len(text) - n + 1)))
     if not grams:
         return []

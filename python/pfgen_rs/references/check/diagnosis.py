@@ -1,4 +1,4 @@
-"""Everything that can be told about a set of reference answers, at once."""
+"""The complete diagnosis of a reference set."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ __all__ = ["Check", "check"]
 
 @dataclass(frozen=True)
 class Check:
-    """What was found out about a set.
+    """The results of checking a set.
 
-    `tables` by name, each as the function describes it that makes it: `self_scores`, `near_duplicates`,
+    `tables` by name, as documented by the functions that create them: `self_scores`, `near_duplicates`,
     `near_duplicate_pairs`, `lengths`, `length_histogram`, `coverage`, `rules`, `sources`, `sources_overall`
-    and, where runs were given, `runs`, `source_runs`, `shrinking`, `shrinking_runs`, `contamination`,
-    `contamination_examples`. `summary` has a row a question, `findings` are sentences about the whole set.
+    and, if there are runs, `runs`, `source_runs`, `shrinking`, `shrinking_runs`, `contamination`,
+    `contamination_examples`. `summary` has a row per question; `findings` are sentences about the whole set.
     """
 
     signature: str
@@ -49,10 +49,10 @@ class Check:
     findings: list[str]
 
     def to_dir(self, folder: str | os.PathLike[str], *, plots: bool | None = None) -> list[Path]:
-        """Write every table as CSV, `check.md`, and plots as SVG; gives the paths.
+        """Write every table as CSV, `check.md`, and plots as SVG; returns the paths.
 
-        `plots`: whether to draw; by default where matplotlib is installed. Each file is written whole or not
-        at all. Raises `OutputError`, also where plots are wanted and matplotlib is missing.
+        `plots`: whether to draw plots (default: if matplotlib is installed). Each file is written
+        atomically. Raises `OutputError`, also if `plots` is true and matplotlib is missing.
         """
         return write_report(self, Path(folder), plots=plots)
 
@@ -69,20 +69,21 @@ def check(
     threads: int | None = None,
     progress: CheckProgress | None = None,
 ) -> Check:
-    """Diagnose a set of reference answers, alone and by the scores it gives to runs.
+    """Diagnose a reference set, on its own and by the scores it gives to runs.
 
-    `benchmark`: one, or what `load_benchmark` takes. `runs`: files, run folders or globs, as `pfgen-rs score`
-    takes them; their responses are held in memory. `seed`, `sizes` and `draws`: random subsets of the set
-    (`shrinking_runs`); `similarity`: from which Jaccard similarity of 5-grams texts are near-duplicates;
-    `stretch`: characters on end that an answer must share with the set to be counted. `progress` is told
-    what is being done, how many parts of it are done and how many there are.
+    `benchmark`: a benchmark, or any argument of `load_benchmark`. `runs`: files, run folders or globs, as for
+    `pfgen-rs score`; their responses are held in memory. `seed`, `sizes` and `draws`: random subsets of the
+    set (see `shrinking_runs`). `similarity`: minimum Jaccard similarity of the 5-grams of near-duplicates.
+    `stretch`: number of consecutive characters that an answer must share with the set to be counted.
+    `progress` is called with the current activity, the number of parts done and their total.
 
-    About a minute for 50 questions with 3,000 answers each and 80,000 responses. The numbers do not depend on
-    `threads`. Raises what loading and scoring do, and `SettingsError` for options out of range.
+    Takes about a minute for 50 questions with 3,000 answers each and 80,000 responses. The results do not
+    depend on `threads`. Raises the same errors as loading and scoring, and `SettingsError` for options out of
+    range.
     """
     loaded = resolve(benchmark, None)
     if loaded.settings.unit == "token":
-        raise SettingsError("cannot check a set of tokens: it has no text")
+        raise SettingsError("cannot check a set of tokens: it contains no text")
     io.interruptibly(lambda: loaded.prepare(threads=threads))
     tables = _of_set(loaded, similarity, threads, progress)
     files = list(runs)

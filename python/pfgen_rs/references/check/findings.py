@@ -1,4 +1,4 @@
-"""The most important findings about a whole set, in words."""
+"""The most important findings about a whole set, as sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["findings"]
 
 
 def findings(tables: Tables, summary: pl.DataFrame) -> list[str]:
-    """One sentence each, the general ones first; those about runs where there were any."""
+    """Returns the findings, one sentence each, general ones first; those about runs if there are any."""
     parts = [_set(summary), _scores(summary), _copies(summary), _rules(tables), _notes(summary)]
     parts.append(_sources(tables))
     if "runs" in tables:
@@ -27,18 +27,18 @@ def findings(tables: Tables, summary: pl.DataFrame) -> list[str]:
 def _set(summary: pl.DataFrame) -> Iterator[str]:
     answers, count = _total(summary["answers"]), len(summary)
     lengths = _mean(summary["length"])
-    yield f"{answers:,} answers to {count} {_s('question', count)}, {lengths:.1f} long on average"
+    yield f"{answers:,} answers to {count} {_s('question', count)}, with a mean length of {lengths:.1f}"
 
 
 def _scores(summary: pl.DataFrame) -> Iterator[str]:
     known = summary.filter(pl.col("self_average").is_not_null())
     if known.is_empty():
-        yield "no source has two answers, so none can be scored against the others"
+        yield "no source has more than one answer, so answers cannot be scored against each other"
         return
     fluency, truth, helpfulness = (_mean(known[f"self_{name}"]) for name in PARTS)
     lowest = _least(known, "self_average")
     yield (
-        f"left out of the set, its answers have Fluency {fluency:.3f}, Truthfulness {truth:.3f}, "
+        f"scored against each other, the answers reach Fluency {fluency:.3f}, Truthfulness {truth:.3f} and "
         f"Helpfulness {helpfulness:.3f}; the lowest average is that of {lowest['question_id']} "
         f"({lowest['self_average']:.3f})"
     )
@@ -50,8 +50,8 @@ def _copies(summary: pl.DataFrame) -> Iterator[str]:
     most = _most(summary, "near_pairs")
     where = f", {most['near_pairs']} of them in {most['question_id']}" if pairs else ""
     yield (
-        f"{repeated} {_s('answer', repeated)} repeated word for word, {pairs} "
-        f"{_s('pair', pairs)} nearly the same{where}"
+        f"{repeated} exact {_s('duplicate', repeated)}, {pairs} {_s('pair', pairs)} of near-duplicates"
+        f"{where}"
     )
 
 
@@ -67,18 +67,18 @@ def _rules(tables: Tables) -> Iterator[str]:
     )
     yield (
         f"of {len(single)} keyword rules, {len(rare)} are satisfied by fewer than half of the answers"
-        f"{which}, {everywhere} by all"
+        f"{which} and {everywhere} by all answers"
     )
 
 
 def _notes(summary: pl.DataFrame) -> Iterator[str]:
     known = summary.filter(pl.col("note_average").is_not_null())
     if known.is_empty():
-        yield "there are no example answers"
+        yield "no question has an example answer"
         return
     lowest = _least(known, "note_average")
     yield (
-        f"the example answers score {_mean(known['note_average']):.3f}; the lowest is that of "
+        f"the example answers score {_mean(known['note_average']):.3f} on average; the lowest is that of "
         f"{lowest['question_id']} ({lowest['note_average']:.3f})"
     )
 
@@ -90,8 +90,9 @@ def _sources(tables: Tables) -> Iterator[str]:
         return
     lowest = _least(others, "both")
     yield (
-        f"sources know each other's answers with {_mean(others['both']):.3f} on average (of Fluency and "
-        f"Truthfulness), least {lowest['against']!r} those of {lowest['source']!r} ({lowest['both']:.3f})"
+        f"sources scored against each other reach {_mean(others['both']):.3f} on average (mean of Fluency "
+        f"and Truthfulness); the lowest is {lowest['source']!r} against {lowest['against']!r} "
+        f"({lowest['both']:.3f})"
     )
 
 
@@ -113,8 +114,8 @@ def _shrinking(tables: Tables) -> Iterator[str]:
         least = _floor(min(correlations, default=0.0))
         correlation = f"correlate with at least {least:.5f} and " if correlations else ""
         yield (
-            f"with {size} answers a source, the runs' means of Fluency and Truthfulness {correlation}"
-            f"differ by {_mean(draws['mean_difference']):.4f} on average from those with all"
+            f"with {size} answers per source, the runs' means of Fluency and Truthfulness {correlation}"
+            f"differ by {_mean(draws['mean_difference']):.4f} on average from those with the whole set"
         )
 
 
@@ -129,8 +130,8 @@ def _contamination(tables: Tables) -> Iterator[str]:
     most = _most(by_run.with_columns(share), "share")
     where = f", most in {most['run']!r} ({most['share']:.1%})" if stretch else ""
     yield (
-        f"of {answers:,} answers of runs, {verbatim} {'is' if verbatim == 1 else 'are'} verbatim in the "
-        f"set; {stretch / answers:.1%} hold a long stretch of a reference answer{where}"
+        f"of {answers:,} answers of runs, {verbatim} {'occurs' if verbatim == 1 else 'occur'} verbatim in "
+        f"the set; {stretch / answers:.1%} contain a long passage of a reference answer{where}"
     )
 
 
@@ -149,12 +150,12 @@ def _mean(values: pl.Series) -> float:
 
 
 def _floor(correlation: float) -> float:
-    """Five decimals of a correlation that is at least so large."""
+    """Round a correlation down to five decimals, for use as a lower bound."""
     return math.floor(correlation * 1e5) / 1e5
 
 
 def _least(rows: pl.DataFrame, name: str) -> dict[str, Any]:
-    """The first of the rows with the smallest value."""
+    """Returns the first of the rows with the smallest value."""
     return rows.row(rows[name].arg_min() or 0, named=True)
 
 

@@ -1,4 +1,4 @@
-"""How long the reference answers are."""
+"""The lengths of the reference answers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["length_histogram", "lengths"]
 
 
 def lengths(benchmark: Benchmark) -> pl.DataFrame:
-    """Lengths in units (code points, or words), a row a question and source.
+    """Returns statistics of the lengths in units (code points or words); one row per question and source.
 
-    `question_id`, `source`, `answers`, `mean`, `std` (of the population), `min`, `median` (the lower one),
-    `max`.
+    Columns: `question_id`, `source`, `answers`, `mean`, `std` (of the population), `min`, `median` (the lower
+    one), `max`.
     """
     rows = []
     for question in benchmark:
@@ -42,7 +42,7 @@ def lengths(benchmark: Benchmark) -> pl.DataFrame:
 
 
 def length_histogram(benchmark: Benchmark) -> pl.DataFrame:
-    """How many answers have each length that occurs: `question_id`, `source`, `length`, `answers`."""
+    """Count the answers of each length: `question_id`, `source`, `length`, `answers`."""
     rows = [
         (question.id, source, length, count)
         for question in benchmark

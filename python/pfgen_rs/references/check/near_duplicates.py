@@ -1,4 +1,4 @@
-"""Answers of a question that say the same in the same words, or nearly."""
+"""Identical and nearly identical answers to a question."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PAIRS = {
 
 
 class SimilarPair(NamedTuple):
-    """Two texts by their numbers, the smaller first, and their similarity."""
+    """The similarity of two texts, and their indices in ascending order."""
 
     similarity: float
     one: int
@@ -54,13 +54,13 @@ def near_duplicates(
     shown: int = 5,
     progress: CheckProgress | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Counts of equal and similar answers, and the most similar pairs; sources are taken together.
+    """Count equal and similar answers across all sources, and collect the most similar pairs.
 
-    The first has a row a question: `question_id`, `answers`, `distinct` (texts), `near_pairs` (of distinct
-    texts, as `similar_pairs` finds them), `in_near_pairs` (distinct texts in any of them), `largest`
-    similarity (null where no pair reaches the threshold). The second has up to `shown` pairs a question:
-    `question_id`, `similarity`, `source`, `answer` (from 0 within its source), `text`, and the same of the
-    other one.
+    The first table has one row per question: `question_id`, `answers`, `distinct` (texts), `near_pairs` (of
+    distinct texts, as found by `similar_pairs`), `in_near_pairs` (distinct texts in any such pair), `largest`
+    similarity (null if no pair reaches the threshold). The second has up to `shown` pairs per question:
+    `question_id`, `similarity`, `source`, `answer` (from 0 within its source) and `text`, and the same for
+    the other answer (`other_…`).
     """
     counts, pairs = [], []
     for question in tracked(list(benchmark), "near-duplicates", progress):
@@ -82,7 +82,7 @@ def near_duplicates(
 
 
 def _first_places(question: Question) -> dict[str, tuple[str, int]]:
-    """Each distinct text with the source and the number of its first answer."""
+    """Map each distinct text to the source and number of its first occurrence."""
     places: dict[str, tuple[str, int]] = {}
     for source, answers in question.answers.items():
         for number, answer in enumerate(answers):
@@ -91,15 +91,18 @@ def _first_places(question: Question) -> dict[str, tuple[str, int]]:
 
 
 def similar_pairs(texts: Sequence[str], *, n: int = 5, threshold: float = 0.9) -> list[SimilarPair]:
-    """Pairs of texts whose sets of n-grams have a Jaccard similarity of at least `threshold`.
+    """Returns the pairs of texts whose sets of n-grams have a Jaccard similarity of at least `threshold`.
 
-    By falling similarity, then by number. A text without any n-gram is similar to none. Two sets as similar
-    as that share one of their rarest n-grams (of those that they would need not share, and one more; Bayardo
-    et al. 2007, "Scaling up all pairs similarity search", section 3.2), so that only texts which meet in an
-    index of these are compared. Raises `SettingsError` for a threshold outside 0…1, or 0, or an n below 1.
+    Pairs are sorted by descending similarity, then by index. A text without n-grams is similar to no other.
+    Two sets that reach the threshold share at least one of their rarest n-grams (one more than the number
+    they need not share; Bayardo et al. 2007, "Scaling up all pairs similarity search", section 3.2), so only
+    texts that meet in an index of these are compared. Raises `SettingsError` if `n` is below 1 or `threshold`
+    is not above 0 and at most 1.
     """
-    if n < 1 or not 0 < threshold <= 1:
-        raise SettingsError(f"n must be at least 1 and threshold in 0…1, not {n} and {threshold}")
+    if n < 1:
+        raise SettingsError(f"n must be at least 1, not {n}")
+    if not 0 < threshold <= 1:
+        raise SettingsError(f"threshold must be above 0 and at most 1, not {threshold}")
     sets = [frozenset(text[i : i + n] for i in range(len(text) - n + 1)) for text in texts]
     pairs = [
         SimilarPair(similarity, *sorted(pair))
@@ -115,11 +118,11 @@ def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def _candidates(sets: Sequence[frozenset[str]], threshold: float) -> Iterator[tuple[int, int]]:
-    """Pairs of sets that may be similar enough, each once."""
+    """Yield each pair of sets that may reach the threshold once."""
     frequency = Counter(chain.from_iterable(sets))
     rarity = {gram: rank for rank, (gram, _) in enumerate(reversed(frequency.most_common()))}
     index: dict[str, list[int]] = {}
-    # From small to large, a set has only to be compared with those that are not too small for it.
+    # In ascending order of size, a set is only compared with earlier sets that are not too small.
     for number in sorted(range(len(sets)), key=lambda number: len(sets[number])):
         size = len(sets[number])
         needed = math.ceil(size * threshold - _ROUNDING)

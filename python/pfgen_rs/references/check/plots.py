@@ -1,4 +1,4 @@
-"""Plots of a check as SVG, with matplotlib (the extra `plots`): for the colour-blind, too."""
+"""Plots of a check as SVG, with matplotlib (the extra `plots`) and colour-blind safe colours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Tables = Mapping[str, pl.DataFrame]
 TITLES = {
     "lengths": "Lengths of the reference answers",
     "self_scores": "Reference answers scored against the others of their question",
-    "coverage": "Share of the example answers' n-grams that the set knows",
+    "coverage": "Share of the example answers' n-grams found in the set",
     "sources": "Sources scored against each other",
     "shrinking": "Runs scored with smaller sets",
 }
@@ -32,12 +32,14 @@ _POINTS = 500
 
 
 def draw(tables: Tables) -> dict[str, bytes]:
-    """The plots that the tables give, by the names in `TITLES`; the same tables give the same bytes.
+    """Draw the plots in `TITLES` for which there are rows; equal tables give equal bytes.
 
-    Raises `OutputError` where matplotlib is missing.
+    Raises `OutputError` if matplotlib is missing.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FontWarning)  # only names of sources might need that font
+        warnings.simplefilter(
+            "ignore", FontWarning
+        )  # only names of sources might need a Japanese font
         with drawing() as look:
             return {name: _drawn(look, name, tables) for name in TITLES if _has_rows(tables, name)}
 
@@ -53,12 +55,12 @@ def _has_rows(tables: Tables, name: str) -> bool:
 
 
 def _width(name: str, tables: Tables) -> float:
-    """Inches; tables of sources grow with them."""
+    """Returns the width in inches; the plot of sources grows with their number."""
     return 2.4 + 0.8 * max(len(_names(tables)), 4) if name == "sources" else 6.4
 
 
 def _lines(look: Look, axes: Axes, lines: Mapping[str, tuple[list[Any], list[Any]]]) -> None:
-    """Lines with a legend; what they are is told by colour and by style."""
+    """Draw lines that differ in colour and style, with a legend."""
     looks = zip(cycle(COLOURS), cycle(DASHES), strict=False)
     for (name, (x, y)), (colour, style) in zip(lines.items(), looks, strict=False):
         axes.plot(x, y, style, color=colour, label=look.name(name))
@@ -82,14 +84,14 @@ def _self_scores(look: Look, axes: Axes, tables: Tables) -> None:
     lines = {}
     for metric in COLUMNS:
         values = tables["self_scores"][metric].drop_nulls().sort().to_list()
-        # How many score at most so much: nothing depends on the width of bins.
+        # The cumulative distribution, which does not depend on bin widths.
         places = sorted({round(i * (len(values) - 1) / _POINTS) for i in range(_POINTS + 1)})
         if values:
             shares = [(place + 1) / len(values) for place in places]
             lines[metric] = ([values[place] for place in places], shares)
     _lines(look, axes, lines)
-    axes.set_xlabel("score without itself")
-    axes.set_ylabel("share of answers with at most this")
+    axes.set_xlabel("score against the other answers")
+    axes.set_ylabel("share of answers up to this score")
 
 
 def _coverage(look: Look, axes: Axes, tables: Tables) -> None:
@@ -102,7 +104,7 @@ def _coverage(look: Look, axes: Axes, tables: Tables) -> None:
         lines[source] = ([int(name.removeprefix("known_")) for name in columns], means)
     _lines(look, axes, lines)
     axes.set_xlabel("n")
-    axes.set_ylabel("share known, mean over questions")
+    axes.set_ylabel("share found, mean over questions")
     axes.set_ylim(0, 1.02)
 
 
@@ -141,7 +143,7 @@ def _shrinking(look: Look, axes: Axes, tables: Tables) -> None:
     axes.set_xscale("log")
     axes.set_xticks(sizes := lines["fluency"][0], [str(size) for size in sizes])
     axes.minorticks_off()
-    axes.set_xlabel("answers a source")
+    axes.set_xlabel("answers per source")
     axes.set_ylabel("mean difference of the runs' scores")
     axes.set_ylim(bottom=0)
 

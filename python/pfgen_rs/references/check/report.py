@@ -1,4 +1,4 @@
-"""A check as files: tables as CSV, a page of Markdown, and plots."""
+"""Writing a check to files: tables as CSV, a Markdown page, and plots."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from pfgen_rs.report.markup import inert
 __all__ = ["to_markdown", "write_report"]
 
 PAGE = "check.md"
-# Tables that are short enough for the page, and what stands above them.
+# Tables short enough for the page, and their headings.
 _SHOWN = {
-    "sources_overall": "Sources compared: mean scores of one's answers against another alone",
+    "sources_overall": "Sources compared: mean scores of one source against another",
     "runs": "Runs",
-    "source_runs": "Runs scored with one source alone: correlations",
+    "source_runs": "Runs scored with a single source: correlations",
     "shrinking": "Runs scored with smaller sets",
     "near_duplicate_pairs": "Near-duplicates",
-    "contamination_examples": "Answers of runs that stand in the set",
+    "contamination_examples": "Answers of runs found in the set",
 }
 
 
 class Check(Protocol):
-    """What a report shows of a set; see `pfgen_rs.references.check.Check`."""
+    """What a report shows; see `pfgen_rs.references.check.Check`."""
 
     @property
     def signature(self) -> str: ...
@@ -44,7 +44,7 @@ class Check(Protocol):
 
 
 def write_report(check: Check, folder: Path, *, plots: bool | None) -> list[Path]:
-    """Write a check into a folder, the page last, as it leads to the rest; gives the paths."""
+    """Write a check to a folder, the page last because it links to the rest; returns the paths."""
     drawings = {}
     if plots or (plots is None and available()):
         drawings = draw(check.tables)
@@ -60,7 +60,7 @@ def write_report(check: Check, folder: Path, *, plots: bool | None) -> list[Path
 
 
 def to_markdown(check: Check, drawings: Sequence[str] = ()) -> str:
-    """The page: findings, summary, the short tables, plots. All text of the set and the runs is escaped."""
+    """Format the page: findings, summary, short tables and plots, with text of the set and runs escaped."""
     return "\n".join(_lines(check, drawings)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Which keyword rules the reference answers satisfy."""
+"""How many reference answers satisfy each keyword rule."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _SCHEMA: dict[str, Any] = {
 
 
 def rules(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> pl.DataFrame:
-    """How many reference answers satisfy each rule within the characters that are read.
+    """Count the reference answers that satisfy each rule within the characters that are read.
 
-    `question_id`, `rule` (from 0; null: all rules at once), `label`, `importance`, `source` (null: all),
-    `answers`, `met`, `share`, and `remark`, for rules over all sources: `hardly any` where less than half of
-    the answers meet it, `all` where none misses it.
+    Columns: `question_id`, `rule` (from 0; null: all rules at once), `label`, `importance`, `source` (null:
+    all), `answers`, `met`, `share`, and, for rows over all sources, `remark`: `hardly any` if less than half
+    of the answers satisfy the rule, `all` if every answer does.
     """
     rows = [
         row
@@ -67,7 +67,7 @@ def _of_question(
 
 
 def _met(helpfulness: Helpfulness, answers: Sequence[str], count: int) -> NDArray[np.bool_]:
-    """Whether each answer satisfies each rule; shape (answers, rules)."""
+    """Returns whether each answer satisfies each rule; bool, shape (answers, rules)."""
     rows = [
         [
             position != NOT_FOUND
@@ -87,7 +87,7 @@ def _counts(met: Any, source: str | None) -> tuple[int, int, float, str | None]:
 
 
 def _label(rule: Rule) -> str:
-    """A rule's name or, failing that, its patterns."""
+    """Returns a rule's name or, if it has none, its patterns."""
     if rule.name is not None:
         return rule.name
     if rule.kind == "t":

@@ -1,4 +1,4 @@
-"""Runs scored with the set that is checked, and held in memory."""
+"""Runs scored with the set under check, held in memory."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def scored_runs(
     threads: int | None = None,
     progress: CheckProgress | None = None,
 ) -> pl.DataFrame:
-    """A row a response of all runs: `run`, and the columns of `Result.frame`.
+    """Score runs; returns one row per response: `run`, and the columns of `Result.frame`.
 
-    `files` as `pfgen-rs score` takes them: files, run folders, globs. A run goes by its model's name (or its
-    folder's), with its path where another one has the same. Raises what `score_file` does.
+    `files`: files, run folders or globs, as for `pfgen-rs score`. A run is named after its model (or its
+    folder), followed by its path if the name is not unique. Raises the same errors as `score_file`.
     """
     paths = patterns.expand([os.fspath(path) for path in files])
     results = [
@@ -50,10 +50,10 @@ def _names(results: Sequence[Result]) -> list[str]:
 
 
 def run_means(responses: pl.DataFrame) -> pl.DataFrame:
-    """Means of each run over its questions, of those over their responses.
+    """Returns the means of each run over its questions, whose values are means over their responses.
 
-    `run`, `questions`, `fluency`, `truthfulness`, `helpfulness`, `average`, and `both`, the mean of the first
-    two.
+    Columns: `run`, `questions`, `fluency`, `truthfulness`, `helpfulness`, `average`, and `both`, the mean of
+    `fluency` and `truthfulness`.
     """
     by_question = means(responses, ["run", "question_id"], COLUMNS)
     both = ((pl.col("fluency") + pl.col("truthfulness")) / 2).alias("both")

@@ -1,9 +1,9 @@
 """Reference answers scored against the other answers of their question.
 
-An answer that is scored against a set which it belongs to meets itself: every n-gram of it is known. What it
-adds is removed exactly. With `df` over the `N` answers of its source, each n-gram of the answer has `df - 1`
-without it, and there are `N - 1` answers; nothing else changes, so no index has to be built again. The
-baseline, Fluency's divisor, stays that of the whole set: it is the scale of all scores, not part of them.
+An answer scored against a set it belongs to matches itself, so all of its n-grams are known. This module
+removes that contribution exactly. If an n-gram of the answer has the document frequency `df` among the `N`
+answers of its source, it has `df - 1` among the other `N - 1`; nothing else changes, so no index needs to be
+rebuilt. The baseline (Fluency's divisor) remains that of the whole set, since it only scales the scores.
 """
 
 from __future__ import annotations
@@ -28,24 +28,25 @@ __all__ = ["leave_one_out", "self_scores"]
 
 Floats = NDArray[np.float64]
 _MARKERS = ("^", "$")
-_NOTHING = -1  # where a text has no character any more
+_NOTHING = -1  # beyond the end of a text
 
 
 def self_scores(
     benchmark: Benchmark, *, threads: int | None = None, progress: CheckProgress | None = None
 ) -> pl.DataFrame:
-    """Every reference answer scored against all others of its question; a row each.
+    """Score every reference answer against all others of its question; one row per answer.
 
-    `question_id`, `source`, `answer` (from 0 within its source), `length`, `fluency`, `truthfulness`,
-    `helpfulness`, `average`, `with_itself` (the average against the whole set), and the sources' shares
-    `fluency_S` and `truthfulness_S`, rounded as published. Against other sources nothing is left out. Where a
-    source has one answer alone, nothing is left of it, and what needs it is null.
+    Columns: `question_id`, `source`, `answer` (from 0 within its source), `length`, `fluency`,
+    `truthfulness`, `helpfulness`, `average`, `with_itself` (the average against the whole set), and the
+    sources' shares `fluency_S` and `truthfulness_S`, rounded as published. Other sources are used in full. If
+    a source has only one answer, all values that depend on its other answers are null.
 
-    About 0.1 s a source of 1,000 answers. Raises `SettingsError` for another variant than the published.
+    Takes about 0.1 s per source of 1,000 answers. Raises `SettingsError` for any variant but the published
+    one.
     """
     if benchmark.settings.variant != "pfgen-bench":
         raise SettingsError(
-            "what an answer adds to its set is known for the variant 'pfgen-bench' alone: use that"
+            "answers can be scored against the rest of their set only with the variant 'pfgen-bench'"
         )
     rows = [
         _of_question(benchmark, question, threads)
@@ -55,7 +56,7 @@ def self_scores(
 
 
 def _of_question(benchmark: Benchmark, question: Question, threads: int | None) -> pl.DataFrame:
-    """The rows of one question: scores against the whole set, with each source's own share replaced."""
+    """Score a question's answers against the whole set, and replace the shares of their own sources."""
     places = [
         (source, number)
         for source, answers in question.answers.items()
@@ -78,7 +79,7 @@ def _of_question(benchmark: Benchmark, question: Question, threads: int | None) 
 
 
 def _table(question: Question, scores: pl.DataFrame, shares: dict[str, Floats]) -> pl.DataFrame:
-    """`scores` with these shares, and with what follows from them."""
+    """Returns `scores` with these shares and the values derived from them."""
     fluency, truthfulness = (
         left_sum(shares[share_name(metric, source)] for source in question.sources)
         for metric in BY_SOURCE
@@ -103,10 +104,10 @@ def _rounded(values: Floats, digits: int) -> Floats:
 def leave_one_out(
     answers: Sequence[str], baseline: float, settings: Settings
 ) -> tuple[Floats, Floats]:
-    """Fluency and Truthfulness of each answer against the others of its source, not rounded.
+    """Returns Fluency and Truthfulness of each answer against the others of its source, not rounded.
 
-    float64, shape (answers,); NaN where there are no others. Values equal those of a scorer built of the
-    others with `baseline` as the divisor.
+    float64, shape (answers,); NaN if there are no others. Values are identical to those of a scorer built
+    from the others with `baseline` as the divisor.
     """
     if len(answers) < 2:
         nothing = np.full(len(answers), np.nan)
@@ -116,7 +117,7 @@ def leave_one_out(
     windows = Shared(0, *(np.zeros(0, np.int64),) * 2, np.zeros(0, np.bool_))
     for ngrams in shared_ngrams(found, max(settings.max_n, settings.truthfulness_n)):
         if settings.min_n <= ngrams.n <= settings.max_n:
-            # Only its first place in a text counts, where its last character comes.
+            # Only the first occurrence in a text counts, at the n-gram's last character.
             ends = ngrams.start[ngrams.first] + ngrams.n - 1
             gains[ends] += ngrams.others[ngrams.first]
         if ngrams.n == settings.truthfulness_n:
@@ -132,7 +133,7 @@ def _matrix(
     shape: tuple[int, int],
     shift: int,
 ) -> NDArray[np.int64]:
-    """`values` of the characters `at` in rows by text, `shift` columns to the right, zero elsewhere."""
+    """Place the `values` of characters `at` in rows by text, `shift` columns to the right; zero elsewhere."""
     matrix = np.zeros(shape, np.int64)
     columns = found.offset[at] + shift
     fits = columns < shape[1]
@@ -143,11 +144,11 @@ def _matrix(
 def _fluency(
     found: Characters, gains: NDArray[np.int64], baseline: float, settings: Settings
 ) -> Floats:
-    """The best cut's raw sum, discounted and divided by the baseline in the published order."""
+    """Returns the best cut's sum, discounted and divided by the baseline in the published order."""
     width = min(int(found.lengths.max(initial=0)), settings.max_length)
     everywhere = np.arange(len(gains))
     raw = np.cumsum(_matrix(found, everywhere, gains, (len(found.lengths), width), 0), axis=1)
-    # Beyond a text's end the sum stays and the discount falls: no such cut is the best alone.
+    # Beyond a text's end the sum is constant and the discount decreases: no such cut exceeds the best.
     discounts = np.array([settings.discount(cut) for cut in range(1, width + 1)])
     best: Floats = np.max(raw * discounts / baseline, axis=1, initial=0.0)
     return best
@@ -156,14 +157,14 @@ def _fluency(
 def _truthfulness(
     answers: Sequence[str], found: Characters, windows: Shared, settings: Settings
 ) -> Floats:
-    """Each answer with its markers read from the left, all answers side by side."""
+    """Read all answers with their markers from the left, in parallel."""
     width = settings.max_length + 2
     covering = _covering(answers, found, windows, width)
     text = _with_markers(found, width)
     skipped = np.array([ord(character) for character in settings.skipped] + [_NOTHING])
     counted = ~np.isin(text, skipped)
     shares = covering / (len(answers) - 1) * (1.0 / settings.threshold)
-    # Adding 0.0 for what is skipped changes no sum, and accumulate adds from the left.
+    # Adding 0.0 for skipped characters changes no sum, and accumulate adds from the left.
     total = np.add.accumulate(np.where(counted, np.minimum(1.0, shares), 0.0), axis=1)
     count = np.cumsum(counted, axis=1)
     discounts = np.array([settings.discount(i) for i in range(width)])
@@ -177,7 +178,7 @@ def _truthfulness(
 
 
 def _with_markers(found: Characters, width: int) -> NDArray[np.int64]:
-    """Code points of every text between its markers, as far as they are read."""
+    """Returns the code points of every text with its markers, as far as they are read."""
     rows = len(found.lengths)
     everywhere = np.arange(len(found.codes))
     begin, end = (ord(marker) for marker in _MARKERS)
@@ -191,9 +192,9 @@ def _with_markers(found: Characters, width: int) -> NDArray[np.int64]:
 def _covering(
     answers: Sequence[str], found: Characters, windows: Shared, width: int
 ) -> NDArray[np.int64]:
-    """For every character, the largest number of other answers that know a window covering it."""
+    """Returns for every character the largest number of other answers that contain a window covering it."""
     n = windows.n
-    # Windows are known by their first character, and lie wholly in what is read.
+    # Windows are indexed by their first character, and must lie entirely in what is read.
     known = _matrix(found, windows.start, windows.others, (len(answers), width), 1)
     known[:, width - n + 1 :] = 0
     for row, start, others in _marker_windows(answers, n, width):
@@ -205,9 +206,9 @@ def _covering(
 
 
 def _marker_windows(answers: Sequence[str], n: int, width: int) -> list[tuple[int, int, int]]:
-    """Windows with an added marker that other answers know: row, first character, how many.
+    """Returns windows with an added marker: row, first character, and number of other answers with it.
 
-    Known they are only where an answer itself contains the marker's character, which is rare.
+    Other answers contain such a window only if they contain the marker's character, which is rare.
     """
     holding = [
         (row, answer)

@@ -1,4 +1,4 @@
-"""N-grams that texts share with one another, found by sorting, a length at a time."""
+"""N-grams shared between texts, found by sorting, one length at a time."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ Integers = NDArray[np.int64]
 
 
 class Characters(NamedTuple):
-    """All characters of texts, one text after the other; int64, shape (characters,).
+    """All characters of texts, one text after another; int64, shape (characters,).
 
-    Code points, the number of their text, and their place in it (from 0); `lengths` is by text.
+    `codes`: code points; `text`: the index of the text; `offset`: the position in it (from 0); `lengths`:
+    shape (texts,).
     """
 
     codes: Integers
@@ -26,10 +27,10 @@ class Characters(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """The places of those n-grams of one length that another text contains, too.
+    """Occurrences of the n-grams of one length that are also found in another text.
 
-    `start`: the place of the first character in `Characters`; `others`: how many other texts contain the
-    n-gram; `first`: whether it is the first place of the n-gram within its text.
+    `start`: the index of the first character in `Characters`; `others`: the number of other texts that
+    contain the n-gram; `first`: whether this is its first occurrence within the text.
     """
 
     n: int
@@ -39,7 +40,7 @@ class Shared(NamedTuple):
 
 
 def characters(texts: Sequence[str]) -> Characters:
-    """The characters of texts."""
+    """Split texts into characters."""
     codes = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4").astype(np.int64)
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
     begins = np.cumsum(lengths) - lengths
@@ -48,11 +49,11 @@ def characters(texts: Sequence[str]) -> Characters:
 
 
 def shared_ngrams(found: Characters, longest: int) -> Iterator[Shared]:
-    """The shared n-grams of 1, 2 … `longest` characters.
+    """Yield the shared n-grams of 1, 2, … `longest` characters.
 
-    Equal n-grams stand together and, as the sort is stable, in the order of their places. Those of n + 1
-    characters are those of n with one more, and what one text has for itself it has for itself with one
-    more, too: so only what is shared is sorted again. O(c log c) for each length, c being those places.
+    Equal n-grams are adjacent and, because the sort is stable, in order of occurrence. An n-gram of n + 1
+    characters extends one of n, and if that is not shared, neither is its extension, so only shared ones
+    are sorted again. O(c log c) for each length with c occurrences of shared n-grams.
     """
     base = int(found.codes.max(initial=0)) + 1
     left = found.lengths[found.text] - found.offset

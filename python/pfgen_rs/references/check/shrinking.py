@@ -1,4 +1,4 @@
-"""How the scores of runs change when the set shrinks."""
+"""How the scores of runs change with smaller sets."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ _PLACE = ["size", "draw", "run"]
 
 
 def shrunk(benchmark: Benchmark, size: int, *, seed: int = 0, draw: int = 0) -> Benchmark:
-    """The same questions with at most `size` answers of each source, drawn at random.
+    """Returns the same questions with at most `size` randomly chosen answers per source.
 
-    One order is drawn for each seed, draw, question and source, and its first answers are kept: of one draw,
-    smaller sets lie within larger ones. Empty answers are taken last.
+    One order is drawn for each seed, draw, question and source, and its first answers are kept, so the
+    smaller sets of a draw are subsets of the larger ones. Empty answers are chosen last. Raises
+    `SettingsError` for a `size` below 1.
     """
     if size < 1:
-        raise SettingsError(f"size must be at least 1 answer a source, not {size}")
+        raise SettingsError(f"size must be at least 1, not {size}")
     questions = [
         dataclasses.replace(
             question,
@@ -47,9 +48,9 @@ def shrunk(benchmark: Benchmark, size: int, *, seed: int = 0, draw: int = 0) -> 
 
 def _drawn(question: Question, source: str, size: int, stream: str) -> tuple[str, ...]:
     answers = question.answers[source]
-    # Only the sequence of `random()` is promised to stay the same in all versions of Python.
+    # Only the sequence of `random()` is guaranteed to stay the same in all versions of Python.
     rng = random.Random(f"{stream}:{question.id}:{source}")  # noqa: S311 - a sample, no secret
-    # Empty ones come last: a source of nothing else could not be scored against.
+    # Empty ones come last: a source with only empty answers cannot be scored against.
     order = sorted((not answer, rng.random(), number) for number, answer in enumerate(answers))
     kept = sorted(number for _, _, number in order[:size])
     return tuple(answers[number] for number in kept)
@@ -65,10 +66,10 @@ def shrinking_runs(
     threads: int | None = None,
     progress: CheckProgress | None = None,
 ) -> pl.DataFrame:
-    """The runs' means with smaller sets: `size`, `draw` (from 0), and the columns of `run_means`.
+    """Returns the runs' means with smaller sets: `size`, `draw` (from 0), and the columns of `run_means`.
 
-    The whole set comes first, with null as its size and draw. Sizes that no source exceeds are left out.
-    `responses` as `scored_runs` gives them.
+    The whole set comes first, with null as its size and draw. Sizes that no source exceeds are skipped.
+    `responses` as returned by `scored_runs`.
     """
     largest = max(len(answers) for question in benchmark for answers in question.answers.values())
     steps = [(size, draw) for size in sorted(set(sizes)) if size < largest for draw in range(draws)]
@@ -93,10 +94,11 @@ def _placed(means: pl.DataFrame, size: int | None, draw: int | None) -> pl.DataF
 
 
 def shrinking(by_run: pl.DataFrame) -> pl.DataFrame:
-    """How far smaller sets agree with the whole one about the runs, a row a size, draw and metric.
+    """Compare runs' scores with smaller sets to those with the whole set, by size, draw and metric.
 
-    `size`, `draw`, `metric` (as in `run_means`), `runs`, `pearson`, `spearman` (null for fewer than three
-    runs), `mean_difference` and `largest_difference` (absolute). `by_run` as `shrinking_runs` gives it.
+    Columns: `size`, `draw`, `metric` (as in `run_means`), `runs`, `pearson`, `spearman` (null for fewer than
+    three runs), `mean_difference` and `largest_difference` (absolute). `by_run` as returned by
+    `shrinking_runs`.
     """
     whole = by_run.filter(pl.col("size").is_null())
     smaller = by_run.filter(pl.col("size").is_not_null())

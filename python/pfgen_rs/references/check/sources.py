@@ -1,7 +1,7 @@
-"""How far the sources of a set agree with each other.
+"""How well the sources of a set agree with each other.
 
-The papers ask whether scores depend on the model that wrote the references (Imajo et al. 2025, section 4.1,
-"stability of reference answer sets", and figure 3): each source alone takes the place of all.
+The paper examines whether scores depend on the model that wrote the references (Imajo et al. 2025, section
+4.1, "stability of reference answer sets", and figure 3) by scoring with each source on its own.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ _KEYS = ["question_id", "source", "against"]
 
 
 def sources_compared(benchmark: Benchmark, self_scores: pl.DataFrame) -> pl.DataFrame:
-    """Mean scores of each source's answers against each source alone, a row a question and pair.
+    """Returns the mean scores of each source's answers against each single source, by question.
 
-    `question_id`, `source` (whose answers), `against` (whose references), `fluency`, `truthfulness`, and
-    `both`, the mean of the two. A source's own answers are scored against the others of their kind. Derived
-    from the sources' shares in `self_scores`, which are rounded to 6 decimals, so good to about 5.
+    Columns: `question_id`, `source` (of the answers), `against` (the source of the references), `fluency`,
+    `truthfulness`, and `both`, the mean of the two. A source's own answers are scored against its other
+    answers. Derived from the sources' shares in `self_scores`, which are rounded to 6 decimals, so accurate
+    to about 5.
     """
     named = [name for name in self_scores.columns if name.startswith(_PREFIXES)]
     found = means(self_scores, ["question_id", "source"], named)
@@ -49,7 +50,7 @@ def _mean(values: list[float | None]) -> float | None:
 
 
 def sources_overall(compared: pl.DataFrame) -> pl.DataFrame:
-    """`sources_compared` over questions: `source`, `against`, `questions` that have both, and the means."""
+    """Average `sources_compared`: `source`, `against`, number of `questions` with both, and the means."""
     keys = _KEYS[1:]
     counts = compared.group_by(keys, maintain_order=True).len("questions")
     numbers = means(compared, keys, [*BY_SOURCE, "both"])
@@ -59,11 +60,11 @@ def sources_overall(compared: pl.DataFrame) -> pl.DataFrame:
 
 
 def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFrame:
-    """How alike runs fare with one source alone and with another, or with all.
+    """Correlate the scores of runs with one source and with another, or with all sources.
 
-    `source`, `other` (null: all sources together), `questions` that have both, `runs`, `pearson` and
-    `spearman` over the runs' means of Fluency and Truthfulness (null for fewer than three runs). `responses`
-    as `scored_runs` gives them.
+    Columns: `source`, `other` (null: all sources together), number of `questions` with both, `runs`,
+    `pearson` and `spearman` of the runs' means of Fluency and Truthfulness (null for fewer than three runs).
+    `responses` as returned by `scored_runs`.
     """
     names = benchmark.sources
     found = means(responses, ["run", "question_id"], [*BY_SOURCE, *share_names(names)])
@@ -89,7 +90,7 @@ def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFra
 def _by_question(
     benchmark: Benchmark, found: pl.DataFrame, source: str | None
 ) -> dict[tuple[str, str], float]:
-    """Mean of Fluency and Truthfulness by run and question, where it has the source (`None`: all)."""
+    """Returns means of Fluency and Truthfulness by run and question with the source (`None`: all)."""
     values = {}
     for row in found.to_dicts():
         own = benchmark[row["question_id"]].sources
@@ -108,7 +109,7 @@ def _by_question(
 
 
 def _by_run(values: dict[tuple[str, str], float], common: list[tuple[str, str]]) -> list[float]:
-    """Means over questions, run by run."""
+    """Returns the mean over questions for each run."""
     runs: dict[str, list[float]] = {}
     for run, question in common:
         runs.setdefault(run, []).append(values[run, question])

@@ -1,4 +1,4 @@
-"""What all parts of the check share: progress, coded answers, and means that are the same everywhere."""
+"""Shared by all parts of the check: progress, coded answers, and reproducible means."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["CheckProgress", "coded_answers", "means", "tracked"]
 
 T = TypeVar("T")
 
-# Told what is being done, how many parts of it are done, and how many there are.
+# Called with the current activity, the number of parts done, and their total.
 CheckProgress = Callable[[str, int, int], None]
 
 
 def tracked(items: Sequence[T], doing: str, progress: CheckProgress | None) -> Iterator[T]:
-    """The items, with `progress` told before the first and after each."""
+    """Iterate over the items, calling `progress` before the first and after each."""
     if progress is None:
         yield from items
         return
@@ -31,10 +31,10 @@ def tracked(items: Sequence[T], doing: str, progress: CheckProgress | None) -> I
 
 
 def means(frame: pl.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
-    """Mean of each column for each combination of keys, in the order in which these first occur.
+    """Returns the mean of each column for each combination of keys, in order of first occurrence.
 
-    Nulls are left out; where there is nothing else, so is the mean. Sums are exact before the division, so
-    that no number of threads can show.
+    Nulls are ignored; the mean of nothing is null. Sums are exact before the division, so the result does
+    not depend on the number of threads.
     """
     groups = frame.group_by(keys, maintain_order=True).agg(columns)
     return groups.with_columns(
@@ -49,7 +49,7 @@ def _mean(values: pl.Series) -> float | None:
 
 
 def coded_answers(benchmark: Benchmark, question: Question) -> dict[str, list[str]]:
-    """The answers of each source, coded; where the units are characters, the answers themselves."""
+    """Returns the coded answers of each source; if the unit is the character, the answers themselves."""
     coder = benchmark.coder
     return {
         source: coder.encode(list(answers)).to_list()

@@ -1,4 +1,4 @@
-"""Key numbers of a check, a row a question."""
+"""Key figures of a check, by question."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ _SCHEMA: dict[str, Any] = {
 
 
 def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
-    """A row a question: key numbers of all tables, and `warnings` in words (empty where there are none).
+    """Returns one row per question with key figures of all tables and `warnings` (empty if there are none).
 
-    `question_id`, `sources`, `answers`, `distinct` texts, `near_pairs` of them and how many are
-    `in_near_pairs`; mean `length` with its `length_std`; the means of the self-scores (`self_…`);
-    `agreement`, the lowest mean of Fluency and Truthfulness of one source's answers against another (null
-    for a single source); the example answer's `note_average`, and the share `note_known` of its n-grams, of
-    the source that knows most; the share of answers that satisfy `all_rules`; how many answers of runs stand
-    `verbatim` in the set (null without runs). What is worth a warning: `concerns.LIMITS`.
+    Columns: `question_id`, `sources`, `answers`, `distinct` texts, `near_pairs` of them and how many texts
+    are `in_near_pairs`; mean `length` and `length_std`; the means of the self-scores (`self_…`); `agreement`,
+    the lowest mean of Fluency and Truthfulness of one source's answers against another (null for a single
+    source); the example answer's `note_average`, and `note_known`, the share of its n-grams known to the
+    source that knows most; `all_rules`, the share of answers that satisfy all rules; `verbatim`, the number
+    of answers of runs found verbatim in the set (null without runs). Thresholds for warnings:
+    `concerns.LIMITS`.
     """
     parts = {name: _by_question(table) for name, table in tables.items() if "question_id" in table}
     rows = []
@@ -72,7 +73,7 @@ def _counts(found: Mapping[str, list[Row]]) -> Row:
 
 
 def _lengths(found: Mapping[str, list[Row]]) -> Row:
-    """Mean and deviation of all sources together, from those of each."""
+    """Combine the means and standard deviations of all sources."""
     rows = found["lengths"]
     total = sum(row["answers"] for row in rows)
     mean = math.fsum(row["mean"] * row["answers"] for row in rows) / total
