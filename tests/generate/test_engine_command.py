@@ -84,15 +84,15 @@ def test_errors_are_failures_of_their_tasks(log: Path) -> None:
 
 
 SAID = {
-    "die": "ended with exit code 3 before it had sent all results (3 are missing)",
-    "kill": "was ended by signal 9 before",
+    "die": "exited with code 3 before sending all results (3 missing)",
+    "kill": "was killed by signal 9 before",
     "garbage": "wrote an invalid result: is not JSON",
     "blank": "wrote an invalid result: is not JSON",
     "list": "wrote an invalid result: expected an object, found '[1]'",
     "bytes": "wrote an invalid result: is not UTF-8",
-    "unknown": "99 is not the 'id' of an open task",
-    "twice": "1 is not the 'id' of an open task",
-    "true": "True is not the 'id' of an open task",
+    "unknown": "'id' must be that of an open task, not 99",
+    "twice": "'id' must be that of an open task, not 1",
+    "true": "'id' must be that of an open task, not True",
     "no answer": "missing key 'answer'",
     "wrong type": "'answer' must be text",
     "endless": "wrote a line of more than 4194304 bytes",

@@ -132,7 +132,7 @@ def test_what_does_not_pass_fails_with_its_reason(kind: str, transport: str) -> 
     said = {
         "429": "429: slow down",
         "503": "busy",
-        "hanging": "no answer in time, of 0.6 seconds",
+        "hanging": "no answer within 0.6 seconds",
         "closed": "connection failed",
         "cut": "connection failed: ",
     }
@@ -164,7 +164,7 @@ def test_answers_without_text_fail_and_are_not_asked_again(content: bytes, said:
     ("message", "said"),
     [
         ({"content": None}, "content is null"),
-        ({"content": None, "reasoning_content": "hm"}, "after it thought; more tokens may help"),
+        ({"content": None, "reasoning_content": "hm"}, "(only reasoning; try a larger max_tokens)"),
         ({"content": None, "refusal": "I will\tnot"}, "the model refused: I will not"),
         ({}, "content is null"),
         (None, "content is null"),
@@ -186,10 +186,10 @@ def test_texts_come_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("refusal", "said"),
     [
-        (faults.status(400, "bad stop", param="stop"), "It refuses the option stop"),
-        (faults.status(422, "extra: seed is not permitted"), "It refuses the option seed"),
+        (faults.status(400, "bad stop", param="stop"), "It rejects the option stop"),
+        (faults.status(422, "extra: seed is not permitted"), "It rejects the option seed"),
         (faults.status(400, "the prompt is too long"), "answered 400: the prompt is too long"),
-        (faults.raw(b'{"detail": [{"loc": ["top_p"]}]}', 422), "It refuses the option top_p"),
+        (faults.raw(b'{"detail": [{"loc": ["top_p"]}]}', 422), "It rejects the option top_p"),
         (faults.status(400, "x" * 5000), "xxx…"),
         (faults.status(400, "\x1b[31mred\u202e"), "\N{REPLACEMENT CHARACTER}[31mred"),
     ],
@@ -209,17 +209,17 @@ def test_a_refusal_fails_its_task_and_names_the_option(
 @pytest.mark.parametrize(
     ("refusal", "said"),
     [
-        (faults.status(401, "wrong key"), "401: wrong key. Check the key (OPENAI_API_KEY)"),
-        (faults.status(403, "no access"), "403: no access. Check the key"),
+        (faults.status(401, "wrong key"), "401: wrong key. Check the API key (OPENAI_API_KEY)"),
+        (faults.status(403, "no access"), "403: no access. Check the API key"),
         (faults.status(404, "no such model"), "404: no such model. Check the model 'm'"),
         (faults.status(429, "pay first", code="insufficient_quota"), "429: pay first"),
         (
             faults.status(400, "not max_tokens", code="unsupported_parameter", param="max_tokens"),
-            "refuses the option max_tokens: --set max_tokens_name=max_completion_tokens names it otherwise",
+            "rejects the option max_tokens: rename it with --set max_tokens_name=max_completion_tokens, or",
         ),
         (
             faults.status(400, "only 1", code="unsupported_value", param="temperature"),
-            """It refuses the option temperature: --set 'omit=["temperature"]' leaves it out""",
+            """It rejects the option temperature: omit it with --set 'omit=["temperature"]'""",
         ),
     ],
 )
@@ -240,8 +240,8 @@ def test_an_option_that_the_first_tasks_are_all_refused_for_ends_everything() ->
             next(outcomes)
         assert len(server.asked) == 8
     assert str(caught.value) == (
-        "the server answered 400: unknown argument: seed. It refuses the option seed: "
-        """--set 'omit=["seed"]' leaves it out"""
+        "the server answered 400: unknown argument: seed. It rejects the option seed: "
+        """omit it with --set 'omit=["seed"]'"""
     )
 
 
@@ -282,5 +282,5 @@ def test_a_server_that_dies_ends_everything_after_eight_tasks() -> None:
         assert isinstance(next(outcomes), Answered)
         server.stop()
         rest: list[Outcome] = []
-        with pytest.raises(GenerationError, match="Check that the server runs"):
+        with pytest.raises(GenerationError, match="Check that the server is running"):
             rest.extend(outcomes)

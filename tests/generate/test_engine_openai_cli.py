@@ -57,7 +57,7 @@ def test_answers_with_the_key_fail_and_the_key_is_left_nowhere(tmp_path: Path) -
     assert code == 1, shown
     assert len(server.asked) == 14
     assert {asked.headers["authorization"] for asked in server.asked} == {f"Bearer {KEY}"}
-    assert b"the answer contains the API key (OPENAI_API_KEY); it was not kept" in _written(
+    assert b"the answer contains the API key (OPENAI_API_KEY) and was discarded" in _written(
         tmp_path
     )
     assert "openai._base_client" in shown  # it did log
@@ -94,6 +94,6 @@ def test_a_refused_key_ends_the_run_with_a_message(tmp_path: Path) -> None:
     with FaultServer(default=faults.echo_key(401)) as server:
         code, shown = generate(server, tmp_path)
     assert code == 2
-    assert "Check the key (OPENAI_API_KEY)" in shown
+    assert "Check the API key (OPENAI_API_KEY)" in shown
     assert "very-secret" not in shown
     assert b"very-secret" not in _written(tmp_path)

@@ -66,7 +66,7 @@ def test_long_waits_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
             )
         )
     assert caplog.messages == [
-        "waiting 0 s: the server answered 429: *** is slow (it asks for 3,600 s)"
+        "waiting 0 s: the server answered 429: *** is slow (server asked for 3,600 s)"
     ]
     assert caplog.record_tuples[0][:2] == ("pfgen_rs.generate", logging.WARNING)
 

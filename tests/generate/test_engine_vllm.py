@@ -189,7 +189,7 @@ def test_prompts_that_are_refused_fail_alone(recorded: Recorded) -> None:
     assert [outcome.task.prompt for outcome in outcomes] == [f"p{i}" for i in range(8)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     assert [(one.task.prompt, one.reason) for one in failed] == [
-        (prompt, f"vLLM refused the prompt: The prompt is too long: {prompt}")
+        (prompt, f"vLLM rejected the prompt: The prompt is too long: {prompt}")
         for prompt in ("p3", "p6")
     ]
 
@@ -206,7 +206,7 @@ def test_a_vllm_that_dies_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_wrong_is_said_at_once(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SettingsError, match="batch size"):
+    with pytest.raises(SettingsError, match="batch_size"):
         VllmEngine("m", batch_size=0)
     with pytest.raises(SettingsError, match=r"'no/such\.jinja' cannot be read"):
         VllmEngine("m", chat_template="no/such.jinja")

@@ -130,11 +130,11 @@ def test_carrying_prompts_elsewhere_and_answers_back(tmp_path: Path, tiny: Path)
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ('{"question": "a", "answer": "b"}', "line 1: 'trial' must be a whole number"),
+        ('{"question": "a", "answer": "b"}', "line 1: 'trial' must be an integer"),
         ('\n{"trial": 1, "question": "a"}', "line 2: missing key 'answer'"),
         (
             '{"trial": 1, "question": "a", "answer": "b"}\n' * 2,
-            "line 2: trial 1 has another answer",
+            "line 2: duplicate answer in trial 1",
         ),
         ("nothing", "line 1: is not JSON"),
     ],
@@ -259,10 +259,10 @@ def test_bad_usage(tmp_path: Path, tiny: Path, more: list[str], said: str) -> No
 @pytest.mark.parametrize(
     ("more", "kind", "said"),
     [
-        (["--name=../x"], SettingsError, "cannot name a run"),
-        (["--name=./llama"], SettingsError, "(--name, where the model is a path)"),
+        (["--name=../x"], SettingsError, "invalid run name"),
+        (["--name=./llama"], SettingsError, "(if the model is a path, set --name)"),
         (["--temperature=-1"], SettingsError, "must be at least 0"),
-        (["--top-p=nan"], SettingsError, "top_p must be a number"),
+        (["--top-p=nan"], SettingsError, "top_p must be a finite number"),
         (["--engine=command", "--command="], SettingsError, "the command is empty"),
         (["--questions=none.jsonl"], PfgenError, "none.jsonl"),
         (["--benchmark=none"], PfgenError, "unknown benchmark 'none'"),

@@ -118,7 +118,7 @@ def test_no_model_climbs_out_of_the_results(model: str) -> None:
     ["", "/", "/etc", "a/../b", "..", "a//b", "a/", "./a", "C:/a", "C:", "\\\\host\\a", "a\nb"],
 )
 def test_bad_models(model: str) -> None:
-    with pytest.raises(SettingsError, match="cannot name a run"):
+    with pytest.raises(SettingsError, match="invalid run name"):
         RunConfig("e", model)
 
 

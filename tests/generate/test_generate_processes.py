@@ -186,6 +186,6 @@ def test_a_program_that_dies(place: Place) -> None:
     code, out, err = ended(place.start("first", "die", "3"))
     assert (code, out) == (2, "")
     assert "\nout of luck\n" in err  # what programs say passes through
-    assert "ended with exit code 3" in err
+    assert "exited with code 3" in err
     assert place.go_on("second").complete
     assert place.asked("first") + place.asked("second") == list(wanted(4))

@@ -216,7 +216,7 @@ def test_benchmarks_of_every_kind(place: Place) -> None:
     assert first.result is not None
     assert open_tasks(CONFIG, benchmark=loaded, trials=3, results=place.results) == []
     alone = type(loaded)(list(loaded), "")
-    with pytest.raises(SettingsError, match="examples must be passed"):
+    with pytest.raises(SettingsError, match="as `examples`"):
         place.run(FakeEngine(), benchmark=alone)
     again = place.run(FakeEngine(), benchmark=alone, examples=read_examples(place.benchmark))
     assert (again.folder, again.answers) == (first.folder, 0)

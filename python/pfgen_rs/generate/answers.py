@@ -1,4 +1,4 @@
-"""What is made of a generated text before it is an answer; see `pfgen_rs.io.cleaning`."""
+"""Turning generated text into answers; see `pfgen_rs.io.cleaning`."""
 
 from pfgen_rs.io.cleaning import THINK, Think, cleaned, default_stop
 

@@ -1,4 +1,4 @@
-"""What a run was made with: the contents of its `config.json`, whose hash names its folder."""
+"""The configuration of a run: the contents of its `config.json`, whose hash names its folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _SECRET = re.compile(r"(?!_)(.*_)?(key|token|password|secret)")
 
 
 def config_hash(config: Mapping[str, Any]) -> str:
-    """The name of the folder of a run with this `config.json`; `SettingsError` where it cannot be JSON."""
+    """Returns the folder name of a run with this `config.json`.
+
+    Raises `SettingsError` if the configuration cannot be written as JSON.
+    """
     return hashlib.sha1(_line(config).encode(), usedforsecurity=False).hexdigest()[:_HASH]
 
 
@@ -43,13 +46,14 @@ def _line(config: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """The parameters of a run; the defaults are the published ones, and then nothing else is recorded.
+    """The parameters of a run. The defaults are the published ones, with nothing else recorded.
 
-    `engine`: its `name`. `stop`: the mode's own strings where it is `None`; none at all where it is empty.
-    `None` for `max_tokens`, `temperature` or `top_p` leaves a value to the engine, and out of the file.
-    `more`: what else shaped the answers (`dtype`, `revision`, `chat_template`, …). Of it, this
-    package itself reads `seed` (text: the seed of examples and sampling), `prefix` (of the prompts) and
-    `think` (see `cleaned`). Names starting with `_` are left out of the file. Raises `SettingsError`.
+    `engine`: the engine's `name`. `stop`: stop strings; `None` uses those of the mode, and an empty tuple
+    none. `None` for `max_tokens`, `temperature` or `top_p` leaves the value to the engine and omits it from
+    the file. `more`: other parameters that affected the answers (`dtype`, `revision`, `chat_template`, …). Of
+    these, this package itself uses `seed` (text: the seed for examples and sampling), `prefix` (of the
+    prompts) and `think` (see `cleaned`). Names starting with `_` are omitted from the file. Raises
+    `SettingsError` for invalid values.
     """
 
     engine: str
@@ -94,11 +98,11 @@ class RunConfig:
     def _check_more(self) -> None:
         for key in self.more:
             if not isinstance(key, str) or key in _FIELDS:
-                raise SettingsError(f"{key!r} cannot be one of the further parameters of a run")
+                raise SettingsError(f"{key!r} cannot be used as an additional parameter of a run")
             if _SECRET.fullmatch(key):
                 raise SettingsError(
-                    f"{key} looks like a secret, which config.json would show: leave it to the "
-                    "environment, or begin its name with _"
+                    f"{key} looks like a secret, which config.json would reveal: pass it in the "
+                    "environment, or prefix its name with _"
                 )
         for key in ("seed", "prefix"):
             if not isinstance(self.more.get(key, ""), str):
@@ -108,27 +112,27 @@ class RunConfig:
 
     @property
     def seed(self) -> str:
-        """The seed that examples are drawn with."""
+        """The seed for choosing examples and for sampling."""
         return str(self.more.get("seed", ""))
 
     @property
     def prefix(self) -> str:
-        """What stands in front of every prompt."""
+        """The text in front of every prompt."""
         return str(self.more.get("prefix", ""))
 
     @property
     def think(self) -> Think:
-        """Whether answers lose what the model thought aloud."""
+        """Whether to keep or strip the model's thinking in answers."""
         think: Think = self.more.get("think", "keep")
         return think
 
     @property
     def parameters(self) -> Parameters:
-        """How the engine samples."""
+        """The sampling parameters for the engine."""
         return Parameters(self.max_tokens, self.temperature, self.top_p, self.stop or ())
 
     def to_json(self) -> str:
-        """The one line of `config.json`, without its end."""
+        """Returns the single line of `config.json`, without the newline."""
         stop = list(self.stop or ())
         own = {name: getattr(self, name) for name in _FIELDS} | {"stop": stop or None}
         return _line({**self.more, **{k: v for k, v in own.items() if v is not None}})
@@ -139,13 +143,13 @@ class RunConfig:
         return config_hash(json.loads(self.to_json()))
 
     def folder(self, results: str | Path) -> Path:
-        """Where the run lies: `results/model/hash`."""
+        """Returns the folder of the run: `results/model/hash`."""
         return Path(results, *self.model.split("/"), self.hash)
 
     def with_questions(self, examples: Sequence[Example]) -> Self:
-        """The configuration that also names the questions, unless they are the published ones.
+        """Returns the configuration with a digest of the questions, unless they are the published ones.
 
-        So answers to other questions, or shown other example answers, never share a folder with those.
+        So runs with other questions or example answers never share a folder with published ones.
         """
         digest = _examples_digest(examples)
         if digest == _PUBLISHED:
@@ -157,25 +161,25 @@ _FIELDS = ("engine", "model", "mode", "num_examples", "stop", "max_tokens", "tem
 
 
 def _check_model(model: str) -> None:
-    """Refuse names that would leave the folder of results, or look like others."""
+    """Reject names that would escape the results folder or be ambiguous."""
     parts = model.split("/")
     climbs = any(part in ("", ".", "..") for part in parts) or "\\" in model
     if climbs or PureWindowsPath(model).drive or not model.isprintable():
         raise SettingsError(
-            f"{model!r} cannot name a run, whose folder is called like the model: use a name such as "
-            "org/model (--name, where the model is a path), without '..', empty parts, backslashes or a drive"
+            f"invalid run name {model!r}: expected a name such as org/model, without '..', empty parts, "
+            "backslashes or a drive (if the model is a path, set --name)"
         )
 
 
 def _stop(strings: Sequence[str]) -> tuple[str, ...]:
     if isinstance(strings, str) or not all(isinstance(s, str) and s for s in strings):
-        raise SettingsError(f"stop must be non-empty strings, not {strings!r}")
+        raise SettingsError(f"stop must be a list of non-empty strings, not {strings!r}")
     return tuple(strings)
 
 
 def _number(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SettingsError(f"{name} must be a number, not {value!r}")
+        raise SettingsError(f"{name} must be a finite number, not {value!r}")
     return float(value)
 
 

@@ -1,4 +1,4 @@
-"""Locks between processes that share a run's folder; however a holder ends, its locks end with it."""
+"""Locks between processes that share a run's folder, released when their holder exits for any reason."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pfgen_rs.io.atomic import writing_failed
 
 try:
     import fcntl
-except ImportError:  # not on Windows, where a folder is for one process at a time
+except ImportError:  # not on Windows, where only one process may use a folder
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["lock", "locked", "unlock"]
 
 
 def lock(handle: int) -> bool:
-    """Lock an open file until it is closed; false where somebody else has locked it.
+    """Lock an open file until it is closed; returns false if another process has locked it.
 
-    Where there are no locks, nobody has.
+    On systems without file locks, this always succeeds.
     """
     if fcntl is None:
         return True
@@ -34,7 +34,7 @@ def lock(handle: int) -> bool:
 
 
 def unlock(handle: int) -> None:
-    """Let others lock a file that is about to be closed; forked processes may have it open, too."""
+    """Unlock a file that is about to be closed; forked processes may keep it open."""
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_UN)
@@ -42,7 +42,7 @@ def unlock(handle: int) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Have a folder for oneself for a moment, once nobody else has it."""
+    """Lock a folder for the duration of the context, waiting until it is free."""
     if fcntl is None:
         yield
         return

@@ -1,7 +1,7 @@
-"""A trial that is being worked on: its answers so far, in a journal that is also the claim to it.
+"""A trial in progress: its answers so far, in a journal file whose lock claims the trial.
 
-trial_003.jsonl             the trial once it is finished, written whole
-.trial_003.partial.jsonl    until then: a line an answer, locked by the process that works on it
+trial_003.jsonl             the finished trial, written atomically
+.trial_003.partial.jsonl    until then: one line per answer, locked by the process working on the trial
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["OpenTrial", "journal_path", "journaled"]
 
 
 def journal_path(trial: Path) -> Path:
-    """Where the answers of an unfinished trial lie."""
+    """Returns the path of the journal of an unfinished trial."""
     return trial.with_name(partial_name(trial.name))
 
 
 def journaled(trial: Path, questions: Sequence[str]) -> dict[str, bytes]:
-    """The lines of an unfinished trial, by question; none where nothing was begun. Claims nothing."""
+    """Returns the lines of an unfinished trial by question, without claiming it; empty if not yet begun."""
     try:
         content = journal_path(trial).read_bytes()
     except OSError:
@@ -38,9 +38,9 @@ def journaled(trial: Path, questions: Sequence[str]) -> dict[str, bytes]:
 
 
 class OpenTrial:
-    """A claimed trial. `claim` makes one; `finish` or `release` ends it.
+    """A claimed trial. Created by `claim`; ended by `finish` or `release`.
 
-    `lines`: what is answered, by question, each line with its end.
+    `lines`: the answers so far by question, as lines including the newline.
     """
 
     def __init__(self, path: Path, questions: Sequence[str], journal: IO[bytes]) -> None:
@@ -52,10 +52,9 @@ class OpenTrial:
 
     @classmethod
     def claim(cls, path: Path, questions: Sequence[str]) -> Self | None:
-        """The trial that will be the file `path`, unless it is finished or another process works on it.
+        """Claim the trial in file `path`; returns `None` if it is finished or claimed by another process.
 
-        Answers that were journaled before are taken over, up to the first line that is not whole.
-        Raises `OutputError`.
+        Answers already in the journal are kept, up to the first incomplete line. Raises `OutputError`.
         """
         while not path.exists():
             try:
@@ -73,7 +72,7 @@ class OpenTrial:
         return None
 
     def _is_current(self) -> bool:
-        """Whether the journal that was locked is still the one that others would open."""
+        """Whether the locked journal is still the file that others would open."""
         try:
             there = journal_path(self.path).stat()
         except OSError:
@@ -90,11 +89,11 @@ class OpenTrial:
 
     @property
     def missing(self) -> list[str]:
-        """The questions without an answer, in order."""
+        """The unanswered questions, in order."""
         return [question for question in self._questions if question not in self.lines]
 
     def add(self, question: str, answer: str) -> None:
-        """Keep an answer; `OutputError` where the disk does not take it."""
+        """Append an answer to the journal; raises `OutputError` if it cannot be written."""
         now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
         record = {"question": question, "answer": answer, "timestamp": now}
         line = json.dumps(record, ensure_ascii=False).encode() + b"\n"
@@ -104,7 +103,7 @@ class OpenTrial:
     def _append(self, line: bytes) -> None:
         rest = memoryview(line)
         try:
-            while rest:  # a disk that is nearly full takes a part before it complains
+            while rest:  # a nearly full disk accepts a part before it reports an error
                 rest = rest[self._journal.write(rest) :]
         except OSError as error:
             with suppress(OSError):
@@ -113,14 +112,14 @@ class OpenTrial:
         self._size += len(line)
 
     def finish(self) -> None:
-        """Write the trial, whole, in the order of the questions; nothing else is left of it."""
+        """Write the trial atomically, in the order of the questions, and remove the journal."""
         write_atomic(self.path, b"".join(self.lines[question] for question in self._questions))
         self.lines.clear()
         self._size = 0
         self.release()
 
     def release(self) -> None:
-        """Let others work on it; a journal that holds nothing vanishes. May be called twice."""
+        """Give up the claim, removing an empty journal. May be called twice."""
         if self._journal.closed:
             return
         if not self._size and self._is_current():
@@ -130,7 +129,7 @@ class OpenTrial:
 
 
 def _whole_lines(content: bytes, questions: set[str]) -> Iterator[tuple[str, bytes, int]]:
-    """Question, line and where it ends, up to the first line that is torn, or answers none of these."""
+    """Yield questions, lines and end offsets, up to the first incomplete line or unknown question."""
     end = 0
     for line in content.splitlines(keepends=True):
         try:

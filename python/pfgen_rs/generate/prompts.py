@@ -1,6 +1,6 @@
-"""Prompts as pfgen-bench makes them: instruction, example answers to other questions, the question.
+"""Prompts as in pfgen-bench: an instruction, example answers to other questions, and the question.
 
-Which samples are shown, and in which order, follows from the trial and a seed; so does the seed for sampling.
+The trial and a seed determine which examples are shown, their order, and the seed for sampling.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ SEEDS = 1 << 31
 class Task:
     """One answer to be generated.
 
-    `prompt` is the whole prompt, or the user's turn in mode `chat`, where `system` stands before it.
-    `seed`: for sampling, 0 … 2^31 - 1. `trial` counts from 1.
+    `prompt` is the whole prompt or, in mode `chat`, the user message that follows the message `system`.
+    `seed`: for sampling, from 0 to 2^31 - 1. `trial` counts from 1.
     """
 
     question: str
@@ -38,16 +38,16 @@ class Task:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """The task for a chat: system message, where there is one, and user message."""
+        """The task as chat messages: the system message, if any, and the user message."""
         turns = [("system", self.system), ("user", self.prompt)]
         return [{"role": role, "content": text} for role, text in turns if text is not None]
 
 
 class Prompter:
-    """Makes prompts from example answers.
+    """Creates prompts from example answers.
 
-    `seed`: any text; the published runs have none. `prefix` stands in front of the system message, or of the
-    prompt where there is none. Raises `SettingsError`.
+    `seed`: any text; empty for the published runs. `prefix` is put in front of the system message, or of the
+    prompt if there is none. Raises `SettingsError` for an unknown mode or a negative `num_examples`.
     """
 
     def __init__(
@@ -72,13 +72,14 @@ class Prompter:
 
     @property
     def questions(self) -> list[str]:
-        """All questions that have samples, in order."""
+        """All questions with example answers, in order."""
         return list(self._shown)
 
     def tasks(self, trial: int, questions: Iterable[str] | None = None) -> list[Task]:
-        """The tasks of a trial (from 1), for all questions or these; raises `InputError` for unknown ones.
+        """Returns the tasks of a trial (from 1), for all questions or the given ones.
 
-        A trial of q questions takes q hashes and a sort.
+        Computes one hash per question and sorts them. Raises `InputError` for an unknown question or a
+        `trial` below 1.
         """
         if trial < 1:
             raise InputError(f"trial must be at least 1, not {trial}")
@@ -92,7 +93,7 @@ class Prompter:
             yield question
 
     def _task(self, trial: int, question: str, order: list[str]) -> Task:
-        # One more than wanted, for the question itself is not shown.
+        # One more than needed, since the question itself is not shown.
         nearest = [text for text in order[: self.num_examples + 1] if text != question]
         shown = "".join(self._shown[text] for text in nearest[: self.num_examples])
         system, prompt = self._texts(question, shown)
@@ -107,7 +108,7 @@ class Prompter:
         return None, f"{self.prefix}{(_TITLE + shown).strip()}\n\n{asked}\nA:"
 
     def sampling_seed(self, trial: int) -> int:
-        """The seed that a trial's answers are sampled with."""
+        """Returns the seed for sampling a trial's answers."""
         return int(_sha1(f"{self.seed}::{trial}"), 16) % SEEDS
 
     def _digest(self, trial: int, question: str) -> str:

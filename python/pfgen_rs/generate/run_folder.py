@@ -1,4 +1,4 @@
-"""A run's folder, as pfgen-bench keeps it; several processes may work in it at once."""
+"""A run's folder in pfgen-bench's format; several processes may work in it at once."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class RunFolder:
 
     @classmethod
     def open(cls, config: RunConfig, results: Path, questions: Sequence[str]) -> Self:
-        """Make the folder, or look whether the one that is there can be gone on with.
+        """Create the folder, or check that an existing one can be continued.
 
-        Raises `GenerationError` for one of another configuration or other questions, `InputError` for
-        answers that packing would lose, and `OutputError`.
+        Raises `GenerationError` if it belongs to another configuration or other questions, `InputError` if
+        packing would lose answers, and `OutputError`.
         """
         folder = cls(config.folder(results), questions)
         try:
@@ -46,9 +46,8 @@ class RunFolder:
                 folder._check(trial)
             run_files.packed(folder.path, len(questions))
         for trial in folder._trials():
-            journal_path(trial).unlink(
-                missing_ok=True
-            )  # of a process killed when it had just finished it
+            # Left by a process that was killed just after finishing the trial.
+            journal_path(trial).unlink(missing_ok=True)
         return folder
 
     def _write_config(self, content: bytes) -> None:
@@ -63,7 +62,7 @@ class RunFolder:
         if old != content:
             raise GenerationError(
                 f"{path}: does not match the configuration that its folder is named after: restore it, or "
-                "use another folder of results"
+                "use another results folder"
             )
 
     def _trials(self) -> list[Path]:
@@ -78,30 +77,30 @@ class RunFolder:
         if found != Counter(self.questions):
             raise GenerationError(
                 f"{trial}: does not answer each of the {len(self.questions)} questions once: remove it to "
-                "have the trial generated again, or use another folder of results"
+                "generate the trial again, or use another results folder"
             )
 
     def trial_path(self, trial: int) -> Path:
-        """The file of a trial once it is finished."""
+        """Returns the path of a finished trial."""
         return self.path / run_files.trial_name(trial)
 
     def is_finished(self, trial: int) -> bool:
-        """Whether a trial is there; if so it is whole."""
+        """Whether a trial is finished."""
         return self.trial_path(trial).exists()
 
     def claim(self, trial: int) -> OpenTrial | None:
-        """A trial to work on; nothing where it is finished or another process has it."""
+        """Claim a trial; returns `None` if it is finished or claimed by another process."""
         return OpenTrial.claim(self.trial_path(trial), self.questions)
 
     def missing(self, trial: int) -> list[str]:
-        """The questions of a trial that nobody has answered so far; claims nothing, writes nothing."""
+        """Returns the unanswered questions of a trial, without claiming it or writing anything."""
         if self.is_finished(trial):
             return []
         answered = journaled(self.trial_path(trial), self.questions)
         return [question for question in self.questions if question not in answered]
 
     def pack(self) -> None:
-        """Write `trials.jsonl.xz` of all finished trials, unless it is right."""
+        """Write all finished trials to `trials.jsonl.xz`, unless it is up to date."""
         with locked(self.path):
             content, _ = run_files.packed(self.path, len(self.questions))
             if content is not None:
@@ -112,5 +111,5 @@ def _question(line: bytes, trial: Path, number: int) -> str:
     try:
         return text_field(parse_line(line), "question")
     except InputError as error:
-        problem = f"{error.problem}: remove the file to have the trial generated again"
+        problem = f"{error.problem}: remove the file to generate the trial again"
         raise InputError(problem, path=trial, line=number) from None

@@ -1,4 +1,4 @@
-"""Tasks as JSON, for programs and for people who carry prompts elsewhere."""
+"""Tasks as JSON lines, for external programs and for answering them elsewhere."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["task_line", "task_lines"]
 
 
 def task_line(number: int, task: Task, parameters: Parameters) -> str:
-    """A task with everything that an answer needs, in one line, without its end.
+    """Returns a task as one line of JSON, with everything needed to answer it, without the newline.
 
     Keys: `id` (the number), `question`, `trial`, `mode`, `messages` in mode `chat` and `prompt` otherwise,
-    `seed`, and those of `max_tokens`, `temperature`, `top_p` and `stop` that are not left to whoever answers.
+    `seed`, and `max_tokens`, `temperature`, `top_p` and `stop` if they are set.
     """
     record: dict[str, Any] = {
         "id": number,
@@ -37,5 +37,5 @@ def task_line(number: int, task: Task, parameters: Parameters) -> str:
 
 
 def task_lines(tasks: Iterable[Task], parameters: Parameters) -> str:
-    """Tasks as JSON lines, numbered from 1."""
+    """Returns tasks as JSON lines, numbered from 1."""
     return "".join(task_line(n, task, parameters) + "\n" for n, task in enumerate(tasks, 1))

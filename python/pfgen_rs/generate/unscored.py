@@ -1,4 +1,4 @@
-"""Tasks that were given up, in a run's `unscored.jsonl`: which, and why."""
+"""Failed tasks, and why they failed: a run's `unscored.jsonl`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNSCORED = "unscored.jsonl"
 
 
 class Failure(NamedTuple):
-    """A question that has no answer in a trial, and why."""
+    """A question left unanswered in a trial, and the reason."""
 
     question: str
     trial: int
@@ -26,7 +26,7 @@ class Failure(NamedTuple):
 
 
 def read_failures(folder: Path) -> list[Failure]:
-    """All of them by trial; `InputError` where somebody has spoilt the file."""
+    """Read all failures, sorted by trial; raises `InputError` if the file is invalid."""
     path = folder / UNSCORED
     try:
         lines = path.read_bytes().split(b"\n")
@@ -42,17 +42,17 @@ def _failure(line: bytes, path: Path, number: int) -> Failure:
         record = parse_line(line)
         trial = record.get("trial")
         if type(trial) is not int:
-            raise InputError("'trial' must be a whole number")
+            raise InputError("'trial' must be an integer")
         return Failure(text_field(record, "question"), trial, text_field(record, "reason"))
     except InputError as error:
-        problem = f"{error.problem}; remove the file to have all that is missing asked again"
+        problem = f"{error.problem}: remove the file to retry all failed tasks"
         raise InputError(problem, path=path, line=number) from None
 
 
 def record_failures(folder: Path, trial: int, reasons: Mapping[str, str]) -> None:
-    """Make these (by question) the failures of a trial; without any left at all, the file vanishes.
+    """Replace the failures of a trial (reasons by question), removing the file if no failures remain.
 
-    Other processes may do so for their trials at the same time. Raises `OutputError`.
+    Safe to call from several processes at once. Raises `OutputError`.
     """
     with locked(folder):
         old = read_failures(folder)

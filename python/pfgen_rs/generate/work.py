@@ -1,4 +1,4 @@
-"""The loop of a run: trials claimed, tasks given to the engine, outcomes kept."""
+"""The main loop of a run: claim trials, pass tasks to the engine, record outcomes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pfgen_rs.generate.unscored import read_failures, record_failures
 
 __all__ = ["GenerationProgress", "Work"]
 
-# Told the answers that are there, those that are wanted, new ones a second, and tasks that were given up.
+# Called with the number of answers, their total, new answers per second, and the number of failed tasks.
 GenerationProgress = Callable[[int, int, float, int], None]
 Key = tuple[int, str]
 
@@ -29,8 +29,9 @@ _CLAIMS = 128  # at a time; each is an open file
 class Work:
     """The work of one process on a run.
 
-    Trials are claimed, in order, while fewer than `batch` tasks are open. `new`: answers so far; `given_up`:
-    tasks that failed now, by trial and question; `elsewhere`: trials that other processes had claimed.
+    Trials are claimed in order while fewer than `batch` tasks are open. `new`: the number of answers so far;
+    `given_up`: tasks that failed in this call, by trial and question; `elsewhere`: trials claimed by other
+    processes.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Work:
         self.elsewhere: list[int] = []
 
     def run(self, engine: Engine) -> None:
-        """Ask until nothing is open, or the engine leaves something open; claims end however this does."""
+        """Run until no tasks are open or the engine leaves some open; always releases its claims."""
         self._read_failures()
         try:
             while self._claim() and self._ask(engine):
@@ -75,15 +76,15 @@ class Work:
 
     def _read_failures(self) -> None:
         for question, trial, reason in read_failures(self._folder.path):
-            if self._folder.is_finished(trial):  # whoever finished it was killed right then
+            if self._folder.is_finished(trial):  # its process was killed just after finishing it
                 record_failures(self._folder.path, trial, {})
             else:
                 self._failed[trial][question] = reason
 
     def _claim(self) -> bool:
-        """Have tasks open, if there are any."""
+        """Open tasks; returns whether any are open."""
         self._fill()
-        if not self._open and self.elsewhere:  # its process may have been killed since
+        if not self._open and self.elsewhere:  # their processes may have exited
             self._waiting, self.elsewhere = self.elsewhere[::-1], []
             self._fill()
         return bool(self._open)
@@ -110,7 +111,7 @@ class Work:
             self._settle(number)
 
     def _settle(self, number: int) -> None:
-        """End the claim to a trial, finished or not."""
+        """End the claim on a trial, finishing it if complete."""
         trial = self._claimed.pop(number)
         try:
             missing = trial.missing
@@ -123,7 +124,7 @@ class Work:
             trial.release()
 
     def _ask(self, engine: Engine) -> bool:
-        """Give the engine everything that is open; whether it dealt with all of it."""
+        """Pass all open tasks to the engine; returns whether it dealt with all of them."""
         asked = dict(self._open)
         self._tell()
         with _closing(engine.generate(list(asked.values()), self._config.parameters)) as outcomes:
@@ -154,7 +155,7 @@ class Work:
         self._end(key)
 
     def _again(self, key: Key) -> None:
-        """Ask once more, with another seed: the same one would give the same nothing."""
+        """Retry with another seed, since the same one would give the same empty answer."""
         self._empty[key] += 1
         if self._empty[key] >= self._rounds:
             self._give_up(key, f"the answer was empty in {self._rounds} of {self._rounds} rounds")
@@ -179,7 +180,7 @@ class Work:
         if self._report is None:
             return
         now, rate = time.monotonic(), 0.0
-        if self.new <= 1:  # before the first answer, models are loaded
+        if self.new <= 1:  # exclude the time for loading a model
             self._begun = now
         else:
             rate = (self.new - 1) / max(now - self._begun, 1e-9)
@@ -188,7 +189,7 @@ class Work:
 
 @contextmanager
 def _closing(outcomes: Iterator[Outcome]) -> Iterator[Iterator[Outcome]]:
-    """The iterator, closed at the end, if it can be: that stops an engine's work."""
+    """Close the iterator at the end, if it can be closed, which stops the engine's work."""
     try:
         yield outcomes
     finally:

@@ -1,4 +1,4 @@
-"""Coroutines in a thread of their own, and what they give as a plain iterator."""
+"""Running coroutines in a thread of their own, with their results as a plain iterator."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ["Opened", "gathered"]
 T = TypeVar("T")
 R = TypeVar("R")
 Opened = AbstractAsyncContextManager[Callable[[T], Awaitable[R]]]
-"""Holds what the work needs (connections); gives the work itself."""
+"""A context that holds resources (connections) and returns the coroutine function that uses them."""
 
 _GRACE = 5.0
-"""Seconds that closing waits for connections to be given up."""
+"""Seconds to wait for connections to close."""
 
 
 def gathered(
     items: Iterable[T], opened: Callable[[], Opened[T, R]], concurrency: int
 ) -> Iterator[R]:
-    """What the work gives for each item, in the order of finishing; at most `concurrency` at a time.
+    """Yield the result for each item in order of completion, processing at most `concurrency` at a time.
 
-    Items are begun in order. A reader that lags is waited for once `concurrency` results lie ready. An error
-    of the work is raised after the results before it and cancels all other work, as closing the iterator
-    does. Works where the caller's thread runs an event loop, too.
+    Items are started in order. Processing pauses once `concurrency` results have not been consumed. An error
+    is raised after the results before it and cancels all other work, as does closing the iterator. Also works
+    if the caller's thread runs an event loop.
     """
     work = _Work(items, opened, concurrency)
     work.start()
@@ -54,7 +54,7 @@ class _Work(Generic[T, R]):
         self._items = iter(items)
         self._opened = opened
         self._concurrency = concurrency
-        # As many that lie ready as are under way, so that putting one never waits.
+        # As many results may be ready as items are in progress, so putting one never blocks.
         self._room = asyncio.Semaphore(2 * concurrency)
         self.results = Pipe[R](2 * concurrency)
         self._loop = asyncio.new_event_loop()
@@ -62,16 +62,16 @@ class _Work(Generic[T, R]):
         self._thread = threading.Thread(target=self._run, name=THREADS, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def make_room(self, count: int) -> None:
-        """So many results were taken."""
+        """Allow `count` more items, after that many results were consumed."""
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._release, count)
 
     def stop(self) -> None:
-        """Cancel what is under way; waits a moment for it."""
+        """Cancel work in progress, and wait briefly for it to end."""
         self.results.stop()
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._main.cancel)

@@ -1,4 +1,4 @@
-"""How long to wait before a server is asked again."""
+"""How long to wait before retrying a request."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Backoff", "retry_after"]
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Waits that double, in seconds.
+    """Exponential backoff, in seconds.
 
-    After failure n (from 0): between a half and the whole of `first * 2**n`, at most `longest`. Where the
-    server says when to come back: as long as it says, at most `patience`, and up to `first` more, so that
-    not everybody comes back at once.
+    After failure n (from 0), waits between half and all of `first * 2**n`, at most `longest`. If the server
+    says how long to wait, waits that long, at most `patience`, plus a random time up to `first` so that
+    clients do not all return at once.
     """
 
     first: float = 0.5
@@ -26,17 +26,17 @@ class Backoff:
     patience: float = 120.0
 
     def wait(self, failure: int, random: Random, asked: float | None = None) -> float:
-        """Seconds to wait after failure number `failure`; `asked`: what the server asked for."""
+        """Returns the seconds to wait after failure number `failure`; `asked`: as asked by the server."""
         if asked is not None:
             return min(asked, self.patience) + random.uniform(0, self.first)
-        # 2.0**1024 would overflow, and nobody waits that long.
+        # Capped because 2.0**1024 would overflow.
         return random.uniform(0.5, 1) * min(self.longest, self.first * 2.0 ** min(failure, 60))
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds that a server asks to wait: `retry-after-ms`, else `retry-after` as seconds or a date.
+    """Returns the wait in seconds asked by a server: `retry-after-ms`, else `retry-after` (seconds or date).
 
-    None where it says nothing, or nothing that can be understood. `now` is the present unless given.
+    Returns `None` if these headers are missing or invalid. `now`: the current time by default.
     """
     for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         seconds = _number(headers.get(name))
@@ -56,7 +56,7 @@ def _number(text: str | None) -> float | None:
 def _until(text: str | None, now: datetime) -> float | None:
     try:
         date = parsedate_to_datetime(text or "")
-        # A date that says -0000 comes without a zone, and means UTC.
+        # A date with the offset -0000 is parsed without a time zone, and means UTC.
         return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds())
     except (ValueError, OverflowError):
         return None

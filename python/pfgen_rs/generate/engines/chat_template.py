@@ -1,4 +1,4 @@
-"""Chat templates that a person gives instead of the model's own."""
+"""User-supplied chat templates that replace the model's own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ __all__ = ["read_chat_template"]
 
 
 def read_chat_template(given: str | None) -> str | None:
-    """The template: `given` itself, or the contents of the file that it names.
+    """Returns the template: `given` itself if it contains a brace, else the contents of the file it names.
 
-    Every template has a brace, and no sensible path has. Raises `SettingsError` where the file cannot be
-    read.
+    Raises `SettingsError` if the file cannot be read.
     """
     if given is None or "{" in given:
         return given

@@ -1,10 +1,10 @@
-"""Any program that speaks JSON lines: a task a line on its standard input, a result a line on its output.
+"""External programs that read tasks from standard input and write results to standard output, as JSON lines.
 
     in   {"id": 1, "question": "…", "trial": 1, "mode": "qa", "prompt": "…", "seed": 5, "max_tokens": 300, …}
     out  {"id": 1, "answer": "…"}   or   {"id": 1, "error": "…"}
 
-In mode `chat`, `messages` stand in place of `prompt`. Results may come in any order. The program is started
-once; its input ends when nothing more is asked.
+In mode `chat`, `messages` takes the place of `prompt`. Results may be written in any order. The program is
+started once; its input is closed when there are no more tasks.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ _REASON = 500  # characters
 
 
 class CommandEngine:
-    """Asks a program.
+    """Generates answers with an external program.
 
-    `command`: its name and arguments, as a list or as a shell would take them (no shell runs). `timeout`:
-    seconds without a result after which it counts as hanging; without it, it may take for ever.
+    `command`: its name and arguments, as a list or as a string split like a shell command (no shell is
+    involved). `timeout`: seconds without a result after which the program is considered hung (default: no
+    limit).
 
-    An `error` makes its task `Failed`. A program that cannot be started, ends too early, hangs, or writes
-    what is no result is a `GenerationError`; it is stopped then, as where the iterator is closed early.
+    A result with an `error` makes its task `Failed`. Raises `GenerationError` if the program cannot be
+    started, exits too early, hangs or writes an invalid result. The program is then stopped, as it is when
+    the iterator is closed early.
     """
 
     name = "command"
@@ -41,7 +43,7 @@ class CommandEngine:
     def __init__(
         self, model: str, *, command: str | Sequence[str], timeout: float | None = None
     ) -> None:
-        """Start nothing yet; raises `SettingsError`."""
+        """Check the settings without starting the program; raises `SettingsError`."""
         self.model = model
         self._command = _split(command)
         if timeout is not None and not timeout > 0:
@@ -51,7 +53,7 @@ class CommandEngine:
         self._ids = count(1)
 
     def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
-        """One outcome for each task, as the program gives them."""
+        """Yield one outcome per task, in the order of the program's results."""
         open_tasks = {next(self._ids): task for task in tasks}
         if self._program is None:
             self._program = Program(self._command)
@@ -71,12 +73,12 @@ class CommandEngine:
         except TimeoutError:
             raise GenerationError(
                 f"{program.name!r} sent no result for {self._timeout:g} seconds "
-                f"({len(open_tasks)} are missing)"
+                f"({len(open_tasks)} missing)"
             ) from None
         if line is None:
             raise GenerationError(
-                f"{program.name!r} {program.ending()} before it had sent all results "
-                f"({len(open_tasks)} are missing); what it wrote to standard error may tell why"
+                f"{program.name!r} {program.ending()} before sending all results "
+                f"({len(open_tasks)} missing): see its standard error for the reason"
             )
         try:
             return _parsed(line, open_tasks)
@@ -86,7 +88,7 @@ class CommandEngine:
             ) from None
 
     def close(self) -> None:
-        """Let the program end."""
+        """Close the program's input, and wait for it to exit."""
         if self._program is not None:
             self._program.close()
             self._program = None
@@ -110,11 +112,11 @@ def _encoded(number: int, task: Task, parameters: Parameters) -> bytes:
 
 
 def _parsed(line: bytes, open_tasks: dict[int, Task]) -> Outcome:
-    """The outcome that a line states; takes its task from the open ones."""
+    """Parse the outcome in a line, removing its task from the open ones."""
     record = parse_line(line)
     number = record.get("id")
     if type(number) is not int or number not in open_tasks:
-        raise InputError(f"{number!r:.60} is not the 'id' of an open task")
+        raise InputError(f"'id' must be that of an open task, not {number!r:.60}")
     if "error" in record:
         return Failed(open_tasks.pop(number), text_field(record, "error")[:_REASON])
     answer = text_field(record, "answer")

@@ -1,4 +1,4 @@
-"""Engines by name; what an engine needs is imported when it is made."""
+"""Engines by name; an engine's dependencies are imported when it is created."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ ENGINES = {
     "command": "CommandEngine",
     "manual": "ManualEngine",
 }
-"""Names, and classes of the modules of these names."""
+"""Engine names, which are also module names, and their classes."""
 
 
-_UNTOLD = ("api_key", "backoff")
-"""Options that are no text, or should be written nowhere."""
+_HIDDEN = ("api_key", "backoff")
+"""Options that cannot be written as text, or must not be written anywhere."""
 
 
 def make(name: str, model: str, **options: Any) -> Engine:
-    """The engine of this name, for a model, with its own options.
+    """Create the engine with this name for a model, with engine-specific options.
 
-    Raises `SettingsError` for unknown names and options, and what the engine itself raises.
+    Raises `SettingsError` for unknown names and options, and any error of the engine's constructor.
     """
     kind = _kind(name)
     signature = inspect.signature(kind)
     try:
         signature.bind(model, **options)
     except TypeError as error:
-        known = ", ".join(n for n in list(signature.parameters)[1:] if n not in _UNTOLD)
+        known = ", ".join(n for n in list(signature.parameters)[1:] if n not in _HIDDEN)
         raise SettingsError(f"engine {name}: {error} (its options: {known})") from None
     return cast("Engine", kind(model, **options))
 
 
 def recorded_name(name: str) -> str:
-    """What `config.json` calls the engine of this name."""
+    """Returns the name of an engine in `config.json`."""
     return str(_kind(name).name)
 
 

@@ -1,4 +1,4 @@
-"""People as engines: they are asked one by one, or bring a file of answers from elsewhere."""
+"""Answers by people: asked interactively, or read from a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Key = tuple[int, str]
 
 
 class ManualEngine:
-    """Asks a person: `ask` gives the answer to a task, or `None` where no more are wanted."""
+    """Asks a person: `ask` returns the answer to a task, or `None` to stop."""
 
     name = "manual"
 
@@ -26,7 +26,7 @@ class ManualEngine:
         self._ask = ask
 
     def generate(self, tasks: Sequence[Task], _parameters: Parameters) -> Iterator[Outcome]:
-        """An answer at a time, until no more are wanted."""
+        """Yield one answer at a time, until `ask` returns `None`."""
         for task in tasks:
             answer = self._ask(task)
             if answer is None:
@@ -34,14 +34,14 @@ class ManualEngine:
             yield Answered(task, answer)
 
     def close(self) -> None:
-        """Hold nothing."""
+        """Do nothing: no resources are held."""
 
 
 class AnswersFile:
-    """Has its answers from a file of JSON lines with `question`, `trial` and `answer`; ignores other keys.
+    """Reads answers from a file of JSON lines with `question`, `trial` and `answer`; other keys are ignored.
 
-    `blank`: how many of them hold nothing but white space. Tasks without an answer there, or with a blank
-    one, stay open. Raises `InputError` with file and line.
+    `blank`: the number of answers that are empty or only white space. Tasks without an answer, or with a
+    blank one, stay open. Raises `InputError`, naming the file and line.
     """
 
     name = ManualEngine.name
@@ -52,22 +52,22 @@ class AnswersFile:
 
     @property
     def unused(self) -> list[Key]:
-        """Trial and question of the answers that nobody has asked for, in the order of the file."""
+        """Trial and question of the answers not used so far, in the order of the file."""
         return list(self._answers)
 
     def generate(self, tasks: Sequence[Task], _parameters: Parameters) -> Iterator[Outcome]:
-        """The answers that are there."""
+        """Yield the answers found in the file."""
         for task in tasks:
             answer = self._answers.pop((task.trial, task.question), None)
             if answer is not None:
                 yield Answered(task, answer)
 
     def close(self) -> None:
-        """Hold nothing."""
+        """Do nothing: no resources are held."""
 
 
 def _read(path: Path) -> tuple[dict[Key, str], int]:
-    """The answers, and how many more are blank."""
+    """Returns the answers, and the number of blank ones."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -80,7 +80,7 @@ def _read(path: Path) -> tuple[dict[Key, str], int]:
         try:
             key, answer = _parsed(line)
             if key in answers:
-                raise InputError(f"trial {key[0]} has another answer to this question: {key[1]!r}")
+                raise InputError(f"duplicate answer in trial {key[0]}, question {key[1]!r}")
         except InputError as error:
             raise InputError(error.problem, path=path, line=number) from None
         if answer.strip():
@@ -94,5 +94,5 @@ def _parsed(line: bytes) -> tuple[Key, str]:
     record = parse_line(line)
     trial = record.get("trial")
     if type(trial) is not int:
-        raise InputError(f"'trial' must be a whole number, not {trial!r:.60}")
+        raise InputError(f"'trial' must be an integer, not {trial!r:.60}")
     return (trial, text_field(record, "question")), text_field(record, "answer")

@@ -1,4 +1,4 @@
-"""Servers that speak OpenAI's protocol: OpenAI itself, vLLM, llama.cpp, SGLang, Ollama and many more."""
+"""Servers with an OpenAI-compatible API: OpenAI, vLLM, llama.cpp, SGLang, Ollama and many more."""
 
 from __future__ import annotations
 
@@ -20,28 +20,26 @@ __all__ = ["OpenAIEngine"]
 
 
 class OpenAIEngine:
-    """Asks a server, many questions at a time; completions in mode `completion`, chats in the others.
+    """Sends concurrent requests to a server: completions in mode `completion`, chats in the other modes.
 
-    `base_url` and `api_key` come from `OPENAI_BASE_URL` and `OPENAI_API_KEY` unless given; a server in the
-    local network needs no key. `timeout`: seconds that one attempt may take in all. `retries`: attempts after
-    the first, spaced as `backoff` says (at most two minutes, whatever a server asks for); long waits are
-    logged as warnings of `pfgen_rs.generate`. `omit`: options that are not sent (of `seed`, `stop`,
-    `max_tokens`, `temperature`, `top_p`), for servers that refuse them. `max_tokens_name`: what the server
-    calls that limit. `extra`: what else is sent with each request, but for what this sets
-    itself.
+    `base_url` and `api_key` default to `OPENAI_BASE_URL` and `OPENAI_API_KEY`; a server in the local network
+    needs no key. `timeout`: seconds for one attempt, in total. `retries`: attempts after the first, spaced
+    according to `backoff` (by default at most two minutes apart, even if a server asks for more); long waits
+    are logged as warnings of `pfgen_rs.generate`. `omit`: options not to send (out of `seed`, `stop`,
+    `max_tokens`, `temperature`, `top_p`), for servers that reject them. `max_tokens_name`: the server's name
+    for that limit. `extra`: additional values for each request, which must not override those set here.
 
-    How it fails: what may pass (408, 409, 425, 429, 5xx, an attempt that takes too long, a connection that
-    fails, a body that is cut) is tried again. When that is used up, and for other refusals and answers
-    without text, the task is `Failed`. `GenerationError` says what all tasks would meet: no key or a wrong
-    one, no such model or address, an option that the server says it does not support or refuses
-    the first eight tasks for, an account without means, and
-    no server: the first task to be given up, or eight in a row, had no response at all. The key is shown
-    nowhere: not in errors, reasons, answers, logs, or the engine's `repr`.
+    Temporary failures (408, 409, 425, 429, 5xx, timeouts, failed connections, truncated bodies) are retried.
+    If the last attempt fails, and for other rejections and answers without text, the task is `Failed`.
+    Failures that affect all tasks raise `GenerationError`: a missing or invalid key, an unknown model or
+    address, an option that the server does not support or for which it rejects the first eight tasks, an
+    exhausted quota, and an unreachable server (the first failed task, or eight in a row, received no
+    response). The key is never shown: not in errors, reasons, answers, logs or the engine's `repr`.
 
-    A request costs about half a millisecond where aiohttp is installed, otherwise about one.
+    The overhead per request is about 0.5 ms if aiohttp is installed, and otherwise about 1 ms.
     """
 
-    name = "openai-api"  # as published runs call it
+    name = "openai-api"  # the name in published runs
 
     def __init__(
         self,
@@ -57,7 +55,10 @@ class OpenAIEngine:
         max_tokens_name: str = "max_tokens",
         extra: Mapping[str, Any] | None = None,
     ) -> None:
-        """Connect to nothing yet; raises `SettingsError`, and `GenerationError` without package or key."""
+        """Check the settings without connecting.
+
+        Raises `SettingsError`, and `GenerationError` if the package or the key is missing.
+        """
         _check(concurrency, timeout, retries)
         self._form = Form.checked(model, omit, max_tokens_name, extra)
         try:
@@ -75,15 +76,15 @@ class OpenAIEngine:
         return f"OpenAIEngine({self.model!r}, base_url={self._place.url!r})"
 
     def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
-        """One outcome for each task, as soon as it is there.
+        """Yield one outcome per task, as soon as it is available.
 
-        Tasks are begun in order. Closing the iterator cancels the requests under way.
+        Tasks are started in order. Closing the iterator cancels the requests in progress.
         """
         workers = max(1, min(self.concurrency, len(tasks)))
         return gathered(tasks, partial(self._session, parameters), workers)
 
     def close(self) -> None:
-        """Nothing is held: connections end with the iterator that opened them."""
+        """Do nothing: connections are closed with the iterator that opened them."""
 
     @asynccontextmanager
     async def _session(
@@ -106,7 +107,7 @@ class OpenAIEngine:
 
 def _check(concurrency: int, timeout: float, retries: int) -> None:
     if not 1 <= concurrency <= 1000:
-        raise SettingsError(f"concurrency must be in 1…1000, not {concurrency}")
+        raise SettingsError(f"concurrency must be between 1 and 1000, not {concurrency}")
     if not timeout > 0:
         raise SettingsError(f"timeout must be positive, not {timeout}")
     if retries < 0:

@@ -1,4 +1,4 @@
-"""What a refusal means: ask again, give up this task, or give up altogether."""
+"""Classifying error responses: retry, fail the task, or fail the run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PASSING = (408, 409, 425, 429)
 
 
 class Again(NamedTuple):
-    """A failure that may pass.
+    """A temporary failure.
 
-    `after`: seconds that the server asks to wait. `answered`: whether it sent a response at all.
+    `after`: seconds that the server asks to wait. `answered`: whether it sent any response.
     """
 
     reason: str
@@ -30,23 +30,23 @@ class Again(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A failure of one task. `option`: the option that the server refuses, as far as it says so."""
+    """A failure of one task. `option`: the option that the server rejects, if it names one."""
 
     reason: str
     option: str | None = None
 
 
 class Hopeless(NamedTuple):
-    """A failure that every task will meet."""
+    """A failure that affects every task."""
 
     reason: str
 
 
 def refusal(error: APIStatusError, model: str) -> Again | Refused | Hopeless:
-    """What a status of 4xx or 5xx means."""
+    """Classify a response with a 4xx or 5xx status."""
     words = f"the server answered {error.status_code}{_said(error)}"
     if error.status_code in (401, 403):
-        return Hopeless(f"{words}. Check the key ({KEY}) and what it may do")
+        return Hopeless(f"{words}. Check the API key ({KEY}) and its permissions")
     if error.status_code == 404:
         return Hopeless(f"{words}. Check the model {model!r} and the base URL ({BASE_URL})")
     if error.code == _USED_UP:
@@ -60,22 +60,23 @@ def _about_option(error: APIStatusError, words: str) -> Refused | Hopeless:
     option = _option(error)
     if option is None:
         return Refused(words)
-    named = f"{words}. It refuses the option {option}"
-    # Others, such as too long a prompt, may hold for this task alone.
+    named = f"{words}. It rejects the option {option}"
+    # Other errors, such as too long a prompt, may concern only this task.
     if error.code not in _UNSUPPORTED:
         return Refused(named, option)
     return Hopeless(f"{named}: {cure(option)}")
 
 
 def cure(option: str) -> str:
-    """What helps where a server refuses an option."""
-    named = "--set max_tokens_name=max_completion_tokens names it otherwise, "
-    other = named if option == "max_tokens" else ""
-    return f"{other}--set 'omit=[\"{option}\"]' leaves it out"
+    """Returns advice for a server that rejects an option."""
+    omit = f"omit it with --set 'omit=[\"{option}\"]'"
+    if option != "max_tokens":
+        return omit
+    return f"rename it with --set max_tokens_name=max_completion_tokens, or {omit}"
 
 
 def _option(error: APIStatusError) -> str | None:
-    """The option that a refusal is about: as it says, else the only one that its words name."""
+    """Returns the option an error is about: its `param`, else the only option named in its message."""
     if error.param in OPTIONS:
         return error.param
     words = _said(error)

@@ -1,4 +1,4 @@
-"""Where a server is, and the key to it, which is never shown."""
+"""A server's address and its API key, which is never shown."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ KEY = "OPENAI_API_KEY"
 _DEFAULT = "https://api.openai.com/v1"
 _NO_KEY = "none"
 _REDACTED = 8
-"""Keys of at least so many characters are removed from messages."""
+"""Minimum length of keys to redact from messages."""
 _SECRET = 16
-"""Keys of at least so many characters are secrets that no answer holds by chance."""
+"""Minimum length of keys that cannot occur in an answer by chance."""
 _LOCAL = (".local", ".localhost", ".internal", ".lan")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A server's base URL and its key (None: it needs none)."""
+    """A server's base URL and its API key (`None`: no key needed)."""
 
     url: str
     key: str | None = field(repr=False)
 
     @property
     def sent_key(self) -> str:
-        """What is sent as the key: the protocol has no way of sending none."""
+        """The key to send; the client requires one even if the server does not."""
         return self.key or _NO_KEY
 
     def redact(self, text: str) -> str:
-        """An error message or a line of the log, without the key.
+        """Remove the key from an error or log message.
 
-        Placeholders such as `none` or `1`, which local servers take, occur in ordinary words and stay.
+        Short placeholders such as `none` or `1` for local servers also occur in ordinary text, and are kept.
         """
         return text.replace(self.key, "***") if self.key and len(self.key) >= _REDACTED else text
 
     def is_exposed_by(self, answer: str) -> bool:
-        """Whether an answer holds the key, and so must not be kept; it is never edited."""
+        """Whether an answer contains the key and so must be rejected; answers are never edited."""
         return self.key is not None and len(self.key) >= _SECRET and self.key in answer
 
 
 def find_place(base_url: str | None = None, key: str | None = None) -> Place:
-    """The server of these, else of the environment (`OPENAI_BASE_URL`, `OPENAI_API_KEY`), else OpenAI's.
+    """Returns the server: by argument, else by `OPENAI_BASE_URL` and `OPENAI_API_KEY`, else OpenAI's.
 
-    Raises `SettingsError` for an address that is none or holds secrets, and for a key that cannot be sent;
-    `GenerationError` where a server outside the local network has no key.
+    Raises `SettingsError` for an address that is invalid or contains secrets, and for a key that cannot be
+    sent; raises `GenerationError` if a server outside the local network has no key.
     """
     url = base_url or os.environ.get(BASE_URL) or _DEFAULT
     key = (key or os.environ.get(KEY) or "").strip() or None
@@ -60,7 +60,7 @@ def find_place(base_url: str | None = None, key: str | None = None) -> Place:
         raise GenerationError(f"{parts.hostname} needs an API key: set {KEY} in the environment")
     if key is not None and not (key.isascii() and key.isprintable()):
         raise SettingsError(
-            f"the API key ({KEY}) has characters that cannot be sent; it is not shown"
+            f"the API key ({KEY}, not shown) contains characters that cannot be sent"
         )
     return Place(url, key)
 
@@ -71,7 +71,7 @@ def _parts(url: str) -> SplitResult:
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
-    # What follows may be a password, so the address is not shown.
+    # The address may contain a password, so it is not shown.
     if not usable or "@" in parts.netloc or parts.query or parts.fragment:
         raise SettingsError(
             f"the base URL ({BASE_URL}) must be http(s)://host[:port]/path, "

@@ -1,4 +1,4 @@
-"""One series of requests to a server: asking, asking again, giving up."""
+"""A session of requests to a server: sending, retrying, giving up."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from pfgen_rs.generate.prompts import Task
 __all__ = ["Session", "connected"]
 
 _CONNECTING = 10.0
-"""Seconds in which a connection must come about."""
+"""Seconds to wait for a connection."""
 _SILENT = 8
-"""After so many tasks in a row without any response, the server is taken to be gone."""
+"""Number of tasks in a row without any response after which the server is considered down."""
 _REFUSED = 8
-"""After so many tasks refused for one option, and none answered, it is taken to be refused always."""
+"""Number of tasks rejected for one option, with none answered, after which it counts as unsupported."""
 
 _Verdict = Outcome | Again | Refused | Hopeless
 
 
 @asynccontextmanager
 async def connected(place: Place, timeout: float) -> AsyncIterator[openai.AsyncOpenAI]:
-    """A client of a server; closed in the end. `timeout` in seconds."""
+    """Open a client for a server; `timeout` in seconds."""
     client = openai.AsyncOpenAI(
         base_url=place.url,
         api_key=place.sent_key,
-        # The package's own retries draw from an unseeded source and cannot be timed.
+        # The package's own retries use an unseeded random source, and their timing cannot be controlled.
         max_retries=0,
         timeout=openai.Timeout(timeout, connect=min(timeout, _CONNECTING)),
         http_client=_fast_client(),
@@ -47,10 +47,10 @@ async def connected(place: Place, timeout: float) -> AsyncIterator[openai.AsyncO
 
 
 class Session:
-    """Asks for tasks over one client.
+    """Requests answers through one client.
 
-    `timeout`: seconds that an attempt may take in all, which also bounds servers that send a byte now and
-    then. `retries`: attempts after the first.
+    `timeout`: seconds for one attempt in total, which also limits servers that keep sending single bytes.
+    `retries`: attempts after the first.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Session:
         self._refused: Counter[str] = Counter()
 
     async def outcome(self, task: Task) -> Outcome:
-        """The answer to a task, or why there is none; raises `GenerationError` for what concerns all."""
+        """Returns the answer to a task or its failure; raises `GenerationError` if all tasks are affected."""
         verdict = self._judged(await self._persistently(task))
         if isinstance(verdict, Answered):
             self._answered = True
@@ -90,16 +90,18 @@ class Session:
         return Failed(task, reason)
 
     def _without_key(self, outcome: Answered) -> Outcome:
-        """The answer as the server sent it or, if it holds the key, a failure: answers are never edited."""
+        """Turn an answer that contains the key into a failure, since answers are never edited."""
         if self._place.is_exposed_by(outcome.text):
-            return Failed(outcome.task, f"the answer contains the API key ({KEY}); it was not kept")
+            return Failed(
+                outcome.task, f"the answer contains the API key ({KEY}) and was discarded"
+            )
         return outcome
 
     def _judged(self, verdict: Outcome | Refused | Hopeless) -> Outcome | Refused | Hopeless:
-        """The verdict, or that it holds for all: one option was refused so far, and nothing answered."""
+        """Generalise a rejection to all tasks if only one option was rejected so far and nothing answered."""
         if self._answered or not isinstance(verdict, Refused) or verdict.option is None:
             return verdict
-        # Prompts that are too long are said to leave too few tokens, each in its own words.
+        # Servers report too long prompts as too large max_tokens, with different numbers each time.
         what = verdict.reason if verdict.option == "max_tokens" else verdict.option
         self._refused[what] += 1
         if self._refused[what] < _REFUSED or len(self._refused) > 1:
@@ -110,11 +112,11 @@ class Session:
         verdict = await self._attempt(task)
         if not isinstance(verdict, Again):
             return verdict
-        # A source for each task, so that waits do not depend on which task failed first.
+        # One source per task, so that waits do not depend on which task failed first.
         random = Random(f"{task.seed} {task.question}")  # noqa: S311
         for failure in range(self._retries):
             seconds = self._backoff.wait(failure, random, verdict.after)
-            self._waits.tell(self._place.redact(verdict.reason), seconds, verdict.after)
+            self._waits.report(self._place.redact(verdict.reason), seconds, verdict.after)
             await asyncio.sleep(seconds)
             verdict = await self._attempt(task)
             if not isinstance(verdict, Again):
@@ -126,10 +128,12 @@ class Session:
         if last.answered:
             return Refused(reason)
         self._silent += 1
-        # One task may break a server; several in a row, or the very first, say that there is none.
+        # A single task may crash a server; several in a row, or the very first, mean that it is down.
         if self._heard and self._silent < _SILENT:
             return Refused(reason)
-        return Hopeless(f"{self._place.url}: {reason}. Check that the server runs, and its address")
+        return Hopeless(
+            f"{self._place.url}: {reason}. Check that the server is running, and its address"
+        )
 
     async def _attempt(self, task: Task) -> _Verdict:
         path, body = self._form.request(task, self._parameters)
@@ -146,11 +150,11 @@ class Session:
         return verdict
 
     def _trouble(self, error: BaseException) -> str:
-        """What went wrong, by the innermost error: what wraps it may call anything a time-out."""
+        """Describe a failure by its innermost error, since the outer ones may be misleading."""
         causes = list(_chain(error))
         if any(isinstance(cause, TimeoutError) for cause in causes):
-            return f"no answer in time, of {self._timeout:g} seconds at most"
-        # aiohttp's words for a body that was cut begin with 400, which no server said.
+            return f"no answer within {self._timeout:g} seconds"
+        # aiohttp's text for a truncated body begins with 400, though no server sent that status.
         words = getattr(causes[-1], "message", "") or causes[-1]
         return f"the connection failed: {in_short(words) or type(causes[-1]).__name__}"
 
@@ -169,7 +173,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _fast_client() -> openai.DefaultAsyncHttpxClient | None:
-    """The client over aiohttp, which takes half the time, where it is installed; None: the default one."""
+    """Returns an aiohttp client, which takes half the time, or `None` if aiohttp is not installed."""
     try:
         return openai.DefaultAioHttpClient()
     except (AttributeError, RuntimeError):
@@ -177,7 +181,7 @@ def _fast_client() -> openai.DefaultAsyncHttpxClient | None:
 
 
 def _transport_errors() -> tuple[type[Exception], ...]:
-    """What a failed transfer raises; aiohttp's errors are not all translated."""
+    """Returns the errors of failed transfers; not all errors of aiohttp are converted by the client."""
     try:
         from aiohttp import ClientError
     except ImportError:

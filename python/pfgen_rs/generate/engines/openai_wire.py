@@ -1,4 +1,4 @@
-"""Requests and answers as OpenAI's protocol has them: `/completions` and `/chat/completions`."""
+"""Requests and responses of OpenAI's API: `/completions` and `/chat/completions`."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from pfgen_rs.generate.prompts import Task
 __all__ = ["OPTIONS", "CutError", "Form", "in_short", "read_answer"]
 
 OPTIONS = ("seed", "stop", "max_tokens", "temperature", "top_p")
-"""What a request may say about sampling, by the names that it is given here."""
+"""Sampling options of a request, by their names in this package."""
 _OWN = ("model", "messages", "prompt", *OPTIONS, "stream", "n")
-"""What nobody else may say in a request, or the run would not be what its configuration says."""
+"""Keys that `extra` must not set, because the run would then contradict its configuration."""
 
 _SHOWN = 300
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 class CutError(ValueError):
-    """A body that is not what a server would have sent whole."""
+    """A response body that is truncated or otherwise invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What all requests of a run have in common.
+    """The parts shared by all requests of a run.
 
-    `omit`: names of `OPTIONS` that are not sent. `max_tokens_name`: the server's name for that limit.
-    `extra` goes into every request as it is.
+    `omit`: names in `OPTIONS` not to send. `max_tokens_name`: the server's name for that limit. `extra`:
+    additional values for every request.
     """
 
     model: str
@@ -41,23 +41,25 @@ class Form:
 
     @classmethod
     def checked(cls, model: str, omit: object, max_tokens_name: object, extra: object) -> Self:
-        """One of what a person gave; `omit` may be one name. Raises `SettingsError`."""
+        """Create a form from user input; `omit` may be a single name. Raises `SettingsError`."""
         if not isinstance(max_tokens_name, str) or not max_tokens_name:
-            raise SettingsError(f"max_tokens_name must be a name, not {max_tokens_name!r:.60}")
+            raise SettingsError(
+                f"max_tokens_name must be a non-empty string, not {max_tokens_name!r:.60}"
+            )
         further = {} if extra is None else extra
         if not isinstance(further, Mapping) or not all(isinstance(key, str) for key in further):
             raise SettingsError(
-                f'extra must be an object of names and values, as {{"top_k": 5}}, not {extra!r:.60}'
+                f'extra must be an object such as {{"top_k": 5}}, not {extra!r:.60}'
             )
         own = sorted({*_OWN, max_tokens_name} & further.keys())
         if own:
             raise SettingsError(
-                f"extra must not set {own[0]!r}, which has an option of its own or is fixed"
+                f"extra must not set {own[0]!r}, which is fixed or has its own option"
             )
         return cls(model, _omitted(omit), max_tokens_name, dict(further))
 
     def request(self, task: Task, parameters: Parameters) -> tuple[str, dict[str, Any]]:
-        """Path and body that ask for a task."""
+        """Returns the path and body of the request for a task."""
         options = {
             "seed": task.seed,
             "stop": list(parameters.stop) or None,
@@ -87,11 +89,11 @@ def _omitted(names: object) -> frozenset[str]:
 
 
 def read_answer(task: Task, body: bytes) -> Outcome:
-    """What a body of a successful response says; raises `CutError` where it is no JSON object."""
+    """Parse the body of a successful response; raises `CutError` unless it is a JSON object."""
     try:
         reply = json.loads(body)
     except (ValueError, RecursionError):
-        raise CutError("the server sent a body that is not JSON, or was cut off") from None
+        raise CutError("the server sent a body that is not JSON or was truncated") from None
     if not isinstance(reply, dict):
         raise CutError("the server sent a body that is not a JSON object")
     choices = reply.get("choices")
@@ -103,7 +105,7 @@ def read_answer(task: Task, body: bytes) -> Outcome:
 
 
 def in_short(words: object) -> str:
-    """What a server says, as one line of bounded length without control characters."""
+    """Shorten a server's message to one line of bounded length without control characters."""
     line = " ".join(str(words).split())
     shown = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
     return "".join(c if c.isprintable() else _REPLACEMENT for c in shown)
@@ -132,5 +134,5 @@ def _of_message(task: Task, message: Mapping[str, Any], choice: Mapping[str, Any
 
 def _thought(message: Mapping[str, Any]) -> str:
     if any(message.get(key) for key in ("reasoning_content", "reasoning")):
-        return " after it thought; more tokens may help"
+        return " (only reasoning; try a larger max_tokens)"
     return ""

@@ -1,4 +1,4 @@
-"""A program that is spoken to in lines: written to and read from by threads, so that neither side waits."""
+"""A program that exchanges lines, written and read by threads so that neither side blocks the other."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from pfgen_rs.io.ahead import THREADS, Pipe
 __all__ = ["Program"]
 
 _LONGEST = 4 << 20  # bytes of a line
-_LINES = 16  # that were read and not looked at
-_GRACE = 5.0  # seconds that a program has to end by itself
+_LINES = 16  # read ahead
+_GRACE = 5.0  # seconds for a program to exit by itself
 
 
 class Program:
-    """A running program, in a process group of its own; what it writes to standard error passes through.
+    """A running program in its own process group; its standard error is passed through.
 
-    Raises `GenerationError` where it cannot be started. Messages name the program, not its arguments, which
-    may hold keys.
+    Raises `GenerationError` if it cannot be started. Messages name only the program, not its arguments, which
+    may contain keys.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
         self.name = command[0]
         try:
-            # In a session of its own, Ctrl-C reaches it through us, and children of its own go with it.
-            self._process = subprocess.Popen(  # noqa: S603 - it is the user's own
+            # In its own session, it does not receive Ctrl-C directly, and is stopped with its children.
+            self._process = subprocess.Popen(  # noqa: S603 - the user's own command
                 list(command),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -47,13 +47,13 @@ class Program:
             Thread(target=target, name=THREADS, daemon=True).start()
 
     def send(self, lines: Iterable[bytes]) -> None:
-        """Have lines written; returns at once."""
+        """Queue lines for writing; returns immediately."""
         self._to_write.put(lines)
 
     def next_line(self, seconds: float | None) -> bytes | None:
-        """The next line of its output, `None` where that has ended.
+        """Returns the next line of the program's output, or `None` at its end.
 
-        Raises `TimeoutError` where none comes for so long, and `GenerationError` for one without an end.
+        Raises `TimeoutError` if there is none within `seconds`, and `GenerationError` for too long a line.
         """
         try:
             return self._lines.take(seconds)
@@ -62,7 +62,7 @@ class Program:
 
     def _write(self) -> None:
         stdin = cast("IO[bytes]", self._process.stdin)
-        with suppress(OSError, ValueError), stdin:  # that it has ended shows where it is read
+        with suppress(OSError, ValueError), stdin:  # an exited program is noticed when reading
             for lines in iter(self._to_write.get, None):
                 stdin.writelines(lines)
                 stdin.flush()
@@ -81,22 +81,22 @@ class Program:
         self._lines.end()
 
     def ending(self) -> str:
-        """How it ended, for a message; waits a moment for it."""
+        """Describe how the program ended, for a message; waits briefly for it."""
         try:
             code = self._process.wait(_GRACE)
         except subprocess.TimeoutExpired:
             return "closed its output"
-        return f"ended with exit code {code}" if code >= 0 else f"was ended by signal {-code}"
+        return f"exited with code {code}" if code >= 0 else f"was killed by signal {-code}"
 
     def close(self) -> None:
-        """Close its input and let it end; end it where it does not."""
+        """Close the program's input, and stop it if it does not exit by itself."""
         self._to_write.put(None)
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE)
         self.stop()
 
     def stop(self) -> None:
-        """End it now. May be called twice."""
+        """Stop the program now. May be called twice."""
         self._lines.stop()
         self._to_write.put(None)
         for ending in (self._terminate, self._kill):

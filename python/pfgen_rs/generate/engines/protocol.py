@@ -1,4 +1,4 @@
-"""What every engine does: tasks in, answers or failures out."""
+"""The interface of engines: tasks in, answers or failures out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Answered", "Engine", "Failed", "Outcome", "Parameters"]
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """How to sample. `None` leaves a value to the engine, and nothing is sent."""
+    """Sampling parameters. `None` leaves a value to the engine."""
 
     max_tokens: int | None = 300
     temperature: float | None = 1.0
@@ -22,14 +22,14 @@ class Parameters:
 
 
 class Answered(NamedTuple):
-    """The text that was generated for a task, as the engine gave it."""
+    """The text generated for a task, unmodified."""
 
     task: Task
     text: str
 
 
 class Failed(NamedTuple):
-    """A task without an answer, and why: a line for people, without secrets."""
+    """A task that failed, and the reason: one human-readable line without secrets."""
 
     task: Task
     reason: str
@@ -41,18 +41,18 @@ Outcome = Answered | Failed
 class Engine(Protocol):
     """Generates answers.
 
-    `name` is what `config.json` calls it. `close` ends what it holds (connections, processes, a model).
+    `name` is its name in `config.json`. `close` releases its resources (connections, processes, a model).
     """
 
     name: str
 
     def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
-        """One outcome for each task, in any order, each as soon as it is there.
+        """Yield one outcome per task, in any order, each as soon as it is available.
 
-        A task that fails does not stop the others. Closing the iterator stops the work; one that ends early
-        leaves the rest open, and the run ends. Raises `GenerationError` where nothing can be generated at
-        all: no such model, no key, no server.
+        A failed task does not stop the others. Closing the iterator stops the work; if the iterator ends
+        early, the remaining tasks stay open and the run ends. Raises `GenerationError` if nothing can be
+        generated, for example because the model, the key or the server is missing.
         """
 
     def close(self) -> None:
-        """Give back what is held; may be called twice."""
+        """Release resources. May be called twice."""

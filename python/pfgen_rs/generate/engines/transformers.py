@@ -1,4 +1,4 @@
-"""Hugging Face transformers in this process: any causal model, on any device that torch has."""
+"""Hugging Face transformers in this process: any causal language model, on any torch device."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ __all__ = ["TransformersEngine"]
 
 
 class TransformersEngine:
-    """A model in transformers, loaded when the first task comes.
+    """A model in transformers, loaded with the first task.
 
-    `model`: a name on the hub or a folder, at `revision`. `dtype`: `auto` (the model's own), or a name such
-    as `bfloat16`. `device`: where the model goes, the GPU where there is one unless given; `device_map`
-    (needs accelerate) spreads it instead. `batch_size`: prompts at a time, of similar length.
-    `chat_template`: text, or the path of a file, instead of the model's; `chat_template_kwargs`: what the
-    template takes.
+    `model`: a name on the Hugging Face Hub or a folder, at `revision`. `dtype`: `auto` (the model's own) or a
+    name such as `bfloat16`. `device`: where to put the model (default: the GPU, if available); `device_map`
+    (requires accelerate) distributes it instead. `batch_size`: number of prompts at a time, of similar
+    length. `chat_template`: a template, or the path of a file with one, to replace the model's own;
+    `chat_template_kwargs`: arguments of the template.
 
-    An answer follows from its task's seed, whatever else is in its batch, but for the last digits of sums.
-    Only temperature and top-p shape the sampling; what the model's own generation settings say besides
-    is left out, as the published runs have it.
+    An answer is determined by its task's seed and does not depend on its batch, except for rounding errors.
+    Only temperature and top-p affect the sampling; the other generation settings of the model are ignored, as
+    in the published runs.
 
-    How it fails: a prompt that leaves no room for the answer is `Failed`; a model that cannot be loaded,
-    a chat without a template, and too little memory are a `GenerationError`.
+    A prompt that leaves no room for the answer is `Failed`. Raises `GenerationError` if the model cannot be
+    loaded, a chat template is missing, or memory is insufficient.
     """
 
-    name = "hf"  # as published runs call it
+    name = "hf"  # the name in published runs
 
     def __init__(
         self,
@@ -49,16 +49,21 @@ class TransformersEngine:
         chat_template_kwargs: Mapping[str, Any] | None = None,
         trust_remote_code: bool = False,
     ) -> None:
-        """Load nothing yet; raises `SettingsError`, and `GenerationError` where a package is missing."""
+        """Check the settings without loading the model.
+
+        Raises `SettingsError`, and `GenerationError` if a package is missing.
+        """
         if batch_size < 1:
-            raise SettingsError(f"batch size must be at least 1, not {batch_size}")
+            raise SettingsError(f"batch_size must be at least 1, not {batch_size}")
         try:
             import torch
             import transformers
         except ImportError as error:
             raise missing("engine transformers", "transformers", error, GenerationError) from None
         if dtype != "auto" and not isinstance(getattr(torch, dtype, None), torch.dtype):
-            raise SettingsError(f"unknown dtype {dtype!r}: try bfloat16, float16 or float32")
+            raise SettingsError(
+                f"unknown dtype {dtype!r}: expected auto, bfloat16, float16 or another torch dtype"
+            )
         self._torch, self._transformers = torch, transformers
         self.model = model
         self._hub = {"revision": revision, "trust_remote_code": trust_remote_code}
@@ -71,7 +76,7 @@ class TransformersEngine:
         self._batches: Batches | None = None
 
     def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
-        """One outcome for each task, the longest prompts first; closing stops before the next batch."""
+        """Yield one outcome per task, longest prompts first; closing stops before the next batch."""
         if not tasks:
             return
         if self._batches is None:
@@ -79,7 +84,7 @@ class TransformersEngine:
         yield from self._batches.outcomes(tasks, parameters)
 
     def close(self) -> None:
-        """Let the model go."""
+        """Release the model."""
         self._batches = None
 
     def _loaded(self) -> Batches:
@@ -92,7 +97,7 @@ class TransformersEngine:
             )
             if self._device_map is None:
                 model = model.to(self._device or _best_device(self._torch))
-        # No such model, a broken file, no memory, code that is not trusted: each has its own type.
+        # A missing model, a damaged file, lack of memory, untrusted code: each has its own type.
         except Exception as error:
             raise GenerationError(f"transformers cannot load {self.model!r}: {error}") from error
         return Batches(

@@ -1,4 +1,4 @@
-"""Batches of prompts through a model of transformers; imports torch."""
+"""Generating answers in batches with a model of transformers; imports torch."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class _Prompt(NamedTuple):
 
 
 class Batches:
-    """Answers tasks with a model and its tokenizer, which stay as they are, as does torch's random state.
+    """Answers tasks with a model and its tokenizer, without modifying them or torch's random state.
 
-    Prompts are padded on the left to the longest of their batch. For a model in training, the caller chooses
+    Prompts are padded on the left to the longest in their batch. For a model in training, the caller sets
     evaluation mode and the device.
     """
 
@@ -43,7 +43,7 @@ class Batches:
         self._chat_template_kwargs = dict(chat_template_kwargs or {})
 
     def outcomes(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
-        """One outcome for each task, the longest prompts first: too little memory shows at once."""
+        """Yield one outcome per task, longest prompts first, so that lack of memory shows early."""
         prompts = sorted(self._prompts(tasks), key=lambda prompt: len(prompt.ids), reverse=True)
         room = self._room(parameters)
         fitting = []
@@ -52,7 +52,7 @@ class Batches:
                 fitting.append(prompt)
             else:
                 yield Failed(
-                    prompt.task, f"the prompt has {len(prompt.ids)} tokens, of {room} at most"
+                    prompt.task, f"the prompt has {len(prompt.ids)} tokens, more than {room}"
                 )
         for start in range(0, len(fitting), self._batch_size):
             batch = fitting[start : start + self._batch_size]
@@ -66,15 +66,15 @@ class Batches:
             if task.mode == "completion":
                 yield _Prompt(task, self._tokenizer(task.prompt)["input_ids"])
             else:
-                # The template has the special tokens.
+                # The template adds the special tokens.
                 text = self._chat_text(task)
                 yield _Prompt(task, self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _chat_text(self, task: Task) -> str:
         if self._chat_template is None and not self._tokenizer.chat_template:
             raise GenerationError(
-                f"the model has no chat template, which mode {task.mode} needs: pass one, or use mode "
-                "completion"
+                f"the model has no chat template, which mode {task.mode} needs: pass chat_template, or "
+                "use mode completion"
             )
         text = self._tokenizer.apply_chat_template(
             task.messages,
@@ -86,7 +86,7 @@ class Batches:
         return str(text)
 
     def _room(self, parameters: Parameters) -> int | None:
-        """Tokens that a prompt may have, where the model says so."""
+        """Returns the maximum number of tokens in a prompt, or `None` if the model does not say."""
         positions = getattr(self._model.config, "max_position_embeddings", None)
         return None if positions is None else positions - (parameters.max_tokens or 1)
 
@@ -104,7 +104,7 @@ class Batches:
                 )
         except torch.OutOfMemoryError as error:
             raise GenerationError(
-                f"a batch of {len(batch)} prompts does not fit in memory: choose a smaller batch_size"
+                f"a batch of {len(batch)} prompts does not fit in memory: reduce batch_size"
             ) from error
         texts: list[str] = self._tokenizer.batch_decode(
             made[:, ids.shape[1] :], skip_special_tokens=True, clean_up_tokenization_spaces=False
@@ -112,7 +112,7 @@ class Batches:
         return texts
 
     def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Ids and mask of shape (prompts, longest), padded on the left."""
+        """Returns ids and mask, shape (prompts, longest), padded on the left."""
         longest = max(map(len, rows))
         padding = self._padding
         ids = torch.tensor([[padding] * (longest - len(row)) + list(row) for row in rows])
@@ -121,12 +121,12 @@ class Batches:
 
     @property
     def _padding(self) -> int:
-        # Base models often have none; what is masked may be anything.
+        # Base models often have no padding token; masked positions may hold any token.
         chosen = (self._tokenizer.pad_token_id, self._tokenizer.eos_token_id, 0)
         return int(next(token for token in chosen if token is not None))
 
     def _settings(self, parameters: Parameters) -> GenerationConfig:
-        """The likeliest token is taken: `SeededSampling` has made that the one that was drawn."""
+        """Use greedy decoding: `SeededSampling` makes the sampled token the most likely one."""
         ends = getattr(self._model.generation_config, "eos_token_id", None)
         return GenerationConfig(
             do_sample=False,
@@ -138,10 +138,10 @@ class Batches:
 
 
 class SeededSampling:
-    """Draws each row's tokens from a source of its own, so that an answer does not depend on its batch.
+    """Samples each row's tokens from its own random source, so that answers do not depend on their batch.
 
-    Adding Gumbel noise to logarithms of probabilities makes the largest one a draw from them. Temperature 0
-    takes the likeliest token; a temperature or top-p that is not given is 1.
+    The maximum of log probabilities plus Gumbel noise is a sample from the distribution. Temperature 0
+    selects the most likely token; temperature and top-p default to 1.
     """
 
     def __init__(self, seeds: Sequence[int], parameters: Parameters, device: torch.device) -> None:
@@ -151,7 +151,7 @@ class SeededSampling:
         self._nucleus = TopPLogitsWarper(top_p) if top_p < 1 else None
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """Scores of shape (rows, tokens) with noise."""
+        """Returns the scores with noise added; shape (rows, tokens)."""
         if not self._temperature:
             return scores
         scores = scores.float() / self._temperature

@@ -1,7 +1,7 @@
-"""vLLM in this process: the fastest way where there is a GPU.
+"""vLLM in this process: the fastest engine if there is a GPU.
 
-Written against the published interface of vLLM 0.9 and later (`LLM`, `LLM.generate`, `LLM.chat`,
-`SamplingParams`) and tested against a stand-in for it that records its calls; not yet run with vLLM itself.
+Written for the public API of vLLM 0.9 and later (`LLM`, `LLM.generate`, `LLM.chat`, `SamplingParams`), and
+tested with a mock that records calls; not yet tested with vLLM itself.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ __all__ = ["VllmEngine"]
 
 
 class VllmEngine:
-    """A model in vLLM, loaded when the first task comes.
+    """A model in vLLM, loaded with the first task.
 
     `dtype`, `revision`, `tensor_parallel_size`, `max_model_len` and everything in `more` (`quantization`,
-    `gpu_memory_utilization`, …) are what `vllm.LLM` takes. `chat_template`: text, or the path of a file,
-    instead of the model's; `chat_template_kwargs`: what the template takes, as `{"enable_thinking": false}`.
-    `batch_size`: tasks handed over at a time, whose outcomes come together; vLLM itself decides how many
-    it works on at once.
+    `gpu_memory_utilization`, …) are passed to `vllm.LLM`. `chat_template`: a template, or the path of a file
+    with one, to replace the model's own; `chat_template_kwargs`: arguments of the template, such as
+    `{"enable_thinking": false}`. `batch_size`: number of tasks passed at a time, whose outcomes arrive
+    together; vLLM itself decides how many to process at once.
 
-    Each request has its task's seed. How it fails: a prompt that vLLM refuses, such as one that is too long,
-    is `Failed` with its words; a model that cannot be loaded, and a vLLM that dies, are a `GenerationError`.
+    Each request uses its task's seed. A prompt that vLLM rejects, for example because it is too long, is
+    `Failed` with vLLM's message. Raises `GenerationError` if the model cannot be loaded or vLLM fails.
     """
 
     name = "vllm"
@@ -47,9 +47,12 @@ class VllmEngine:
         batch_size: int = 1000,
         **more: Any,
     ) -> None:
-        """Load nothing yet; raises `SettingsError`, and `GenerationError` where vLLM is not installed."""
+        """Check the settings without loading the model.
+
+        Raises `SettingsError`, and `GenerationError` if vLLM is not installed.
+        """
         if batch_size < 1:
-            raise SettingsError(f"batch size must be at least 1, not {batch_size}")
+            raise SettingsError(f"batch_size must be at least 1, not {batch_size}")
         try:
             import vllm
         except ImportError as error:
@@ -70,7 +73,7 @@ class VllmEngine:
         self._llm: Any = None
 
     def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
-        """One outcome for each task, in order, a batch at a time; closing stops before the next batch."""
+        """Yield one outcome per task in order, a batch at a time; closing stops before the next batch."""
         remaining = iter(tasks)
         while batch := list(islice(remaining, self._batch_size)):
             if self._llm is None:
@@ -78,25 +81,25 @@ class VllmEngine:
             yield from self._outcomes(batch, parameters)
 
     def close(self) -> None:
-        """Let the model go."""
+        """Release the model."""
         self._llm = None
 
     def _loaded(self) -> Any:
         try:
             return self._vllm.LLM(**self._settings)
-        # No such model, no memory, no GPU, an unknown option: each has its own type.
+        # A missing model, lack of memory, no GPU, an unknown option: each has its own type.
         except Exception as error:
             raise GenerationError(
                 f"vLLM cannot load {self._settings['model']!r}: {error}"
             ) from error
 
     def _outcomes(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
-        """Outcomes of a batch: vLLM refuses it whole for one bad prompt, which halving finds."""
+        """Process a batch; since vLLM rejects all of it for one bad prompt, bisect to find that prompt."""
         try:
             texts = self._texts(tasks, [self._sampling(task, parameters) for task in tasks])
         except ValueError as error:
             if len(tasks) == 1:
-                yield Failed(tasks[0], " ".join(f"vLLM refused the prompt: {error}".split()))
+                yield Failed(tasks[0], " ".join(f"vLLM rejected the prompt: {error}".split()))
                 return
             half = len(tasks) // 2
             yield from self._outcomes(tasks[:half], parameters)

@@ -1,4 +1,4 @@
-"""Tells that a server keeps us waiting, so that a run that stands still says why."""
+"""Logging long waits for a server, so that a stalled run shows the reason."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ __all__ = ["LOG", "Waits"]
 LOG = logging.getLogger("pfgen_rs.generate")
 
 _LONG = 5.0
-"""Seconds of a wait that is worth a word."""
+"""Minimum wait to log, in seconds."""
 _EVERY = 30.0
-"""Seconds between words."""
+"""Seconds between log messages."""
 
 
 class Waits:
-    """Logs long waits as warnings, not all of them: many requests wait at a time."""
+    """Logs long waits as warnings, at a limited rate because many requests may be waiting."""
 
     def __init__(self) -> None:
         self._next = 0.0
 
-    def tell(self, reason: str, seconds: float, asked: float | None) -> None:
-        """A wait of so many seconds begins; `asked`: what the server asks for."""
+    def report(self, reason: str, seconds: float, asked: float | None) -> None:
+        """Report a wait of `seconds` that begins now; `asked`: seconds the server asked for."""
         now = time.monotonic()
         if max(seconds, asked or 0) < _LONG or now < self._next:
             return
         self._next = now + _EVERY
-        wanted = "" if asked is None else f" (it asks for {asked:,.0f} s)"
-        LOG.warning("waiting %.0f s: %s%s", seconds, reason, wanted)
+        requested = "" if asked is None else f" (server asked for {asked:,.0f} s)"
+        LOG.warning("waiting %.0f s: %s%s", seconds, reason, requested)
