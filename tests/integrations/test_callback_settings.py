@@ -21,7 +21,7 @@ from pfgen_rs.integrations.callback_settings import split_settings
         ({"every": 2.5}, "`every` must be an integer of at least 1, not 2.5"),
         ({"trials": 0}, "`trials` must be"),
         ({"mode": "poem"}, "unknown mode 'poem': expected one of completion"),
-        ({"loggers": "x"}, "`loggers` must be callables"),
+        ({"loggers": "x"}, "`loggers` must be one or more functions"),
         ({"temperature": -1}, "`temperature` must be at least 0, not -1"),
         ({"temperature": "1"}, "not '1'"),
         ({"temperature": float("nan")}, "not nan"),

@@ -173,9 +173,9 @@ def test_what_cannot_be_is_told() -> None:
         (
             {"every": 1, "loggers": ["x"]},
             SettingsError,
-            r"`loggers` must be callables .*, not \['x'\]",
+            r"`loggers` must be one or more functions .*, not \['x'\]",
         ),
-        ({"every": 1, "loggers": 3}, SettingsError, "`loggers` must be callables"),
+        ({"every": 1, "loggers": 3}, SettingsError, "`loggers` must be one or more functions"),
         (
             {"every": 1, "think": "foo"},
             SettingsError,
@@ -186,7 +186,11 @@ def test_what_cannot_be_is_told() -> None:
         ({"every": 1, "questions": "Q02"}, SettingsError, "`questions` must be a list of texts"),
         ({"every": 1, "folder": __file__}, OutputError, "not a directory"),
         ({"every": 1, "trials": 0}, SettingsError, "`trials` must be .* at least 1"),
-        ({"every": 1, "questions": 99}, SettingsError, "14 questions"),
+        (
+            {"every": 1, "questions": 99},
+            SettingsError,
+            "questions must be between 1 and 14, not 99",
+        ),
         ({"every": 1, "questions": []}, SettingsError, "no question"),
         ({"every": 1, "questions": ["Q99"]}, LookupError, "no question with exactly"),
         ({"every": 1, "mode": "poem"}, SettingsError, "unknown mode"),
@@ -208,9 +212,9 @@ def test_what_cannot_be_is_told() -> None:
     ("texts", "match"),
     [
         (["a"], "1 texts for 14 tasks"),
-        ("a" * 14, "one text"),
+        ("a" * 14, "a single string"),
         ([None] * 14, "returned NoneType"),
-        (None, r"a list of 14 texts, not NoneType: is a `return` missing\?$"),
+        (None, r"a list of 14 texts, not NoneType \(missing return statement\?\)$"),
         (iter(["a"] * 14), "a list of 14 texts, not list_iterator$"),
         ({str(i) for i in range(14)}, "not set$"),
         (14, "not int$"),
@@ -237,7 +241,7 @@ def test_steps_are_whole_numbers_of_any_library() -> None:
             assert len(str(caught.value)) < 120
         evaluator.rewind(np.array(3))  # type: ignore[arg-type]
     assert evaluator.curve.select("step", "tokens").rows() == [(2, 8000)]
-    with pytest.raises(PfgenError, match="is closed: make a new one"):
+    with pytest.raises(PfgenError, match="is closed: create a new one"):
         evaluator(4)
     with pytest.raises(PfgenError, match="is closed"):
         evaluator.rewind(2)
@@ -356,14 +360,14 @@ def test_a_run_that_begins_again_moves_the_one_before(
     run("猫", 3, state=state)
     run("犬", 3)
     [warned] = caplog.messages
-    assert "begins at step 3: 1 step from there on (3 to 3) moved to" in warned
+    assert "starts at step 3: moved 1 step (3 to 3) to" in warned
     assert files(tmp_path / "old-1") == names[3:4]
     run("犬", 0, state=state)
     (tmp_path / "curve.parquet").write_bytes(before)
     for name, content in zip(names, answers, strict=False):
         (tmp_path / "answers" / name).write_bytes(content)
     run("犬", 0, 1)
-    assert f"3 steps from there on (0 to 2) moved to {tmp_path / 'old-2'};" in caplog.messages[1]
+    assert f"moved 3 steps (0 to 2) to {tmp_path / 'old-2'}." in caplog.messages[1]
     assert len(caplog.messages) == 2
     old = tmp_path / "old-2"
     assert (old / "curve.parquet").read_bytes() == before

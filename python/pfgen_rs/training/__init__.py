@@ -1,6 +1,6 @@
-"""Evaluation while a model is trained: learning curves, and rewards.
+"""Evaluation during training: learning curves and rewards.
 
-`StepEvaluator` is for any loop; `pfgen_rs.integrations` has callbacks for trainers.
+`StepEvaluator` works with any training loop; `pfgen_rs.integrations` has callbacks for trainers.
 """
 
 from pfgen_rs.training.curve import plot_curve, read_curve

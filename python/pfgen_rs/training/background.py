@@ -1,4 +1,4 @@
-"""One thread for what training need not wait for."""
+"""A background thread for work that training does not need to wait for."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pfgen_rs.io.ahead import THREADS
 __all__ = ["Background"]
 
 _LOG = logging.getLogger("pfgen_rs")
-# With polars' handler of SIGINT installed, a wait without an end could not be interrupted.
+# With polars' SIGINT handler installed, a wait without a timeout could not be interrupted.
 _TICK = 0.05
 
 
 class Background:
-    """Work that is done in order by one thread, at most `behind` (from 1) pieces of it waiting.
+    """Runs pieces of work in order in one thread, with at most `behind` (at least 1) of them pending.
 
-    What a piece raises is logged at once, and raised as some `PfgenError` by the next `check`, `wait` or
-    `close`; the pieces after it are done all the same.
+    An error is logged immediately, and raised as a `PfgenError` by the next `check`, `wait` or `close`; the
+    following pieces run regardless.
     """
 
     def __init__(self, behind: int) -> None:
@@ -32,30 +32,30 @@ class Background:
         self._errors: deque[BaseException] = deque()
 
     def submit(self, what: str, work: Callable[[], object]) -> None:
-        """Hand over a piece of work, called `what` in errors, as soon as there is room; raises nothing."""
+        """Submit a piece of work, called `what` in errors, blocking until there is room; never raises."""
         self._settle(self._behind - 1)
-        self._pending.append(self._pool.submit(_told, what, work))
+        self._pending.append(self._pool.submit(_run_logged, what, work))
 
     def check(self) -> None:
-        """Raise what went wrong so far, one error a call."""
+        """Raise the earliest pending error, if any; one per call."""
         self._settle(len(self._pending))
         if self._errors:
             raise self._errors.popleft()
 
     def wait(self) -> None:
-        """Wait until all is done; raises what went wrong."""
+        """Wait until all work is done; raises the earliest pending error."""
         self._settle(0)
         self.check()
 
     def close(self) -> None:
-        """Do what is left and end the thread; raises what went wrong. May be called twice."""
+        """Finish all work and end the thread; raises the earliest pending error. May be called twice."""
         self.closed = True
         self._settle(0)
         self._pool.shutdown(wait=False)
         self.check()
 
     def _settle(self, most: int) -> None:
-        """Wait until at most so many pieces are left, and keep the errors of those that are done."""
+        """Wait until at most `most` pieces are pending, and collect the errors of finished ones."""
         while self._pending and (len(self._pending) > most or self._pending[0].done()):
             wait([self._pending[0]], _TICK)
             if self._pending[0].done():
@@ -64,7 +64,7 @@ class Background:
                     self._errors.append(error)
 
 
-def _told(what: str, work: Callable[[], object]) -> None:
+def _run_logged(what: str, work: Callable[[], object]) -> None:
     try:
         work()
     except PfgenError as error:

@@ -1,4 +1,4 @@
-"""Checkpoints in a folder: which there are, and which are no longer written to."""
+"""Finding checkpoints in a folder, and detecting which are complete."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from pfgen_rs.errors import InputError, unreadable
 __all__ = ["Checkpoint", "Settling", "find_checkpoints"]
 
 _NUMBERS = re.compile(r"[0-9]{1,18}")
-# Path, size and time of change (ns) of every file.
+# Path, size and modification time (ns) of every file.
 Print = tuple[tuple[str, int, int], ...]
 
 
 class Checkpoint(NamedTuple):
-    """A folder with a model, and the step that its name ends with."""
+    """A folder with a model, and the step in its name."""
 
     step: int
     path: Path
 
 
 def find_checkpoints(folder: str | os.PathLike[str], *patterns: str) -> list[Checkpoint]:
-    """Folders in `folder` whose names match one of these globs, by step, the last number in the name.
+    """Returns the folders in `folder` that match one of these globs, by step: the last number in the name.
 
-    Names without a number are left out; of two with the same step the first by name counts. Raises
-    `InputError` where the folder cannot be read.
+    Names without a number are ignored; of folders with the same step, the first by name is used. Raises
+    `InputError` if `folder` cannot be read.
     """
     try:
         with os.scandir(folder) as entries:
@@ -45,10 +45,10 @@ def find_checkpoints(folder: str | os.PathLike[str], *patterns: str) -> list[Che
 
 
 class Settling:
-    """Tells whether a checkpoint is complete.
+    """Detects whether a checkpoint is complete.
 
-    It is where it holds the file `marker` or, without one, where its files have kept their sizes and times
-    for `seconds` between two looks at least.
+    A checkpoint is complete if it contains the file `marker` or, without `marker`, if the sizes and
+    modification times of its files have not changed for at least `seconds` between two calls.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Settling:
         self._seen: dict[Path, tuple[Print, float]] = {}
 
     def settled(self, path: Path) -> Print | None:
-        """What a complete checkpoint consists of; `None` for one that may still be written."""
+        """Returns the files of a complete checkpoint, or `None` if it may still be written to."""
         now, files = self._clock(), _files(path)
         if self._marker is not None:
             return files if (path / self._marker).exists() else None
@@ -82,10 +82,12 @@ def _files(path: Path) -> Print:
 def _stated(folder: str, names: Sequence[str]) -> list[tuple[str, int, int]]:
     found = []
     for name in names:
-        place = os.path.join(folder, name)  # noqa: PTH118 - `os.walk` gives text
+        place = os.path.join(folder, name)  # noqa: PTH118 - `os.walk` returns strings
         try:
             about = os.stat(place)  # noqa: PTH116
-        except OSError:  # gone meanwhile: it is being written, and the next look will differ
+        except (
+            OSError
+        ):  # just removed, so the checkpoint is being written, and the next call will differ
             continue
         found.append((place, about.st_size, about.st_mtime_ns))
     return found

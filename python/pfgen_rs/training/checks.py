@@ -1,4 +1,4 @@
-"""What users of a `StepEvaluator` hand over, checked before anything is done with it."""
+"""Checking arguments and results passed to a `StepEvaluator`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def whole(value: Any, what: str) -> int:
-    """A whole number of any library, such as a scalar on a GPU; raises `InputError` for other things."""
+    """Convert an integer of any library, such as a GPU scalar; raises `InputError` for other values."""
     try:
         number = value if isinstance(value, int) else _whole(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):
@@ -34,7 +34,7 @@ def _whole(value: Any) -> int | None:
 
 
 def count(value: Any, what: str) -> int:
-    """A whole number from 1; raises `SettingsError`."""
+    """Returns an integer of at least 1; raises `SettingsError` for other values."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -45,25 +45,25 @@ def count(value: Any, what: str) -> int:
 
 
 def function(value: Function, what: str) -> Function:
-    """Something that can be called; raises `SettingsError`."""
+    """Returns a callable; raises `SettingsError` for other values."""
     if not callable(value):
         raise SettingsError(f"`{what}` must be a function, not {type(value).__name__}")
     return value
 
 
 def functions(value: Function | Sequence[Function], what: str) -> tuple[Function, ...]:
-    """Functions, or a single one; raises `SettingsError`."""
+    """Returns one or several callables as a tuple; raises `SettingsError` for other values."""
     if callable(value):
         return (value,)
     if not isinstance(value, Sequence) or not all(map(callable, value)):
         raise SettingsError(
-            f"`{what}` must be callables taking metrics and a step, not {value!r:.60}"
+            f"`{what}` must be one or more functions of metrics and a step, not {value!r:.60}"
         )
     return tuple(value)
 
 
 def texts_of(value: Sequence[str], what: str) -> tuple[str, ...]:
-    """Several texts; raises `SettingsError`, also for one alone, which is a list of letters."""
+    """Returns a list of texts as a tuple; raises `SettingsError` for other values, including one string."""
     several = isinstance(value, Sequence) and not isinstance(value, str)
     if not several or not all(isinstance(text, str) for text in value):
         raise SettingsError(f"`{what}` must be a list of texts, not {value!r:.60}")
@@ -71,10 +71,10 @@ def texts_of(value: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 def check_texts(texts: Any, tasks: Sequence[Task]) -> tuple[str, ...]:
-    """What `generate` gave, which must be a text for each task; raises `InputError`."""
+    """Returns the texts from `generate`; raises `InputError` unless there is one for each task."""
     if not _is_list(texts):
-        hint = ": is a `return` missing?" if texts is None else ""
-        given = "one text" if isinstance(texts, str) else type(texts).__name__
+        hint = " (missing return statement?)" if texts is None else ""
+        given = "a single string" if isinstance(texts, str) else type(texts).__name__
         raise InputError(f"`generate` must return a list of {len(tasks)} texts, not {given}{hint}")
     if len(texts) != len(tasks):
         raise InputError(f"`generate` returned {len(texts)} texts for {len(tasks)} tasks")
@@ -87,7 +87,7 @@ def check_texts(texts: Any, tasks: Sequence[Task]) -> tuple[str, ...]:
 
 
 def _is_list(texts: Any) -> bool:
-    """Whether it has a length and an order; arrays and columns of tables have, too."""
+    """Whether a value has a length and an order, as lists, arrays and columns of tables do."""
     if isinstance(texts, str | bytes | Mapping | Set):
         return False
     return hasattr(texts, "__len__") and hasattr(texts, "__getitem__")

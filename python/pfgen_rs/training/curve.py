@@ -1,4 +1,4 @@
-"""The learning curve: a row for each step that was evaluated, in memory and as Parquet."""
+"""The learning curve: one row per evaluated step, in memory and as Parquet."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ SCHEMA = pl.Schema(_COLUMNS)
 class Curve:
     """Rows by step, and the file that holds them.
 
-    `path`: the file, read where it is there already; `None` keeps rows in memory alone. `sample`: what is
-    asked and how it is scored; two samples do not share a curve. Not safe to share between threads.
+    `path`: the file, which is read if it exists; `None` keeps rows only in memory. `sample`: the questions
+    and scoring settings, which are the same for a whole curve. Not thread-safe.
 
-    Raises `InputError` for a file that is no such curve, and `SettingsError` for that of another sample.
+    Raises `InputError` if the file is not a learning curve, and `SettingsError` if it is of another sample.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class Curve:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """All rows by rising step."""
+        """All rows by ascending step."""
         return [self._rows[step] for step in sorted(self._rows)]
 
     @property
     def baseline(self) -> dict[str, Any] | None:
-        """The row of step 0, where there is one."""
+        """The row of step 0, or `None`."""
         return self._rows.get(0)
 
     @property
@@ -82,38 +82,38 @@ class Curve:
         return pl.DataFrame(self.rows, schema=SCHEMA, orient="row")
 
     def put(self, row: Mapping[str, Any]) -> None:
-        """Add a row; it takes the place of an earlier one of its step."""
+        """Add a row, replacing an earlier one of the same step."""
         self._rows[row["step"]] = dict(row)
 
     def drop_from(self, step: int) -> list[int]:
-        """Drop this step and all later ones, since training went back; gives the steps that went."""
+        """Drop this step and all later ones after training went back; returns the dropped steps."""
         dropped = [other for other in sorted(self._rows) if other >= step]
         for other in dropped:
             del self._rows[other]
         return dropped
 
     def replace(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Take these rows instead of all there are."""
+        """Replace all rows."""
         self._rows = {row["step"]: {name: row.get(name) for name in SCHEMA} for row in rows}
 
     def save(self) -> None:
-        """Write the file, whole or not at all; `OutputError` where that fails."""
+        """Write the file atomically; raises `OutputError` on failure."""
         if self.path is not None:
             self.save_as(self.path)
 
     def save_as(self, path: Path) -> None:
-        """Write what there is now to some file; `OutputError` where that fails."""
+        """Write the current rows to another file; raises `OutputError` on failure."""
         about = {_SAMPLE: json.dumps(self.sample, sort_keys=True)}
         write_parquet(path, self.frame, about)
 
     def check(self, sample: Mapping[str, Any], origin: str) -> None:
-        """Raise `SettingsError` where `origin` holds the curve of another sample."""
+        """Raise `SettingsError` if `origin` holds the curve of another sample."""
         for name in (*self.sample, *sample):
             theirs, ours = sample.get(name), self.sample.get(name)
             if theirs != ours:
                 raise SettingsError(
-                    f"{origin}: has the curve of another sample ({name}: {theirs!r}, now {ours!r}): choose "
-                    "another folder, or the same settings"
+                    f"{origin}: contains the curve of another sample ({name}: {theirs!r}, now {ours!r}): "
+                    "choose another folder, or use the same settings"
                 )
 
     def _read(self, path: Path) -> None:
@@ -123,7 +123,7 @@ class Curve:
 
 
 def read_curve(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """A curve's table, and the sample that it was made with; `InputError` for other files."""
+    """Read a curve's table and its sample; raises `InputError` for files that are not a learning curve."""
     try:
         content = Path(path).read_bytes()
         about = json.loads(pl.read_parquet_metadata(content).get(_SAMPLE, ""))
@@ -137,10 +137,10 @@ def read_curve(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, dict[str, An
 def plot_curve(
     curve: pl.DataFrame, path: str | os.PathLike[str], *, x: Axis = "step", **look: Any
 ) -> None:
-    """Draw a curve as `.svg` or `.png`: score, its three parts and the interval against `step` or `tokens`.
+    """Plot the score with its interval, and its three parts, against `step` or `tokens`, as `.svg` or `.png`.
 
-    `look`: `title`, `language`, `font`, as for all figures. Needs the extra `plots`. Raises `PlotError` and
-    `OutputError`.
+    `look`: `title`, `language` and `font`, as for all figures. Requires the extra `plots`. Raises `PlotError`
+    and `OutputError`.
     """
     from pfgen_rs.report import plots
 

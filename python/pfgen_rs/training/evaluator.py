@@ -1,4 +1,4 @@
-"""Evaluating a model while it is trained, in any loop."""
+"""Evaluating a model during training, in any training loop."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Generate = Callable[[Sequence[Task]], Sequence[str]]
 
 
 class StepEvaluator(Closing):
-    """A learning curve: call it with every step, and on some it lets the model answer a fixed sample.
+    """Records a learning curve: call it at every step, and at some it evaluates the model on a fixed sample.
 
         with StepEvaluator("mini", generate, every=500, folder="curve") as evaluator:
             evaluator(0)
@@ -39,29 +39,30 @@ class StepEvaluator(Closing):
                 train(step)
                 evaluator(step)
 
-    `generate(tasks) -> texts` is yours, and runs on the thread that calls: one raw text for each task. The
-    texts are then cut and cleaned as in a run, scored and written by one thread in the background, in order.
-    At most `behind` steps wait there; a call then blocks until there is room, and no step is left out.
+    You provide `generate(tasks) -> texts`, which returns one raw text per task and runs on the calling
+    thread. The texts are then truncated and cleaned as in a run, scored and written in order by a background
+    thread. At most `behind` steps are pending there; after that, calls block until there is room, so no step
+    is skipped.
 
-    Steps that `every` divides are evaluated, and step 0 is the baseline that differences refer to. The
-    sample is the same at every step: `trials` answers to each question. `questions`: all that have sample
-    answers, so many of them chosen by `seed`, or these texts or ids. `seed` also decides which samples
-    prompts show, as for `Prompter`. `examples`: example answers, those of the benchmark without it.
+    Steps divisible by `every` are evaluated; step 0 is the baseline for differences. The sample is the same
+    at every step: `trials` answers to each question. `questions`: the number of questions, chosen by `seed`,
+    or a list of texts or ids (default: all questions with example answers). `seed` also determines which
+    examples prompts show, as for `Prompter`. `examples`: example answers (default: those of the benchmark).
 
-    `folder`: `curve.parquet` and `answers/step_00000500.parquet` are written there, and a curve that is there
-    is continued. Where a step is smaller than the one before, training went back, and what had been measured
-    from there on is dropped. A run that is started again, without `load_state_dict`, goes on at its first
-    step: what an earlier one had measured from there on, and its whole curve, is moved to `old-1` (`old-2`,
-    …) in the folder, with a warning in the log `pfgen_rs`.
+    `folder`: where `curve.parquet` and `answers/step_00000500.parquet` are written; an existing curve is
+    continued. If a step is smaller than the previous one, training went back, and results from that step on
+    are dropped. If a run is restarted without `load_state_dict`, results of the earlier run from the first
+    step of the new one on, and a copy of its whole curve, are moved to `old-1` (`old-2`, …) in the folder,
+    with a warning in the log `pfgen_rs`.
 
-    `loggers` (one or several) are called in the background, as `logger({"pfgen/score": …}, step)`, with
-    `metric_prefix` in front of each name; one that fails is warned about and does not stop training.
-    `is_main=False` is for other ranks, which generate (where that takes all of them) but neither score nor
+    `loggers` (one or several) are called in the background as `logger({"pfgen/score": …}, step)`, with
+    `metric_prefix` in front of each name; if one fails, a warning is issued and training continues. Set
+    `is_main=False` on other ranks, which generate (if all ranks are needed for that) but neither score nor
     write.
 
-    What goes wrong in the background is logged, and raised as some `PfgenError` by the next call or `close`.
-    Without `close` the process waits for what is to be scored when it ends. Not to be used in processes
-    forked from the one that made it. Raises `SettingsError`, `InputError` and what `load_benchmark` raises.
+    Errors in the background are logged, and raised as a `PfgenError` by the next call or `close`. Without
+    `close`, the process waits at exit until everything is scored. Must not be used in processes forked from
+    the one that created it. Raises `SettingsError`, `InputError` and any error of `load_benchmark`.
     """
 
     def __init__(
@@ -112,14 +113,15 @@ class StepEvaluator(Closing):
         )
         self._background = Background(behind)
         self._seen: int | None = None  # the step of the last call
-        self._done: set[int] = set()  # steps evaluated since, alike on all ranks
+        self._done: set[int] = set()  # steps evaluated since, the same on all ranks
         self._process = os.getpid()
         benchmark.prepare()
 
     def __call__(self, step: int, tokens: int | None = None) -> bool:
-        """Tell the step that training has reached, and how many tokens it has seen, if that is known.
+        """Report the current training step and, optionally, the number of tokens seen so far.
 
-        Whether it was evaluated: `every` divides it, and it had not been evaluated yet.
+        Evaluates the step if it is divisible by `every` and has not been evaluated yet; returns whether it
+        was evaluated.
         """
         step = whole(step, "a step")
         if step % self.every:
@@ -128,7 +130,7 @@ class StepEvaluator(Closing):
         return self.evaluate(step, tokens)
 
     def evaluate(self, step: int, tokens: int | None = None) -> bool:
-        """Evaluate this step, whether or not it is one of `every`; not again where it has been."""
+        """Evaluate this step regardless of `every`, unless already done; returns whether it was evaluated."""
         step = whole(step, "a step")
         tokens = None if tokens is None else whole(tokens, "the number of tokens")
         self._notice(step)
@@ -145,31 +147,31 @@ class StepEvaluator(Closing):
         return True
 
     def rewind(self, step: int) -> None:
-        """Training goes on from this step, whatever it was at before: later steps are dropped."""
+        """Continue from this step, dropping later steps."""
         self._ready()
         self._seen = whole(step, "a step")
         self._drop_from(self._seen + 1)
 
     @property
     def curve(self) -> pl.DataFrame:
-        """The steps scored so far, as `pfgen_rs.training.curve.SCHEMA` says."""
+        """The steps scored so far, with the columns of `pfgen_rs.training.curve.SCHEMA`."""
         return self._record.frame
 
     def plot(self, path: str | os.PathLike[str], *, x: Axis = "step", **look: Any) -> None:
-        """Draw the curve so far as `.svg` or `.png`; see `pfgen_rs.training.plot_curve`."""
+        """Plot the curve so far as `.svg` or `.png`; see `pfgen_rs.training.plot_curve`."""
         self.wait()
         plot_curve(self.curve, path, x=x, **look)
 
     def wait(self) -> None:
-        """Wait until all answers are scored; raises what went wrong."""
+        """Wait until all answers are scored; raises errors of the background thread."""
         self._background.wait()
 
     def close(self) -> None:
-        """Wait, and end the thread; may be called twice. Raises what went wrong."""
+        """Wait for the background thread and end it; raises its errors. May be called twice."""
         self._background.close()
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint should hold, fit for JSON and `torch.save`; waits for scores under way."""
+        """Returns the state to save in checkpoints, for JSON or `torch.save`; waits for pending scores."""
         self.wait()
         return {
             "sample": self.sample.description,
@@ -178,9 +180,9 @@ class StepEvaluator(Closing):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a checkpoint: what was measured after it is dropped, in the folder, too.
+        """Continue from a checkpoint, dropping later results, including those in the folder.
 
-        Raises `InputError` for what is no such state, and `SettingsError` for that of another sample.
+        Raises `InputError` if `state` is invalid, and `SettingsError` if it is of another sample.
         """
         try:
             sample, step, rows = state["sample"], state["step"], list(state["rows"])
@@ -193,13 +195,13 @@ class StepEvaluator(Closing):
         self._record.replace(rows)
 
     def _leave(self, error: BaseException | None) -> None:
-        """Close it; an error that is on its way already goes first."""
+        """Close the evaluator; an exception already being raised takes precedence."""
         try:
             self.close()
         except PfgenError as ours:
             if error is None:
                 raise
-            error.add_note(f"and in the background: {ours}")
+            error.add_note(f"also failed in the background: {ours}")
 
     def _notice(self, step: int) -> None:
         self._ready()
@@ -210,11 +212,13 @@ class StepEvaluator(Closing):
         self._seen = step
 
     def _ready(self) -> None:
-        """Raise what stands against going on, such as what went wrong in the background."""
+        """Raise `PfgenError` if the evaluator is unusable, or for an error in the background."""
         if os.getpid() != self._process:
-            raise PfgenError("this StepEvaluator belongs to the process it was forked from")
+            raise PfgenError(
+                "this StepEvaluator cannot be used in a forked process: create a new one"
+            )
         if self._background.closed:
-            raise PfgenError("this StepEvaluator is closed: make a new one")
+            raise PfgenError("this StepEvaluator is closed: create a new one")
         self._background.check()
 
     def _begin(self, step: int) -> None:

@@ -1,4 +1,4 @@
-"""Polars in processes that were forked from one that used it: told before anything waits for it."""
+"""Detecting processes in which polars would hang because they were forked from one that used it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pfgen_rs.errors import PfgenError
 
 __all__ = ["check_polars"]
 
-_PATIENCE = 10.0  # seconds; the work takes less than a millisecond
+_PATIENCE = 10.0  # seconds to wait for work that takes less than a millisecond
 _forked = False
 
 
@@ -26,9 +26,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def check_polars() -> None:
-    """Raise `PfgenError` where polars would hang: its threads are not copied when a process forks.
+    """Raise `PfgenError` if polars would hang because its threads are not copied when a process forks.
 
-    Nothing is tried in processes that were not forked.
+    Does nothing in processes that were not forked.
     """
     if not _forked:
         return
@@ -37,8 +37,8 @@ def check_polars() -> None:
     trial.join(_PATIENCE)
     if trial.is_alive():
         raise PfgenError(
-            "this process was forked from one that had used polars, which does not work here any more: start "
-            "it by `spawn` or `forkserver`, or use polars and evaluate in the forked process alone"
+            "polars hangs in this process because it was forked from one that had used polars: start it with "
+            "`spawn` or `forkserver`, or use polars and evaluate only in the forked process"
         )
 
 

@@ -1,6 +1,6 @@
-"""Where metrics go: functions of metrics and a step.
+"""Loggers: functions that receive metrics and a step.
 
-Anything that can be called so is a logger: `logger({"pfgen/score": 0.71, …}, step)`.
+Any callable that accepts `logger({"pfgen/score": 0.71, …}, step)` is a logger.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Logger = Callable[[dict[str, float], int], None]
 
 
 class JsonLines:
-    """A line of JSON for each step that was evaluated, appended to a file: `{"step": 500, "pfgen/score": …}`.
+    """Appends a line of JSON to a file for each evaluated step: `{"step": 500, "pfgen/score": …}`.
 
-    The file is opened for each line, so it can be moved and read at any time, and made at once, so that a
-    place that cannot be written shows early. Raises `OutputError`.
+    The file is created immediately, so that an unwritable path is reported early, and opened again for each
+    line, so that it can be read and moved at any time. Raises `OutputError`.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -47,40 +47,42 @@ class JsonLines:
 
 
 class TensorBoard:
-    """Scalars for TensorBoard.
+    """Logs scalars to TensorBoard.
 
-    `place`: a writer (of `tensorboardX` or `torch.utils.tensorboard`), or the folder for one of our own,
-    which the first of the two that is installed makes. Raises `PfgenError` where none is, and
-    `OutputError`.
+    `place`: a writer of `tensorboardX` or `torch.utils.tensorboard`, or a folder for a new writer of the
+    first of these that is installed. Raises `PfgenError` if neither is installed, `InputError` for other
+    values, and `OutputError`.
     """
 
     def __init__(self, place: Any) -> None:
         self.writer = _writer(place) if isinstance(place, str | os.PathLike) else place
         if not callable(getattr(self.writer, "add_scalar", None)):
-            raise InputError(f"TensorBoard needs a writer or a folder, not {type(place).__name__}")
+            raise InputError(
+                f"TensorBoard: expected a writer or a folder, not {type(place).__name__}"
+            )
 
     def __call__(self, metrics: dict[str, float], step: int) -> None:
-        """Add a scalar for each metric, so that it can be seen at once."""
+        """Add a scalar for each metric, and flush the writer."""
         for name, value in metrics.items():
             self.writer.add_scalar(name, value, step)
         self.writer.flush()
 
 
 class WandB:
-    """Metrics for Weights & Biases, with the step as an axis of their own.
+    """Logs metrics to Weights & Biases, with their own step axis.
 
-    W&B drops what is logged for a step before its present one, and a score is known some steps later. Hence
-    the step is logged as a metric, `pfgen/step` (`axis`), and the others are declared to be drawn over it.
+    W&B drops values logged for a step before the current one, but scores are only available some steps
+    later. So the step is logged as a metric, `pfgen/step` (`axis`), which the others use as their x axis.
 
-    `run`: as `wandb.init` gave it; without it the one that is active when the first score is logged. Raises
-    `PfgenError` where wandb is not installed, and `InputError` for what is no run.
+    `run`: as returned by `wandb.init` (default: the active run when the first score is logged). Raises
+    `PfgenError` if wandb is not installed, and `InputError` if `run` is not a run.
     """
 
     def __init__(self, run: Any = None, *, axis: str = "pfgen/step") -> None:
         if run is None:
             needed("wandb", "wandb")
         elif not all(callable(getattr(run, name, None)) for name in ("log", "define_metric")):
-            raise InputError(f"WandB needs a run of wandb.init, not {type(run).__name__}")
+            raise InputError(f"WandB: expected a run of wandb.init, not {type(run).__name__}")
         self.run = run
         self.axis = axis
         self._declared: set[str] = set()
@@ -118,17 +120,17 @@ def _writer(folder: str | os.PathLike[str]) -> Any:
 
 
 class Finished:
-    """A logger that keeps metrics until `take`: for trainers whose own logs want their own thread."""
+    """Stores metrics until `take` is called, for trainers that must log on their own thread."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[tuple[int, dict[str, float]]] = SimpleQueue()
 
     def __call__(self, metrics: dict[str, float], step: int) -> None:
-        """Keep the metrics of a step."""
+        """Store the metrics of a step."""
         self._queue.put((step, metrics))
 
     def take(self) -> Iterator[tuple[int, dict[str, float]]]:
-        """Step and metrics of each step scored since the last time."""
+        """Yield the step and metrics of each step scored since the last call."""
         while True:
             try:
                 yield self._queue.get_nowait()

@@ -1,4 +1,4 @@
-"""From the answers at one step to a row of the curve."""
+"""Scoring the answers of one step, for a row of the curve."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measured:
-    """Scores of every answer: float64, shape (trials, questions); `texts` in the same order, flat."""
+    """Scores of all answers: float64, shape (trials, questions); `texts` in the same order, flattened."""
 
     texts: Sequence[str]
     lengths: Floats
@@ -30,9 +30,9 @@ class Measured:
 
 
 def measure(sample: FixedSample, texts: Sequence[str]) -> Measured:
-    """Score the answers to a sample's tasks, on this thread alone: the others belong to training.
+    """Score the answers to a sample's tasks on this thread only, leaving the others to training.
 
-    Raises `InputError` for what is no text that can be scored.
+    Raises `InputError` for values that are not valid text.
     """
     column = sample.benchmark.coder.column(texts, 1)
     lengths, columns = batch.score_arrays(sample.benchmark, sample.numbers, column, threads=1)
@@ -45,7 +45,7 @@ def measure(sample: FixedSample, texts: Sequence[str]) -> Measured:
 def row_of(
     measured: Measured, step: int, tokens: int | None, baseline: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """The row of a curve; differences from `baseline`, the row of step 0, are paired by question."""
+    """Returns a row of the curve; differences from `baseline` (the row of step 0) are paired by question."""
     score = _estimate(measured.metrics["average"])
     row: dict[str, Any] = {"step": step, "tokens": tokens, **_bounds("score", score)}
     for name in PARTS:
@@ -65,7 +65,7 @@ def row_of(
 
 
 def answer_table(sample: FixedSample, measured: Measured) -> pl.DataFrame:
-    """Every answer with its scores: question_id, question, trial, answer, length, metrics, average."""
+    """Returns all answers with scores: question_id, question, trial, answer, length, metrics, average."""
     questions = [task.question for task in sample.tasks]
     return pl.DataFrame(
         {
@@ -80,7 +80,7 @@ def answer_table(sample: FixedSample, measured: Measured) -> pl.DataFrame:
 
 
 def _estimate(values: Floats) -> Estimate:
-    """The mean of a metric with its errors, clustered by question."""
+    """Returns the mean of a metric with standard errors clustered by question."""
     return from_summary(values.mean(axis=0), values.std(axis=0), len(values))
 
 
@@ -92,5 +92,5 @@ def _difference(means: Floats, baseline: Mapping[str, Any] | None) -> dict[str, 
     if baseline is None or baseline["question_scores"] is None:
         return dict.fromkeys(("difference", "difference_low", "difference_high"))
     changes = means - np.array(baseline["question_scores"])
-    # The noise of trials is within the spread of the questions' changes already.
+    # The spread of the questions' changes already includes the noise of trials.
     return _bounds("difference", from_summary(changes, np.zeros_like(changes), 1))

@@ -1,4 +1,4 @@
-"""Which question a prompt asks, and what a completion says: texts and chats alike."""
+"""Finding the question in a prompt and the text in a completion, for strings and chats."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pfgen_rs.questions.question_set import QuestionSet
 
 __all__ = ["Asked", "said", "unknown_question"]
 
-_PROMPTS = 4096  # remembered, since every prompt comes with several completions
+_PROMPTS = 4096  # cached, since every prompt comes with several completions
 
 
 class Asked:
-    """Finds the question in a prompt. Thread-safe; can be pickled."""
+    """Finds the question in a prompt. Thread-safe and picklable."""
 
     def __init__(self, benchmark: QuestionSet) -> None:
         self._benchmark = benchmark
@@ -25,15 +25,15 @@ class Asked:
         self._last_known = lru_cache(maxsize=_PROMPTS)(self._standing_last)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what it was made of."""
+        """Pickle the constructor arguments."""
         return Asked, (self._benchmark,)
 
     def id(self, prompt: Any) -> str | None:
-        """The id of the question that a prompt (a text, or messages) asks; `None` where there is none.
+        """Returns the id of the question asked by a prompt (a string or messages), or `None`.
 
-        That is what stands behind the last `Q: `, where the prompt ends there (but for an `A:`); the prompt
-        itself, where it is a question or its id; or the known question that stands last in it, as in a prompt
-        that a chat template has rendered.
+        This is the question after the last `Q: ` if nothing but an `A:` follows; the prompt itself if it is a
+        question or an id; or the known question that occurs last in it, for example in a prompt rendered by a
+        chat template.
         """
         text = prompt if isinstance(prompt, str) else _last(prompt, "user")
         line, _, rest = text[text.rfind("Q: ") + 3 :].partition("\n")
@@ -45,18 +45,18 @@ class Asked:
 
     def _standing_last(self, prompt: str) -> str | None:
         ends = ((prompt.rfind(text) + len(text), text, found) for text, found in self._texts)
-        # Of two that end at the same place, one is the end of the other.
+        # If two end at the same position, one is a suffix of the other: take the longer one.
         known = [(end, len(text), found) for end, text, found in ends if end >= len(text)]
         return max(known)[2] if known else None
 
 
 def said(completion: Any) -> str:
-    """The text of a completion: itself, or what the assistant says last where it is a list of messages."""
+    """Returns the text of a completion: a string, or the last assistant message of a chat."""
     return completion if isinstance(completion, str) else _last(completion, "assistant")
 
 
 def _last(messages: Any, role: str) -> str:
-    """What somebody says last in a chat; raises `InputError` for what is none."""
+    """Returns the last message of a role in a chat; raises `InputError` if it is not a chat."""
     if not isinstance(messages, Sequence) or not all(isinstance(m, Mapping) for m in messages):
         raise InputError(f"expected a string or a list of messages, not {type(messages).__name__}")
     for message in reversed(messages):
@@ -66,7 +66,7 @@ def _last(messages: Any, role: str) -> str:
 
 
 def _content(content: Any) -> str:
-    """A message's text; parts that are no text, such as images, are left out."""
+    """Returns a message's text, without parts that are not text, such as images."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, Sequence) else ()
@@ -74,10 +74,10 @@ def _content(content: Any) -> str:
 
 
 def unknown_question(prompt: Any) -> UnknownQuestionError:
-    """What to raise for a prompt without a question."""
+    """Returns the error to raise for a prompt without a known question."""
     text = prompt if isinstance(prompt, str) else _last(prompt, "user")
     return UnknownQuestionError(
-        "no question of the benchmark is asked there: name it in a column `question`, or say with `unknown` "
-        "what such prompts are worth",
+        "the prompt contains no question of the benchmark: name it in a column `question`, or set the reward "
+        "of such prompts with `unknown`",
         question=text if len(text) <= 200 else "…" + text[-200:],
     )

@@ -1,4 +1,4 @@
-"""What is kept of a training run: curve, answers, and what loggers are told."""
+"""The record of a training run: its curve, answers, and logged metrics."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _UNLOGGED = {"step", "questions", "answers", "question_scores"}
 
 
 class Record:
-    """The curve of one sample, its files in `folder` (`None`: kept in memory alone), and its loggers.
+    """The curve of one sample, its files in `folder` (`None`: in memory only), and its loggers.
 
-    `clean` makes an answer of a generated text. Answers are written before the curve names their step. Safe
-    to share between threads. Raises `OutputError` where `folder` is a file, and what `Curve` raises.
+    `clean` turns generated text into an answer. The answers of a step are written before the curve lists the
+    step. Thread-safe. Raises `OutputError` if `folder` is a file, and any error of `Curve`.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Record:
         prefix: str = "",
     ) -> None:
         if folder is not None and folder.exists() and not folder.is_dir():
-            raise OutputError(f"{folder}: not a directory: choose another for the curve")
+            raise OutputError(f"{folder}: not a directory: choose another folder for the curve")
         if folder is not None:
             _remove_unfinished(folder)
         self.sample, self.folder = sample, folder
@@ -67,7 +67,7 @@ class Record:
     def add(
         self, step: int, tokens: int | None, texts: Sequence[str], seconds: float
     ) -> dict[str, Any]:
-        """Score what was generated at a step, in so many seconds; write it, tell loggers, give the row."""
+        """Score the texts generated at a step in `seconds`, write and log the results, and return the row."""
         measured = measure(self.sample, list(map(self._clean, texts)))
         with self._lock:
             baseline = self._curve.baseline if step else None
@@ -80,7 +80,7 @@ class Record:
         return row
 
     def drop_from(self, step: int) -> None:
-        """Forget this step and all later ones, and their answers."""
+        """Drop this step and all later ones, with their answers."""
         with self._lock:
             dropped = self._curve.drop_from(step)
             if dropped:
@@ -88,9 +88,9 @@ class Record:
                 self._remove(dropped)
 
     def set_aside(self, step: int) -> None:
-        """Forget this step and later ones of an earlier run; its curve, and their answers, move to `old-N`.
+        """Drop this step and later ones of an earlier run, saving its curve and their answers in `old-N`.
 
-        N is the first number that is free. Logged as a warning, since it may not have been meant.
+        N is the first free number. Logs a warning, since this may be unintended.
         """
         with self._lock:
             dropped = [row["step"] for row in self._curve.rows if row["step"] >= step]
@@ -104,7 +104,7 @@ class Record:
         _LOG.warning(_moved(self.folder, step, dropped, old))
 
     def replace(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Take these rows instead of those that there are; answers of steps that go are removed."""
+        """Replace all rows, and remove the answers of dropped steps."""
         with self._lock:
             before = {row["step"] for row in self._curve.rows}
             self._curve.replace(rows)
@@ -112,11 +112,11 @@ class Record:
             self._remove(sorted(before - {row["step"] for row in self._curve.rows}))
 
     def check(self, sample: Mapping[str, Any], origin: str) -> None:
-        """Raise `SettingsError` where `origin` is of another sample."""
+        """Raise `SettingsError` if `origin` is of another sample."""
         self._curve.check(sample, origin)
 
     def _answers(self, steps: Iterable[int]) -> list[Path]:
-        """Files of the answers at these steps, where there is a folder for them."""
+        """Returns the files of the answers at these steps; empty without a folder."""
         if self.folder is None:
             return []
         return [self.folder / ANSWERS / f"step_{step:08d}.parquet" for step in steps]
@@ -145,14 +145,14 @@ class Record:
 
 
 def _remove_unfinished(folder: Path) -> None:
-    """Remove what a process that was killed was just writing."""
+    """Remove temporary files left by a killed process."""
     remove_unfinished(folder / CURVE)
     for path in (folder / ANSWERS).glob(".step_*.parquet.*.tmp"):
         path.unlink(missing_ok=True)
 
 
 def _new_folder(place: Path) -> Path:
-    """A folder `old-1`, `old-2`, … that was not there."""
+    """Create the first of the folders `old-1`, `old-2`, … that does not exist."""
     names = (place / f"old-{number}" for number in count(1))
     folder = next(path for path in names if not path.exists())
     try:
@@ -165,12 +165,12 @@ def _new_folder(place: Path) -> Path:
 def _moved(folder: Path, step: int, steps: Sequence[int], old: Path) -> str:
     many = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
     return (
-        f"{folder} holds the curve of an earlier run, and training begins at step {step}: {many} from there "
-        f"on ({steps[0]} to {steps[-1]}) moved to {old}; load_state_dict goes on with a curve"
+        f"{folder} contains the curve of an earlier run, but training starts at step {step}: moved {many} "
+        f"({steps[0]} to {steps[-1]}) to {old}. To continue a curve, use load_state_dict"
     )
 
 
 def metrics_of(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
-    """What loggers are told of a row: its scores that there are, by their names with a prefix."""
+    """Returns the metrics of a row for loggers: its non-null scores, with prefixed names."""
     kept = {name: value for name, value in row.items() if name not in _UNLOGGED}
     return {prefix + name: value for name, value in kept.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Scores as rewards for reinforcement learning, as TRL's trainers call them."""
+"""Scores as reward functions for reinforcement learning with TRL's trainers."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from pfgen_rs.training.prompt_matching import Asked, said, unknown_question
 
 __all__ = ["Reward", "reward"]
 
-_COLUMNS = ("question", "questions")  # where a data set names what is asked
+_COLUMNS = ("question", "questions")  # columns of a data set that name the question
 
 
 class Reward:
-    """A reward function: `Reward("mini")(prompts, completions)` gives a score for each completion.
+    """A reward function: `Reward("mini")(prompts, completions)` returns a score for each completion.
 
         trainer = GRPOTrainer(model, reward_funcs=[Reward("pfgen-bench")], train_dataset=data, …)
 
-    `prompts` are texts or lists of messages, or questions (texts or ids) themselves; `completions` texts or
-    lists of messages. A column `question` (or `questions`) of the data set, where there is one, names what is
-    asked; otherwise it is found in the prompt: the last `Q: …`, or the known question that stands last.
+    `prompts` are strings, lists of messages, or the questions themselves (texts or ids); `completions` are
+    strings or lists of messages. If the data set has a column `question` (or `questions`), it names the
+    question; otherwise the question is found in the prompt: the last `Q: …`, or the known question that
+    occurs last.
 
-    `metric`: `average`, `fluency`, `truthfulness` or `helpfulness`. `clean` makes an answer of a completion;
-    without it that is done as in runs: stop strings, and all before `A:` where it was not the prompt that
-    ended so. `unknown`: the reward where nothing known is asked; NaN stands for none in TRL. Without it that
-    is an `UnknownQuestionError`.
+    `metric`: `average`, `fluency`, `truthfulness` or `helpfulness`. `clean` turns a completion into an
+    answer; by default this is done as in runs: the text is truncated at stop strings, and everything up to
+    `A:` is removed unless the prompt ends with it. `unknown`: the reward for prompts without a known question
+    (NaN means no reward in TRL); by default they raise `UnknownQuestionError`.
 
-    Everything is made ready here, and calls have no set-up. Thread-safe, without polars, and so safe in
-    processes made by `os.fork`; can be pickled where `clean` can. `__name__` is what TRL logs it by.
+    The benchmark is prepared on construction, so calls need no set-up. Thread-safe; does not use polars, so
+    it is safe in processes created by `os.fork`; picklable if `clean` is. TRL logs it under its `__name__`.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Reward:
     def __call__(
         self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any
     ) -> list[float]:
-        """A reward for each completion, in order; other columns are left aside. See the class."""
+        """Returns a reward for each completion, in order; other columns are ignored. See the class."""
         named = next((columns[name] for name in _COLUMNS if columns.get(name) is not None), prompts)
         if not len(named) == len(prompts) == len(completions):
             raise InputError(
@@ -77,18 +78,18 @@ class Reward:
         return self._with_unknown(named, found, known, answers)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what it was made of."""
+        """Pickle the constructor arguments."""
         return _again, (self.benchmark, self.metric, self.clean, self.unknown, self.threads)
 
     def __repr__(self) -> str:
-        """Show what is computed."""
+        """Show the benchmark and the metric."""
         return f"Reward({self.benchmark.signature!r}, {self.metric!r})"
 
     def _answers(self, prompts: Sequence[Any], completions: Sequence[Any]) -> list[str]:
         texts = list(map(said, completions))
         if self.clean is not None:
             return list(map(self.clean, texts))
-        if _nothing_to_cut("\0".join(texts)):  # looking at all at once is much faster
+        if _nothing_to_cut("\0".join(texts)):  # checking all texts at once is much faster
             return [text.strip() for text in texts]
         return [
             text.strip() if _nothing_to_cut(text) else _cleaned(prompt, text)
@@ -119,9 +120,9 @@ _making = threading.Lock()
 
 
 def reward(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float]:
-    """The average score of each completion, by the default benchmark: that of `load_benchmark()`.
+    """Returns the average score of each completion with the default benchmark: `load_benchmark()`.
 
-    A `Reward` that is made when it is first needed, once in a process; its class says what it takes.
+    Uses a `Reward` that is created on first use, once per process; see there for the arguments.
 
     >>> reward(["Q02", "Q14"], ["光合成", "風呂敷"])
     [0.34292, 0.34693]
@@ -136,7 +137,7 @@ def _cleaned(prompt: Any, text: str) -> str:
 
 
 def _nothing_to_cut(text: str) -> bool:
-    """Whether cleaning would only strip a text."""
+    """Whether cleaning would do no more than strip white space."""
     try:
         text.encode()
     except UnicodeEncodeError:

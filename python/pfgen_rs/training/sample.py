@@ -1,4 +1,4 @@
-"""The sample of questions that is asked again and again: the same tasks at every step."""
+"""The fixed sample of questions: the same tasks at every step."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["FixedSample", "choose_questions", "examples_of"]
 
 @dataclass(frozen=True)
 class FixedSample:
-    """Tasks that do not change: some questions of a benchmark, so many trials of each.
+    """A fixed set of tasks: some questions of a benchmark, with a number of trials of each.
 
-    `questions`: their texts, in the order in which they are asked. The tasks are trial 1 of all questions,
-    then trial 2, … Prompts are made once: O(trials · questions).
+    `questions`: the texts of the questions, in order. The tasks are trial 1 of all questions, then trial 2,
+    and so on. Prompts are created once: O(trials · questions).
     """
 
     benchmark: QuestionSet
@@ -46,11 +46,14 @@ class FixedSample:
         mode: Mode,
         num_examples: int,
     ) -> FixedSample:
-        """The sample that these settings name; raises `SettingsError`, or `InputError` for a question."""
+        """Create a sample.
+
+        Raises `SettingsError`, and `InputError` for an unknown question or one without an example answer.
+        """
         trials = count(trials, "trials")
         if benchmark.settings.unit == "token":
             raise SettingsError(
-                "texts are evaluated, and the benchmark's answers are lists of tokens"
+                "cannot evaluate texts with a benchmark whose answers are lists of tokens"
             )
         prompter = Prompter(examples, mode, num_examples=num_examples, seed=seed)
         chosen = choose_questions(benchmark, prompter.questions, questions, seed)
@@ -58,13 +61,13 @@ class FixedSample:
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """What is to be generated, in the order of the answers."""
+        """The tasks to generate, in the order of the answers."""
         trials = range(1, self.trials + 1)
         return tuple(task for j in trials for task in self.prompter.tasks(j, self.questions))
 
     @cached_property
     def numbers(self) -> NDArray[np.uint32]:
-        """The question of each task, for scoring: uint32, shape (tasks,)."""
+        """The number of each task's question, for scoring: uint32, shape (tasks,)."""
         return self.benchmark.numbers.find(_native.Texts([task.question for task in self.tasks]))
 
     @cached_property
@@ -74,7 +77,7 @@ class FixedSample:
 
     @cached_property
     def description(self) -> dict[str, Any]:
-        """What makes two steps comparable, fit for JSON."""
+        """The settings that must agree for steps to be comparable, as values for JSON."""
         prompts = "\0".join(f"{task.system}\0{task.prompt}" for task in self.tasks)
         return {
             "signature": self.benchmark.signature,
@@ -88,15 +91,17 @@ class FixedSample:
 def choose_questions(
     benchmark: QuestionSet, known: Sequence[str], wanted: int | Sequence[str] | None, seed: str
 ) -> tuple[str, ...]:
-    """Texts of questions: all of `known`, so many of them, or these (texts or ids); in the order of `known`.
+    """Returns texts of questions: all of `known`, a number of them, or the given ones (texts or ids).
 
-    So many are chosen by their hashes with the seed, and a larger number keeps what a smaller one had.
+    The result is in the order of `known`. A number of questions is chosen by hashes of their texts with the
+    seed, so a larger number includes the questions of a smaller one. Raises `SettingsError` for an invalid
+    number, and `InputError` for an unknown question or one without an example answer.
     """
     if wanted is None:
         chosen = set(known)
     elif isinstance(wanted, int):
         if not 1 <= wanted <= len(known):
-            raise SettingsError(f"cannot choose {wanted} of {len(known)} questions")
+            raise SettingsError(f"questions must be between 1 and {len(known)}, not {wanted}")
         chosen = set(sorted(known, key=lambda text: _digest(seed, text))[:wanted])
     else:
         chosen = {benchmark.find(question).text for question in texts_of(wanted, "questions")}
@@ -110,7 +115,7 @@ def choose_questions(
 
 
 def examples_of(benchmark: QuestionSet) -> list[Example]:
-    """The example answers that stand beside a benchmark's questions; raises `SettingsError`."""
+    """Read a benchmark's example answers; raises `SettingsError` if it was not read from files."""
     if benchmark.folder is None:
         raise SettingsError(
             "the benchmark was not read from files: pass its example answers as `examples`"

@@ -1,4 +1,4 @@
-"""Evaluating every new checkpoint of a folder, by a program that lets it answer."""
+"""Evaluating every new checkpoint in a folder with a program that generates its answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pfgen_rs.training.sample import FixedSample, examples_of
 
 __all__ = ["PATTERNS", "PLACE", "Evaluated", "Watcher"]
 
-PATTERNS = ("step_*", "checkpoint-*")  # the second are those of transformers' `Trainer`
+PATTERNS = ("step_*", "checkpoint-*")  # the second is that of transformers' `Trainer`
 PLACE = "{checkpoint}"
 _OUT = "pfgen"
 _LOCK = ".watching"
@@ -36,7 +36,7 @@ _LOCK = ".watching"
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A checkpoint, and its row of the curve, or why there is none."""
+    """A checkpoint, and its row of the curve or the error that occurred."""
 
     checkpoint: Checkpoint
     row: dict[str, Any] | None = None
@@ -44,19 +44,21 @@ class Evaluated:
 
 
 class Watcher:
-    """Evaluates the checkpoints of a folder, each once; a program generates, as the engine `command` asks it.
+    """Evaluates each checkpoint in a folder once, with a program that generates the answers.
 
-    `command`: its name and arguments, in which `{checkpoint}` becomes the checkpoint's path; a text is split
-    as a shell would, and no shell runs. It is started for each checkpoint.
+    `command`: the program's name and arguments, in which `{checkpoint}` is replaced with the checkpoint's
+    path; a string is split like a shell command (no shell is involved). The program is started for each
+    checkpoint, and uses the protocol of the engine `command`.
 
-    `folder`: checkpoints are the folders in it that match one of `patterns`; the last number in a name is
-    the step; of two with the same step the first by name counts.
-    They are evaluated once they have settled: see `Settling`. `out` (the folder `pfgen` in `folder` without
-    it) gets `curve.parquet` and `answers/`; steps on that curve are done. One that fails is tried again when
-    its files have changed, and by the next watcher. `plot`: the curve is drawn there (`.svg`, `.png`), too.
+    `folder`: the folder with the checkpoints, which are the folders that match one of `patterns`. The last
+    number in a name is the step; of checkpoints with the same step, the first by name is used. They are
+    evaluated once they are complete: see `Settling`. `out`: the folder for `curve.parquet` and `answers/`
+    (default: `pfgen` in `folder`); steps already on that curve are skipped. A checkpoint that fails is
+    retried when its files have changed, and by the next watcher. `plot`: a file to plot the curve to (`.svg`
+    or `.png`).
 
-    The sample is that of `StepEvaluator`. Raises `SettingsError`, `InputError` where `folder` cannot be read,
-    and what `load_benchmark` raises.
+    The sample is the same as for `StepEvaluator`. Raises `SettingsError`, `InputError` if `folder` cannot be
+    read, and any error of `load_benchmark`.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class Watcher:
         self._failed: dict[Path, object] = {}
 
     def once(self) -> Iterator[Evaluated]:
-        """Evaluate what is there and complete; waits as long as that takes to tell."""
+        """Evaluate all complete checkpoints, after waiting long enough to detect which are complete."""
         with _alone(self.out):
             if self._pause and any(self.open()):
                 list(self._settled())
@@ -114,7 +116,7 @@ class Watcher:
     def forever(
         self, every_seconds: float = 30.0, sleep: Callable[[float], None] = time.sleep
     ) -> Iterator[Evaluated]:
-        """Evaluate what there is and what comes, looking every so many seconds."""
+        """Evaluate existing and new checkpoints, checking for them every `every_seconds`."""
         with _alone(self.out):
             while True:
                 yield from self._round()
@@ -124,23 +126,23 @@ class Watcher:
         for checkpoint, files in self._settled():
             try:
                 yield Evaluated(checkpoint, self._evaluate(checkpoint))
-            except OutputError:  # a disk that is full is so for all of them
+            except OutputError:  # such as a full disk, which affects all checkpoints
                 raise
             except PfgenError as error:
                 self._failed[checkpoint.path] = files
                 yield Evaluated(checkpoint, error=error)
 
     def found(self) -> list[Checkpoint]:
-        """Checkpoints that are there, complete or not."""
+        """Returns all checkpoints, complete or not."""
         return find_checkpoints(self.folder, *self.patterns)
 
     def open(self) -> list[Checkpoint]:
-        """Those of them that are not on the curve."""
+        """Returns the checkpoints that are not on the curve."""
         done = {row["step"] for row in self.record.rows}
         return [checkpoint for checkpoint in self.found() if checkpoint.step not in done]
 
     def _settled(self) -> Iterator[tuple[Checkpoint, object]]:
-        """Those of them that are complete, with their files, but for those that failed as they are."""
+        """Yield complete open checkpoints with their files, except unchanged ones that failed."""
         for checkpoint in self.open():
             files = self._settling.settled(checkpoint.path)
             if files is not None and self._failed.get(checkpoint.path) != files:
@@ -179,14 +181,14 @@ def _split(command: str | Sequence[str]) -> list[str]:
         raise SettingsError(f"the command cannot be split into arguments: {error}") from None
     if not any(PLACE in part for part in parts):
         raise SettingsError(
-            f"the command does not name the checkpoint: put {PLACE} where its path belongs"
+            f"the command does not contain {PLACE}: put it where the checkpoint's path belongs"
         )
     return parts
 
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Have a folder of curves for oneself; raises `OutputError` where another watcher has it."""
+    """Lock the output folder; raises `OutputError` if another watcher uses it."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         handle = os.open(out / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
@@ -194,9 +196,7 @@ def _alone(out: Path) -> Iterator[None]:
         raise writing_failed(out, error) from error
     try:
         if not lock(handle):
-            raise OutputError(
-                f"{out}: another watcher is writing there: stop it or choose another folder"
-            )
+            raise OutputError(f"{out}: in use by another watcher: stop it or choose another folder")
         yield
     finally:
         os.close(handle)
