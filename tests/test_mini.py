@@ -136,7 +136,7 @@ def test_only_random_random_is_drawn() -> None:
         ('start = ["あ"]\nrules = 1', r"sources.A.rules: expected a table"),
         (
             'start = ["あ"]\nrecords.p = [{ a = "1" }, { b = "1" }]',
-            r"needs the fields a; one has b",
+            r"expected a, found b",
         ),
         ('start = ["あ"]\nrecords.p = [{ a = 1 }]', r"p.a: expected a non-empty string"),
         ('start = ["あ"]\nrecords.p = ["a"]', r"expected tables"),

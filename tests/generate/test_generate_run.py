@@ -140,7 +140,7 @@ def test_rounds_have_an_end(place: Place) -> None:
     engine = FakeEngine(lambda task: " " if key_of(task) == (2, CATS) else answer_to(task))
     run = place.run(engine, rounds=4)
     assert engine.asked.count((2, CATS)) == 4
-    assert run.failures == [Failure(CATS, 2, "the answer was empty in 4 of 4 rounds")]
+    assert run.failures == [Failure(CATS, 2, "the answer was empty in all rounds (4)")]
     assert (run.finished, run.complete) == (2, False)
 
 

@@ -158,7 +158,7 @@ class Work:
         """Retry with another seed, since the same one would give the same empty answer."""
         self._empty[key] += 1
         if self._empty[key] >= self._rounds:
-            self._give_up(key, f"the answer was empty in {self._rounds} of {self._rounds} rounds")
+            self._give_up(key, f"the answer was empty in all rounds ({self._rounds})")
             return
         task = self._open[key]
         self._open[key] = replace(task, seed=(task.seed + 1) % SEEDS)

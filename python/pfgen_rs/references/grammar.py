@@ -277,8 +277,8 @@ def _rows(records: _Table, name: str) -> Rows:
     for table in tables:
         if sorted(table.data) != sorted(fields):
             records.fail(
-                f"{records.at(name)}: every row needs the fields {', '.join(fields)};"
-                f" one has {', '.join(table.data)}"
+                f"{records.at(name)}: all rows must have the same fields: expected "
+                f"{', '.join(fields)}, found {', '.join(table.data)}"
             )
     return tuple({field: table.text(field) for field in fields} for table in tables)
 

@@ -89,7 +89,7 @@ def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
 def _refuse_unwritable(folder: Path) -> None:
     """Raise `OutputError` before the work if its result could not be written."""
     if folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder}: not a directory: choose another")
+        raise OutputError(f"{folder}: not a directory: choose another folder")
     for place in (folder, *folder.parents):
         if place.exists():
             if not os.access(place, os.W_OK | os.X_OK):

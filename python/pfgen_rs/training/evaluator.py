@@ -225,7 +225,7 @@ class StepEvaluator(Closing):
         self._done = {done for done in self._done if done < step}
         if self.is_main:
             self._background.submit(
-                f"moving an earlier run's steps from {step} on",
+                f"moving results of an earlier run from step {step} on",
                 partial(self._record.set_aside, step),
             )
 
@@ -233,5 +233,5 @@ class StepEvaluator(Closing):
         self._done = {done for done in self._done if done < step}
         if self.is_main:
             self._background.submit(
-                f"dropping steps from {step} on", partial(self._record.drop_from, step)
+                f"dropping results from step {step} on", partial(self._record.drop_from, step)
             )

@@ -1,4 +1,4 @@
-"""What generates answers, behind one protocol. Heavy packages are imported where an engine is made."""
+"""Engines, which generate answers. Their dependencies are imported when an engine is created."""
 
 from pfgen_rs.generate.engines.protocol import Answered, Engine, Failed, Outcome, Parameters
 
