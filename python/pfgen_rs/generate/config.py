@@ -31,10 +31,10 @@ def config_hash(config: Mapping[str, Any]) -> str:
 
     Raises `SettingsError` if the configuration cannot be written as JSON.
     """
-    return hashlib.sha1(_line(config).encode(), usedforsecurity=False).hexdigest()[:_HASH]
+    return hashlib.sha1(_config_line(config).encode(), usedforsecurity=False).hexdigest()[:_HASH]
 
 
-def _line(config: Mapping[str, Any]) -> str:
+def _config_line(config: Mapping[str, Any]) -> str:
     kept = {key: value for key, value in config.items() if not key.startswith("_")}
     try:
         text = json.dumps(kept, ensure_ascii=False, sort_keys=True, allow_nan=False)
@@ -69,12 +69,12 @@ class RunConfig:
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise SettingsError(f"unknown mode {self.mode!r}: expected one of {', '.join(MODES)}")
-        _check_model(self.model)
-        stop = default_stop(self.mode) if self.stop is None else _stop(self.stop)
+        _check_model_name(self.model)
+        stop = default_stop(self.mode) if self.stop is None else _check_stop(self.stop)
         object.__setattr__(self, "stop", stop)
         for name in ("temperature", "top_p"):
             value = getattr(self, name)
-            object.__setattr__(self, name, None if value is None else _number(name, value))
+            object.__setattr__(self, name, None if value is None else _check_number(name, value))
         self._check_numbers()
         self._check_more()
         self.to_json()
@@ -135,7 +135,7 @@ class RunConfig:
         """Returns the single line of `config.json`, without the newline."""
         stop = list(self.stop or ())
         own = {name: getattr(self, name) for name in _FIELDS} | {"stop": stop or None}
-        return _line({**self.more, **{k: v for k, v in own.items() if v is not None}})
+        return _config_line({**self.more, **{k: v for k, v in own.items() if v is not None}})
 
     @property
     def hash(self) -> str:
@@ -160,7 +160,7 @@ class RunConfig:
 _FIELDS = ("engine", "model", "mode", "num_examples", "stop", "max_tokens", "temperature", "top_p")
 
 
-def _check_model(model: str) -> None:
+def _check_model_name(model: str) -> None:
     """Reject names that would escape the results folder or be ambiguous."""
     parts = model.split("/")
     climbs = any(part in ("", ".", "..") for part in parts) or "\\" in model
@@ -171,13 +171,13 @@ def _check_model(model: str) -> None:
         )
 
 
-def _stop(strings: Sequence[str]) -> tuple[str, ...]:
+def _check_stop(strings: Sequence[str]) -> tuple[str, ...]:
     if isinstance(strings, str) or not all(isinstance(s, str) and s for s in strings):
         raise SettingsError(f"stop must be a list of non-empty strings, not {strings!r}")
     return tuple(strings)
 
 
-def _number(name: str, value: float) -> float:
+def _check_number(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise SettingsError(f"{name} must be a finite number, not {value!r}")
     return float(value)

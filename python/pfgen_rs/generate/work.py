@@ -127,7 +127,9 @@ class Work:
         """Pass all open tasks to the engine; returns whether it dealt with all of them."""
         asked = dict(self._open)
         self._tell()
-        with _closing(engine.generate(list(asked.values()), self._config.parameters)) as outcomes:
+        with _closing_outcomes(
+            engine.generate(list(asked.values()), self._config.parameters)
+        ) as outcomes:
             for outcome in outcomes:
                 key = outcome.task.trial, outcome.task.question
                 if asked.pop(key, None) is None:
@@ -188,7 +190,7 @@ class Work:
 
 
 @contextmanager
-def _closing(outcomes: Iterator[Outcome]) -> Iterator[Iterator[Outcome]]:
+def _closing_outcomes(outcomes: Iterator[Outcome]) -> Iterator[Iterator[Outcome]]:
     """Close the iterator at the end, if it can be closed, which stops the engine's work."""
     try:
         yield outcomes

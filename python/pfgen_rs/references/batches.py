@@ -29,7 +29,7 @@ def as_batches(answers: Answers) -> Batches:
     """
     if callable(answers):
         return answers
-    column = _column(answers)
+    column = _answer_column(answers)
     return lambda: (column[start : start + ROWS] for start in range(0, len(column), ROWS))
 
 
@@ -49,7 +49,7 @@ def texts_of(
         first += len(batch)
 
 
-def _column(answers: pl.Series | Sequence[str]) -> pl.Series:
+def _answer_column(answers: pl.Series | Sequence[str]) -> pl.Series:
     if isinstance(answers, pl.Series):
         return answers
     if isinstance(answers, str) or not isinstance(answers, Iterable):

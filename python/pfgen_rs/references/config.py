@@ -68,7 +68,7 @@ class Duplicates:
     keep: str = "all"
 
     def __post_init__(self) -> None:
-        _one_of("keep", self.keep, ("all", "once", "weight"))
+        _check_one_of("keep", self.keep, ("all", "once", "weight"))
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class Singletons:
     repeat: bool = False
 
     def __post_init__(self) -> None:
-        _at_least(1, n=self.n)
-        _at_least(0, threshold=self.threshold)
+        _check_at_least(1, n=self.n)
+        _check_at_least(0, threshold=self.threshold)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Length:
     count: int = 30_000
 
     def __post_init__(self) -> None:
-        _at_least(1, target=self.target, count=self.count)
+        _check_at_least(1, target=self.target, count=self.count)
 
 
 @dataclass(frozen=True)
@@ -114,11 +114,11 @@ class Select:
     max_n: int = 10
 
     def __post_init__(self) -> None:
-        _at_least(1, count=self.count, restarts=self.restarts, min_n=self.min_n)
-        _at_least(self.min_n, max_n=self.max_n)
-        _one_of("stratify", self.stratify, ("", "model", "length"))
+        _check_at_least(1, count=self.count, restarts=self.restarts, min_n=self.min_n)
+        _check_at_least(self.min_n, max_n=self.max_n)
+        _check_one_of("stratify", self.stratify, ("", "model", "length"))
         if self.proposals is not None:
-            _at_least(0, proposals=self.proposals)
+            _check_at_least(0, proposals=self.proposals)
             if self.seconds is not None:
                 raise ConfigError("proposals and seconds are mutually exclusive")
         if self.seconds is not None and not self.seconds >= 0:
@@ -162,15 +162,15 @@ class BuildConfig:
             raise ConfigError("candidates: name at least one file or glob")
         if not self.out or not self.source:
             raise ConfigError("out and source must not be empty")
-        _one_of("unit", self.unit, UNITS)
-        _at_least(0, examples=self.examples)
+        _check_one_of("unit", self.unit, UNITS)
+        _check_at_least(0, examples=self.examples)
         if not 0 <= self.seed <= _LARGEST:
             raise ConfigError(f"seed must be between 0 and {_LARGEST}, not {self.seed}")
         self._check_steps()
 
     def _check_steps(self) -> None:
         for step in self.steps:
-            _one_of("steps", step, STEPS)
+            _check_one_of("steps", step, STEPS)
         for step in self.steps:
             if self.steps.count(step) > 1:
                 raise ConfigError(f"steps: duplicate step {step!r}")
@@ -205,34 +205,34 @@ def read_config(path: str | Path) -> BuildConfig:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"invalid TOML: {error}", path=path) from None
     try:
-        return _table(BuildConfig, data, "", folder=path.resolve().parent)
+        return _config_table(BuildConfig, data, "", folder=path.resolve().parent)
     except ConfigError as error:
         raise ConfigError(error.problem, path=path) from None
 
 
-def _table(kind: type[T], data: Mapping[str, object], where: str, **more: Any) -> T:
+def _config_table(kind: type[T], data: Mapping[str, object], where: str, **more: Any) -> T:
     """Convert a table to the dataclass `kind`, checking values against its annotations."""
     known = {each.name: each for each in fields(kind) if each.name not in more}  # type: ignore[arg-type]
     types = get_type_hints(kind)
     values = {}
     for key, value in data.items():
         if key not in known:
-            raise ConfigError(f"{_at(where)}unknown key {key!r}{_hint(key, known)}")
-        values[key] = _value(types[key], value, f"{where}.{key}" if where else key)
+            raise ConfigError(f"{_at_key(where)}unknown key {key!r}{_key_hint(key, known)}")
+        values[key] = _config_value(types[key], value, f"{where}.{key}" if where else key)
     for key, each in known.items():
         if key not in values and each.default is MISSING and each.default_factory is MISSING:
-            raise ConfigError(f"{_at(where)}missing key {key!r}")
+            raise ConfigError(f"{_at_key(where)}missing key {key!r}")
     try:
         return kind(**values, **more)
     except ConfigError as error:
-        raise ConfigError(f"{_at(where)}{error.problem}") from None
+        raise ConfigError(f"{_at_key(where)}{error.problem}") from None
 
 
-def _value(kind: Any, value: object, where: str) -> Any:
+def _config_value(kind: Any, value: object, where: str) -> Any:
     if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
         if not isinstance(value, dict):
             raise ConfigError(f"{where}: expected a table, not {value!r}")
-        return _table(kind, value, where)
+        return _config_table(kind, value, where)
     if kind == Names:
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise ConfigError(f"{where}: expected a list of strings, not {value!r}")
@@ -248,23 +248,23 @@ def _value(kind: Any, value: object, where: str) -> Any:
     return value
 
 
-def _at(where: str) -> str:
+def _at_key(where: str) -> str:
     return f"[{where}]: " if where else ""
 
 
-def _hint(key: str, known: Mapping[str, object]) -> str:
+def _key_hint(key: str, known: Mapping[str, object]) -> str:
     close = difflib.get_close_matches(key, known, 1)
     similar = f" (did you mean {close[0]!r}?)" if close else ""
     return f"{similar}: expected one of {', '.join(known)}"
 
 
-def _one_of(key: str, value: str, choices: Names) -> None:
+def _check_one_of(key: str, value: str, choices: Names) -> None:
     if value not in choices:
         shown = ", ".join(repr(choice) for choice in choices)
         raise ConfigError(f"{key} must be one of {shown}, not {value!r}")
 
 
-def _at_least(least: int, **values: int) -> None:
+def _check_at_least(least: int, **values: int) -> None:
     for key, value in values.items():
         if value < least:
             raise ConfigError(f"{key} must be at least {least}, not {value}")

@@ -80,8 +80,8 @@ class Grammar:
         Only `rng.random()` is used, whose sequence Python keeps stable across versions, so the
         same seed gives the same answer everywhere.
         """
-        rows = {name: _pick(rows, rng) for name, rows in self.records.items()}
-        return "".join(self._expand(_pick(self.start, rng), rows, rng))
+        rows = {name: _pick_weighted(rows, rng) for name, rows in self.records.items()}
+        return "".join(self._expand(_pick_weighted(self.start, rng), rows, rng))
 
     def _expand(
         self, template: Template, rows: Mapping[str, Mapping[str, str]], rng: random.Random
@@ -92,7 +92,7 @@ class Grammar:
             elif isinstance(part, Field):
                 yield rows[part.record][part.name]
             else:
-                yield from self._expand(_pick(self.rules[part.name], rng), rows, rng)
+                yield from self._expand(_pick_weighted(self.rules[part.name], rng), rows, rng)
 
     def _ways(self, template: Template, counts: dict[str, int]) -> int:
         """Count the derivations of `template` for fixed rows; `counts` caches those of the rules."""
@@ -166,11 +166,11 @@ def loads(text: str, *, path: str | Path = "<string>") -> QuestionGrammar:
         category=table.text("category"),
         note=table.text("note"),
         keywords=tuple(each.data for each in table.tables("keywords")),
-        sources={name: _grammar(sources.table(name)) for name in sources.data},
+        sources={name: _parse_grammar(sources.table(name)) for name in sources.data},
     )
 
 
-def _pick(items: Sequence[T], rng: random.Random) -> T:
+def _pick_weighted(items: Sequence[T], rng: random.Random) -> T:
     # Not `rng.choice`: only the sequence of `random()` is guaranteed to stay the same.
     return items[int(rng.random() * len(items))]
 
@@ -227,14 +227,14 @@ class _Table:
         return value
 
 
-def _grammar(table: _Table) -> Grammar:
+def _parse_grammar(table: _Table) -> Grammar:
     rules = table.table("rules") if "rules" in table.data else _Table({}, table.path, "")
     records = table.table("records") if "records" in table.data else _Table({}, table.path, "")
     grammar = Grammar(
         label=f"{table.path}: {table.where}",
-        start=_templates(table, "start"),
-        rules={name: _templates(rules, name) for name in rules.data},
-        records={name: _rows(records, name) for name in records.data},
+        start=_parse_templates(table, "start"),
+        rules={name: _parse_templates(rules, name) for name in rules.data},
+        records={name: _record_rows(records, name) for name in records.data},
     )
     for template in grammar.start:
         _check_mentions(grammar, template, table, table.at("start"))
@@ -245,16 +245,16 @@ def _grammar(table: _Table) -> Grammar:
     return grammar
 
 
-def _templates(table: _Table, key: str) -> tuple[Template, ...]:
-    return tuple(_template(text, table, key) for text in table.texts(key))
+def _parse_templates(table: _Table, key: str) -> tuple[Template, ...]:
+    return tuple(_parse_template(text, table, key) for text in table.texts(key))
 
 
-def _template(text: str, table: _Table, key: str) -> Template:
+def _parse_template(text: str, table: _Table, key: str) -> Template:
     """Split at the references: odd pieces are the contents of braces."""
     parts: list[str | Rule | Field] = []
     for index, piece in enumerate(_MENTION.split(text)):
         if index % 2:
-            parts.append(_mention(piece, table, key))
+            parts.append(_check_mention(piece, table, key))
         elif "{" in piece or "}" in piece:
             table.fail(f"{table.at(key)}: unbalanced brace in {text!r}")
         elif piece:
@@ -262,7 +262,7 @@ def _template(text: str, table: _Table, key: str) -> Template:
     return tuple(parts)
 
 
-def _mention(name: str, table: _Table, key: str) -> Rule | Field:
+def _check_mention(name: str, table: _Table, key: str) -> Rule | Field:
     names = name.split(".")
     if len(names) > 2 or not all(_NAME.fullmatch(each) for each in names):
         table.fail(
@@ -271,7 +271,7 @@ def _mention(name: str, table: _Table, key: str) -> Rule | Field:
     return Rule(names[0]) if len(names) == 1 else Field(names[0], names[1])
 
 
-def _rows(records: _Table, name: str) -> Rows:
+def _record_rows(records: _Table, name: str) -> Rows:
     tables = records.tables(name)
     fields = list(tables[0].data)
     for table in tables:

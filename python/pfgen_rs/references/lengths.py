@@ -50,33 +50,33 @@ def nearest_length(
     30,000 answers with a target of 100.
     Raises `SettingsError`, and `InputError` naming the row.
     """
-    _check(target, count, seed)
+    _check_length_settings(target, count, seed)
     batches = as_batches(answers)
-    lengths = _lengths(batches, threads)
+    lengths = _answer_lengths(batches, threads)
     distances = np.abs(lengths.astype(np.int64) - target)
     if count >= len(lengths):
-        return _summary(np.ones(len(lengths), np.bool_), lengths)
+        return _length_summary(np.ones(len(lengths), np.bool_), lengths)
     # The greatest distance that is kept.
     last = np.partition(distances, count - 1)[count - 1] if count else -1
     kept = distances < last
     tied = np.flatnonzero(distances == last)
-    kept[_smallest(batches, tied, count - int(kept.sum()), seed, threads)] = True
-    return _summary(kept, lengths)
+    kept[_smallest_digests(batches, tied, count - int(kept.sum()), seed, threads)] = True
+    return _length_summary(kept, lengths)
 
 
-def _check(target: int, count: int, seed: int) -> None:
+def _check_length_settings(target: int, count: int, seed: int) -> None:
     if target < 0 or count < 0:
         raise SettingsError(f"target and count must be at least 0, not {target} and {count}")
     if not 0 <= seed < SEEDS:
         raise SettingsError(f"seed must be between 0 and 2^64 - 1, not {seed}")
 
 
-def _lengths(batches: Batches, threads: int | None) -> NDArray[np.uint32]:
+def _answer_lengths(batches: Batches, threads: int | None) -> NDArray[np.uint32]:
     found = [texts.lengths().astype(np.uint32) for _, texts in texts_of(batches, threads=threads)]
     return np.concatenate(found) if found else np.zeros(0, np.uint32)
 
 
-def _smallest(
+def _smallest_digests(
     batches: Batches, rows: NDArray[np.int64], count: int, seed: int, threads: int | None
 ) -> NDArray[np.int64]:
     """Returns the `count` rows (of ascending `rows`) whose texts have the smallest digests."""
@@ -96,7 +96,7 @@ def _smallest(
     return rows[np.lexsort((digests[:, 1], digests[:, 0]))[:count]]
 
 
-def _summary(kept: NDArray[np.bool_], lengths: NDArray[np.uint32]) -> Lengths:
+def _length_summary(kept: NDArray[np.bool_], lengths: NDArray[np.uint32]) -> Lengths:
     """Compute the statistics from integer sums, exact until the final divisions."""
     values, counts = np.unique(lengths[kept], return_counts=True)
     pairs = list(zip(values.tolist(), counts.tolist(), strict=True))

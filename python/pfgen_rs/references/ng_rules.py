@@ -93,7 +93,7 @@ def parse_answer_rules(
     """
     if not isinstance(tables, list):
         raise BenchmarkError(f"{where}: expected a list of rules, not {tables!r}", path=path)
-    rules = [_rule(RuleTable(table, path, f"{where}: rule")) for table in tables]
+    rules = [_parse_ng_rule(RuleTable(table, path, f"{where}: rule")) for table in tables]
     names = [rule.name for rule in rules]
     for name in names:
         if names.count(name) > 1:
@@ -116,7 +116,7 @@ def read_answer_rules(path: str | Path) -> dict[str, AnswerRules]:
     return found
 
 
-def _rule(table: RuleTable) -> AnswerRule:
+def _parse_ng_rule(table: RuleTable) -> AnswerRule:
     table.only(_KEYS)
     kind = table.one_of(tuple(_KINDS))
     return AnswerRule(table.text("name"), kind, table.text(kind), table.text("reason", ""))

@@ -63,14 +63,16 @@ def read_outlines(path: Path) -> list[Outline]:
     except ValueError as error:
         kind = "TOML" if path.suffix == ".toml" else "JSON lines"
         raise ConfigError(f"invalid {kind}: {error}", path=path) from None
-    outlines = [_outline(record, f"question {i}", path) for i, record in enumerate(records, 1)]
+    outlines = [
+        _parse_outline(record, f"question {i}", path) for i, record in enumerate(records, 1)
+    ]
     if not outlines:
         raise ConfigError("no questions", path=path)
     _reject_duplicates(outlines, path)
     return outlines
 
 
-def _outline(record: object, where: str, path: Path) -> Outline:
+def _parse_outline(record: object, where: str, path: Path) -> Outline:
     if not isinstance(record, dict):
         raise ConfigError(f"{where}: expected an object, not {record!r}", path=path)
     unknown = sorted(set(record) - set(_KEYS))

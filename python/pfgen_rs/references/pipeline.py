@@ -54,11 +54,11 @@ class Built:
 
 def work_folder(config: BuildConfig) -> Path | None:
     """Returns the folder from which an interrupted build can resume, or `None`."""
-    folder = _work(config)
+    folder = _work_parts(config)
     return folder if provenance.has_gathered(folder) else None
 
 
-def _work(config: BuildConfig) -> Path:
+def _work_parts(config: BuildConfig) -> Path:
     out = config.path(config.out)
     return out.parent / f".{out.name}.pfgen-rs"
 
@@ -97,7 +97,7 @@ class _Build:
         self._config, self._memory, self._threads = config, memory, threads
         self._progress = progress
         self._out = config.path(config.out)
-        self._work = _work(config)
+        self._work = _work_parts(config)
         self._stopped = threading.Event()
         normalise = config.normalise
         self._style = Style.standard(
@@ -224,7 +224,7 @@ class _Build:
                 shutil.rmtree(state.pool.folder, ignore_errors=True)
             state = found[0]
             reports.append(found[1])
-        return BuiltQuestion(outline, count, models, reports, _answers(state))
+        return BuiltQuestion(outline, count, models, reports, _answers_by_source(state))
 
     def _context(self, question_id: str, step: str, folder: Path, workers: int) -> Context:
         return Context(
@@ -262,20 +262,20 @@ class _Build:
             others = [question.outline.question_id for question in few[1:]]
             more = f" (also too few for {', '.join(others)})" if others else ""
             raise BuildError(
-                f"question {few[0].outline.question_id}: {_left(few[0])} left, expected {wanted:,}: "
+                f"question {few[0].outline.question_id}: {_answers_left(few[0])} left, expected {wanted:,}: "
                 f"{funnel(few[0].candidates, few[0].reports)}{more}; add candidates, relax a "
                 "step, or allow fewer answers (--resume --allow-fewer)"
             )
 
 
-def _left(question: BuiltQuestion) -> str:
+def _answers_left(question: BuiltQuestion) -> str:
     counts = {source: len(answers) for source, answers in question.answers.items()}
     if len(counts) < 2:
         return next((f"{count:,}" for count in counts.values()), "no answers")
     return ", ".join(f"{count:,} of source {name}" for name, count in counts.items())
 
 
-def _answers(state: State) -> dict[str, list[str]]:
+def _answers_by_source(state: State) -> dict[str, list[str]]:
     """Returns the remaining answers by source, in the order of the candidates."""
     found: dict[str, list[str]] = {}
     for frame in state.frames("answer", "source"):

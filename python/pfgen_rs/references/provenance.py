@@ -49,11 +49,11 @@ def provenance(
         "settings": settings(config),
         "style": style.digest,
         "inputs": [asdict(each) for each in inputs],
-        "questions": {each.outline.question_id: _question(each) for each in questions},
+        "questions": {each.outline.question_id: _question_provenance(each) for each in questions},
     }
 
 
-def _question(question: BuiltQuestion) -> dict[str, Any]:
+def _question_provenance(question: BuiltQuestion) -> dict[str, Any]:
     return {
         "question": question.outline.question,
         "candidates": question.candidates,
@@ -69,7 +69,7 @@ def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
     Question files that were not written by a build are never overwritten (unless the `work` folder shows
     that a build was interrupted), and building only some questions never removes the others.
     """
-    _refuse_unwritable(folder)
+    _refuse_unwritable_folder(folder)
     built = built_names(folder)
     if not work.is_dir():
         for path in sorted(folder.glob("Q*.json*")):
@@ -86,7 +86,7 @@ def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
         )
 
 
-def _refuse_unwritable(folder: Path) -> None:
+def _refuse_unwritable_folder(folder: Path) -> None:
     """Raise `OutputError` before the work if its result could not be written."""
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder}: not a directory: choose another folder")

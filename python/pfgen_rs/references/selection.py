@@ -96,15 +96,15 @@ def select(
     ([0, 3], True)
     """
     start = time.perf_counter()
-    limit = _limit(proposals, seconds)
+    limit = _proposal_limit(proposals, seconds)
     deadline = math.inf if seconds is None else start + seconds
     texts = _native.Texts(answers)
     try:
         native = _native.Selector(
             texts,
             count,
-            None if weights is None else _weights(weights),
-            None if strata is None else _strata(strata),
+            None if weights is None else _order_weights(weights),
+            None if strata is None else _stratum_numbers(strata),
             seed=seed,
             restarts=restarts,
             min_n=min_n,
@@ -115,21 +115,21 @@ def select(
     growth = _Pace(_FIRST_ROUND)
     while not growth.timed(native.grow):
         pass
-    _climb(
+    _climb_in_rounds(
         native, PASSES * native.neighbours if limit is None else limit, deadline, threads, progress
     )
     return Selection(
         rows=native.rows(),
-        error=_quotient(native.error),
-        greedy_error=_quotient(native.greedy_error),
-        random_error=_quotient(native.random_error()),
+        error=_error_quotient(native.error),
+        greedy_error=_error_quotient(native.greedy_error),
+        random_error=_error_quotient(native.random_error()),
         proposals=native.proposals,
         seconds=time.perf_counter() - start,
         seed=seed,
     )
 
 
-def _climb(
+def _climb_in_rounds(
     native: _native.Selector,
     limit: int,
     deadline: float,
@@ -143,7 +143,9 @@ def _climb(
 
     step = native.largest_step
     pace = _Pace(_FIRST_ROUND * step, step)
-    while progress is None or progress(native.proposals, _quotient(native.error)) is not False:
+    while (
+        progress is None or progress(native.proposals, _error_quotient(native.error)) is not False
+    ):
         before, left = native.proposals, deadline - time.perf_counter()
         if left <= 0:
             return
@@ -178,7 +180,7 @@ class _Pace:
         self.amount = max(self._least, int(min(amount, _MOST_PROPOSALS)))
 
 
-def _limit(proposals: int | None, seconds: float | None) -> int | None:
+def _proposal_limit(proposals: int | None, seconds: float | None) -> int | None:
     """Returns the maximum number of proposals, or `None` for the default."""
     if proposals is not None and seconds is not None:
         raise SettingsError("proposals and seconds are mutually exclusive")
@@ -191,8 +193,8 @@ def _limit(proposals: int | None, seconds: float | None) -> int | None:
     return _MOST_PROPOSALS
 
 
-def _weights(weights: Sequence[int] | NDArray[Any]) -> NDArray[np.uint64]:
-    column = _column("weights", weights)
+def _order_weights(weights: Sequence[int] | NDArray[Any]) -> NDArray[np.uint64]:
+    column = _selection_column("weights", weights)
     if len(column) and not np.issubdtype(column.dtype, np.integer):
         raise InputError(f"weights must be integers, not {column.dtype}")
     if (column < 1).any():
@@ -201,15 +203,17 @@ def _weights(weights: Sequence[int] | NDArray[Any]) -> NDArray[np.uint64]:
     return column.astype(np.uint64)
 
 
-def _strata(strata: Sequence[Any] | NDArray[Any]) -> NDArray[np.uint32]:
+def _stratum_numbers(strata: Sequence[Any] | NDArray[Any]) -> NDArray[np.uint32]:
     """Number the strata in sorted order."""
     try:
-        return np.unique(_column("strata", strata), return_inverse=True)[1].astype(np.uint32)
+        return np.unique(_selection_column("strata", strata), return_inverse=True)[1].astype(
+            np.uint32
+        )
     except TypeError as error:
         raise InputError(f"strata must be sortable: {error}") from None
 
 
-def _column(name: str, values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+def _selection_column(name: str, values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     try:
         column = np.asarray(values)
     except (TypeError, ValueError, OverflowError) as error:
@@ -219,7 +223,7 @@ def _column(name: str, values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     return column
 
 
-def _quotient(error: tuple[int, int]) -> float:
+def _error_quotient(error: tuple[int, int]) -> float:
     """Returns the nearest float; 0 for a pool without n-grams."""
     numerator, denominator = error
     return numerator / denominator if denominator else 0.0

@@ -84,7 +84,7 @@ class Context:
 Step = Callable[[State, Context], tuple[State, StepReport]]
 
 
-def _normalise(state: State, context: Context) -> tuple[State, StepReport]:
+def _normalise_step(state: State, context: Context) -> tuple[State, StepReport]:
     removals, changed = context.removals(), dict[str, int]()
     writer = PoolWriter(context.folder)
     done = 0
@@ -93,7 +93,7 @@ def _normalise(state: State, context: Context) -> tuple[State, StepReport]:
         found = context.style.apply(answers, threads=context.threads)
         for name, count in found.changed.items():
             changed[name] = changed.get(name, 0) + count
-        _count(removals, context.style.reasons, found.reason, answers)
+        _count_removals(removals, context.style.reasons, found.reason, answers)
         kept = found.reason < 0
         fresh = frame.with_columns(answer=found.answers).filter(pl.Series(kept))
         writer.add(fresh)
@@ -105,7 +105,7 @@ def _normalise(state: State, context: Context) -> tuple[State, StepReport]:
     return after, context.report("normalise", state, after, removals, **details)
 
 
-def _rules(state: State, context: Context) -> tuple[State, StepReport]:
+def _rules_step(state: State, context: Context) -> tuple[State, StepReport]:
     removals = context.removals()
     rules = context.rules.get(context.question_id)
     if rules is None:
@@ -114,14 +114,14 @@ def _rules(state: State, context: Context) -> tuple[State, StepReport]:
     for frame in state.frames("answer"):
         answers = frame.get_column("answer")
         broken = rules.apply(answers, threads=context.threads)
-        _count(removals, rules.names, broken, answers)
+        _count_removals(removals, rules.names, broken, answers)
         masks.append(broken < 0)
         context.progress(sum(map(len, masks)), state.height)
     after = state.narrowed(np.concatenate([np.zeros(0, dtype=np.bool_), *masks]))
     return after, context.report("rules", state, after, removals, rules=rules.names)
 
 
-def _count(
+def _count_removals(
     removals: Removals, names: Sequence[str], broken: NDArray[np.int32], answers: pl.Series
 ) -> None:
     """Count rows by the rule they break, in the order of the rules."""
@@ -131,10 +131,10 @@ def _count(
         removals.add(names[number], answers[rows].to_list(), int(counts[number]))
 
 
-def _duplicates(state: State, context: Context) -> tuple[State, StepReport]:
+def _duplicates_step(state: State, context: Context) -> tuple[State, StepReport]:
     keep = context.config.duplicates.keep
     # Different texts may have the same words; duplicates are equal texts.
-    texts = context.coded if context.config.unit == "token" else _texts
+    texts = context.coded if context.config.unit == "token" else _texts_left
     found = duplicates(texts(state), memory=context.memory, threads=context.threads)
     distinct = int(np.count_nonzero(found.first))
     after = state if keep == "all" else state.narrowed(found.first)
@@ -144,13 +144,13 @@ def _duplicates(state: State, context: Context) -> tuple[State, StepReport]:
         after = State(after.pool, after.kept, weights)
     removals = context.removals()
     if keep != "all":
-        examples = _first(state, ~found.first, context)
+        examples = _first_removed(state, ~found.first, context)
         removals.add("the same text again", examples, state.height - distinct)
     details = {"keep": keep, "distinct": distinct, "most": int(found.counts.max(initial=0))}
     return after, context.report("duplicates", state, after, removals, **details)
 
 
-def _singletons(state: State, context: Context) -> tuple[State, StepReport]:
+def _singletons_step(state: State, context: Context) -> tuple[State, StepReport]:
     settings = context.config.singletons
     found = singletons(
         context.coded(state),
@@ -167,7 +167,7 @@ def _singletons(state: State, context: Context) -> tuple[State, StepReport]:
     reason = f"a {settings.n}-gram that occurs at most {settings.threshold} times"
     if settings.threshold == 1:
         reason = f"a {settings.n}-gram that occurs once"
-    examples = _first(state, ~found.kept, context)
+    examples = _first_removed(state, ~found.kept, context)
     removals.add(reason, examples, state.height - after.height)
     # With few candidates everything is rare; the funnel shows that without an error.
     report = StepReport(
@@ -176,7 +176,7 @@ def _singletons(state: State, context: Context) -> tuple[State, StepReport]:
     return after, report
 
 
-def _length(state: State, context: Context) -> tuple[State, StepReport]:
+def _length_step(state: State, context: Context) -> tuple[State, StepReport]:
     settings = context.config.length
     kept, details = np.zeros(state.height, dtype=np.bool_), {}
     for source, own in state.by_source().items():
@@ -197,21 +197,21 @@ def _length(state: State, context: Context) -> tuple[State, StepReport]:
     after = state.narrowed(kept)
     removals = context.removals()
     reason = f"further from {settings.target} than {settings.count:,} others of its source"
-    removals.add(reason, _first(state, ~kept, context), state.height - after.height)
+    removals.add(reason, _first_removed(state, ~kept, context), state.height - after.height)
     return after, context.report("length", state, after, removals, sources=details)
 
 
-def _select(state: State, context: Context) -> tuple[State, StepReport]:
+def _select_step(state: State, context: Context) -> tuple[State, StepReport]:
     settings = context.config.select
     kept, details = np.zeros(state.height, dtype=np.bool_), {}
     for source, own in state.by_source().items():
         part = state.narrowed(own)
-        answers = _joined(context.coded(part))
+        answers = _joined_batches(context.coded(part))
         found = select(
             answers,
             settings.count,
             weights=part.kept_weights(),
-            strata=_strata(part, answers, settings.stratify),
+            strata=_answer_strata(part, answers, settings.stratify),
             seed=context.config.seed,
             proposals=settings.proposals,
             seconds=settings.seconds,
@@ -240,18 +240,18 @@ def _report_search(context: Context, whole: float, done: int, error: float) -> N
     context.progress(done, whole, f"error {error:.3g}")
 
 
-def _strata(state: State, answers: pl.Series, by: str) -> NDArray[Any] | None:
+def _answer_strata(state: State, answers: pl.Series, by: str) -> NDArray[Any] | None:
     """Returns the stratum of each answer: its model, or the decile of its length in the pool."""
     if not by:
         return None
     if by == "model":
-        return _joined(state.batches("model")).to_numpy()
+        return _joined_batches(state.batches("model")).to_numpy()
     lengths = answers.str.len_chars().to_numpy()
     ranks = np.argsort(np.argsort(lengths, kind="stable"), kind="stable")
     return ranks * _TENTHS // max(1, len(ranks))
 
 
-def _first(state: State, mask: Mask, context: Context) -> list[str]:
+def _first_removed(state: State, mask: Mask, context: Context) -> list[str]:
     """Returns the first few answers for which `mask` is true."""
     found: list[str] = []
     at = 0
@@ -264,21 +264,21 @@ def _first(state: State, mask: Mask, context: Context) -> list[str]:
     return found
 
 
-def _texts(state: State) -> Batches:
+def _texts_left(state: State) -> Batches:
     return state.batches("answer")
 
 
-def _joined(batches: Batches) -> pl.Series:
+def _joined_batches(batches: Batches) -> pl.Series:
     """Concatenate a column; by this step few rows remain."""
     columns = list(batches())
     return pl.concat(columns) if columns else pl.Series(dtype=pl.String)
 
 
 STEPS: Mapping[str, Step] = {
-    "normalise": _normalise,
-    "rules": _rules,
-    "duplicates": _duplicates,
-    "singletons": _singletons,
-    "length": _length,
-    "select": _select,
+    "normalise": _normalise_step,
+    "rules": _rules_step,
+    "duplicates": _duplicates_step,
+    "singletons": _singletons_step,
+    "length": _length_step,
+    "select": _select_step,
 }

@@ -62,8 +62,8 @@ class Suggestion:
     def forbid(self) -> str:
         """A pattern for an NG rule that forbids all but the most frequent alternative."""
         left, right = self.context
-        minority = "|".join(_escaped(each.text) for each in self.alternatives[1:])
-        return f"{_escaped(left) or '^'}(?:{minority}){_escaped(right) or '$'}"
+        minority = "|".join(_regex_escaped(each.text) for each in self.alternatives[1:])
+        return f"{_regex_escaped(left) or '^'}(?:{minority}){_regex_escaped(right) or '$'}"
 
 
 def suggest_rules(
@@ -92,9 +92,9 @@ def suggest_rules(
         raise SettingsError(f"min_share must be between 0 and 1, not {min_share}")
     column = pl.Series("answer", answers, dtype=pl.String)
     texts = column.gather_every(max(1, -(-len(column) // sample))).drop_nulls().to_list()
-    places = _places(texts, left, right)
+    places = _places_by_context(texts, left, right)
     least = max(2, min_share * len(texts))
-    found = (_suggestion(context, fills, texts, least) for context, fills in places.items())
+    found = (_suggestion_of(context, fills, texts, least) for context, fills in places.items())
     suggestions = [each for each in found if each is not None]
     suggestions.sort(key=lambda each: (-each.score, each.context))
     return suggestions[:top]
@@ -126,12 +126,14 @@ def write_suggestions(path: str | Path, suggestions: Mapping[str, Sequence[Sugge
     write_atomic(path, suggestions_toml(suggestions).encode())
 
 
-def _places(texts: Sequence[str], left: int, right: int) -> dict[Context, dict[str, list[int]]]:
+def _places_by_context(
+    texts: Sequence[str], left: int, right: int
+) -> dict[Context, dict[str, list[int]]]:
     """Map contexts to fills to rows; rows that fill a context in several ways are left out."""
     places: dict[Context, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for row, text in enumerate(texts):
         mine: dict[Context, str | None] = {}
-        for context, fill in _fills(text, left, right):
+        for context, fill in _fills_of_text(text, left, right):
             mine[context] = fill if mine.get(context, fill) == fill else None
         for context, only in mine.items():
             if only is not None:
@@ -139,14 +141,14 @@ def _places(texts: Sequence[str], left: int, right: int) -> dict[Context, dict[s
     return places
 
 
-def _fills(text: str, left: int, right: int) -> Iterator[tuple[Context, str]]:
+def _fills_of_text(text: str, left: int, right: int) -> Iterator[tuple[Context, str]]:
     for match in _FILLS.finditer(text):
         start, end = match.span()
         context = text[max(0, start - left) : start], text[end : end + right]
         yield context, match[0]
 
 
-def _suggestion(
+def _suggestion_of(
     context: Context, fills: Mapping[str, Sequence[int]], texts: Sequence[str], least: float
 ) -> Suggestion | None:
     answers = sum(map(len, fills.values()))
@@ -167,23 +169,24 @@ def _suggestion(
 def _toml_lines(question: str, number: int, suggestion: Suggestion) -> Iterator[str]:
     left, right = suggestion.context
     answers = sum(each.answers for each in suggestion.alternatives)
-    yield f"# {_quoted(f'{left}【…】{right}')}: {answers} answers"
+    yield f"# {_toml_string(f'{left}【…】{right}')}: {answers} answers"
     for each in suggestion.alternatives:
-        yield f"#   {each.answers} ({each.share:.1%}) {_quoted(each.text)}, as in {_quoted(each.example)}"
-    yield f"#[[{_key(question)}.rule]]"
-    yield f"#name = {_quoted(f'suggestion-{number}')}"
-    yield f"#forbid = {_quoted(suggestion.forbid)}"
+        text, example = _toml_string(each.text), _toml_string(each.example)
+        yield f"#   {each.answers} ({each.share:.1%}) {text}, as in {example}"
+    yield f"#[[{_toml_key(question)}.rule]]"
+    yield f"#name = {_toml_string(f'suggestion-{number}')}"
+    yield f"#forbid = {_toml_string(suggestion.forbid)}"
 
 
-def _key(text: str) -> str:
-    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else _quoted(text)
+def _toml_key(text: str) -> str:
+    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else _toml_string(text)
 
 
-def _quoted(text: str) -> str:
+def _toml_string(text: str) -> str:
     """Format a TOML string, which is escaped as in JSON, except that DEL is escaped as well."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _escaped(text: str) -> str:
+def _regex_escaped(text: str) -> str:
     """Escape a text for use in a pattern of the crate `regex`."""
     return re.sub(r"[\\.+*?()|\[\]{}^$#&~-]", r"\\\g<0>", text)

@@ -62,7 +62,7 @@ class Settling:
 
     def settled(self, path: Path) -> Print | None:
         """Returns the files of a complete checkpoint, or `None` if it may still be written to."""
-        now, files = self._clock(), _files(path)
+        now, files = self._clock(), _checkpoint_files(path)
         if self._marker is not None:
             return files if (path / self._marker).exists() else None
         before, since = self._seen.get(path, ((), now))
@@ -72,14 +72,14 @@ class Settling:
         return files if files and now - since >= self._seconds else None
 
 
-def _files(path: Path) -> Print:
+def _checkpoint_files(path: Path) -> Print:
     found: list[tuple[str, int, int]] = []
     for folder, _, names in os.walk(path):
-        found += _stated(folder, names)
+        found += _files_stated(folder, names)
     return tuple(sorted(found))
 
 
-def _stated(folder: str, names: Sequence[str]) -> list[tuple[str, int, int]]:
+def _files_stated(folder: str, names: Sequence[str]) -> list[tuple[str, int, int]]:
     found = []
     for name in names:
         place = os.path.join(folder, name)  # noqa: PTH118 - `os.walk` returns strings

@@ -17,7 +17,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def whole(value: Any, what: str) -> int:
     """Convert an integer of any library, such as a GPU scalar; raises `InputError` for other values."""
     try:
-        number = value if isinstance(value, int) else _whole(value)
+        number = value if isinstance(value, int) else _as_whole_number(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):
         number = None
     if number is None or number < 0:
@@ -25,7 +25,7 @@ def whole(value: Any, what: str) -> int:
     return int(number)
 
 
-def _whole(value: Any) -> int | None:
+def _as_whole_number(value: Any) -> int | None:
     try:
         return operator.index(value)
     except TypeError:
@@ -72,7 +72,7 @@ def texts_of(value: Sequence[str], what: str) -> tuple[str, ...]:
 
 def check_texts(texts: Any, tasks: Sequence[Task]) -> tuple[str, ...]:
     """Returns the texts from `generate`; raises `InputError` unless there is one for each task."""
-    if not _is_list(texts):
+    if not _is_list_of_texts(texts):
         hint = " (missing return statement?)" if texts is None else ""
         given = "a single string" if isinstance(texts, str) else type(texts).__name__
         raise InputError(f"`generate` must return a list of {len(tasks)} texts, not {given}{hint}")
@@ -86,7 +86,7 @@ def check_texts(texts: Any, tasks: Sequence[Task]) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _is_list(texts: Any) -> bool:
+def _is_list_of_texts(texts: Any) -> bool:
     """Whether a value has a length and an order, as lists, arrays and columns of tables do."""
     if isinstance(texts, str | bytes | Mapping | Set):
         return False

@@ -79,7 +79,7 @@ class Reward:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor arguments."""
-        return _again, (self.benchmark, self.metric, self.clean, self.unknown, self.threads)
+        return _reward_again, (self.benchmark, self.metric, self.clean, self.unknown, self.threads)
 
     def __repr__(self) -> str:
         """Show the benchmark and the metric."""
@@ -92,7 +92,7 @@ class Reward:
         if _nothing_to_cut("\0".join(texts)):  # checking all texts at once is much faster
             return [text.strip() for text in texts]
         return [
-            text.strip() if _nothing_to_cut(text) else _cleaned(prompt, text)
+            text.strip() if _nothing_to_cut(text) else _cleaned_completion(prompt, text)
             for prompt, text in zip(prompts, texts, strict=True)
         ]
 
@@ -130,7 +130,7 @@ def reward(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -
     return _default_reward()(prompts, completions, **columns)
 
 
-def _cleaned(prompt: Any, text: str) -> str:
+def _cleaned_completion(prompt: Any, text: str) -> str:
     open_end = isinstance(prompt, str) and prompt.endswith("A:")
     mode: Mode = "completion" if open_end else "chat"
     return cleaned(text, mode, _STOPS[mode])
@@ -154,7 +154,7 @@ def _default_reward() -> Reward:
     return _default
 
 
-def _again(
+def _reward_again(
     benchmark: Benchmark,
     metric: Metric,
     clean: Callable[[str], str] | None,

@@ -30,7 +30,7 @@ def make(name: str, model: str, **options: Any) -> Engine:
 
     Raises `SettingsError` for unknown names and options, and any error of the engine's constructor.
     """
-    kind = _kind(name)
+    kind = _engine_kind(name)
     signature = inspect.signature(kind)
     try:
         signature.bind(model, **options)
@@ -42,10 +42,10 @@ def make(name: str, model: str, **options: Any) -> Engine:
 
 def recorded_name(name: str) -> str:
     """Returns the name of an engine in `config.json`."""
-    return str(_kind(name).name)
+    return str(_engine_kind(name).name)
 
 
-def _kind(name: str) -> Any:
+def _engine_kind(name: str) -> Any:
     if name not in ENGINES:
         raise SettingsError(f"unknown engine {name!r}: expected one of {', '.join(ENGINES)}")
     return getattr(import_module(f"pfgen_rs.generate.engines.{name}"), ENGINES[name])

@@ -59,7 +59,7 @@ class OpenAIEngine:
 
         Raises `SettingsError`, and `GenerationError` if the package or the key is missing.
         """
-        _check(concurrency, timeout, retries)
+        _check_openai_settings(concurrency, timeout, retries)
         self._form = Form.checked(model, omit, max_tokens_name, extra)
         try:
             import openai  # noqa: F401
@@ -105,7 +105,7 @@ class OpenAIEngine:
             yield session.outcome
 
 
-def _check(concurrency: int, timeout: float, retries: int) -> None:
+def _check_openai_settings(concurrency: int, timeout: float, retries: int) -> None:
     if not 1 <= concurrency <= 1000:
         raise SettingsError(f"concurrency must be between 1 and 1000, not {concurrency}")
     if not timeout > 0:

@@ -44,7 +44,7 @@ class Hopeless(NamedTuple):
 
 def refusal(error: APIStatusError, model: str) -> Again | Refused | Hopeless:
     """Classify a response with a 4xx or 5xx status."""
-    words = f"the server answered {error.status_code}{_said(error)}"
+    words = f"the server answered {error.status_code}{_error_words(error)}"
     if error.status_code in (401, 403):
         return Hopeless(f"{words}. Check the API key ({KEY}) and its permissions")
     if error.status_code == 404:
@@ -57,7 +57,7 @@ def refusal(error: APIStatusError, model: str) -> Again | Refused | Hopeless:
 
 
 def _about_option(error: APIStatusError, words: str) -> Refused | Hopeless:
-    option = _option(error)
+    option = _refused_option(error)
     if option is None:
         return Refused(words)
     named = f"{words}. It rejects the option {option}"
@@ -75,16 +75,16 @@ def cure(option: str) -> str:
     return f"rename it with --set max_tokens_name=max_completion_tokens, or {omit}"
 
 
-def _option(error: APIStatusError) -> str | None:
+def _refused_option(error: APIStatusError) -> str | None:
     """Returns the option an error is about: its `param`, else the only option named in its message."""
     if error.param in OPTIONS:
         return error.param
-    words = _said(error)
+    words = _error_words(error)
     named = [name for name in OPTIONS if name in words]
     return named[0] if len(named) == 1 else None
 
 
-def _said(error: APIStatusError) -> str:
+def _error_words(error: APIStatusError) -> str:
     body: Any = error.body
     words = body.get("message") or body.get("detail") if isinstance(body, dict) else body
     return f": {in_short(words)}" if words else ""

@@ -145,13 +145,13 @@ class Session:
         except self._broken as error:
             return Again(self._trouble(error), answered=False)
         else:
-            verdict = _read(task, content)
+            verdict = _read_reply(task, content)
         self._heard, self._silent = True, 0
         return verdict
 
     def _trouble(self, error: BaseException) -> str:
         """Describe a failure by its innermost error, since the outer ones may be misleading."""
-        causes = list(_chain(error))
+        causes = list(_error_chain(error))
         if any(isinstance(cause, TimeoutError) for cause in causes):
             return f"no answer within {self._timeout:g} seconds"
         # aiohttp's text for a truncated body begins with 400, though no server sent that status.
@@ -159,14 +159,14 @@ class Session:
         return f"the connection failed: {in_short(words) or type(causes[-1]).__name__}"
 
 
-def _read(task: Task, content: bytes) -> Outcome | Again:
+def _read_reply(task: Task, content: bytes) -> Outcome | Again:
     try:
         return read_answer(task, content)
     except CutError as error:
         return Again(str(error))
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def _error_chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__

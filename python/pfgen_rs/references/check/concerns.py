@@ -30,12 +30,16 @@ def warnings_of(found: Found, settings: Settings) -> list[str]:
     """Returns the warnings about one question; `found` holds its rows of all tables."""
     return list(
         chain(
-            _copies(found), _lengths(found, settings), _sources(found), _note(found), _rest(found)
+            _warn_of_copies(found),
+            _warn_of_lengths(found, settings),
+            _warn_of_sources(found),
+            _warn_of_note(found),
+            _warn_of_rest(found),
         )
     )
 
 
-def _copies(found: Found) -> Iterator[str]:
+def _warn_of_copies(found: Found) -> Iterator[str]:
     [copies] = found["near_duplicates"]
     repeated = copies["answers"] - copies["distinct"]
     if repeated > LIMITS["repeated"] * copies["answers"]:
@@ -44,11 +48,11 @@ def _copies(found: Found) -> Iterator[str]:
         yield f"{copies['in_near_pairs']} of {copies['distinct']} texts are nearly identical to another"
 
 
-def _lengths(found: Found, settings: Settings) -> Iterator[str]:
+def _warn_of_lengths(found: Found, settings: Settings) -> Iterator[str]:
     for row in found["lengths"]:
-        source = _quoted(row["source"])
+        source = _quoted_source(row["source"])
         if row["answers"] < LIMITS["answers"]:
-            yield f"source {source} has only {_counted(row['answers'], 'answer')}"
+            yield f"source {source} has only {_counted_things(row['answers'], 'answer')}"
         if abs(row["mean"] - settings.target_length) > LIMITS["off_target"]:
             yield (
                 f"answers of source {source} have a mean length of {row['mean']:.1f}, "
@@ -58,9 +62,13 @@ def _lengths(found: Found, settings: Settings) -> Iterator[str]:
             yield f"lengths of the answers of source {source} vary by ±{row['std']:.1f}"
 
 
-def _sources(found: Found) -> Iterator[str]:
+def _warn_of_sources(found: Found) -> Iterator[str]:
     for row in found["sources"]:
-        source, against, both = _quoted(row["source"]), _quoted(row["against"]), row["both"]
+        source, against, both = (
+            _quoted_source(row["source"]),
+            _quoted_source(row["against"]),
+            row["both"],
+        )
         if both is None:
             continue
         if source == against and both < LIMITS["own"]:
@@ -69,7 +77,7 @@ def _sources(found: Found) -> Iterator[str]:
             yield f"answers of source {source} score only {both:.2f} against source {against}"
 
 
-def _note(found: Found) -> Iterator[str]:
+def _warn_of_note(found: Found) -> Iterator[str]:
     note = found["coverage"][0]
     if not note["length"]:
         yield "no example answer"
@@ -80,19 +88,19 @@ def _note(found: Found) -> Iterator[str]:
         yield "the example answer satisfies too few keyword rules (Helpfulness 0)"
 
 
-def _rest(found: Found) -> Iterator[str]:
+def _warn_of_rest(found: Found) -> Iterator[str]:
     for row in found["rules"]:
         if row["remark"] == "hardly any" and row["rule"] is not None:
-            yield f"only {row['share']:.0%} of answers satisfy the rule {_quoted(row['label'])}"
+            yield f"only {row['share']:.0%} of answers satisfy the rule {_quoted_source(row['label'])}"
     verbatim = sum(row["verbatim"] for row in found.get("contamination", []))
     if verbatim:
         occur = "occurs" if verbatim == 1 else "occur"
-        yield f"{_counted(verbatim, 'answer')} of runs {occur} verbatim in the set"
+        yield f"{_counted_things(verbatim, 'answer')} of runs {occur} verbatim in the set"
 
 
-def _quoted(text: str) -> str:
+def _quoted_source(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
-def _counted(count: int, thing: str) -> str:
+def _counted_things(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"

@@ -14,19 +14,19 @@ def pearson(one: Sequence[float], other: Sequence[float]) -> float | None:
     """Returns Pearson's correlation; `None` for fewer than three pairs or if either list is constant."""
     if len(one) < FEWEST:
         return None
-    first, second = _centred(one), _centred(other)
-    spread = math.sqrt(_product(first, first)) * math.sqrt(_product(second, second))
+    first, second = _centred_values(one), _centred_values(other)
+    spread = math.sqrt(_scalar_product(first, first)) * math.sqrt(_scalar_product(second, second))
     if not spread:
         return None
-    return max(-1.0, min(1.0, _product(first, second) / spread))
+    return max(-1.0, min(1.0, _scalar_product(first, second) / spread))
 
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
     """Returns Spearman's correlation: Pearson's of the ranks, with ties given their mean rank."""
-    return pearson(_ranks(one), _ranks(other))
+    return pearson(_mid_ranks(one), _mid_ranks(other))
 
 
-def _centred(values: Sequence[float]) -> list[float]:
+def _centred_values(values: Sequence[float]) -> list[float]:
     mean = math.fsum(values) / len(values)
     # The mean of equal numbers may be off by a rounding error, so that they would seem to vary.
     if min(values) == max(values):
@@ -34,11 +34,11 @@ def _centred(values: Sequence[float]) -> list[float]:
     return [value - mean for value in values]
 
 
-def _product(one: Sequence[float], other: Sequence[float]) -> float:
+def _scalar_product(one: Sequence[float], other: Sequence[float]) -> float:
     return math.fsum(x * y for x, y in zip(one, other, strict=True))
 
 
-def _ranks(values: Sequence[float]) -> list[float]:
+def _mid_ranks(values: Sequence[float]) -> list[float]:
     ordered = sorted(values)
     first: dict[float, int] = {}
     count: dict[float, int] = {}

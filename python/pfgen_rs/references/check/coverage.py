@@ -28,12 +28,12 @@ def coverage(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> 
     rows = [
         row
         for question in tracked(list(benchmark), "example answers", progress)
-        for row in _of_question(benchmark, question)
+        for row in _coverage_of_question(benchmark, question)
     ]
-    return pl.DataFrame(rows, schema=_schema(benchmark))
+    return pl.DataFrame(rows, schema=_coverage_schema(benchmark))
 
 
-def _schema(benchmark: Benchmark) -> dict[str, Any]:
+def _coverage_schema(benchmark: Benchmark) -> dict[str, Any]:
     settings = benchmark.settings
     known = [f"known_{n}" for n in range(settings.min_n, settings.max_n + 1)]
     numbers = [*COLUMNS, "own_fluency", "own_truthfulness", "known", *known, "common"]
@@ -45,7 +45,7 @@ def _schema(benchmark: Benchmark) -> dict[str, Any]:
     }
 
 
-def _of_question(benchmark: Benchmark, question: Question) -> list[dict[str, Any]]:
+def _coverage_of_question(benchmark: Benchmark, question: Question) -> list[dict[str, Any]]:
     note = benchmark.coder.one(question.note)
     rows: list[dict[str, Any]] = [
         {"question_id": question.id, "source": source, "length": len(note)}
@@ -60,18 +60,18 @@ def _of_question(benchmark: Benchmark, question: Question) -> list[dict[str, Any
         row.update({metric: scores[metric] for metric in COLUMNS})
         row.update({f"own_{metric}": scores[share_name(metric, source)] for metric in BY_SOURCE})
     for place, row in enumerate(rows):
-        row.update(_known(benchmark, index, note, place))
+        row.update(_known_shares(benchmark, index, note, place))
     return rows
 
 
-def _known(
+def _known_shares(
     benchmark: Benchmark, index: NgramIndex, note: str, place: int
 ) -> dict[str, float | None]:
     """Returns the shares of a coded example answer's n-grams that the source at index `place` knows."""
     settings = benchmark.settings
     lengths = range(settings.min_n, settings.max_n + 1)
     frequencies = {
-        n: _frequencies(index, note, n, place) for n in {*lengths, settings.truthfulness_n}
+        n: _ngram_frequencies(index, note, n, place) for n in {*lengths, settings.truthfulness_n}
     }
     every = [frequency for n in lengths for frequency in frequencies[n]]
     size = list(index.answer_counts.values())[place]
@@ -80,13 +80,13 @@ def _known(
         for frequency in frequencies[settings.truthfulness_n]
     ]
     return {
-        "known": _share([frequency > 0 for frequency in every]),
-        **{f"known_{n}": _share([df > 0 for df in frequencies[n]]) for n in lengths},
-        "common": _share(common),
+        "known": _share_of([frequency > 0 for frequency in every]),
+        **{f"known_{n}": _share_of([df > 0 for df in frequencies[n]]) for n in lengths},
+        "common": _share_of(common),
     }
 
 
-def _frequencies(index: NgramIndex, text: str, n: int, place: int) -> list[int]:
+def _ngram_frequencies(index: NgramIndex, text: str, n: int, place: int) -> list[int]:
     """Returns the document frequencies of a text's distinct n-grams within one source."""
     grams = list(dict.fromkeys(text[i : i + n] for i in range(len(text) - n + 1)))
     if not grams:
@@ -95,5 +95,5 @@ def _frequencies(index: NgramIndex, text: str, n: int, place: int) -> list[int]:
     return frequencies
 
 
-def _share(values: list[bool]) -> float | None:
+def _share_of(values: list[bool]) -> float | None:
     return sum(values) / len(values) if values else None

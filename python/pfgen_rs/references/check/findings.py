@@ -17,26 +17,36 @@ __all__ = ["findings"]
 
 def findings(tables: Tables, summary: pl.DataFrame) -> list[str]:
     """Returns the findings, one sentence each, general ones first; those about runs if there are any."""
-    parts = [_set(summary), _scores(summary), _copies(summary), _rules(tables), _notes(summary)]
-    parts.append(_sources(tables))
+    parts = [
+        _set_findings(summary),
+        _score_findings(summary),
+        _copy_findings(summary),
+        _rule_findings(tables),
+        _note_findings(summary),
+    ]
+    parts.append(_source_findings(tables))
     if "runs" in tables:
-        parts += [_source_runs(tables), _shrinking(tables), _contamination(tables)]
-    return [*chain.from_iterable(parts), *_warnings(summary)]
+        parts += [
+            _source_run_findings(tables),
+            _shrinking_findings(tables),
+            _contamination_findings(tables),
+        ]
+    return [*chain.from_iterable(parts), *_warning_findings(summary)]
 
 
-def _set(summary: pl.DataFrame) -> Iterator[str]:
-    answers, count = _total(summary["answers"]), len(summary)
-    lengths = _mean(summary["length"])
-    yield f"{answers:,} answers to {count} {_s('question', count)}, with a mean length of {lengths:.1f}"
+def _set_findings(summary: pl.DataFrame) -> Iterator[str]:
+    answers, count = _column_total(summary["answers"]), len(summary)
+    lengths = _column_mean(summary["length"])
+    yield f"{answers:,} answers to {count} {_plural('question', count)}, with a mean length of {lengths:.1f}"
 
 
-def _scores(summary: pl.DataFrame) -> Iterator[str]:
+def _score_findings(summary: pl.DataFrame) -> Iterator[str]:
     known = summary.filter(pl.col("self_average").is_not_null())
     if known.is_empty():
         yield "no source has more than one answer, so answers cannot be scored against each other"
         return
-    fluency, truth, helpfulness = (_mean(known[f"self_{name}"]) for name in PARTS)
-    lowest = _least(known, "self_average")
+    fluency, truth, helpfulness = (_column_mean(known[f"self_{name}"]) for name in PARTS)
+    lowest = _least_row(known, "self_average")
     yield (
         f"scored against each other, the answers reach Fluency {fluency:.3f}, Truthfulness {truth:.3f} and "
         f"Helpfulness {helpfulness:.3f}; the lowest average is that of {lowest['question_id']} "
@@ -44,22 +54,22 @@ def _scores(summary: pl.DataFrame) -> Iterator[str]:
     )
 
 
-def _copies(summary: pl.DataFrame) -> Iterator[str]:
-    repeated = _total(summary["answers"]) - _total(summary["distinct"])
-    pairs = _total(summary["near_pairs"])
-    most = _most(summary, "near_pairs")
+def _copy_findings(summary: pl.DataFrame) -> Iterator[str]:
+    repeated = _column_total(summary["answers"]) - _column_total(summary["distinct"])
+    pairs = _column_total(summary["near_pairs"])
+    most = _most_row(summary, "near_pairs")
     where = f", {most['near_pairs']} of them in {most['question_id']}" if pairs else ""
     yield (
-        f"{repeated} exact {_s('duplicate', repeated)}, {pairs} {_s('pair', pairs)} of near-duplicates"
-        f"{where}"
+        f"{repeated} exact {_plural('duplicate', repeated)}, "
+        f"{pairs} {_plural('pair', pairs)} of near-duplicates{where}"
     )
 
 
-def _rules(tables: Tables) -> Iterator[str]:
+def _rule_findings(tables: Tables) -> Iterator[str]:
     single = tables["rules"].filter(pl.col("source").is_null() & pl.col("rule").is_not_null())
     rare = single.filter(pl.col("remark") == "hardly any")
     everywhere = len(single.filter(pl.col("remark") == "all"))
-    worst = _least(single, "share") if len(rare) else None
+    worst = _least_row(single, "share") if len(rare) else None
     which = (
         ""
         if worst is None
@@ -71,63 +81,63 @@ def _rules(tables: Tables) -> Iterator[str]:
     )
 
 
-def _notes(summary: pl.DataFrame) -> Iterator[str]:
+def _note_findings(summary: pl.DataFrame) -> Iterator[str]:
     known = summary.filter(pl.col("note_average").is_not_null())
     if known.is_empty():
         yield "no question has an example answer"
         return
-    lowest = _least(known, "note_average")
+    lowest = _least_row(known, "note_average")
     yield (
-        f"the example answers score {_mean(known['note_average']):.3f} on average; the lowest is that of "
-        f"{lowest['question_id']} ({lowest['note_average']:.3f})"
+        f"the example answers score {_column_mean(known['note_average']):.3f} on average; the lowest is "
+        f"that of {lowest['question_id']} ({lowest['note_average']:.3f})"
     )
 
 
-def _sources(tables: Tables) -> Iterator[str]:
+def _source_findings(tables: Tables) -> Iterator[str]:
     overall = tables["sources_overall"]
     others = overall.filter((pl.col("source") != pl.col("against")) & pl.col("both").is_not_null())
     if others.is_empty():
         return
-    lowest = _least(others, "both")
+    lowest = _least_row(others, "both")
     yield (
-        f"sources scored against each other reach {_mean(others['both']):.3f} on average (mean of Fluency "
-        f"and Truthfulness); the lowest is {lowest['source']!r} against {lowest['against']!r} "
+        f"sources scored against each other reach {_column_mean(others['both']):.3f} on average (mean of "
+        f"Fluency and Truthfulness); the lowest is {lowest['source']!r} against {lowest['against']!r} "
         f"({lowest['both']:.3f})"
     )
 
 
-def _source_runs(tables: Tables) -> Iterator[str]:
+def _source_run_findings(tables: Tables) -> Iterator[str]:
     known = tables["source_runs"].drop_nulls(["other", "pearson"])
     if known.is_empty():
         return
-    lowest = _least(known, "pearson")
+    lowest = _least_row(known, "pearson")
     yield (
         f"over {lowest['runs']} runs, the scores of any two sources correlate with at least "
-        f"{_floor(lowest['pearson']):.5f} ({lowest['source']!r} and {lowest['other']!r})"
+        f"{_floored_correlation(lowest['pearson']):.5f} ({lowest['source']!r} and {lowest['other']!r})"
     )
 
 
-def _shrinking(tables: Tables) -> Iterator[str]:
+def _shrinking_findings(tables: Tables) -> Iterator[str]:
     both = tables["shrinking"].filter(pl.col("metric") == "both")
     for (size,), draws in both.group_by(["size"], maintain_order=True):
         correlations = [value for value in draws["pearson"] if value is not None]
-        least = _floor(min(correlations, default=0.0))
+        least = _floored_correlation(min(correlations, default=0.0))
         correlation = f"correlate with at least {least:.5f} and " if correlations else ""
         yield (
             f"with {size} answers per source, the runs' means of Fluency and Truthfulness {correlation}"
-            f"differ by {_mean(draws['mean_difference']):.4f} on average from those with the whole set"
+            f"differ by {_column_mean(draws['mean_difference']):.4f} on average from those with the whole set"
         )
 
 
-def _contamination(tables: Tables) -> Iterator[str]:
+def _contamination_findings(tables: Tables) -> Iterator[str]:
     by_run = (
         tables["contamination"]
         .group_by("run", maintain_order=True)
         .agg(pl.col("answers", "verbatim", "stretch").sum())
     )
-    answers, verbatim, stretch = (_total(by_run[name]) for name in by_run.columns[1:])
+    answers, verbatim, stretch = (_column_total(by_run[name]) for name in by_run.columns[1:])
     share = (pl.col("stretch") / pl.col("answers")).alias("share")
-    most = _most(by_run.with_columns(share), "share")
+    most = _most_row(by_run.with_columns(share), "share")
     where = f", most in {most['run']!r} ({most['share']:.1%})" if stretch else ""
     yield (
         f"of {answers:,} answers of runs, {verbatim} {'occurs' if verbatim == 1 else 'occur'} verbatim in "
@@ -135,33 +145,33 @@ def _contamination(tables: Tables) -> Iterator[str]:
     )
 
 
-def _warnings(summary: pl.DataFrame) -> Iterator[str]:
-    count, warned = len(summary), _total(summary["warnings"] != "")
+def _warning_findings(summary: pl.DataFrame) -> Iterator[str]:
+    count, warned = len(summary), _column_total(summary["warnings"] != "")
     have = "has" if warned == 1 else "have"
-    yield f"{warned} of {count} {_s('question', count)} {have} warnings"
+    yield f"{warned} of {count} {_plural('question', count)} {have} warnings"
 
 
-def _total(values: pl.Series) -> int:
+def _column_total(values: pl.Series) -> int:
     return sum(values)
 
 
-def _mean(values: pl.Series) -> float:
+def _column_mean(values: pl.Series) -> float:
     return math.fsum(values) / len(values)
 
 
-def _floor(correlation: float) -> float:
+def _floored_correlation(correlation: float) -> float:
     """Round a correlation down to five decimals, for use as a lower bound."""
     return math.floor(correlation * 1e5) / 1e5
 
 
-def _least(rows: pl.DataFrame, name: str) -> dict[str, Any]:
+def _least_row(rows: pl.DataFrame, name: str) -> dict[str, Any]:
     """Returns the first of the rows with the smallest value."""
     return rows.row(rows[name].arg_min() or 0, named=True)
 
 
-def _most(rows: pl.DataFrame, name: str) -> dict[str, Any]:
+def _most_row(rows: pl.DataFrame, name: str) -> dict[str, Any]:
     return rows.row(rows[name].arg_max() or 0, named=True)
 
 
-def _s(thing: str, count: int) -> str:
+def _plural(thing: str, count: int) -> str:
     return thing if count == 1 else f"{thing}s"

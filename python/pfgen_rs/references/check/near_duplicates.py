@@ -106,18 +106,18 @@ def similar_pairs(texts: Sequence[str], *, n: int = 5, threshold: float = 0.9) -
     sets = [frozenset(text[i : i + n] for i in range(len(text) - n + 1)) for text in texts]
     pairs = [
         SimilarPair(similarity, *sorted(pair))
-        for pair in _candidates(sets, threshold)
-        if (similarity := _jaccard(sets[pair[0]], sets[pair[1]])) >= threshold
+        for pair in _candidate_pairs(sets, threshold)
+        if (similarity := _jaccard_similarity(sets[pair[0]], sets[pair[1]])) >= threshold
     ]
     return sorted(pairs, key=lambda pair: (-pair.similarity, pair.one, pair.other))
 
 
-def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+def _jaccard_similarity(one: frozenset[str], other: frozenset[str]) -> float:
     both = len(one & other)
     return both / (len(one) + len(other) - both)
 
 
-def _candidates(sets: Sequence[frozenset[str]], threshold: float) -> Iterator[tuple[int, int]]:
+def _candidate_pairs(sets: Sequence[frozenset[str]], threshold: float) -> Iterator[tuple[int, int]]:
     """Yield each pair of sets that may reach the threshold once."""
     frequency = Counter(chain.from_iterable(sets))
     rarity = {gram: rank for rank, (gram, _) in enumerate(reversed(frequency.most_common()))}

@@ -41,25 +41,29 @@ def draw(tables: Tables) -> dict[str, bytes]:
             "ignore", FontWarning
         )  # only names of sources might need a Japanese font
         with drawing() as look:
-            return {name: _drawn(look, name, tables) for name in TITLES if _has_rows(tables, name)}
+            return {
+                name: _drawn_table(look, name, tables)
+                for name in TITLES
+                if _has_table_rows(tables, name)
+            }
 
 
-def _drawn(look: Look, name: str, tables: Tables) -> bytes:
-    figure = look.figure(None, TITLES[name], _width(name, tables), 3.6)
+def _drawn_table(look: Look, name: str, tables: Tables) -> bytes:
+    figure = look.figure(None, TITLES[name], _plot_width(name, tables), 3.6)
     _DRAWINGS[name](look, figure.subplots(), tables)
     return svg(finish(figure, TITLES[name]))
 
 
-def _has_rows(tables: Tables, name: str) -> bool:
+def _has_table_rows(tables: Tables, name: str) -> bool:
     return name in tables and not tables[name].is_empty()
 
 
-def _width(name: str, tables: Tables) -> float:
+def _plot_width(name: str, tables: Tables) -> float:
     """Returns the width in inches; the plot of sources grows with their number."""
-    return 2.4 + 0.8 * max(len(_names(tables)), 4) if name == "sources" else 6.4
+    return 2.4 + 0.8 * max(len(_question_names(tables)), 4) if name == "sources" else 6.4
 
 
-def _lines(look: Look, axes: Axes, lines: Mapping[str, tuple[list[Any], list[Any]]]) -> None:
+def _draw_lines(look: Look, axes: Axes, lines: Mapping[str, tuple[list[Any], list[Any]]]) -> None:
     """Draw lines that differ in colour and style, with a legend."""
     looks = zip(cycle(COLOURS), cycle(DASHES), strict=False)
     for (name, (x, y)), (colour, style) in zip(lines.items(), looks, strict=False):
@@ -67,20 +71,20 @@ def _lines(look: Look, axes: Axes, lines: Mapping[str, tuple[list[Any], list[Any
     axes.legend()
 
 
-def _lengths(look: Look, axes: Axes, tables: Tables) -> None:
+def _draw_lengths(look: Look, axes: Axes, tables: Tables) -> None:
     counts = tables["length_histogram"].group_by("source", "length").agg(pl.col("answers").sum())
     lines = {}
     for source in dict.fromkeys(tables["length_histogram"]["source"]):
         part = counts.filter(pl.col("source") == source).sort("length")
         lines[source] = (part["length"].to_list(), part["answers"].to_list())
-    _lines(look, axes, lines)
+    _draw_lines(look, axes, lines)
     axes.locator_params(axis="x", integer=True)
     axes.set_xlabel("characters")
     axes.set_ylabel("answers")
     axes.set_ylim(bottom=0)
 
 
-def _self_scores(look: Look, axes: Axes, tables: Tables) -> None:
+def _draw_self_scores(look: Look, axes: Axes, tables: Tables) -> None:
     lines = {}
     for metric in COLUMNS:
         values = tables["self_scores"][metric].drop_nulls().sort().to_list()
@@ -89,12 +93,12 @@ def _self_scores(look: Look, axes: Axes, tables: Tables) -> None:
         if values:
             shares = [(place + 1) / len(values) for place in places]
             lines[metric] = ([values[place] for place in places], shares)
-    _lines(look, axes, lines)
+    _draw_lines(look, axes, lines)
     axes.set_xlabel("score against the other answers")
     axes.set_ylabel("share of answers up to this score")
 
 
-def _coverage(look: Look, axes: Axes, tables: Tables) -> None:
+def _draw_coverage(look: Look, axes: Axes, tables: Tables) -> None:
     table = tables["coverage"]
     columns = [name for name in table.columns if name.startswith("known_")]
     lines = {}
@@ -102,15 +106,15 @@ def _coverage(look: Look, axes: Axes, tables: Tables) -> None:
         part = table.filter(pl.col("source") == source)
         means = [part[name].mean() for name in columns]
         lines[source] = ([int(name.removeprefix("known_")) for name in columns], means)
-    _lines(look, axes, lines)
+    _draw_lines(look, axes, lines)
     axes.set_xlabel("n")
     axes.set_ylabel("share found, mean over questions")
     axes.set_ylim(0, 1.02)
 
 
-def _sources(look: Look, axes: Axes, tables: Tables) -> None:
+def _draw_sources(look: Look, axes: Axes, tables: Tables) -> None:
     table = tables["sources_overall"]
-    names = _names(tables)
+    names = _question_names(tables)
     found = {(row["source"], row["against"]): row["both"] for row in table.to_dicts()}
     values = [[found.get((one, other)) for other in names] for one in names]
     shown = [[float("nan") if value is None else value for value in row] for row in values]
@@ -128,18 +132,18 @@ def _sources(look: Look, axes: Axes, tables: Tables) -> None:
     axes.set_ylabel("answers of")
 
 
-def _names(tables: Tables) -> list[str]:
+def _question_names(tables: Tables) -> list[str]:
     table = tables["sources_overall"]
     return list(dict.fromkeys([*table["source"], *table["against"]]))
 
 
-def _shrinking(look: Look, axes: Axes, tables: Tables) -> None:
+def _draw_shrinking(look: Look, axes: Axes, tables: Tables) -> None:
     lines = {}
     for metric in BY_SOURCE:
         part = tables["shrinking"].filter(pl.col("metric") == metric)
         means = part.group_by("size", maintain_order=True).agg(pl.col("mean_difference").mean())
         lines[metric] = (means["size"].to_list(), means["mean_difference"].to_list())
-    _lines(look, axes, lines)
+    _draw_lines(look, axes, lines)
     axes.set_xscale("log")
     axes.set_xticks(sizes := lines["fluency"][0], [str(size) for size in sizes])
     axes.minorticks_off()
@@ -149,9 +153,9 @@ def _shrinking(look: Look, axes: Axes, tables: Tables) -> None:
 
 
 _DRAWINGS: dict[str, Callable[[Look, Axes, Tables], None]] = {
-    "lengths": _lengths,
-    "self_scores": _self_scores,
-    "coverage": _coverage,
-    "sources": _sources,
-    "shrinking": _shrinking,
+    "lengths": _draw_lengths,
+    "self_scores": _draw_self_scores,
+    "coverage": _draw_coverage,
+    "sources": _draw_sources,
+    "shrinking": _draw_shrinking,
 }

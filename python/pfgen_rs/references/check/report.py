@@ -61,13 +61,13 @@ def write_report(check: Check, folder: Path, *, plots: bool | None) -> list[Path
 
 def to_markdown(check: Check, drawings: Sequence[str] = ()) -> str:
     """Format the page: findings, summary, short tables and plots, with text of the set and runs escaped."""
-    return "\n".join(_lines(check, drawings)) + "\n"
+    return "\n".join(_report_lines(check, drawings)) + "\n"
 
 
-def _lines(check: Check, drawings: Sequence[str]) -> Iterator[str]:
+def _report_lines(check: Check, drawings: Sequence[str]) -> Iterator[str]:
     yield from ("# Check of a reference set", "", inert(check.signature), "")
     yield from (f"- {inert(finding)}" for finding in check.findings)
-    yield from ("", "## Questions", "", *_table(check.summary), "")
+    yield from ("", "## Questions", "", *_markdown_table(check.summary), "")
     for name in drawings:
         yield from (
             f"## {TITLES[name]}",
@@ -77,20 +77,20 @@ def _lines(check: Check, drawings: Sequence[str]) -> Iterator[str]:
         )
     for name, title in _SHOWN.items():
         if name in check.tables and not check.tables[name].is_empty():
-            yield from (f"## {title}", "", *_table(check.tables[name]), "")
+            yield from (f"## {title}", "", *_markdown_table(check.tables[name]), "")
     names = ", ".join(f"[{name}]({name}.csv)" for name in ["summary", *check.tables])
     yield f"All tables: {names}"
 
 
-def _table(table: pl.DataFrame) -> Iterator[str]:
+def _markdown_table(table: pl.DataFrame) -> Iterator[str]:
     numbers = [kind.is_numeric() for kind in table.dtypes]
     yield f"| {' | '.join(map(inert, table.columns))} |"
     yield f"| {' | '.join('---:' if number else '---' for number in numbers)} |"
     for row in table.iter_rows():
-        yield f"| {' | '.join(map(_cell, row))} |"
+        yield f"| {' | '.join(map(_table_cell, row))} |"
 
 
-def _cell(value: object) -> str:
+def _table_cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, float):

@@ -40,33 +40,33 @@ def rules(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> pl.
     rows = [
         row
         for question in tracked(list(benchmark), "rules", progress)
-        for row in _of_question(
+        for row in _rules_of_question(
             question.id, question.rules, benchmark.helpfulness(question), question.answers
         )
     ]
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
 
-def _of_question(
+def _rules_of_question(
     question_id: str,
     parsed: Sequence[Rule],
     helpfulness: Helpfulness,
     answers: Any,
 ) -> list[tuple[Any, ...]]:
-    met = {source: _met(helpfulness, texts, len(parsed)) for source, texts in answers.items()}
+    met = {source: _rules_met(helpfulness, texts, len(parsed)) for source, texts in answers.items()}
     parts: list[tuple[str | None, NDArray[np.bool_]]] = list(met.items())
     parts.append((None, np.concatenate(list(met.values()))))
     rows: list[tuple[Any, ...]] = []
     for source, matrix in parts:
         for number, (rule, column) in enumerate(zip(parsed, matrix.T, strict=True)):
-            about = (number, _label(rule), rule.importance)
-            rows.append((question_id, *about, source, *_counts(column, source)))
+            about = (number, _rule_label(rule), rule.importance)
+            rows.append((question_id, *about, source, *_met_counts(column, source)))
         about_all = (None, "all rules", None)
-        rows.append((question_id, *about_all, source, *_counts(matrix.all(axis=1), source)))
+        rows.append((question_id, *about_all, source, *_met_counts(matrix.all(axis=1), source)))
     return rows
 
 
-def _met(helpfulness: Helpfulness, answers: Sequence[str], count: int) -> NDArray[np.bool_]:
+def _rules_met(helpfulness: Helpfulness, answers: Sequence[str], count: int) -> NDArray[np.bool_]:
     """Returns whether each answer satisfies each rule; bool, shape (answers, rules)."""
     rows = [
         [
@@ -78,7 +78,7 @@ def _met(helpfulness: Helpfulness, answers: Sequence[str], count: int) -> NDArra
     return np.array(rows, dtype=np.bool_).reshape(len(answers), count)
 
 
-def _counts(met: Any, source: str | None) -> tuple[int, int, float, str | None]:
+def _met_counts(met: Any, source: str | None) -> tuple[int, int, float, str | None]:
     share = int(met.sum()) / len(met)
     remark = None
     if source is None and (share < RARE or share == 1):
@@ -86,10 +86,10 @@ def _counts(met: Any, source: str | None) -> tuple[int, int, float, str | None]:
     return len(met), int(met.sum()), share, remark
 
 
-def _label(rule: Rule) -> str:
+def _rule_label(rule: Rule) -> str:
     """Returns a rule's name or, if it has none, its patterns."""
     if rule.name is not None:
         return rule.name
     if rule.kind == "t":
         return rule.pattern
-    return "(" + f" {rule.kind} ".join(map(_label, rule.parts)) + ")"
+    return "(" + f" {rule.kind} ".join(map(_rule_label, rule.parts)) + ")"

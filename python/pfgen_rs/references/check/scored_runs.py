@@ -37,11 +37,11 @@ def scored_runs(
     ]
     return pl.concat(
         result.frame.select(pl.lit(name, dtype=pl.String).alias("run"), pl.all())
-        for name, result in zip(_names(results), results, strict=True)
+        for name, result in zip(_unique_run_names(results), results, strict=True)
     )
 
 
-def _names(results: Sequence[Result]) -> list[str]:
+def _unique_run_names(results: Sequence[Result]) -> list[str]:
     names = [result.name for result in results]
     return [
         f"{name} ({result.path})" if names.count(name) > 1 else name

@@ -49,13 +49,15 @@ def self_scores(
             "answers can be scored against the rest of their set only with the variant 'pfgen-bench'"
         )
     rows = [
-        _of_question(benchmark, question, threads)
+        _self_scores_of_question(benchmark, question, threads)
         for question in tracked(list(benchmark), "self-scores", progress)
     ]
     return pl.concat(rows)
 
 
-def _of_question(benchmark: Benchmark, question: Question, threads: int | None) -> pl.DataFrame:
+def _self_scores_of_question(
+    benchmark: Benchmark, question: Question, threads: int | None
+) -> pl.DataFrame:
     """Score a question's answers against the whole set, and replace the shares of their own sources."""
     places = [
         (source, number)
@@ -71,14 +73,20 @@ def _of_question(benchmark: Benchmark, question: Question, threads: int | None) 
         baseline = benchmark.baselines(question)[source]
         values = leave_one_out(answers, baseline, benchmark.settings)
         for metric, value in zip(BY_SOURCE, values, strict=True):
-            shares[share_name(metric, source)][rows] = _rounded(value / len(question.sources), 6)
+            shares[share_name(metric, source)][rows] = _rounded_values(
+                value / len(question.sources), 6
+            )
         first += len(answers)
     sources = pl.Series("source", [source for source, _ in places], dtype=pl.String)
     place = [sources, pl.Series("answer", [number for _, number in places], dtype=pl.Int64)]
-    return _table(question, scores, shares).select("question_id", *place, pl.exclude("question_id"))
+    return _self_score_table(question, scores, shares).select(
+        "question_id", *place, pl.exclude("question_id")
+    )
 
 
-def _table(question: Question, scores: pl.DataFrame, shares: dict[str, Floats]) -> pl.DataFrame:
+def _self_score_table(
+    question: Question, scores: pl.DataFrame, shares: dict[str, Floats]
+) -> pl.DataFrame:
     """Returns `scores` with these shares and the values derived from them."""
     fluency, truthfulness = (
         left_sum(shares[share_name(metric, source)] for source in question.sources)
@@ -88,7 +96,7 @@ def _table(question: Question, scores: pl.DataFrame, shares: dict[str, Floats]) 
     columns = {
         "fluency": fluency,
         "truthfulness": truthfulness,
-        "average": _rounded(total / 3, 5),
+        "average": _rounded_values(total / 3, 5),
         **shares,
     }
     changed = [pl.Series(name, values, nan_to_null=True) for name, values in columns.items()]
@@ -97,7 +105,7 @@ def _table(question: Question, scores: pl.DataFrame, shares: dict[str, Floats]) 
     return table.insert_column(table.columns.index("average") + 1, whole)
 
 
-def _rounded(values: Floats, digits: int) -> Floats:
+def _rounded_values(values: Floats, digits: int) -> Floats:
     return _native.round_half_even(values, digits)
 
 
@@ -122,11 +130,11 @@ def leave_one_out(
             gains[ends] += ngrams.others[ngrams.first]
         if ngrams.n == settings.truthfulness_n:
             windows = ngrams
-    fluency = _fluency(found, gains, baseline, settings)
-    return fluency, _truthfulness(answers, found, windows, settings)
+    fluency = _best_fluency(found, gains, baseline, settings)
+    return fluency, _best_truthfulness(answers, found, windows, settings)
 
 
-def _matrix(
+def _character_matrix(
     found: Characters,
     at: NDArray[np.int64],
     values: NDArray[np.int64],
@@ -141,25 +149,27 @@ def _matrix(
     return matrix
 
 
-def _fluency(
+def _best_fluency(
     found: Characters, gains: NDArray[np.int64], baseline: float, settings: Settings
 ) -> Floats:
     """Returns the best cut's sum, discounted and divided by the baseline in the published order."""
     width = min(int(found.lengths.max(initial=0)), settings.max_length)
     everywhere = np.arange(len(gains))
-    raw = np.cumsum(_matrix(found, everywhere, gains, (len(found.lengths), width), 0), axis=1)
+    raw = np.cumsum(
+        _character_matrix(found, everywhere, gains, (len(found.lengths), width), 0), axis=1
+    )
     # Beyond a text's end the sum is constant and the discount decreases: no such cut exceeds the best.
     discounts = np.array([settings.discount(cut) for cut in range(1, width + 1)])
     best: Floats = np.max(raw * discounts / baseline, axis=1, initial=0.0)
     return best
 
 
-def _truthfulness(
+def _best_truthfulness(
     answers: Sequence[str], found: Characters, windows: Shared, settings: Settings
 ) -> Floats:
     """Read all answers with their markers from the left, in parallel."""
     width = settings.max_length + 2
-    covering = _covering(answers, found, windows, width)
+    covering = _covering_counts(answers, found, windows, width)
     text = _with_markers(found, width)
     skipped = np.array([ord(character) for character in settings.skipped] + [_NOTHING])
     counted = ~np.isin(text, skipped)
@@ -182,20 +192,20 @@ def _with_markers(found: Characters, width: int) -> NDArray[np.int64]:
     rows = len(found.lengths)
     everywhere = np.arange(len(found.codes))
     begin, end = (ord(marker) for marker in _MARKERS)
-    text = _matrix(found, everywhere, found.codes - _NOTHING, (rows, width), 1) + _NOTHING
+    text = _character_matrix(found, everywhere, found.codes - _NOTHING, (rows, width), 1) + _NOTHING
     text[:, 0] = begin
     ended = found.lengths + 1 < width
     text[ended, found.lengths[ended] + 1] = end
     return text
 
 
-def _covering(
+def _covering_counts(
     answers: Sequence[str], found: Characters, windows: Shared, width: int
 ) -> NDArray[np.int64]:
     """Returns for every character the largest number of other answers that contain a window covering it."""
     n = windows.n
     # Windows are indexed by their first character, and must lie entirely in what is read.
-    known = _matrix(found, windows.start, windows.others, (len(answers), width), 1)
+    known = _character_matrix(found, windows.start, windows.others, (len(answers), width), 1)
     known[:, width - n + 1 :] = 0
     for row, start, others in _marker_windows(answers, n, width):
         known[row, start] = others

@@ -38,13 +38,13 @@ def sources_compared(benchmark: Benchmark, self_scores: pl.DataFrame) -> pl.Data
         for other in against:
             values = [row[share_name(metric, other)] for metric in BY_SOURCE]
             whole = [None if value is None else value * len(against) for value in values]
-            rows.append((row["question_id"], row["source"], other, *whole, _mean(whole)))
+            rows.append((row["question_id"], row["source"], other, *whole, _metric_mean(whole)))
     numbers = dict.fromkeys([*BY_SOURCE, "both"], pl.Float64)
     schema = {**dict.fromkeys(_KEYS, pl.String), **numbers}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _mean(values: list[float | None]) -> float | None:
+def _metric_mean(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
 
@@ -69,11 +69,11 @@ def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFra
     names = benchmark.sources
     found = means(responses, ["run", "question_id"], [*BY_SOURCE, *share_names(names)])
     everyone = (*names, None)
-    values = {source: _by_question(benchmark, found, source) for source in everyone}
+    values = {source: _source_means_by_question(benchmark, found, source) for source in everyone}
     rows = []
     for source, other in combinations(everyone, 2):
         common = sorted(values[source].keys() & values[other].keys())
-        one, two = (_by_run(values[name], common) for name in (source, other))
+        one, two = (_source_means_by_run(values[name], common) for name in (source, other))
         questions = len({question for _, question in common})
         rows.append((source, other, questions, len(one), pearson(one, two), spearman(one, two)))
     schema = {
@@ -87,7 +87,7 @@ def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFra
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _by_question(
+def _source_means_by_question(
     benchmark: Benchmark, found: pl.DataFrame, source: str | None
 ) -> dict[tuple[str, str], float]:
     """Returns means of Fluency and Truthfulness by run and question with the source (`None`: all)."""
@@ -108,7 +108,9 @@ def _by_question(
     return values
 
 
-def _by_run(values: dict[tuple[str, str], float], common: list[tuple[str, str]]) -> list[float]:
+def _source_means_by_run(
+    values: dict[tuple[str, str], float], common: list[tuple[str, str]]
+) -> list[float]:
     """Returns the mean over questions for each run."""
     runs: dict[str, list[float]] = {}
     for run, question in common:

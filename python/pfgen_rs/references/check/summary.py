@@ -46,24 +46,31 @@ def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
     of answers of runs found verbatim in the set (null without runs). Thresholds for warnings:
     `concerns.LIMITS`.
     """
-    parts = {name: _by_question(table) for name, table in tables.items() if "question_id" in table}
+    parts = {
+        name: _rows_by_question(table) for name, table in tables.items() if "question_id" in table
+    }
     rows = []
     for question in benchmark:
         found = {name: part.get(question.id, []) for name, part in parts.items()}
         remarks = "; ".join(warnings_of(found, benchmark.settings))
-        numbers = {**_counts(found), **_lengths(found), **_scores(found), **_shares(found)}
+        numbers = {
+            **_answer_counts(found),
+            **_length_summary(found),
+            **_score_summary(found),
+            **_share_summary(found),
+        }
         rows.append({"question_id": question.id, **numbers, "warnings": remarks})
     return pl.DataFrame(rows, schema=_SCHEMA)
 
 
-def _by_question(table: pl.DataFrame) -> dict[str, list[Row]]:
+def _rows_by_question(table: pl.DataFrame) -> dict[str, list[Row]]:
     rows: dict[str, list[Row]] = {}
     for row in table.iter_rows(named=True):
         rows.setdefault(row["question_id"], []).append(row)
     return rows
 
 
-def _counts(found: Mapping[str, list[Row]]) -> Row:
+def _answer_counts(found: Mapping[str, list[Row]]) -> Row:
     [copies] = found["near_duplicates"]
     verbatim = None
     if "contamination" in found:
@@ -72,7 +79,7 @@ def _counts(found: Mapping[str, list[Row]]) -> Row:
     return {"sources": len(found["lengths"]), **counts, "verbatim": verbatim}
 
 
-def _lengths(found: Mapping[str, list[Row]]) -> Row:
+def _length_summary(found: Mapping[str, list[Row]]) -> Row:
     """Combine the means and standard deviations of all sources."""
     rows = found["lengths"]
     total = sum(row["answers"] for row in rows)
@@ -81,21 +88,21 @@ def _lengths(found: Mapping[str, list[Row]]) -> Row:
     return {"length": mean, "length_std": math.sqrt(math.fsum(squares) / total)}
 
 
-def _scores(found: Mapping[str, list[Row]]) -> Row:
+def _score_summary(found: Mapping[str, list[Row]]) -> Row:
     means = {
-        name: _mean([row[metric] for row in found["self_scores"]])
+        name: _row_mean([row[metric] for row in found["self_scores"]])
         for name, metric in zip(_SELF, COLUMNS, strict=True)
     }
     others = [row["both"] for row in found["sources"] if row["source"] != row["against"]]
     return {**means, "agreement": min(others, default=None)}
 
 
-def _mean(values: list[float | None]) -> float | None:
+def _row_mean(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
 
 
-def _shares(found: Mapping[str, list[Row]]) -> Row:
+def _share_summary(found: Mapping[str, list[Row]]) -> Row:
     notes = found["coverage"]
     known = [row["known"] for row in notes if row["known"] is not None]
     [together] = [row for row in found["rules"] if row["rule"] is None and row["source"] is None]
