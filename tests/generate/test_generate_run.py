@@ -330,7 +330,7 @@ def test_packed_answers_without_trials_are_refused(place: Place) -> None:
     place.run(FakeEngine(), trials=2)
     (place.folder / "trial_001.jsonl").unlink()
     engine = FakeEngine()
-    with pytest.raises(InputError, match="holds 2 lines that the trial files beside it lack"):
+    with pytest.raises(InputError, match="has 2 lines that are not in the trial files beside it"):
         place.run(engine)
     assert engine.calls == []
 
