@@ -343,7 +343,7 @@ def test_skipped_lines_are_counted_and_reported(benchmark: Path, tmp_path: Path)
     assert run["left_out"] == len(BAD_LINES)
     assert run["responses"] == len(GOOD)
     reported = stderr.splitlines()
-    assert [row.split(": ")[1] for row in reported[:-1]] == ["left out"] * 5
+    assert [row.split(": ")[1] for row in reported[:-1]] == ["skipped"] * 5
     must_hold(reported[0], f"{path}, line 3")
     must_hold(reported[-1], path, f"{len(BAD_LINES)} lines")
     assert json.loads((tmp_path / "out" / "result.json").read_bytes())["num_trials"] == 2

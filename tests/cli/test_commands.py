@@ -292,7 +292,7 @@ def test_uneven_runs_are_loud(benchmark: Path, tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", GOOD[:3])
     done = pfgen("score", run, "-b", benchmark)
     assert done.returncode == 0
-    assert "questions have 1 to 2 answers; the score covers the first 1 of each" in done.stderr
+    assert "questions have 1 to 2 answers; the score uses the first 1 of each" in done.stderr
 
 
 def test_an_input_is_never_overwritten(benchmark: Path, tmp_path: Path) -> None:

@@ -341,7 +341,7 @@ def test_a_plan_for_two_runs(benchmark: Path, runs: list[Path]) -> None:
     done = pfgen("plan-trials", *runs[:2], "-b", benchmark, "--difference", "0.05")
     samples = [sample_of(score_file(run, benchmark)) for run in runs[:2]]
     plan = stats.plan_trials(samples, difference=0.05)
-    assert f"needs {plan.trials_to_tell} trials of each run for the same questions" in done.stdout
+    assert f"needs {plan.trials_to_tell} trials per run for the same questions" in done.stdout
     assert "lab/able minus lab/weak: score +" in done.stdout
 
 

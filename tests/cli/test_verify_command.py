@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 import readings
 from helpers import pfgen, write_benchmark, write_run
@@ -34,6 +35,25 @@ def test_good_runs_pass(benchmark: Path, tmp_path: Path) -> None:
     assert "2 of 2 runs pass; " in done.stdout
     assert "2 files have the same bytes" in done.stdout
     assert "|v:" in done.stdout.splitlines()[-1]
+
+
+def test_paths_stay_legible_in_narrow_windows(benchmark: Path, tmp_path: Path) -> None:
+    names = [f"some-organisation/a-model-with-a-long-name-{size}b" for size in (13, 70)]
+    for name in names:
+        verified_run(tmp_path / "runs" / name, benchmark)
+    done = pfgen("verify", tmp_path / "runs/*/*", "-b", benchmark, env={"COLUMNS": "80"})
+    assert done.returncode == 0
+    _, _, _, *rows = done.stdout.splitlines()[: 3 + len(names)]
+    for name, row in zip(names, rows, strict=True):
+        assert cell_len(row) <= 80
+        run = row.split()[0]
+        assert run.startswith("…")
+        assert name.endswith(run[1:])
+        assert len(run) >= 30
+    assert "not shown: agree, sums, file (use a wider window or --format json)" in done.stdout
+    whole = pfgen("verify", tmp_path / "runs/*/*", "-b", benchmark).stdout
+    assert all(str(tmp_path / "runs" / name) in whole for name in names)
+    assert "not shown" not in whole
 
 
 def test_a_unit_passes_and_more_fails(benchmark: Path, tmp_path: Path) -> None:

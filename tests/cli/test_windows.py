@@ -25,8 +25,9 @@ from rich.progress import (
 from helpers import SCRIPT, environment, pfgen, write_benchmark, write_run
 from pfgen_rs import Result, load_benchmark, score_file
 from pfgen_rs.cli import data
+from pfgen_rs.cli.options import RowsFormat
 from pfgen_rs.cli.progress_fit import OneLineProgress, shortened
-from pfgen_rs.cli.score import ScoreFormat, show_results
+from pfgen_rs.cli.score import show_results
 from pfgen_rs.questions.inventory import Available
 from pfgen_rs.questions.locate import bundled_path
 
@@ -74,7 +75,7 @@ def test_the_bundled_runs_show_their_metrics(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    show_results(bundled, ScoreFormat.TABLE, plain=False)
+    show_results(bundled, RowsFormat.TABLE, plain=False)
     shown = capsys.readouterr().out
     check(shown, bundled, width)
     assert ("●" in shown) == (width >= 120)
@@ -93,7 +94,7 @@ def test_long_and_japanese_names_show_their_metrics(
         replace(result, config={"model": model})
         for result, model in zip(bundled, MODELS, strict=True)
     ]
-    show_results(named, ScoreFormat.TABLE, plain=False)
+    show_results(named, RowsFormat.TABLE, plain=False)
     shown = capsys.readouterr().out
     check(shown, named, width)
     letters = re.sub(r"\W|[a-z0-9]", "", shown)
@@ -112,7 +113,7 @@ def test_published_runs_show_their_metrics(
     results = [score_file(published_dir / "result" / name, benchmark) for name in names]
     for width in (80, 100):
         monkeypatch.setenv("COLUMNS", str(width))
-        show_results(results, ScoreFormat.TABLE, plain=False)
+        show_results(results, RowsFormat.TABLE, plain=False)
         check(capsys.readouterr().out, results, width)
 
 

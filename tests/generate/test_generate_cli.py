@@ -122,7 +122,7 @@ def test_carrying_prompts_elsewhere_and_answers_back(tmp_path: Path, tiny: Path)
     last = RUNNER.invoke(app, command(tmp_path, "--import", brought, "--mode=chat"))
     assert last.exit_code == 0
     assert last.stderr.endswith(
-        f"3 of the imported answers answer nothing that was open, the first: trial 1, {SEAS!r}\n"
+        f"3 of the imported answers do not match an open task, the first: trial 1, {SEAS!r}\n"
     )
     assert answers(folder_in(tmp_path)) == wanted(2)
 
@@ -231,22 +231,22 @@ def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
         (["--engine=psychic"], "'psychic' is not one of"),
         (["--mode=sing"], "'sing' is not one of"),
         (["--temperature=warm"], "invalid value 'warm': expected a number or 'none'"),
-        (["--max-tokens=0"], "invalid value '0': expected an integer of at least 1, or 'none'"),
-        (["--max-tokens=1.5"], "invalid value '1.5': expected an integer"),
+        (["--max-tokens=0"], "invalid value '0': expected a positive integer or 'none'"),
+        (["--max-tokens=1.5"], "invalid value '1.5': expected a positive integer"),
         (["--stop=x", "--stop=none"], "'none' cannot be combined"),
         (["--set=x"], "invalid setting 'x': expected KEY=VALUE"),
         (["--set=X!=1"], "invalid setting 'X!=1': expected KEY=VALUE"),
         (["--set=seed=1"], "use --seed-text for seed"),
         (["--set=_timeout=1"], "use --timeout for timeout"),
         (["--set=_model=x"], "use MODEL for model"),
-        (["--engine=command"], "the engine command needs a program: --command 'PROGRAM …'"),
+        (["--engine=command"], "the engine command requires a program: --command 'PROGRAM …'"),
         (["--set=chat_template=@none"], "none: cannot be read: No such file"),
-        (["--base-url=http://127.0.0.1"], "--base-url is for the engine openai"),
-        (["--timeout=1"], "--timeout is for the engine openai and command"),
+        (["--base-url=http://127.0.0.1"], "--base-url requires the engine openai"),
+        (["--timeout=1"], "--timeout requires the engine openai or command"),
         (["--import=x", "--export=y"], "--import and --export cannot be combined"),
         (["--import=x", "--dry-run"], "--import and --dry-run cannot be combined"),
         (["--export=/no/such/t.jsonl"], "/no/such: not a directory"),
-        (["--engine=command", "--import=x"], "--import is for the engine manual"),
+        (["--engine=command", "--import=x"], "--import requires the engine manual"),
     ],
 )
 def test_bad_usage(tmp_path: Path, tiny: Path, more: list[str], said: str) -> None:
@@ -301,7 +301,7 @@ def test_other_questions(tmp_path: Path, tiny: Path) -> None:
 
 def test_more_examples_than_there_are(tmp_path: Path, tiny: Path) -> None:
     done = RUNNER.invoke(app, command(tmp_path, "--examples=3", "--dry-run"))
-    first = "warning: prompts show 1 example answers, not 3: there are no more"
+    first = "warning: prompts show 1 example answers instead of 3: no more are available"
     assert done.stderr.splitlines()[0] == first
     fewer = RUNNER.invoke(app, command(tmp_path, "--examples=1", "--dry-run"))
     assert "warning" not in fewer.stderr

@@ -124,7 +124,7 @@ def test_a_signal_while_generating(place: Place, number: signal.Signals, code: i
     process.send_signal(number)
     returned, _, err = ended(process)
     assert returned == code
-    assert ("run the same command to go on" in err) == (number != signal.SIGKILL)
+    assert ("run the same command to continue" in err) == (number != signal.SIGKILL)
     # A trial that is there is whole.
     kept = [".trial_003.partial.jsonl", "config.json", "trial_001.jsonl", "trial_002.jsonl"]
     assert [name for name in names(place.folder) if name != ".trial_004.partial.jsonl"] == kept

@@ -13,10 +13,10 @@ from pfgen_rs.integrations.callback_settings import split_settings
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
-        ({"evry": 2}, "unknown setting `evry`: `every` is meant"),
+        ({"evry": 2}, "unknown setting `evry`: did you mean `every`"),
         (
             {"is_main": True},
-            "unknown setting `is_main`: known are batch_size, behind, every, examples, ",
+            "unknown setting `is_main`: expected one of batch_size, behind, every, examples, ",
         ),
         ({"every": 2.5}, "`every` must be an integer of at least 1, not 2.5"),
         ({"trials": 0}, "`trials` must be"),
@@ -25,7 +25,7 @@ from pfgen_rs.integrations.callback_settings import split_settings
         ({"temperature": -1}, "`temperature` must be at least 0, not -1"),
         ({"temperature": "1"}, "not '1'"),
         ({"temperature": float("nan")}, "not nan"),
-        ({"top_p": 0}, "`top_p` must be above 0"),
+        ({"top_p": 0}, "`top_p` must be positive and at most 1"),
         ({"top_p": 1.01}, "at most 1, not 1.01"),
         ({"batch_size": 0}, "`batch_size` must be"),
         ({"max_new_tokens": 1.5}, "`max_new_tokens` must be"),

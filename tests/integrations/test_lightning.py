@@ -115,7 +115,7 @@ def test_settings_that_cannot_be() -> None:
     for wrong, match in (
         ({"evry": 2}, "no setting `evry`: `every` is meant"),
         ({"every": 2.5}, "`every` must be an integer"),
-        ({"temperature": 0.5}, "`temperature` is for .*: here `generate` decides"),
+        ({"temperature": 0.5}, "`temperature` cannot be combined with `generate`"),
         ({"generate": 3}, "`generate` must be a function, not int"),
         ({"generate": None}, "who answers"),
     ):

@@ -254,7 +254,7 @@ def assert_choices(outcome: dict[str, Any], mini: Benchmark) -> None:
 def assert_refused(errors: list[str]) -> None:
     without_template, with_template, misspelt, unknown, repeated = errors
     assert "add --apply_chat_template" in without_template
-    assert "leave out --apply_chat_template" in with_template
+    assert "omit --apply_chat_template" in with_template
     assert "trials" in misspelt
     assert "trails" in misspelt
     assert "no-such" in unknown

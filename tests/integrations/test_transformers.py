@@ -88,5 +88,5 @@ def test_a_tokenizer_is_needed(tmp_path: Path) -> None:
 
 def test_prompts_that_do_not_fit_are_told(tmp_path: Path) -> None:
     ours = callback(tmp_path / "c", max_new_tokens=2000)
-    with pytest.raises(Exception, match="do not fit the model's"):
+    with pytest.raises(Exception, match="exceed the model's"):
         tiny_torch.trainer(tmp_path, [ours], steps=2).train()

@@ -12,7 +12,6 @@ from made_samples import made
 from pfgen_rs import SettingsError, load_benchmark, stats
 from pfgen_rs.cli.compare import ComparedMetric
 from pfgen_rs.cli.options import MetricName
-from pfgen_rs.cli.plot import PlottedMetric
 from pfgen_rs.integrations import datasets
 from pfgen_rs.metrics import names
 from pfgen_rs.report import plots
@@ -36,7 +35,7 @@ def test_an_unknown_metric_is_one_kind_of_error(use: str) -> None:
         USES[use]()
 
 
-@pytest.mark.parametrize("choices", [ComparedMetric, MetricName, PlottedMetric])
+@pytest.mark.parametrize("choices", [ComparedMetric, MetricName])
 def test_choices_of_options_are_the_metrics(choices: type[ComparedMetric]) -> None:
     assert tuple(choice.value for choice in choices if choice.value != "all") == names.METRICS
 

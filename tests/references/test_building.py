@@ -519,7 +519,7 @@ def test_damaged_checkpoints(prepared: BuildConfig, name: str) -> None:
 def test_the_way_on_is_told(prepared: BuildConfig) -> None:
     done = command(prepared.folder, "--question", "Q03", POINT="after length", SIGNAL="2")
     assert done.returncode == 130
-    assert ".set.pfgen-rs: run the same command with --resume to go on" in done.stderr
+    assert ".set.pfgen-rs: run the same command with --resume to continue" in done.stderr
     (prepared.folder / "candidates.jsonl").write_text("{", encoding="utf-8")
     assert command(prepared.folder).returncode == 2
     assert not list(prepared.folder.glob(".*"))
@@ -544,7 +544,7 @@ def test_bad_lines_are_counted(prepared: BuildConfig) -> None:
     (prepared.folder / "lax.toml").write_text("skip_bad_lines = true\n" + CONFIG, encoding="utf-8")
     done = pfgen("build", prepared.folder / "lax.toml")
     assert done.returncode == 0
-    assert "warning: candidates.jsonl: 1 lines left out" in done.stderr
+    assert "warning: candidates.jsonl: skipped 1 lines" in done.stderr
 
 
 def test_suggested_rules(prepared: BuildConfig) -> None:

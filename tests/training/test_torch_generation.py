@@ -93,14 +93,14 @@ def test_tokenizers_that_cannot_look_for_stop_strings(monkeypatch: pytest.Monkey
 
 
 def test_what_is_no_tokenizer() -> None:
-    with pytest.raises(SettingsError, match="must be one of transformers', not str"):
+    with pytest.raises(SettingsError, match="must be a transformers tokenizer, not str"):
         ModelGenerate(tiny_torch.model(), "gpt2")
 
 
 def test_chat_templates_that_fail() -> None:
     ours = generate()
     ours.tokenizer = tiny_torch.tokenizer("{{ raise_exception('no system role') }}")
-    with pytest.raises(SettingsError, match="chat template fails: no system role"):
+    with pytest.raises(SettingsError, match="chat template failed: no system role"):
         ours(tasks("chat"))
     ours.tokenizer = tiny_torch.tokenizer()
     with pytest.raises(SettingsError, match="has no chat template, which mode chat needs"):

@@ -207,7 +207,7 @@ def test_the_command_says_what_it_looks_for(place: Path) -> None:
     assert (done.returncode, done.stdout[:19]) == (0, "checkpoint-3: score")
     again = helpers.pfgen("watch", folder, *once)
     assert (again.returncode, again.stdout) == (0, "")
-    assert again.stderr.endswith("checkpoint-*: 1 found (1 evaluated before)\n")
+    assert again.stderr.endswith("checkpoint-*: 1 found (1 already evaluated)\n")
     both = helpers.pfgen("watch", folder, *once, "--pattern", "a*", "--pattern", "other*")
     assert (both.returncode, both.stdout[:14]) == (0, "other-7: score")
     none = helpers.pfgen("watch", folder, *once, "--pattern", "epoch*")
@@ -216,7 +216,9 @@ def test_the_command_says_what_it_looks_for(place: Path) -> None:
     (folder / "step_5").mkdir()
     empty = helpers.pfgen("watch", folder, *once)
     assert (empty.returncode, empty.stdout) == (0, "")
-    assert empty.stderr.endswith("warning: 1 left out, as they are empty or still being written\n")
+    assert empty.stderr.endswith(
+        "warning: 1 skipped, because they are empty or still being written\n"
+    )
     missing = helpers.pfgen("watch", place / "no", *once)
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "no: cannot be read: No such file" in missing.stderr

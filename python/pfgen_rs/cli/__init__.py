@@ -1,4 +1,4 @@
-"""The command line `pfgen-rs`: one file a command; arguments in, library calls, text out."""
+"""The command line `pfgen-rs`: one file per command, which parses arguments and prints results."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line and exit: 0 fine, 1 a check failed, 2 bad usage or input.
 
-    Ctrl-C exits with 130, a termination signal with 143, and a reader that went away with 141;
-    unfinished files vanish on the way out.
+    Exits with 130 after Ctrl-C, 143 after a termination signal, and 141 if the reader of standard output has
+    closed it. Unfinished files are removed.
     """
     try:
         from pfgen_rs.cli import app, process, streams

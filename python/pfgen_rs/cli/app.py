@@ -1,4 +1,4 @@
-"""The commands put together."""
+"""The top-level command and its list of subcommands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMMANDS = {
     "generate": Deferred(
         "generate",
         "generate_answers",
-        "Generate a model's answers, into a folder as pfgen-bench keeps it.",
+        "Generate a model's answers into a run folder of pfgen-bench.",
     ),
     "score": Deferred(
         "score", "score", "Score runs and print them as a leaderboard.", "ScoreCommand"
@@ -30,7 +30,7 @@ COMMANDS = {
         "explain", "explain", "Show where an answer's score comes from, character by character."
     ),
     "watch": Deferred(
-        "watch", "watch", "Evaluate every new checkpoint of a folder, and draw the learning curve."
+        "watch", "watch", "Evaluate every new checkpoint in a folder, and draw the learning curve."
     ),
     "verify": Deferred(
         "verify", "verify", "Score runs again and compare every number with their result.json."
@@ -38,7 +38,7 @@ COMMANDS = {
     "report": Deferred(
         "report",
         "report",
-        "Bring a checkout of pfgen-bench up to date, as `make report` does there.",
+        "Update a checkout of pfgen-bench, like its own `make report`.",
     ),
     "leaderboard": Deferred(
         "leaderboard",
@@ -46,12 +46,12 @@ COMMANDS = {
         "Print the leaderboard of a checkout, with intervals and rank ranges.",
     ),
     "plot": Deferred(
-        "plot", "plot", "Draw runs: needs matplotlib (`pip install 'pfgen_rs[plots]'`)."
+        "plot", "plot", "Plot runs. Requires matplotlib (`pip install 'pfgen_rs[plots]'`)."
     ),
     "harness-path": Deferred(
         "harness_path",
         "harness_path",
-        "Print the folder or file to point an evaluation harness at, and nothing else.",
+        "Print only the path of the task files for an evaluation harness.",
     ),
     "index": Deferred(
         "index",
@@ -59,7 +59,7 @@ COMMANDS = {
         "Look up n-grams of any length in a question's reference answers; manage the cached index.",
     ),
     "build": Deferred(
-        "build", "app", "Build sets of reference answers from candidates, and look into sets."
+        "build", "app", "Build sets of reference answers from candidates, and check sets."
     ),
     "data": Deferred("data", "app", "List, install and find benchmarks."),
 }
@@ -67,7 +67,7 @@ COMMANDS = {
 app = typer.Typer(
     cls=deferring(COMMANDS),
     no_args_is_help=True,
-    rich_markup_mode=None,  # drawing help with rich takes longer than everything else in it
+    rich_markup_mode=None,  # formatting help with rich would take most of the time
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -90,25 +90,25 @@ def _root(
             "-V",
             callback=_version,
             is_eager=True,
-            help="Print the version as it stands in every signature, and exit.",
+            help="Print the version as in every signature, and exit.",
         ),
     ] = False,
 ) -> None:
-    """Score Japanese text generation with pfgen-bench, number for number, at native speed.
+    """Score Japanese text generation with pfgen-bench: exactly the published scores, at native speed.
 
     A benchmark is a set of questions with reference answers; a run is a file of a model's answers,
-    one JSON object a line with `question` and `answer`. Fluency, Truthfulness and Helpfulness come
-    from comparing n-grams and keywords; no model is asked.
+    one JSON object per line with `question` and `answer`. Fluency, Truthfulness and Helpfulness are
+    computed by comparing n-grams and keywords, without a judge model.
 
     Try it with the bundled benchmark:
 
-    - `pfgen-rs explain Q01 'あなたの答え'` – where an answer's score comes from
+    - `pfgen-rs explain Q01 'あなたの答え'` – see where an answer's score comes from
 
     - `pfgen-rs score my-answers.jsonl` – score a run
 
-    - `pfgen-rs data install pfgen-bench` – get the published questions
+    - `pfgen-rs data install pfgen-bench` – install the published questions
 
-    - `pfgen-rs score my-answers.jsonl -b pfgen-bench` – score a run with these
+    - `pfgen-rs score my-answers.jsonl -b pfgen-bench` – score a run with them
 
-    Exit codes: 0 fine, 1 a check failed, 2 bad usage or input.
+    Exit codes: 0 success, 1 a check failed, 2 bad usage or input.
     """

@@ -1,4 +1,4 @@
-"""Scores and their intervals drawn in characters."""
+"""Draws scores and their intervals with characters."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from rich.text import Text
 __all__ = ["NARROWEST", "WIDEST", "Bars", "bounds", "interval_bar"]
 
 WIDEST, NARROWEST = 40, 12
-"""Characters of a bar; one that is narrower than its scale's ends and a gap shows nothing."""
+"""Maximum and minimum width of a bar; a narrower one has no room for the labels of its scale."""
 
 _TICKS = 20  # ends of a scale are twentieths
 
 
 def bounds(row: Mapping[str, Any]) -> str:
-    """The interval of a row as `[low, high]`; nothing where it has none."""
+    """Returns a row's interval as `[low, high]`; empty if it has none."""
     low, high = row["score_low"], row["score_high"]
     return "" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
 
 
 class Bars:
-    """Bars of rows with `score`, `score_low` and `score_high`, on one scale that just holds them all."""
+    """Bars of rows with `score`, `score_low` and `score_high`, on the smallest scale that fits them all."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         ends = [row[name] for row in rows for name in ("score", "score_low", "score_high")]
@@ -32,11 +32,11 @@ class Bars:
         self.high = math.ceil(max(known) * _TICKS) / _TICKS
 
     def heading(self, width: int) -> Text:
-        """The ends of the scale."""
+        """Returns the labels of both ends of the scale."""
         return Text(f"{self.low:.2f}" + f"{self.high:.2f}".rjust(width - 4))
 
     def bar(self, row: Mapping[str, Any], width: int) -> Text:
-        """A row's score with its interval."""
+        """Draw a row's score with its interval."""
         ends = row["score_low"], row["score_high"]
         drawn = interval_bar(row["score"], *ends, (self.low, self.high), width)
         return Text(drawn, style="cyan")
@@ -45,9 +45,9 @@ class Bars:
 def interval_bar(
     value: float, low: float | None, high: float | None, scale: tuple[float, float], width: int
 ) -> str:
-    """`value` with its interval, `   ├──●──┤`, where `width` characters reach from end to end of `scale`.
+    """Draw `value` with its interval, `   ├──●──┤`, with `width` characters for the whole `scale`.
 
-    Ends that fall on the character of the value are not drawn; what leaves the scale stops at its end.
+    Ends at the same character as the value are not drawn; intervals are clipped to the scale.
     """
     first, last = scale
 

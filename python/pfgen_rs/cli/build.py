@@ -1,4 +1,4 @@
-"""`pfgen-rs build CONFIG`: candidates in, a set of reference answers out."""
+"""`pfgen-rs build CONFIG`: builds a set of reference answers from candidates."""
 
 from __future__ import annotations
 
@@ -24,15 +24,13 @@ class _Build(loading.Group):
     """`build CONFIG` is `build run CONFIG`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the command in front where none is named."""
+        """Insert the command `run` if none is named."""
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
 
-app = loading.group(
-    "Build sets of reference answers from candidates, and look into sets.", cls=_Build
-)
+app = loading.group("Build sets of reference answers from candidates, and check sets.", cls=_Build)
 
 
 def _memory(text: str) -> int:
@@ -41,13 +39,13 @@ def _memory(text: str) -> int:
         raise typer.BadParameter(f"invalid size {text!r}: expected a size such as 4GB or 512MiB")
     size = int(match[1]) * _UNITS[match[2]]
     if size < _LEAST:
-        raise typer.BadParameter(f"at least {_LEAST >> 20} MiB are needed")
+        raise typer.BadParameter(f"must be at least {_LEAST >> 20} MiB, not {text!r}")
     return size
 
 
 @app.command()
 def run(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="Configuration (TOML).")],
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="Configuration file (TOML).")],
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder of the set (default: `out` in CONFIG)."),
@@ -71,10 +69,10 @@ def run(
     output_format: options.Format = options.JsonFormat.TABLE,
     threads: options.Threads = None,
 ) -> None:
-    """Build a set: normalise, filter and choose candidates, and write question files.
+    """Build a set: normalise, filter and select candidates, and write question files.
 
-    The same candidates, configuration and seed give the same files, and `provenance.json` beside them tells
-    where every answer went.
+    The same candidates, configuration and seed produce the same files. `provenance.json` beside them records
+    what happened to every answer.
 
     Example: `pfgen-rs build my-set.toml --memory 4GB`
     """
@@ -93,9 +91,9 @@ def run(
         built = build(changed, memory=size, threads=threads, resume=resume, progress=progress)
     for each in built.inputs:
         if each.left_out:
-            output.warn(f"{each.name}: {each.left_out:,} lines left out")
+            output.warn(f"{each.name}: skipped {each.left_out:,} lines")
     for question in built.left_out:
-        output.warn(f"question {question.outline.question_id}: left out, as no answer remains")
+        output.warn(f"question {question.outline.question_id}: skipped, because no answer is left")
     if output_format is options.JsonFormat.JSON:
         output.emit_json(_rows(built))
     else:
@@ -105,20 +103,22 @@ def run(
 @app.command("suggest-rules")
 def suggest_rules(
     config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="The configuration that names the candidates.")
+        Path, typer.Argument(metavar="CONFIG", help="Configuration file that lists the candidates.")
     ],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File to write (default: print).")
+        Path | None, typer.Option(metavar="FILE", help="File to write (default: standard output).")
     ] = None,
-    top: Annotated[int, typer.Option(min=1, metavar="N", help="Suggestions per question.")] = 20,
+    top: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of suggestions per question.")
+    ] = 20,
     only: Annotated[
         list[str] | None,
         typer.Option("--question", metavar="ID", help="Only this question; repeatable."),
     ] = None,
 ) -> None:
-    """Suggest rules: places where candidates contradict each other, such as numbers and names.
+    """Suggest rules where candidates contradict each other, such as in numbers and names.
 
-    Suggestions are comments to review: remove the # to turn one into a rule.
+    Suggestions are written as comments: remove the # to turn one into a rule.
 
     Example: `pfgen-rs build suggest-rules my-set.toml --out rules.toml`
     """
@@ -127,7 +127,7 @@ def suggest_rules(
     from pfgen_rs.references.suggest import suggestions_toml, write_suggestions
 
     if out is not None and out.exists():
-        raise OutputError(f"{out}: exists, and may have been edited; name another file")
+        raise OutputError(f"{out}: already exists and may have been edited: choose another file")
     changed = read_config(config).with_changes(only=tuple(only) if only else None)
     with output.building() as progress:
         found = mine_rules(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check"]
 
-# Columns of the summary that a terminal has room for, and how they are called there.
+# Columns of the summary for which a terminal has room, and their headings.
 _HEADINGS = {
     "question_id": "question",
     "answers": "answers",
@@ -44,14 +44,14 @@ def check(
         typer.Option(
             "--run",
             metavar="FILE|DIR",
-            help="A run to score with the set and with subsets of it; repeatable; quoted globs "
-            "work. Correlations need three runs.",
+            help="Run to score with the set and with subsets of it (repeatable; a quoted glob is "
+            "expanded). Correlations need three runs.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Folder for all tables (CSV), a page (check.md) and plots (SVG)."
+            metavar="DIR", help="Folder for all tables (CSV), a report (check.md) and plots (SVG)."
         ),
     ] = None,
     unit: options.UnitOption = None,
@@ -61,9 +61,9 @@ def check(
 ) -> None:
     """Diagnose a set of reference answers.
 
-    The table shows, for each question, its answers scored against the others (fluency, truthfulness,
-    helpfulness), how well its sources know each other (agreement), the score of its example answer, and
-    what is worth a look. Warnings do not change the exit code.
+    For each question, the table shows its answers' scores against the other answers (fluency, truthfulness,
+    helpfulness), how well its sources agree (agreement), the score of its example answer, and warnings.
+    Warnings do not change the exit code.
 
     For example:
 
@@ -81,7 +81,7 @@ def check(
         found.to_dir(out)
         if not available():
             output.warn(
-                "no plots were drawn, as matplotlib is missing: pip install 'pfgen_rs[plots]'"
+                "no plots were written, because matplotlib is missing: pip install 'pfgen_rs[plots]'"
             )
     if output_format is options.JsonFormat.JSON:
         output.emit_json(

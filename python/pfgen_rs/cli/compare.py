@@ -1,4 +1,4 @@
-"""`pfgen-rs compare`: whether runs differ, and where."""
+"""`pfgen-rs compare`: compares runs, overall and by question."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["compare"]
 
 
 class ComparedMetric(StrEnum):
-    """One metric, or all."""
+    """The metric to compare, or all metrics."""
 
     AVERAGE = "average"
     FLUENCY = "fluency"
@@ -35,7 +35,7 @@ def compare(
         list[str],
         typer.Argument(
             metavar="FILE|DIR|GLOB",
-            help="Two or more runs, as `score` takes them.",
+            help="Two or more runs, as for `score`.",
             show_default=False,
         ),
     ],
@@ -44,7 +44,7 @@ def compare(
     metric: Annotated[
         ComparedMetric | None,
         typer.Option(
-            help="What to compare (default: all for two runs, the average for more).",
+            help="Metric to compare (default: all for two runs, the average for more).",
             show_default=False,
         ),
     ] = None,
@@ -52,22 +52,25 @@ def compare(
     questions: Annotated[
         int,
         typer.Option(
-            min=0, metavar="N", help="Number of questions to show with the runs' answers."
+            min=0, metavar="N", help="Number of questions for which to show the runs' answers."
         ),
     ] = 3,
     resamples: Annotated[
-        int, typer.Option(min=100, max=1_000_000, metavar="N", help="Resamples of the bootstrap.")
+        int,
+        typer.Option(
+            min=100, max=1_000_000, metavar="N", help="Number of resamples of the bootstrap."
+        ),
     ] = 10_000,
     seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Seed of resamples and permutations.")
+        int, typer.Option(min=0, metavar="N", help="Seed for resamples and permutations.")
     ] = 0,
     html: Annotated[
         Path | None,
         typer.Option(
             metavar="PAGE",
             callback=_page,
-            help="Also write a page with all metrics and answers: one file if PAGE ends in .html, "
-            "otherwise a folder.",
+            help="Also write a web page with all metrics and answers: a single file if PAGE ends in "
+            ".html, otherwise a folder.",
             show_default=False,
         ),
     ] = None,
@@ -77,8 +80,8 @@ def compare(
 
     The interval of a run's mean is over questions (Student's t), as in `score`; the interval of a difference
     is from a bootstrap over questions and trials. p-values are from permutation tests over questions,
-    corrected for the number of pairs (Holm). Rank ranges hold the ranks that these tests cannot rule out. At
-    the end come the questions that differ most, each with a typical answer of every run.
+    corrected for the number of pairs (Holm). Rank ranges are the ranks that these tests cannot rule out. The
+    questions that differ most are shown last, each with a typical answer of every run.
 
     For example:
 

@@ -1,4 +1,4 @@
-"""A comparison as tables and sentences."""
+"""Shows a comparison as tables and sentences."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from pfgen_rs.stats.permutation import shown_p
 __all__ = ["document", "report"]
 
 _SURE = "bold"
-_MEAN_WIDTH = 5  # characters of a mean
+_MEAN_WIDTH = 5  # width of a mean in characters
 _INTERVALS = (
     "intervals: of means, over questions (Student's t); "
     "of differences, from a bootstrap over questions and trials"
 )
-_ALL_PAIRS = 6  # runs of which all pairs are shown
-_NEIGHBOURS = "only neighbours by mean are shown: use --format json for all pairs"
-_DETECTABLE = "detectable: the difference that the test of one pair has 80 % power to detect"
-_CATEGORIES = "means by category, of runs by number"
+_ALL_PAIRS = 6  # maximum number of runs for which all pairs are shown
+_NEIGHBOURS = "only runs with adjacent means are compared: use --format json for all pairs"
+_DETECTABLE = "detectable: the difference that the test of a pair detects with 80 % power"
+_CATEGORIES = "means by category and run number"
 
 
 def document(found: RunComparison, count: int) -> dict[str, Any]:
-    """Everything for programs, with the answers to the `count` questions that differ most."""
+    """Returns everything as JSON values, with the answers to the `count` questions that differ most."""
     statistics = found.statistics
     chosen = found.most_different(statistics.metrics[0], count)
     answers = found.side_by_side(chosen, statistics.metrics[0])
@@ -51,7 +51,7 @@ def document(found: RunComparison, count: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Ordered:
-    """A comparison with its runs numbered from 1 by falling mean in its first metric."""
+    """A comparison with its runs numbered from 1 by descending mean of its first metric."""
 
     statistics: Comparison
     numbers: Mapping[str, int]
@@ -80,11 +80,11 @@ class _Ordered:
         return f"{self.statistics.level * 100:g} % interval"
 
     def pair(self, pair: Pair) -> Pair:
-        """The pair with the run of the smaller number first."""
+        """Returns the pair with the lower-numbered run first."""
         return pair if self.numbers[pair.a] < self.numbers[pair.b] else pair.turned()
 
     def pairs(self) -> list[Pair]:
-        """All pairs or, of many runs, those that follow each other; by metric and number."""
+        """Returns all pairs or, for many runs, adjacent ones, ordered by metric and number."""
         pairs = [self.pair(pair) for pair in self.statistics.pairs]
         if len(self.numbers) > _ALL_PAIRS:
             pairs = [p for p in pairs if self.numbers[p.b] - self.numbers[p.a] == 1]
@@ -95,10 +95,10 @@ class _Ordered:
 
 
 def report(found: RunComparison, count: int, room: int) -> list[RenderableType]:
-    """Tables of runs, pairs and categories for a window of `room` columns, and answers side by side.
+    """Returns tables of runs, pairs and categories for a window of `room` columns, and example answers.
 
-    Runs have numbers from the best on, by which all tables call them; of two runs the better one is also
-    compared in a sentence.
+    Runs are numbered by descending mean, and tables refer to them by number; two runs are also compared in a
+    sentence.
     """
     ordered = _Ordered.of(found.statistics)
     shown = ordered.pairs()
@@ -121,7 +121,7 @@ def _captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> Iterato
     if ordered.several:
         sizes = " or ".join(str(size) for size in sorted({pair.family for pair in shown}))
         yield "runs: by number, higher mean first; bold: significantly different"
-        yield f"p: of each pair alone, uncorrected; p (Holm): corrected for {sizes} pairs"
+        yield f"p: for each pair alone, uncorrected; p (Holm): corrected for {sizes} pairs"
     if "detectable" in {str(column.header) for column in table.columns}:
         yield _DETECTABLE
     if len(shown) < len(ordered.statistics.pairs):
@@ -129,7 +129,7 @@ def _captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> Iterato
 
 
 def _runs(ordered: _Ordered, room: int) -> tuple[Table, list[str]]:
-    """With errors where names need not be folded for them; and the headings that are left out."""
+    """Returns a table, with standard errors if names then need not be wrapped, and the omitted headings."""
     tables = [_run_table(ordered, count) for count in (4, 3, 2)]
     shown = next((table for table in tables if table_fit.width(table) <= room), tables[-1])
     return shown, table_fit.dropped(tables[0], shown)
@@ -170,9 +170,9 @@ def _estimate(estimate: Estimate) -> tuple[str, ...]:
 
 
 def _pairs(ordered: _Ordered, pairs: Sequence[Pair]) -> tuple[Table, list[str]]:
-    """With everything there is room for, and the headings that are left out.
+    """Returns a table with as many columns as fit, and the omitted headings.
 
-    What is detectable is left out first, then the uncorrected p.
+    Omits the detectable difference first, then the uncorrected p.
     """
     everything = ["difference", ordered.interval, "p", "p (Holm)", "detectable"]
     if not ordered.several:
@@ -202,7 +202,7 @@ def _pair_table(ordered: _Ordered, pairs: Sequence[Pair], headings: Sequence[str
 
 
 def _figures(ordered: _Ordered, pair: Pair) -> dict[str, str]:
-    """The cells of a pair by their headings."""
+    """Returns the cells of a pair by heading."""
     smallest = ordered.statistics.smallest_p
     return {
         "difference": f"{pair.difference:+.4f}",
@@ -214,7 +214,7 @@ def _figures(ordered: _Ordered, pair: Pair) -> dict[str, str]:
 
 
 def _categories(ordered: _Ordered, room: int) -> Iterator[Table]:
-    """Of two runs with the difference and its interval, of more their means, as many as fit at a time."""
+    """Yield, for two runs, a table with differences and intervals; for more, means in tables that fit."""
     frame = ordered.statistics.categories.filter(pl.col("metric") == ordered.metric)
     if frame.is_empty():
         return

@@ -26,7 +26,7 @@ _REVISION_WIDTH = 10
 
 @app.command("list")
 def list_benchmarks(output_format: options.Format = options.JsonFormat.TABLE) -> None:
-    """List benchmarks: bundled, installed, and those that can be installed."""
+    """List the bundled, installed and installable benchmarks."""
     available = inventory()
     if output_format is options.JsonFormat.JSON:
         rows = [{**asdict(b), "path": None if b.path is None else str(b.path)} for b in available]
@@ -36,7 +36,7 @@ def list_benchmarks(output_format: options.Format = options.JsonFormat.TABLE) ->
 
 
 def _report(available: Sequence[Available], room: int) -> list[RenderableType]:
-    """A table that fits a window of `room` columns; folders stay whole, below it where they are too long."""
+    """Returns a table that fits a window of `room` columns; long folders are listed below it."""
     table, brief = _table(available, folders=True), _table(available, folders=False)
     if table_fit.width(table) <= room:
         return [table]
@@ -69,8 +69,8 @@ def install(
         typer.Option(
             "--from",
             metavar="DIR|ARCHIVE|URL",
-            help="A checkout, an archive (.tar.gz, .tar.xz, .tar, .zip) or a mirror of it, instead "
-            "of the publisher's.",
+            help="Install from a checkout, an archive (.tar.gz, .tar.xz, .tar, .zip) or a mirror of it "
+            "instead of downloading from the publisher.",
         ),
     ] = None,
     force: Annotated[
@@ -79,8 +79,8 @@ def install(
 ) -> None:
     """Install a published benchmark for the current user.
 
-    Every file is checked against its known digest, whatever the source, and nothing changes unless
-    all are right. PFGEN_RS_CACHE names another folder to install to.
+    Every file is verified against its known digest, for any source, and nothing is changed unless all match.
+    Set PFGEN_RS_CACHE to install to another folder.
 
     For example:
 
@@ -111,13 +111,13 @@ def where(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]",
+            metavar="NAME",
             autocompletion=_usable_names,
             help="Name of the benchmark (default: the one that commands use).",
         ),
     ] = None,
 ) -> None:
-    """Print the folder of a benchmark's question files, and nothing else.
+    """Print only the path of a benchmark's folder of question files.
 
     Example: `ls "$(pfgen-rs data where mini)"`
     """

@@ -1,4 +1,4 @@
-"""`pfgen-rs explain`: where one answer's score comes from."""
+"""`pfgen-rs explain`: shows where an answer's score comes from."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def explain(
         str,
         typer.Argument(
             metavar="ANSWER",
-            help="The answer's text (with --unit token, its ids with spaces between them); - reads it from "
-            "standard input, less one final line end.",
+            help="The answer's text (with --unit token, its ids separated by spaces), or - to read it from "
+            "standard input, without a final newline.",
         ),
     ],
     benchmark: options.BenchmarkName = None,
@@ -29,9 +29,9 @@ def explain(
 ) -> None:
     """Show where an answer's score comes from, character by character.
 
-    Characters are coloured by how many reference answers share the text around them. Below stand
-    each source's values with the best cut (what follows it is not counted), the keyword rules met
-    and missed, and the scores before and after rounding.
+    Characters are coloured by the number of reference answers that contain the text around them. The tables
+    show each source's values with the best cut (text after it is not counted), the scores before and after
+    rounding, and the keyword rules met and missed.
 
     For example:
 

@@ -1,4 +1,4 @@
-"""An explanation as rich text and tables, or as one object."""
+"""Shows an explanation as rich text and tables, or as one JSON object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["as_object", "render"]
 
-# Weight and lines tell the levels apart where there is no colour.
+# Font weight and lines distinguish the levels without colour.
 _STYLES = {
     "common": "bold green",
     "known": "",
@@ -30,12 +30,12 @@ _LEGEND = {
     "known": "in fewer",
     "rare": f"in less than {RARE:.1%}",
     "skipped": "skipped by Truthfulness",
-    "unread": "not read at all",
+    "unread": "beyond the maximum length",
 }
 
 
 def as_object(benchmark: Benchmark, found: Explanation) -> dict[str, Any]:
-    """Everything in the explanation, for JSON."""
+    """Returns the whole explanation as one JSON object."""
     details = found.score.details
     return {
         "question_id": found.question_id,

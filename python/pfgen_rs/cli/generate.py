@@ -1,4 +1,4 @@
-"""`pfgen-rs generate`: a model in, a run's folder out."""
+"""`pfgen-rs generate`: generates a model's answers into a run's folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import asking, generate_values, generate_view, options, output
+from pfgen_rs.cli import generate_values, generate_view, options, output
 from pfgen_rs.cli.generate_values import EngineName
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _OWN: dict[str, tuple[EngineName, ...]] = {
     "command": (EngineName.COMMAND,),
     "import": (EngineName.MANUAL,),
 }
-"""Options that only some engines have."""
+"""Options that only some engines support."""
 
 
 def generate_answers(
@@ -36,82 +36,90 @@ def generate_answers(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="Name of the model for the engine, such as org/model, or a path.",
+            help="The model's name for the engine, such as org/model, or a path.",
             show_default=False,
         ),
     ],
     engine: Annotated[
         EngineName,
-        typer.Option("--engine", "-e", help="Engine that generates.", show_default=False),
+        typer.Option("--engine", "-e", help="Engine that generates answers.", show_default=False),
     ],
-    mode: asking.Mode = asking.ModeName.COMPLETION,
+    mode: options.Mode = options.ModeName.COMPLETION,
     name: Annotated[
         str | None,
         typer.Option(
             metavar="ORG/MODEL",
-            help="Name of the run (default: MODEL): its folder is RESULTS/ORG/MODEL/HASH.",
+            help="Name of the run (default: MODEL). Its folder is RESULTS/ORG/MODEL/HASH.",
         ),
     ] = None,
-    trials: asking.Trials = 100,
-    examples: asking.Examples = 20,
+    trials: options.Trials = 100,
+    examples: options.Examples = 20,
     seed_text: Annotated[
         str,
-        typer.Option(metavar="TEXT", help="Changes the example answers and the seeds of sampling."),
+        typer.Option(metavar="TEXT", help="Changes the example answers and the sampling seeds."),
     ] = "",
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Text before every prompt.")] = "",
     temperature: Annotated[
         str | None,
-        typer.Option(metavar="T|none", help="Default: 1.0; 'none' leaves it to the engine."),
+        typer.Option(
+            metavar="T|none",
+            help="Sampling temperature (default: 1.0), or 'none' for the engine's default.",
+        ),
     ] = None,
     top_p: Annotated[
         str | None,
-        typer.Option(metavar="P|none", help="Default: 0.98; 'none' leaves it to the engine."),
+        typer.Option(
+            metavar="P|none",
+            help="Top-p of nucleus sampling (default: 0.98), or 'none' for the engine's default.",
+        ),
     ] = None,
     max_tokens: Annotated[
         str,
         typer.Option(
             metavar="N|none",
-            help="Maximum length of an answer in tokens; 'none' leaves it to the engine.",
+            help="Maximum length of an answer in tokens, or 'none' for the engine's default.",
         ),
     ] = "300",
     stop: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TEXT|none",
-            help="Ends an answer; repeatable, \\n is a new line. Without it 'Q:', and in completions a blank "
-            "line; 'none' sends nothing and cuts nowhere.",
+            help="Stop string that ends an answer, in which \\n is a newline (repeatable; default: 'Q:', and "
+            "a blank line in mode completion), or 'none' for no stop strings.",
         ),
     ] = None,
-    think: asking.Think = asking.ThinkName.KEEP,
+    think: options.Think = options.ThinkName.KEEP,
     more: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="An option of the engine (JSON, text, or @FILE), such as dtype=float16; repeatable. "
-            "Recorded in config.json unless KEY begins with _, as in _tensor_parallel_size=8. For the "
-            "engines command and manual it is recorded only.",
+            help="Engine option (JSON, text, or @FILE), such as dtype=float16; repeatable. Recorded in "
+            "config.json unless KEY begins with _, as in _tensor_parallel_size=8. The engines command and "
+            "manual only record it.",
         ),
     ] = None,
     results: Annotated[
-        Path, typer.Option("--results", "-o", metavar="DIR", help="Folder of the runs.")
+        Path, typer.Option("--results", "-o", metavar="DIR", help="Folder for all runs.")
     ] = Path("result"),
     benchmark: options.BenchmarkName = None,
     questions: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Questions with example answers, instead of the benchmark's questions.jsonl.",
+            help="File of questions with example answers (default: the benchmark's questions.jsonl).",
         ),
     ] = None,
     concurrency: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Concurrent requests (openai, default: 64)."),
+        typer.Option(
+            min=1, metavar="N", help="Number of concurrent requests (openai, default: 64)."
+        ),
     ] = None,
     base_url: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Address of the server (openai), with /v1 if it has that."
+            metavar="URL", help="URL of the server (openai), including /v1 if it has that path."
         ),
     ] = None,
     timeout: Annotated[
@@ -119,43 +127,51 @@ def generate_answers(
         typer.Option(
             min=0.001,
             metavar="SECONDS",
-            help="Time limit of a request (openai, default: 600), or of a command without a result (command, "
-            "default: no limit).",
+            help="Time limit of a request (openai, default: 600), or for a program without an answer "
+            "(command, default: no limit).",
         ),
     ] = None,
     retries: Annotated[
         int | None,
-        typer.Option(min=0, metavar="N", help="Retries per request (openai, default: 6)."),
+        typer.Option(
+            min=0, metavar="N", help="Number of retries per request (openai, default: 6)."
+        ),
     ] = None,
     command: Annotated[
         str | None,
-        typer.Option(metavar="'PROGRAM …'", help="The program that answers (command)."),
+        typer.Option(metavar="'PROGRAM …'", help="Program that generates answers (command)."),
     ] = None,
     answers: Annotated[
         Path | None,
         typer.Option(
             "--import",
             metavar="FILE",
-            help="Take answers from a file of JSON lines with question, trial and answer (manual).",
+            help="Import answers from JSON lines with question, trial and answer (manual).",
         ),
     ] = None,
     export: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the open tasks to this file, and ask nothing."),
+        typer.Option(
+            metavar="FILE", help="Write the open tasks to this file, without generating answers."
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the open tasks as JSON lines.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Print the open tasks as JSON lines, without generating answers."
+        ),
     ] = False,
     batch: Annotated[
         int,
         typer.Option(
             min=1,
             metavar="N",
-            help="Tasks per batch; smaller batches are shared better between processes.",
+            help="Tasks per batch; smaller batches distribute work better between processes.",
         ),
     ] = 1000,
     rounds: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Attempts at a question with an empty answer.")
+        int,
+        typer.Option(min=1, metavar="N", help="Maximum number of attempts if the answer is empty."),
     ] = 10,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Retry tasks that were given up.")
@@ -164,12 +180,12 @@ def generate_answers(
         bool, typer.Option("--score", help="Score the finished trials and print the result.")
     ] = False,
 ) -> None:
-    """Generate a model's answers, into a folder as pfgen-bench keeps it.
+    """Generate a model's answers into a run folder of pfgen-bench.
 
-    Prompts, parameters and the folder's name are the published ones unless options say otherwise. Whatever
-    ends this, the same command goes on where it ended: nothing that was answered is asked again. Several
-    processes may run it at once and share the work. What fails is listed in unscored.jsonl. The exit code is
-    1 where trials are not finished in the end, but for those that other processes are still working on.
+    Prompts, parameters and the folder's name are the same as in published runs unless changed by options. If
+    interrupted, the same command continues where it stopped. Several processes can run it at the same time to
+    share the work. Failed tasks are listed in unscored.jsonl. The exit code is 1 if trials are unfinished at
+    the end, except those that other processes are still working on.
 
     For example:
 
@@ -181,7 +197,8 @@ def generate_answers(
 
     - `pfgen-rs generate my/model --engine manual --mode qa -b pfgen-bench --trials 1 --export prompts.jsonl`
 
-    Servers are found by OPENAI_BASE_URL and OPENAI_API_KEY, which are kept nowhere.
+    The engine openai reads the environment variables OPENAI_BASE_URL and OPENAI_API_KEY, and never stores
+    them.
     """
     from pfgen_rs.generate.config import RunConfig
     from pfgen_rs.generate.engines import factory
@@ -235,7 +252,7 @@ def generate_answers(
             results=results,
             rounds=rounds,
             retry_failed=retry_failed,
-            # What is imported is there at once: nothing is gained by taking it bit by bit.
+            # Imported answers are all available immediately, so smaller batches have no benefit.
             batch=batch if answers is None else _EVERYTHING,
             score=score,
             progress=progress,
@@ -248,7 +265,7 @@ def generate_answers(
 
 
 def _sampling(option: str, text: str | None, published: float, engine: EngineName) -> float | None:
-    """The value that was given; the published one, which nobody can ask of a person, where there is none."""
+    """Returns the given value or, except for people (engine manual), the published one."""
     if text is None:
         return None if engine is EngineName.MANUAL else published
     return generate_values.number_or_none(option, text)
@@ -274,8 +291,8 @@ def _engine(
     chosen = {key: value for key, value in own.items() if value is not None}
     for key in chosen:
         if engine not in _OWN[key]:
-            wanted = " and ".join(_OWN[key])
-            raise typer.BadParameter(f"--{key.replace('_', '-')} is for the engine {wanted}")
+            wanted = " or ".join(_OWN[key])
+            raise typer.BadParameter(f"--{key.replace('_', '-')} requires the engine {wanted}")
     if engine is EngineName.MANUAL:
         path = chosen.get("import")
         if path is not None:
@@ -283,7 +300,7 @@ def _engine(
         return factory.make("manual", model, ask=generate_view.ask)
     if engine is EngineName.COMMAND and "command" not in chosen:
         raise typer.BadParameter(
-            "the engine command needs a program: --command 'PROGRAM …'", param_hint="--command"
+            "the engine command requires a program: --command 'PROGRAM …'", param_hint="--command"
         )
     passed = {} if engine is EngineName.COMMAND else generate_values.passed(given)
     return factory.make(engine.value, model, **chosen, **passed)
@@ -292,14 +309,14 @@ def _engine(
 def _watched(
     engine: EngineName, answers: Path | None
 ) -> AbstractContextManager[Callable[[int, int, float, int], None] | None]:
-    """A progress bar, unless a person is asked there."""
+    """Show a progress bar, unless a person answers in the terminal."""
     asks = engine is EngineName.MANUAL and answers is None
     return nullcontext() if asks else generate_view.generating()
 
 
 def _resumable(folder: Path) -> AbstractContextManager[None]:
-    """Say after any error that the same command goes on: servers come back, and limits of rates end."""
-    how = "run the same command to go on"
+    """After any error, say how to continue, because servers may recover and rate limits end."""
+    how = "run the same command to continue"
 
     def kept() -> Path | None:
         return folder if any(folder.glob("*trial_*.jsonl")) else None

@@ -1,4 +1,4 @@
-"""What the options of `pfgen-rs generate` mean."""
+"""Parses the options of `pfgen-rs generate`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _RESERVED = {
 
 
 class EngineName(StrEnum):
-    """What generates."""
+    """The engine that generates answers."""
 
     OPENAI = "openai"
     VLLM = "vllm"
@@ -50,7 +50,7 @@ class EngineName(StrEnum):
 
 
 def number_or_none(option: str, text: str) -> float | None:
-    """A number, or `None` for 'none'."""
+    """Parse a number, or 'none' as `None`."""
     if _is_none(text):
         return None
     try:
@@ -62,7 +62,7 @@ def number_or_none(option: str, text: str) -> float | None:
 
 
 def check_export(answers: Path | None, export: Path | None, dry_run: bool) -> None:
-    """Refuse to take answers and ask for them at once, and to write into a folder that is not there."""
+    """Raise `BadParameter` if import and export are combined, or the folder of the export does not exist."""
     if answers is not None and (dry_run or export is not None):
         other = "--dry-run" if dry_run else "--export"
         raise typer.BadParameter(f"--import and {other} cannot be combined")
@@ -71,7 +71,7 @@ def check_export(answers: Path | None, export: Path | None, dry_run: bool) -> No
 
 
 def tokens_or_none(option: str, text: str) -> int | None:
-    """A whole number from 1, or `None` for 'none'."""
+    """Parse a positive integer, or 'none' as `None`."""
     if _is_none(text):
         return None
     try:
@@ -80,7 +80,7 @@ def tokens_or_none(option: str, text: str) -> int | None:
         number = 0
     if number < 1:
         raise typer.BadParameter(
-            f"invalid value {text!r}: expected an integer of at least 1, or 'none'",
+            f"invalid value {text!r}: expected a positive integer or 'none'",
             param_hint=option,
         )
     return number
@@ -91,7 +91,7 @@ def _is_none(text: str) -> bool:
 
 
 def stop(texts: Sequence[str] | None) -> tuple[str, ...] | None:
-    r"""Stop strings, in which `\n` is a new line; none at all where the only one is 'none' or empty."""
+    r"""Parse stop strings, in which `\n` is a newline; a single 'none' or empty one means no stop strings."""
     if texts is None:
         return None
     if any(map(_is_none, texts)):
@@ -104,7 +104,7 @@ def stop(texts: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def settings(pairs: Sequence[str]) -> dict[str, Any]:
-    """What KEY=VALUE says: JSON where it is that, text otherwise, and a file's text after an @."""
+    """Parse KEY=VALUE: the value is JSON if it is valid, a file's text after @, and text otherwise."""
     found = {}
     for pair in pairs:
         key, given, value = pair.partition("=")
@@ -136,7 +136,7 @@ def _file(path: Path) -> str:
 
 
 def recorded(given: Mapping[str, Any], *, seed: str, prefix: str, think: str) -> dict[str, Any]:
-    """What `config.json` says beyond the published parameters: nothing where nothing was chosen."""
+    """Returns the entries of `config.json` beyond the published parameters; empty for the defaults."""
     chosen = {"seed": seed, "prefix": prefix, "think": "" if think == "keep" else think}
     return {
         **{key: value for key, value in given.items() if not key.startswith("_")},
@@ -145,5 +145,5 @@ def recorded(given: Mapping[str, Any], *, seed: str, prefix: str, think: str) ->
 
 
 def passed(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the engine is told of it: everything, by its own names."""
+    """Returns the engine's own options: all settings, without the leading underscore."""
     return {key.removeprefix("_"): value for key, value in given.items()}

@@ -1,4 +1,4 @@
-"""What `pfgen-rs generate` shows: progress, tasks for people, and what has become of a run."""
+"""Shows progress, tasks for people, and the outcome of `pfgen-rs generate`."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ __all__ = ["EVERY", "ask", "begin", "check_examples", "generating", "tell", "tel
 
 _SHOWN = 5
 EVERY = 30.0
-"""Seconds between lines where standard error is no terminal."""
+"""Seconds between progress lines if standard error is not a terminal."""
 PUBLISHED_EXAMPLES = 20
 _END = b"."
 
 
 @contextmanager
 def generating() -> Iterator[Callable[[int, int, float, int], None]]:
-    """A bar of the answers, with new ones a second, failures and the time left; call it with those counts.
+    """Show a progress bar with answers per second, failures and remaining time. Yields its update function.
 
-    Where standard error is no terminal, a line now and then says the same.
+    If standard error is not a terminal, prints the same as a line at intervals.
     """
     process.interrupt_reads()
     name = TextColumn("{task.description}", markup=False)
@@ -61,7 +61,7 @@ def generating() -> Iterator[Callable[[int, int, float, int], None]]:
 
 
 class Counts(NamedTuple):
-    """How far a run is."""
+    """Progress of a run."""
 
     done: int
     total: int
@@ -86,7 +86,7 @@ def _failed(failed: int) -> list[str]:
 
 
 def _duration(seconds: float) -> str:
-    """A time as people say it, rounded up."""
+    """Format a duration for people, rounded up."""
     if seconds <= 90:
         return f"{math.ceil(seconds)} s"
     minutes = math.ceil(seconds / 60)
@@ -94,12 +94,10 @@ def _duration(seconds: float) -> str:
 
 
 def ask(task: Task) -> str | None:
-    """Show a task and read the answer that is pasted; `None` at the end of the input."""
+    """Show a task and read the pasted answer. Returns `None` at the end of the input."""
     parts = [f"--- trial {task.trial} ---", *_lines(task.system), *_lines(task.prompt)]
     output.emit("\n".join(parts) + "\n")
-    output.emit(
-        "--- paste the answer, then a line that holds a dot alone; Ctrl-D ends it all ---\n"
-    )
+    output.emit("--- paste the answer, then a line with only a dot; Ctrl-D quits ---\n")
     process.interrupt_reads()
     answer = b""
     while (line := sys.stdin.buffer.readline()).strip() != _END:
@@ -114,21 +112,23 @@ def _lines(text: str | None) -> list[str]:
 
 
 def begin(benchmark: str, questions: int, trials: int, folder: Path | None) -> None:
-    """Say what is asked, for a benchmark that nobody chose is a small one; `folder`: where answers go."""
+    """Print the benchmark, because the default one is small; `folder`: where answers are written."""
     into = "" if folder is None else f", into {folder}"
     output.remark(f"benchmark {benchmark}: {questions} questions, {trials:,} trials{into}")
 
 
 def check_examples(wanted: int, questions: int) -> None:
-    """Warn where prompts cannot show so many: each shows the samples of other questions than its own."""
+    """Warn if there are too few examples: each prompt shows examples of other questions than its own."""
     there = max(questions - 1, 0)
-    # The published number is no choice.
+    # No warning for the default.
     if wanted > there and wanted != PUBLISHED_EXAMPLES:
-        output.warn(f"prompts show {there} example answers, not {wanted}: there are no more")
+        output.warn(
+            f"prompts show {there} example answers instead of {wanted}: no more are available"
+        )
 
 
 def tell(run: Run, *, score: bool) -> None:
-    """Say what is there, what was given up and why, and show the scores where they are wanted."""
+    """Print the numbers of trials and answers, failures with their reasons and, if requested, the scores."""
     _tell_failures(run)
     if run.elsewhere:
         output.warn(f"{len(run.elsewhere)} trials are being worked on by other processes")
@@ -136,20 +136,21 @@ def tell(run: Run, *, score: bool) -> None:
         f"{run.folder}: {run.finished} of {run.trials} trials, {run.answers:,} new answers\n"
     )
     if run.result is not None:
-        from pfgen_rs.cli.score import ScoreFormat, report_gaps, show_results
+        from pfgen_rs.cli.options import RowsFormat
+        from pfgen_rs.cli.score import report_gaps, show_results
 
         report_gaps(run.result)
-        show_results([run.result], ScoreFormat.TABLE, plain=False)
+        show_results([run.result], RowsFormat.TABLE, plain=False)
     elif score:
         output.warn(f"nothing to score: no trial is complete{_worst(run)}")
 
 
 def tell_import(unused: Sequence[tuple[int, str]], blank: int) -> None:
-    """Say which imported answers were of no use."""
+    """Warn about imported answers that could not be used."""
     if unused:
         trial, question = unused[0]
         output.warn(
-            f"{len(unused)} of the imported answers answer nothing that was open, the first: trial {trial}, "
+            f"{len(unused)} of the imported answers do not match an open task, the first: trial {trial}, "
             f"{question!r}"
         )
     if blank:
@@ -169,7 +170,7 @@ def _tell_failures(run: Run) -> None:
 
 
 def _worst(run: Run) -> str:
-    """The question that failed most often."""
+    """Returns a note on the question that failed most often."""
     failed = Counter(failure.question for failure in run.failures)
     if not failed:
         return ""

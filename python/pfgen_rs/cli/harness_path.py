@@ -1,4 +1,4 @@
-"""`pfgen-rs harness-path`: where the files for an evaluation harness lie."""
+"""`pfgen-rs harness-path`: prints the path of the files for an evaluation harness."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ def _names(incomplete: str) -> list[str]:
 def harness_path(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", autocompletion=_names, help="A harness, such as lm_eval."),
+        typer.Argument(
+            metavar="NAME", autocompletion=_names, help="Name of the harness, such as lm_eval."
+        ),
     ],
 ) -> None:
-    """Print the folder or file to point an evaluation harness at, and nothing else.
+    """Print only the path of the task files for an evaluation harness.
 
     Example: `lm_eval --include_path "$(pfgen-rs harness-path lm_eval)" --tasks pfgen`
     """

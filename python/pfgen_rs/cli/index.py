@@ -24,13 +24,11 @@ Patterns = Annotated[
     list[str],
     typer.Argument(
         metavar="PATTERN",
-        help="Texts to look for, exactly as they are. One that begins with - goes after --.",
+        help="Exact texts to look for. Write -- before texts that begin with -.",
         show_default=False,
     ),
 ]
-Pattern = Annotated[
-    str, typer.Argument(metavar="PATTERN", help="Text to look for, exactly as it is.")
-]
+Pattern = Annotated[str, typer.Argument(metavar="PATTERN", help="Exact text to look for.")]
 Limit = Annotated[int, typer.Option(min=0, metavar="N", help="Maximum number of rows.")]
 
 
@@ -42,9 +40,9 @@ def count(
     unit: options.UnitOption = None,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
-    """Count the occurrences of patterns, overlapping ones included.
+    """Count the occurrences of patterns, including overlapping ones.
 
-    With --unit token a pattern is ids with spaces between them, here as in the other commands.
+    With --unit token, patterns of all commands are ids separated by spaces.
 
     Example: `pfgen-rs index count Q01 です ます`
     """
@@ -67,7 +65,7 @@ def df(
     unit: options.UnitOption = None,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
-    """Count the answers that contain patterns: the document frequency, by source.
+    """Count the answers that contain patterns (document frequency), by source.
 
     Example: `pfgen-rs index df Q01 です ます`
     """
@@ -95,14 +93,14 @@ def locate(
     benchmark: options.BenchmarkName = None,
     unit: options.UnitOption = None,
     width: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Units of context on both sides.")
+        int, typer.Option(min=0, metavar="N", help="Number of units of context on each side.")
     ] = 10,
     limit: Limit = 20,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
-    """Show where a pattern occurs, with the text around it (a concordance).
+    """Show where a pattern occurs, with the text around it (concordance).
 
-    Answers are counted from 0 within their source; offsets are characters before the pattern.
+    Answers are numbered from 0 within their source; the offset is the number of units before the pattern.
 
     Example: `pfgen-rs index locate Q01 です --width 15`
     """
@@ -137,7 +135,7 @@ def top(
     limit: Limit = 20,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
-    """List the n-grams that most answers contain.
+    """List the n-grams that occur in the most answers.
 
     Example: `pfgen-rs index top Q01 --n 8 --min-df 10`
     """
@@ -161,7 +159,7 @@ def top(
 def _index(
     benchmark: str | None, question: str, unit: options.UnitName | None
 ) -> tuple[NgramIndex, Callable[[str], Answer]]:
-    """A question's index, and what reads patterns for it."""
+    """Returns a question's index and the parser of its patterns."""
     loaded = options.load(benchmark, unit)
     return loaded.index(question), loaded.coder.parse
 

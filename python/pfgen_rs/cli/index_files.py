@@ -1,4 +1,4 @@
-"""`pfgen-rs index build|info|clear`: the cached indexes of whole benchmarks."""
+"""`pfgen-rs index build|info|clear`: manages the cached indexes of whole benchmarks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def build(
     unit: options.UnitOption = None,
     threads: options.Threads = None,
 ) -> None:
-    """Build the index of a benchmark now and keep it, so that no later process has to.
+    """Build and cache the index of a benchmark, so that later processes start faster.
 
     Example: `pfgen-rs index build --benchmark pfgen-bench`
     """
@@ -36,8 +36,8 @@ def build(
     path = loaded.index_path
     if path is None or not path.is_file():
         raise OutputError(
-            f"{path}: the index was built but could not be kept; does the folder exist, and can it "
-            "be written? The environment variable PFGEN_RS_CACHE names another one"
+            f"{path}: the index was built but could not be saved: check that the folder exists and is "
+            "writable, or set PFGEN_RS_CACHE to another folder"
         )
     size = path.stat().st_size
     output.emit(f"{path}\n{len(loaded)} questions, {_megabytes(size)}, ready in {seconds:.2f} s\n")
@@ -64,7 +64,7 @@ def info(output_format: options.Format = options.JsonFormat.TABLE) -> None:
 
 
 def clear() -> None:
-    """Remove all cached indexes; they are built again when needed.
+    """Remove all cached indexes. They are rebuilt when needed.
 
     Example: `pfgen-rs index clear`
     """

@@ -1,8 +1,7 @@
-"""`pfgen-rs leaderboard`: the leaderboard of a checkout, with intervals."""
+"""`pfgen-rs leaderboard`: prints the leaderboard of a checkout, with intervals."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,26 +12,16 @@ from pfgen_rs.cli import leaderboard_view, options, output
 __all__ = ["leaderboard"]
 
 
-class LeaderboardFormat(StrEnum):
-    """Output for people, for programs, or for spreadsheets."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-
-
 def leaderboard(
     place: Annotated[
         Path,
         typer.Argument(
             metavar="CHECKOUT|FILE",
-            help="The folder of a checkout of pfgen-bench, or a leaderboard.json.",
+            help="Folder of a checkout of pfgen-bench, or a leaderboard.json.",
             show_default=False,
         ),
     ],
-    output_format: Annotated[
-        LeaderboardFormat, typer.Option("--format", "-f", help="What to print.")
-    ] = LeaderboardFormat.TABLE,
+    output_format: options.Rows = options.RowsFormat.TABLE,
     mode: Annotated[
         str | None, typer.Option(metavar="MODE", help="Only this mode: completion, qa, chat, …")
     ] = None,
@@ -44,14 +33,14 @@ def leaderboard(
         typer.Option(metavar="NAME", help="Only models of this organisation: NAME/model."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Only models whose name contains this.")
+        str | None, typer.Option(metavar="TEXT", help="Only models whose name contains TEXT.")
     ] = None,
     plain: options.Plain = False,
 ) -> None:
     """Print the leaderboard of a checkout, with intervals and rank ranges.
 
-    Intervals are 95 % intervals over questions (Student's t). A rank range holds the ranks that paired tests
-    over the questions cannot rule out. This command scores nothing: `pfgen-rs report` does.
+    Intervals are 95 % intervals over questions (Student's t). A rank range contains the ranks that paired
+    tests over the questions cannot rule out. This command does not score runs: use `pfgen-rs report` first.
 
     For example:
 
@@ -74,12 +63,12 @@ def leaderboard(
         output.fail(1)
 
 
-def _print(rows: list[dict[str, Any]], output_format: LeaderboardFormat, plain: bool) -> None:
-    if output_format is LeaderboardFormat.JSON:
+def _print(rows: list[dict[str, Any]], output_format: options.RowsFormat, plain: bool) -> None:
+    if output_format is options.RowsFormat.JSON:
         output.emit_json(rows)
     elif not rows:
         output.warn("no run matches")
-    elif output_format is LeaderboardFormat.CSV:
+    elif output_format is options.RowsFormat.CSV:
         output.emit_csv(rows)
     elif plain:
         output.emit(leaderboard_view.lines(rows))

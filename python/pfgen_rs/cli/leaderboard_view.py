@@ -1,4 +1,4 @@
-"""How `pfgen-rs leaderboard` shows its rows: as a table that fits the window, or as plain lines."""
+"""Shows the rows of `pfgen-rs leaderboard` as a table that fits the window, or as plain lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEGEND = "range: ranks that paired tests cannot rule out"
 
 
 def report(rows: Sequence[Row], room: int) -> list[RenderableType]:
-    """The table with most columns that fit a window of `room`, what they mean, and the signatures."""
+    """Returns a table with as many columns as fit a window of `room`, its legend, and the signatures."""
     table = ScoreTable(
         rows,
         about={
@@ -38,7 +38,7 @@ def report(rows: Sequence[Row], room: int) -> list[RenderableType]:
 
 
 def _icons(rows: Sequence[Row]) -> str:
-    """What the icons of these rows stand for."""
+    """Returns a legend of the icons in these rows."""
     modes: dict[str, dict[str, None]] = {}
     for row in rows:
         modes.setdefault(row["icon"], {})[row["mode"] or "no mode"] = None
@@ -46,7 +46,7 @@ def _icons(rows: Sequence[Row]) -> str:
 
 
 def _names(rows: Sequence[Row]) -> list[str]:
-    """Models, with the mode where one has several runs, and with the folder where that tells no more."""
+    """Returns unique names: models, with the mode or the folder if a model has several runs."""
     models = [row["model"] for row in rows]
     with_mode = [_with(row, row["mode"], models) for row in rows]
     return [
@@ -61,7 +61,7 @@ def _with(row: Row, addition: str | None, names: Sequence[str]) -> str:
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """The cells of all columns after the interval."""
+    """Returns the cells of all columns after the interval."""
     return {
         _LENGTH: [f"{row['length']:.1f}" for row in rows],
         **{metric: [f"{row[metric]:.3f}" for row in rows] for metric in PARTS},
@@ -80,7 +80,7 @@ def _range(row: Row) -> str:
 
 
 def lines(rows: Sequence[Row]) -> str:
-    """A line a run under a line of names, in columns; of our own nothing but ASCII."""
+    """Returns one line per run below a header, in aligned columns, with no non-ASCII symbols of our own."""
     head = ("rank", "ranks", "score", "low", "high", "trials", "length", *PARTS, "model", "run")
     return aligned([head, *map(_plain, rows)], texts=2)
 

@@ -1,4 +1,4 @@
-"""Commands that are loaded when they are chosen, so that `--help` and completion load none of them."""
+"""Loads commands only when they are used, so that `--help` and completion are fast."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Deferred(NamedTuple):
     """A command that is not loaded yet.
 
     `module`: its module in `pfgen_rs.cli`. `name`: the function, or the `typer.Typer` with subcommands.
-    `summary`: the first line of its help. `cls`: the function's class of commands, where it has its own.
+    `summary`: the first line of its help. `cls`: name of the function's own command class, if it has one.
     """
 
     module: str
@@ -39,7 +39,7 @@ class Deferred(NamedTuple):
 
 
 class Group(TyperGroup):
-    """Subcommands, listed with their whole summaries."""
+    """A group that lists its subcommands with complete summaries."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands."""
@@ -70,5 +70,5 @@ def deferring(commands: Mapping[str, Deferred]) -> type[Group]:
 
 
 def _summary(command: Any) -> str:
-    """The first paragraph of a command's help, in one line."""
+    """Returns the first paragraph of a command's help, on one line."""
     return command.short_help or " ".join((command.help or "").split("\n\n")[0].split())

@@ -17,13 +17,22 @@ if TYPE_CHECKING:
 __all__ = [
     "RESUME",
     "BenchmarkName",
+    "Examples",
     "Format",
     "JsonFormat",
     "Level",
+    "MaxTokens",
     "MetricName",
+    "Mode",
+    "ModeName",
     "Plain",
     "QuestionName",
+    "Rows",
+    "RowsFormat",
+    "Think",
+    "ThinkName",
     "Threads",
+    "Trials",
     "UnitName",
     "UnitOption",
     "load",
@@ -31,8 +40,8 @@ __all__ = [
 ]
 
 
-RESUME = "run the same command with --resume to go on"
-"""How an interrupted command that has the option is continued."""
+RESUME = "run the same command with --resume to continue"
+"""How to continue an interrupted command that has this option."""
 
 
 class JsonFormat(StrEnum):
@@ -42,8 +51,16 @@ class JsonFormat(StrEnum):
     JSON = "json"
 
 
+class RowsFormat(StrEnum):
+    """Output for people, for programs, or for spreadsheets."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
 class MetricName(StrEnum):
-    """What is measured."""
+    """The average of the metrics, or one of them."""
 
     AVERAGE = "average"
     FLUENCY = "fluency"
@@ -52,15 +69,30 @@ class MetricName(StrEnum):
 
 
 class UnitName(StrEnum):
-    """What n-grams are made of."""
+    """Unit of n-grams."""
 
     CHARACTER = "character"
     WORD = "word"
     TOKEN = "token"  # noqa: S105 - not that kind of token
 
 
+class ModeName(StrEnum):
+    """Prompting mode."""
+
+    COMPLETION = "completion"
+    QA = "qa"
+    CHAT = "chat"
+
+
+class ThinkName(StrEnum):
+    """What to do with a model's reasoning."""
+
+    KEEP = "keep"
+    STRIP = "strip"
+
+
 def _benchmark_names(incomplete: str) -> list[tuple[str, str]]:
-    """Complete the names of benchmarks that can be used now."""
+    """Complete the names of installed benchmarks."""
     from pfgen_rs.questions.inventory import inventory
 
     usable = [found for found in inventory() if found.path is not None]
@@ -82,6 +114,7 @@ BenchmarkName = Annotated[
 Format = Annotated[
     JsonFormat, typer.Option("--format", "-f", help="A table to read, or JSON for programs.")
 ]
+Rows = Annotated[RowsFormat, typer.Option("--format", "-f", help="Output format.")]
 Level = Annotated[
     float, typer.Option(metavar="SHARE", help="Confidence level of intervals and tests.")
 ]
@@ -103,17 +136,38 @@ UnitOption = Annotated[
         "With token, answers are lists of ids.",
     ),
 ]
+Mode = Annotated[
+    ModeName,
+    typer.Option(
+        "--mode",
+        "-m",
+        help="How to ask questions: a text to complete, an instruction in the prompt, or a chat.",
+    ),
+]
+Trials = Annotated[
+    int, typer.Option("--trials", "-n", min=1, metavar="N", help="Number of answers per question.")
+]
+Examples = Annotated[
+    int, typer.Option(min=0, metavar="K", help="Number of example answers in each prompt.")
+]
+MaxTokens = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Maximum length of an answer, in tokens.")
+]
+Think = Annotated[
+    # In backticks, because help is Markdown, in which a tag would disappear.
+    ThinkName, typer.Option(help="Keep or strip `<think>…</think>` in answers.")
+]
 
 
 def unit_of(unit: UnitName | None, benchmark: str | None) -> Unit:
-    """The unit that was asked for, or that of the benchmark."""
+    """Returns the requested unit or, without one, that of the benchmark."""
     from pfgen_rs.questions.question import stated_unit
 
     return stated_unit(benchmark_path(benchmark)) if unit is None else unit.value
 
 
 def load(benchmark: str | None, unit: UnitName | None) -> Benchmark:
-    """Load a benchmark to be scored in a unit."""
+    """Load a benchmark for scoring with a unit."""
     return pfgen_rs.load_benchmark(
         benchmark, settings=pfgen_rs.Settings(unit=unit_of(unit, benchmark))
     )

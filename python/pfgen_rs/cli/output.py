@@ -1,4 +1,4 @@
-"""Everything the commands print: results to standard output, remarks and errors to standard error."""
+"""Prints results to standard output, and remarks and errors to standard error."""
 
 from __future__ import annotations
 
@@ -68,20 +68,20 @@ __all__ = [
     "width",
 ]
 
-# Told the file that is being read, the bytes read of it, and the responses scored since the last call.
+# Called with the current file, the bytes read of it, and the responses scored since the last call.
 Progressed = Callable[["Source", int, int], None]
-_BARS = 8  # what began last
-_UNLIMITED = 10_000  # columns; where nobody looks, nothing needs to be folded
+_BARS = 8  # maximum number of bars; the oldest are removed
+_UNLIMITED = 10_000  # columns; without a terminal, nothing needs to be wrapped
 
 
 def show(*parts: RenderableType) -> None:
-    """Print tables and text; unfolded where standard output is no terminal.
+    """Print tables and text; nothing is wrapped if standard output is not a terminal.
 
-    A table that is too wide for the terminal is printed with its columns below each other. Lines of
-    text are left to the terminal to fold, so that they are copied whole.
+    A table that is too wide for the terminal is printed with one cell per line. Text lines are wrapped by the
+    terminal itself, so that they can be copied whole.
     """
     console = _console()
-    with writing(), console.capture() as captured:  # the end of a capture touches the stream, too
+    with writing(), console.capture() as captured:  # the end of a capture also uses the stream
         for part in parts:
             if isinstance(part, Table) and not table_fit.fits(part, console.width):
                 console.print(table_fit.stacked(part))
@@ -97,18 +97,18 @@ def _console() -> Console:
 
 
 def width() -> int:
-    """Columns of the window; very many where nobody looks."""
+    """Returns the width of the window in columns; practically unlimited without a terminal."""
     return _console().width
 
 
 def first_that_fits(*tables: Table) -> Table:
-    """The first table for which there is room; the first of all where there is none for any."""
+    """Returns the first table that fits the window; the first one if none does."""
     room = width()
     return next((table for table in tables if table_fit.fits(table, room)), tables[0])
 
 
 def new_table(*columns: str, numbers: Iterable[str] = (), title: str | None = None) -> Table:
-    """An empty table; columns named in `numbers` are right-aligned and never folded."""
+    """Returns an empty table; columns named in `numbers` are right-aligned and never wrapped."""
     shown = None if title is None else cell(title)
     table = Table(title=shown, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     table.collapse_padding, table.pad_edge = True, False
@@ -122,14 +122,14 @@ def new_table(*columns: str, numbers: Iterable[str] = (), title: str | None = No
 
 
 def cell(value: object, style: str = "") -> Text:
-    """A value as text that cannot act: no markup, no control characters."""
+    """Returns a value as safe text, without markup and control characters."""
     return Text(visible(str(value)), style=style)
 
 
 def track(items: Sequence[str], doing: str) -> Iterator[str]:
-    """The items, with a progress bar on standard error where that is a terminal.
+    """Iterate over items with a progress bar on standard error, if it is a terminal.
 
-    Ctrl-C ends work on an item even while it waits for input.
+    Ctrl-C interrupts work on an item even while it waits for input.
     """
     name = TextColumn("{task.description}", markup=False)
     columns = (SpinnerColumn(), name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -144,7 +144,7 @@ def track(items: Sequence[str], doing: str) -> Iterator[str]:
 
 @contextmanager
 def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
-    """A bar of the bytes that were read, with the rate and the time left; call it as files are scored."""
+    """Show a progress bar of bytes read, with rate and remaining time. Yields its update function."""
     process.interrupt_reads()
     name = TextColumn("{task.description}", markup=False)
     rate = TextColumn("{task.fields[rate]}", markup=False)
@@ -160,7 +160,7 @@ def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
             read[id(source)] = done
             if begun:
                 scored += responses
-            else:  # before the first responses are scored, their indexes are built
+            else:  # excludes the time for building indexes before the first responses are scored
                 begun = time.monotonic()
             rate = f"{scored / (time.monotonic() - begun):,.0f} responses/s" if scored else ""
             bar.update(
@@ -175,7 +175,7 @@ def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
 
 @contextmanager
 def building() -> Iterator[Callable[[str, str, float, float], None]]:
-    """A bar for each question or file at work, with its step; call it with what is done and the whole."""
+    """Show a progress bar for each question or file, with its current step. Yields the update function."""
     process.interrupt_reads()
     name = TextColumn("{task.description}", markup=False)
     step = TextColumn("{task.fields[step]}", markup=False)
@@ -194,7 +194,7 @@ def building() -> Iterator[Callable[[str, str, float, float], None]]:
 
 @contextmanager
 def busy(doing: str) -> Iterator[None]:
-    """A line that moves for as long as something is done."""
+    """Show a spinner while the block runs."""
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     with progress(*columns) as bar:
         bar.add_task(visible(doing), total=None)
@@ -205,10 +205,10 @@ def busy(doing: str) -> Iterator[None]:
 def resumable(
     kept: Callable[[], Path | None], doing: str, how: str, *, after_errors: str | None = None
 ) -> Iterator[None]:
-    """Say where finished work is kept and how to go on, if an interruption or outside cause ends the block.
+    """Print where finished work is kept and how to continue if an interruption or external cause ends it.
 
-    Outside causes are a full disk, too little memory and the like. Other errors, which the same command would
-    repeat, say themselves what to change; `after_errors` is how to go on then, where that is possible.
+    External causes are e.g. a full disk or too little memory. Other errors would occur again with the same
+    command, and say what to change; `after_errors` is how to continue after these, if possible.
     """
     try:
         yield
@@ -216,17 +216,17 @@ def resumable(
         repeats = isinstance(error, Exception) and not isinstance(error, OSError | MemoryError)
         advice = after_errors if repeats else how
         if advice is not None and (folder := kept()) is not None:
-            warn(f"what was {doing} so far is kept in {folder}: {advice}")
+            warn(f"everything {doing} so far is kept in {folder}: {advice}")
         raise
 
 
 @contextmanager
 def progress(*columns: ProgressColumn) -> Iterator[Progress]:
-    """A progress display that vanishes when done, and never appears without a terminal."""
+    """Show progress bars, which disappear when done; only on a terminal."""
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     bar = OneLineProgress(*columns, console=console, transient=True)
     if not sys.stderr.isatty():
-        yield bar  # shows nothing, as nobody starts it
+        yield bar  # not started, so it shows nothing
         return
     with bar:
         yield bar

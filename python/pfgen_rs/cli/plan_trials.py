@@ -1,4 +1,4 @@
-"""`pfgen-rs plan-trials`: how many trials are enough."""
+"""`pfgen-rs plan-trials`: computes how many trials are needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["plan_trials"]
 
 def plan_trials(
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="A run, as `score` takes it.", show_default=False)
+        str, typer.Argument(metavar="RUN", help="A run, as for `score`.", show_default=False)
     ],
     other: Annotated[
         str | None,
@@ -25,7 +25,7 @@ def plan_trials(
     ] = None,
     benchmark: options.BenchmarkName = None,
     precision: Annotated[
-        float, typer.Option(metavar="X", help="Half the width of the interval.")
+        float, typer.Option(metavar="X", help="Half-width of the interval.")
     ] = 0.005,
     level: options.Level = 0.95,
     difference: Annotated[
@@ -38,19 +38,19 @@ def plan_trials(
     ] = None,
     power: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="With OTHER: power of the test for that difference."),
+        typer.Option(metavar="SHARE", help="With OTHER: power to detect that difference."),
     ] = 0.8,
     metric: Annotated[
         options.MetricName,
-        typer.Option(help="Average of the metrics, or one of them."),
+        typer.Option(help="The average of the metrics, or one of them."),
     ] = options.MetricName.AVERAGE,
     output_format: options.Format = options.JsonFormat.TABLE,
     threads: options.Threads = None,
 ) -> None:
     """Plan how many trials are needed for a precision, or to detect a difference.
 
-    A trial is one answer to every question. More trials reduce the noise of trials but not the error from the
-    choice of questions; the plan states both.
+    A trial is one answer to every question. More trials reduce the noise between trials, but not the error
+    from the choice of questions; the plan shows both.
 
     For example:
 

@@ -1,4 +1,4 @@
-"""A plan of trials as a table and sentences."""
+"""Shows a plan of trials as a table and sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["report"]
 
 
 def report(plan: Plan) -> list[RenderableType]:
-    """The precision that numbers of trials give, and the numbers that were asked for."""
+    """Returns a table of precision by number of trials, and the requested numbers of trials."""
     numbers = ["trials", "± same questions", "± other questions"]
     table = output.new_table(*numbers, numbers=numbers)
     for step in plan.table:
@@ -39,12 +39,12 @@ def _sentences(plan: Plan) -> Iterator[str]:
     if plan.trials_needed_with_questions is None:
         yield (
             "for other questions of the same kind, no number of trials is enough: "
-            f"±{plan.remaining:.4f} comes from having {plan.questions} questions"
+            f"±{plan.remaining:.4f} is due to having only {plan.questions} questions"
         )
     else:
         yield (
             f"for other questions of the same kind, {_trials(plan.trials_needed_with_questions)}; "
-            f"±{plan.remaining:.4f} remains with any number"
+            f"±{plan.remaining:.4f} remains with any number of trials"
         )
     if plan.difference is not None:
         yield from _telling(plan)
@@ -59,7 +59,7 @@ def _telling(plan: Plan) -> Iterator[str]:
         needed = (
             "cannot be reached with any number of trials"
             if trials is None
-            else f"needs {_trials(trials)} of each run"
+            else f"needs {_trials(trials)} per run"
         )
         yield f"{finding} {needed} {where}"
 

@@ -1,4 +1,4 @@
-"""`pfgen-rs plot`: figures of runs as SVG or PNG."""
+"""`pfgen-rs plot`: plots runs as SVG or PNG."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SUFFIXES = (".svg", ".png")
 
 
 class Kind(StrEnum):
-    """What is drawn."""
+    """The type of figure."""
 
     METRICS = "metrics"
     LENGTH = "length"
@@ -36,15 +36,6 @@ class LanguageName(StrEnum):
     JAPANESE = "ja"
 
 
-class PlottedMetric(StrEnum):
-    """What sources and convergence are shown of."""
-
-    AVERAGE = "average"
-    FLUENCY = "fluency"
-    TRUTHFULNESS = "truthfulness"
-    HELPFULNESS = "helpfulness"
-
-
 def _picture(path: Path) -> Path:
     if path.suffix.lower() not in _SUFFIXES:
         raise typer.BadParameter(
@@ -61,8 +52,8 @@ def plot(
         list[str],
         typer.Argument(
             metavar="INPUT",
-            help="A checkout of pfgen-bench, a leaderboard.json or .parquet, or runs as `score` takes them; "
-            "quoted globs work.",
+            help="A checkout of pfgen-bench, a leaderboard.json or .parquet, or runs as for `score`; "
+            "quoted globs are expanded.",
             show_default=False,
         ),
     ],
@@ -74,8 +65,8 @@ def plot(
     ],
     benchmark: options.BenchmarkName = None,
     metric: Annotated[
-        PlottedMetric, typer.Option(help="Metric for `sources` and `convergence`.")
-    ] = PlottedMetric.AVERAGE,
+        options.MetricName, typer.Option(help="Metric for `sources` and `convergence`.")
+    ] = options.MetricName.AVERAGE,
     source: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Source for `sources`; repeatable."),
@@ -84,12 +75,12 @@ def plot(
         str | None,
         typer.Option(
             metavar="REGEX",
-            help="Regular expression with a group around the step in a run's name (default: step_1000, "
-            "iter-2000, checkpoint-500 and the like).",
+            help="Regular expression with one group that matches the step in a run's name (default: matches "
+            "step_1000, iter-2000, checkpoint-500, etc.).",
         ),
     ] = None,
     title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Title (default: one for the figure).")
+        str | None, typer.Option(metavar="TEXT", help="Title (default: depends on the figure).")
     ] = None,
     language: Annotated[
         LanguageName, typer.Option(help="Language of titles and axes.")
@@ -99,15 +90,15 @@ def plot(
         typer.Option(
             metavar="NAME|FILE",
             envvar="PFGEN_RS_FONT",
-            help="Font for Japanese text (default: an installed one).",
+            help="Font for Japanese text (default: an installed font).",
         ),
     ] = None,
 ) -> None:
-    """Draw runs: needs matplotlib (`pip install 'pfgen_rs[plots]'`).
+    """Plot runs. Requires matplotlib (`pip install 'pfgen_rs[plots]'`).
 
     The figures, by KIND:
 
-    - `metrics`: each metric against each other one, a point a run
+    - `metrics`: each pair of metrics, one point per run
 
     - `length`: score against mean length
 
@@ -115,15 +106,15 @@ def plot(
 
     - `sources`: scores with one source of reference answers against another
 
-    - `categories`: runs against categories, a heat map
+    - `categories`: a heat map of runs and categories
 
-    - `convergence`: the score as trials add up (from responses)
+    - `convergence`: score against number of trials (from responses)
 
     - `steps`: score against training step
 
-    - `spread`: a run's scores and lengths (from responses)
+    - `spread`: distribution of each run's scores and lengths (from responses)
 
-    Runs are drawn by their result.json; those without one are scored first, with the benchmark named or the
+    Uses the result.json of each run; runs without one are scored first, with the given benchmark or the
     checkout's questions.
 
     For example:

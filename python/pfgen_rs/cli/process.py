@@ -1,4 +1,4 @@
-"""How the process ends: at once and tidily, by itself or by a signal."""
+"""Ends the process promptly and cleanly, by itself or after a signal."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def end_tidily() -> None:
 
 
 def interrupt_reads() -> None:
-    """Let Ctrl-C end a read that waits, as for standard input.
+    """Let Ctrl-C interrupt a blocking read, such as from standard input.
 
-    To be called before every such read: polars installs a handler of its own when it first works,
-    with which waiting reads are taken up again as if nothing had happened.
+    Must be called before every such read: polars installs its own handler on first use, after which
+    interrupted reads are restarted.
     """
     if hasattr(signal, "siginterrupt"):
         signal.siginterrupt(signal.SIGINT, True)
@@ -33,7 +33,7 @@ def _terminate(signum: int, _: FrameType | None) -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process, at once even where threads hang in a read or in native code."""
+    """End the process immediately, even if threads are blocked in a read or in native code."""
     if any(thread.daemon and thread.is_alive() for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Progress bars that keep to one line of the window."""
+"""Progress bars that fit on one line of the window."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ _SHORTEST_NAME = 16
 
 
 class OneLineProgress(Progress):
-    """Progress in which every task takes one line, however long its name and narrow the window.
+    """Progress bars in which every task takes one line, regardless of its name and the window's width.
 
-    Names stand in the first column of text. Where there is too little room, first the bar shrinks, then names
-    lose their beginnings (the end of a path tells more); then the bar goes, and the last columns after it.
+    Names are in the first text column. If there is too little room, the bar is shrunk first, then names are
+    shortened at the beginning (the end of a path is more informative), then the bar is omitted, and then the
+    last columns.
     """
 
     def make_tasks_table(self, tasks: Iterable[Task]) -> Table:
-        """A row for each visible task."""
+        """Returns a table with one row per visible task."""
         shown = [task for task in tasks if task.visible]
         columns = [column for column in self.columns if isinstance(column, ProgressColumn)]
         cells = [[column(task) for task in shown] for column in columns]
@@ -39,19 +40,19 @@ class OneLineProgress(Progress):
         return table
 
     def _widths(self, cells: Sequence[Sequence[RenderableType]]) -> dict[int, int]:
-        """The width of each column that there is room for, by its index."""
+        """Returns the width, by index, of each column for which there is room."""
         bars = [i for i, column in enumerate(self.columns) if isinstance(column, BarColumn)]
         name = next(i for i, column in enumerate(self.columns) if isinstance(column, TextColumn))
-        wished = {i: max(map(self._width, column)) for i, column in enumerate(cells)}
-        wished |= dict.fromkeys(bars, _WIDEST_BAR)
-        least = wished | dict.fromkeys(bars, _NARROWEST_BAR)
-        least[name] = min(wished[name], _SHORTEST_NAME)
-        optional = [*(i for i in wished if i > name and i not in bars), *bars]
+        ideal = {i: max(map(self._width, column)) for i, column in enumerate(cells)}
+        ideal |= dict.fromkeys(bars, _WIDEST_BAR)
+        least = ideal | dict.fromkeys(bars, _NARROWEST_BAR)
+        least[name] = min(ideal[name], _SHORTEST_NAME)
+        optional = [*(i for i in ideal if i > name and i not in bars), *bars]
         while (left := self.console.width - sum(least.values()) - len(least) + 1) < 0 and optional:
             del least[optional.pop()]
         for i in (name, *bars):
             if i in least:
-                more = min(max(left, 0), wished[i] - least[i])
+                more = min(max(left, 0), ideal[i] - least[i])
                 least[i], left = least[i] + more, left - more
         return least
 
@@ -60,7 +61,7 @@ class OneLineProgress(Progress):
 
 
 def _cut(cell: RenderableType, width: int) -> RenderableType:
-    """A cell for a column of this width."""
+    """Fit a cell into a column of this width."""
     if isinstance(cell, ProgressBar):
         cell.width = width
         return cell
@@ -68,7 +69,7 @@ def _cut(cell: RenderableType, width: int) -> RenderableType:
 
 
 def shortened(text: str, width: int) -> str:
-    """The end of a text that is too wide for so many columns, behind `…`."""
+    """Shorten a text to `width` columns, if necessary, by replacing its beginning with `…`."""
     if cell_len(text) <= width:
         return text
     start = next(i for i in range(1, len(text) + 1) if cell_len(text[i:]) < width)

@@ -1,4 +1,4 @@
-"""Lines on standard error while something long is done."""
+"""Prints lines to standard error during long operations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["logged", "told_at_times"]
 
 @contextmanager
 def logged(name: str) -> Iterator[None]:
-    """Print the warnings that this logger gets, each in one line, and hand them to nobody else."""
+    """Print this logger's warnings, each on one line, instead of passing them to other handlers."""
     logger = logging.getLogger(name)
     handler, passed_on = _Remarks(logging.WARNING), logger.propagate
     logger.addHandler(handler)
@@ -34,7 +34,7 @@ class _Remarks(logging.Handler):
 
 @contextmanager
 def told_at_times(line: Callable[[], str], every: float) -> Iterator[None]:
-    """Print what `line` gives (unless that is nothing) every so many seconds, where there is no terminal."""
+    """Print the result of `line`, unless it is empty, every `every` seconds if there is no terminal."""
     if sys.stderr.isatty():
         yield
         return

@@ -1,4 +1,4 @@
-"""`pfgen-rs report`: a checkout of pfgen-bench brought up to date."""
+"""`pfgen-rs report`: updates a checkout of pfgen-bench."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def report(
         Path,
         typer.Argument(
             metavar="CHECKOUT",
-            help="The folder of the checkout: questions in data/, runs in result/.",
+            help="Folder of the checkout, with questions in data/ and runs in result/.",
             show_default=False,
         ),
     ],
@@ -31,7 +31,8 @@ def report(
     html: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Also write a site with all runs and their answers to this folder."
+            metavar="DIR",
+            help="Also write a website with all runs and their answers to this folder.",
         ),
     ] = None,
     jobs: Annotated[
@@ -41,14 +42,14 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Bring a checkout of pfgen-bench up to date, as `make report` does there.
+    """Update a checkout of pfgen-bench, like its own `make report`.
 
     Packs finished trials into trials.jsonl.xz, scores runs whose result.json is stale, and writes every run's
-    README.md, the leaderboard of the main README.md, and beside that leaderboard.parquet, .csv and .json.
-    Files appear whole or not at all; what is up to date is left alone. A run that cannot be used is
-    reported at the end and does not stop the others (exit code 1).
+    README.md, the leaderboard in the main README.md, and leaderboard.parquet, .csv and .json beside it. Files
+    are written atomically, and only if they change. Runs that cannot be used are reported at the end; the
+    others are updated nevertheless (exit code 1).
 
-    With --html, a site is written, too, which needs no server and no network: open its index.html.
+    With --html, also writes a website, which needs neither server nor network: open its index.html.
 
     For example:
 
@@ -68,7 +69,7 @@ def report(
 
 def _tell(done: Report) -> None:
     for path in done.unfinished:
-        output.warn(f"{path}: is not finished (or not in JSON lines) and was left out")
+        output.warn(f"{path}: skipped, because it is not finished (or not JSON lines)")
     for problem in done.problems:
         output.report_error(problem)
     failed = f", {len(done.failed)} failed" if done.failed else ""

@@ -1,4 +1,4 @@
-"""`pfgen-rs score`: runs in, a leaderboard out."""
+"""`pfgen-rs score`: scores runs and prints them as a leaderboard."""
 
 from __future__ import annotations
 
@@ -23,29 +23,21 @@ from pfgen_rs.questions.locate import BUNDLED, bundled_path
 if TYPE_CHECKING:
     from pfgen_rs.runs.result import Result
 
-__all__ = ["ScoreCommand", "ScoreFormat", "report_gaps", "score", "show_results"]
+__all__ = ["ScoreCommand", "report_gaps", "score", "show_results"]
 
 _SHOWN_PROBLEMS = 5
 _SHOWN_QUESTIONS = 5
 
 
-class ScoreFormat(StrEnum):
-    """Output for people, for programs, or for spreadsheets."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-
-
 class VariantName(StrEnum):
-    """What is computed."""
+    """Variant of the metrics."""
 
     PUBLISHED = "pfgen-bench"
     PAPER = "paper"
 
 
 class SummationName(StrEnum):
-    """How floating-point numbers are added."""
+    """Summation of floating-point numbers."""
 
     PLAIN = "plain"
     COMPENSATED = "compensated"
@@ -69,10 +61,10 @@ def _table_path(path: Path | None) -> Path | None:
 
 
 class ScoreCommand(TyperCommand):
-    """`score`, which tells people who give it no run how to try it."""
+    """The command `score`, which shows how to try it if called without a run."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; without runs, in a terminal, point to the bundled ones."""
+        """Parse the arguments; without runs, on a terminal, suggest the bundled sample runs."""
         try:
             return super().parse_args(ctx, args)
         except typer.BadParameter as error:
@@ -98,7 +90,8 @@ def score(
         typer.Argument(
             metavar="FILE|GLOB",
             help="Runs: files (JSON lines, JSON arrays, CSV, TSV, plain or .gz/.xz/.zst; Parquet, Arrow), "
-            "folders with trials.jsonl[.xz] or with runs below them, quoted globs, or - for standard input.",
+            "folders with trials.jsonl[.xz] or with runs in subfolders, quoted globs, or - for standard "
+            "input.",
             show_default=False,
         ),
     ],
@@ -107,58 +100,54 @@ def score(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Write result.json as published there; with several runs DIR/NAME/result.json.",
+            help="Write DIR/result.json in the published format; with several runs, DIR/NAME/result.json.",
         ),
     ] = None,
-    output_format: Annotated[
-        ScoreFormat, typer.Option("--format", "-f", help="What to print.")
-    ] = ScoreFormat.TABLE,
+    output_format: options.Rows = options.RowsFormat.TABLE,
     plain: options.Plain = False,
     per_response: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             callback=_table_path,
-            help="Write the scores of every response of all runs there, as .parquet, .jsonl, .csv "
-            "or .arrow.",
+            help="Write the scores of every response of all runs to this file (.parquet, .jsonl, .csv "
+            "or .arrow).",
         ),
     ] = None,
     resume: Annotated[
         bool,
         typer.Option(
             "--resume",
-            help="Go on where the same command was interrupted: what it has scored is not scored again.",
+            help="Continue where the same command was interrupted, without scoring anything twice.",
         ),
     ] = False,
     skip_bad_lines: Annotated[
         bool,
         typer.Option(
             "--skip-bad-lines",
-            help="Leave out, count and report lines that cannot be scored, instead of stopping.",
+            help="Skip, count and report lines that cannot be scored, instead of stopping.",
         ),
     ] = False,
     allow_partial: Annotated[
         bool,
-        typer.Option(
-            "--allow-partial", help="Write --out even where questions have no answer at all."
-        ),
+        typer.Option("--allow-partial", help="Write --out even if some questions have no answers."),
     ] = False,
     variant: Annotated[
         VariantName,
-        typer.Option(help="The published scores, or the papers' equations read literally."),
+        typer.Option(help="Published scores, or the papers' equations followed literally."),
     ] = VariantName.PUBLISHED,
     ngrams: Annotated[
-        str, typer.Option(metavar="MIN-MAX", help="Lengths of Fluency's n-grams, in units.")
+        str, typer.Option(metavar="MIN-MAX", help="Range of n-gram lengths for Fluency, in units.")
     ] = "1-10",
     unit: options.UnitOption = None,
     summation: Annotated[
         SummationName,
         typer.Option(
-            help="Sums as by Python before 3.12 (plain) or since (compensated): last digits may differ."
+            help="Sum like Python before 3.12 (plain) or since (compensated); last digits may differ."
         ),
     ] = SummationName.PLAIN,
     question_field: Annotated[
-        str, typer.Option(metavar="KEY", help="Key or column of the question (its text or id).")
+        str, typer.Option(metavar="KEY", help="Key or column of the question (text or id).")
     ] = "question",
     answer_field: Annotated[
         str, typer.Option(metavar="KEY", help="Key or column of the answer.")
@@ -167,43 +156,43 @@ def score(
         str | None,
         typer.Option(
             metavar="all|none|NAMES",
-            help="Your columns that --per-response keeps, separated by commas (default: all of tables, "
-            "none of JSON). One with the name of a column of ours gets input_ before its name.",
+            help="Input columns to copy to --per-response, separated by commas (default: all for "
+            "tables, none for JSON). Names that collide with score columns get the prefix input_.",
         ),
     ] = None,
     run_field: Annotated[
         str | None,
         typer.Option(
             metavar="KEY",
-            help="Key or column that names the run of each response, such as model: a file then has "
-            "several runs, and --out gets DIR/RUN/result.json.",
+            help="Key or column that names the run of each response, such as model. Splits each file into "
+            "runs; --out then writes DIR/RUN/result.json.",
         ),
     ] = None,
     clean: Annotated[
         bool,
         typer.Option(
             "--clean",
-            help="Score answers as pfgen-bench stores them: cut at a following question (in mode completion "
-            "also at a blank line), without white space around them. The mode is that of config.json, or "
-            "completion. The signature says so.",
+            help="Clean answers before scoring, as pfgen-bench does during generation: cut them at a "
+            "following question (in mode completion, also at a blank line) and strip white space. The mode "
+            "is that of config.json, or else completion. Recorded in the signature.",
         ),
     ] = False,
     clean_as: Annotated[
         Literal["completion", "chat", "qa"] | None,
-        typer.Option(metavar="MODE", help="--clean, as in mode completion, chat or qa."),
+        typer.Option(metavar="MODE", help="Like --clean, for mode completion, chat or qa."),
     ] = None,
     threads: options.Threads = None,
 ) -> None:
     """Score runs and print them as a leaderboard.
 
     Fluency is relative to the reference answers, whose mean is 1, so runs may exceed 1. Truthfulness
-    and Helpfulness lie in 0 to 1; the score is the mean of the three.
+    and Helpfulness are between 0 and 1; the score is the mean of the three.
 
-    Each file or folder is one run, and may be larger than memory. Files appear when everything is
-    scored; one that cannot be used stops the command with its name and line.
+    Each file or folder is one run, and may be larger than memory. Output files are written when everything is
+    scored; an invalid input stops the command with an error that names file and line.
 
-    A run is a file of responses, a question (text or id) and an answer each, such as
-    `{"question": "Q02", "answer": "光合成は…"}` on every line; several answers to a question are trials.
+    A run is a file of responses, each with a question (text or id) and an answer, such as
+    `{"question": "Q02", "answer": "光合成は…"}` on each line; several answers to a question are trials.
 
     For example:
 
@@ -227,7 +216,7 @@ def score(
         summation=summation.value,
     )
     loaded = pfgen_rs.load_benchmark(benchmark, settings=settings)
-    gc.freeze()  # what is loaded stays to the end: nothing to look through again and again
+    gc.freeze()  # loaded data is needed until the end, so exclude it from garbage collection
     paths = patterns.expand_runs(files)
     job = Job(
         loaded,
@@ -267,42 +256,42 @@ def _names(keep: str | None) -> Any:
 
 
 def report_gaps(result: Result) -> None:
-    """Warn of what a result leaves out, and of answers that are not clean."""
+    """Warn about skipped lines, missing answers, and answers that are not clean."""
     from pfgen_rs.runs.outputs import unclean_note
 
     note = unclean_note(result, "--clean")
     if note is not None:
         (output.warn if result.clean is None else output.remark)(note)
     for problem in result.problems[:_SHOWN_PROBLEMS]:
-        output.warn(f"left out: {problem}")
+        output.warn(f"skipped: {problem}")
     if result.problems:
         lines = "line" if len(result.problems) == 1 else "lines"
-        output.warn(f"{result.path}: {len(result.problems)} {lines} left out in all")
+        output.warn(f"{result.path}: skipped {len(result.problems)} {lines} in total")
     if result.missing:
         named = ", ".join(result.missing[:_SHOWN_QUESTIONS])
         more = ", …" if len(result.missing) > _SHOWN_QUESTIONS else ""
         output.warn(
             f"{result.place}: {len(result.missing)} of {len(result.benchmark)} questions have no "
-            f"answer ({named}{more}); the scores leave them out and are not comparable with "
-            "those of whole runs"
+            f"answer ({named}{more}); the scores exclude them and are not comparable with "
+            "those of complete runs"
         )
     answers = result.by_question.get_column("answers").to_list()
     if min(answers) != max(answers):
         output.warn(
             f"{result.place}: questions have {min(answers)} to {max(answers)} answers; the score "
-            f"covers the first {min(answers)} of each, as published scores do"
+            f"uses the first {min(answers)} of each, like published scores"
         )
 
 
-def show_results(results: Sequence[Result], output_format: ScoreFormat, plain: bool) -> None:
-    """Print runs as a leaderboard, in the order of their scores."""
+def show_results(results: Sequence[Result], output_format: options.RowsFormat, plain: bool) -> None:
+    """Print runs as a leaderboard, by descending score."""
     from pfgen_rs.cli import score_view
     from pfgen_rs.runs import outputs
 
     rows = [outputs.summary_row(result) for result in outputs.ranked(results)]
-    if output_format is ScoreFormat.JSON:
+    if output_format is options.RowsFormat.JSON:
         output.emit_json(rows)
-    elif output_format is ScoreFormat.CSV:
+    elif output_format is options.RowsFormat.CSV:
         flat = [{**row, "missing_questions": " ".join(row["missing_questions"])} for row in rows]
         output.emit_csv(flat)
     elif plain:

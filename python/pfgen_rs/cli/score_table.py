@@ -1,7 +1,7 @@
-"""Tables of scores that fit the window, and what there was no room for.
+"""Tables of scores that fit the window, with a note on omitted columns.
 
-Everything else gives way to the metrics: first the bar, then the length and the published spread. Then names
-are folded, then the interval goes; where even that is too wide, rows are shown below each other, whole.
+The metrics have priority: first the bar is omitted, then the length and the published spread. Then names are
+wrapped, then the interval is omitted; if the table is still too wide, each row is shown as a list of cells.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NARROWEST = {
     "truthfulness": "truth-\nful-\nness",
     "helpfulness": "help-\nful-\nness",
 }
-_NAME, _SHORTEST_NAME = 14, 12  # widths to which names are folded, with the interval and without
+_NAME, _SHORTEST_NAME = 14, 12  # minimum widths of wrapped names, with and without the interval
 
 Row = Mapping[str, Any]
 
@@ -36,8 +36,8 @@ Row = Mapping[str, Any]
 class ScoreTable:
     """Rows with `score`, `score_low` and `score_high`, and their cells.
 
-    `about`: the columns before the score by their headings; the last one holds names. `columns`: those after
-    the interval. `optional`: columns that may be left out, the most useful first.
+    `about`: the columns before the score by heading; the last one contains names. `columns`: those after the
+    interval. `optional`: columns that may be omitted, the most useful first.
     """
 
     rows: Sequence[Row]
@@ -46,7 +46,7 @@ class ScoreTable:
     optional: Sequence[str]
 
     def parts(self, room: int) -> list[RenderableType]:
-        """The table with most columns that fit a window of `room`, and what they mean."""
+        """Returns a table with as many columns as fit a window of `room`, and its legend."""
         columns, table, bar = self._fitting(room)
         legend = [_legend(bar)] if INTERVAL in columns else []
         missing = [name for name in self._columns() if name not in columns]
@@ -56,7 +56,7 @@ class ScoreTable:
         return [INTERVAL, *self.columns]
 
     def _fitting(self, room: int) -> tuple[list[str], Table, int]:
-        """The columns behind the score, their table, and the width of its bar."""
+        """Returns the columns after the score, their table, and the width of its bar."""
         every = self._columns()
         for kept in range(len(self.optional), -1, -1):
             columns = [name for name in every if name not in self.optional[kept:]]
@@ -106,7 +106,7 @@ def _left_out(columns: Sequence[str]) -> str:
 
 
 def aligned(lines: Sequence[Sequence[str]], texts: int) -> str:
-    """Lines for logs, of equally many cells; the last `texts` of them are texts, the others numbers."""
+    """Align lines of cells for logs; the last `texts` cells of each are texts, the others numbers."""
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     return "".join(_line(cells, widths, len(widths) - texts) for cells in lines)
 
@@ -120,5 +120,5 @@ def _line(cells: Sequence[str], widths: Sequence[int], numbers: int) -> str:
 
 
 def number(value: float | None) -> str:
-    """A score to four places, or `-`."""
+    """Format a score with four decimals, or `-`."""
     return "-" if value is None else f"{value:.4f}"

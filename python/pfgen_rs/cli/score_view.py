@@ -1,4 +1,4 @@
-"""How `pfgen-rs score` shows its runs: as a table that fits the window, or as plain lines."""
+"""Shows the runs of `pfgen-rs score` as a table that fits the window, or as plain lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PUBLISHED, _LENGTH = "published ±", "length"
 
 
 def leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
-    """The table with most columns that fit a window of `room`, what they mean, and the signatures."""
+    """Returns a table with as many columns as fit a window of `room`, its legend, and the signatures."""
     signatures = dict.fromkeys(row["signature"] for row in rows)
     ranks = [str(rank) for rank, _ in enumerate(rows, 1)]
     table = ScoreTable(
@@ -36,7 +36,7 @@ def leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """The cells of all columns after the interval."""
+    """Returns the cells of all columns after the interval."""
     return {
         _PUBLISHED: [_spread(row) for row in rows],
         _LENGTH: [f"{row['length']:.1f} ±{row['length_std']:.1f}" for row in rows],
@@ -59,7 +59,7 @@ def _ranks(rows: Sequence[Row], signature: str) -> list[str]:
 
 
 def lines(rows: Sequence[Row]) -> str:
-    """A line a run under a line of names, in columns; of our own nothing but ASCII."""
+    """Returns one line per run below a header, in aligned columns, with no non-ASCII symbols of our own."""
     head = (
         "rank",
         "score",

@@ -1,4 +1,4 @@
-"""Standard output and standard error as text: results, remarks, errors; nothing here needs rich."""
+"""Writes results, remarks and errors to the standard streams, without rich."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ __all__ = [
 ]
 
 BAD_INPUT = 2
-_BROKEN_PIPE = 141  # as the shell reports a process that SIGPIPE ended
+_BROKEN_PIPE = 141  # the shell's exit code for a process ended by SIGPIPE
 
 
 @contextmanager
 def errors_reported() -> Iterator[None]:
-    """Turn the package's exceptions into one line on standard error and exit code 2."""
+    """Report the package's exceptions as one line on standard error, with exit code 2."""
     _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -48,19 +48,19 @@ def errors_reported() -> Iterator[None]:
 
 
 def _open_missing_streams() -> None:
-    """Where a standard stream was closed before we began, read nothing and write nowhere."""
+    """Replace standard streams that were closed before the start with the null device."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 def report_error(error: PfgenError) -> None:
-    """Print `error: …` in one line."""
+    """Print `error: …` on one line."""
     remark(f"error: {error}")
 
 
 def warn(message: str) -> None:
-    """Print `warning: …` in one line."""
+    """Print `warning: …` on one line."""
     remark(f"warning: {message}")
 
 
@@ -70,7 +70,7 @@ def remark(line: str) -> None:
 
 
 def emit(text: str) -> None:
-    """Write text to standard output at once; quiet where its reader went away."""
+    """Write text to standard output and flush it; ends quietly if its reader has closed it."""
     with writing():
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -78,7 +78,7 @@ def emit(text: str) -> None:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """End the command quietly where the reader of standard output went away."""
+    """End the command quietly if the reader of standard output has closed it."""
     try:
         yield
     except BrokenPipeError:
@@ -90,7 +90,7 @@ def writing() -> Iterator[None]:
 
 
 def _discard_output() -> None:
-    """Let what is still buffered go nowhere, or the interpreter would complain when it ends."""
+    """Discard buffered output, so that the interpreter does not report an error at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
 
@@ -102,7 +102,7 @@ def emit_json(data: Any) -> None:
 
 
 def emit_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows of the same keys as CSV with a header."""
+    """Write rows with the same keys as CSV with a header."""
     buffer = io.StringIO(newline="")
     writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -1,4 +1,4 @@
-"""Tables where there is too little room for their columns side by side."""
+"""Fits tables into windows that are too narrow for them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from rich.table import Column, Table
 
 __all__ = ["GAP", "dropped", "fits", "not_shown", "stacked", "width"]
 
-_FOLDED = 10  # width to which a column of text may be folded and still be read
+_FOLDED = 10  # minimum width of a wrapped text column
 GAP = 2
-"""Columns of the window between two of a table."""
+"""Space between two columns of a table."""
 
 
 def fits(table: Table, room: int, folded: int = _FOLDED) -> bool:
-    """Whether the table can be read in `room` columns.
+    """Whether the table is readable in a window of `room` columns.
 
-    Numbers stay whole; text is folded to no less than `folded` characters where it must be.
+    Numbers are never wrapped; text may be wrapped to a width of at least `folded`.
     """
     return sum(_needed(column, folded) + GAP for column in table.columns) <= room
 
 
 def width(table: Table) -> int:
-    """How many columns it takes for nothing to be folded."""
+    """Returns the width at which nothing is wrapped."""
     return sum(_widest(column) + GAP for column in table.columns)
 
 
@@ -39,7 +39,7 @@ def _widest(column: Column) -> int:
 
 
 def dropped(full: Table, shown: Table) -> list[str]:
-    """Headings of the columns of a table that another one of the same rows does not have."""
+    """Returns the headings of the columns of `full` that `shown` omits."""
     kept = set(_headings(shown))
     return [heading for heading in _headings(full) if heading not in kept]
 
@@ -49,13 +49,13 @@ def _headings(table: Table) -> Iterator[str]:
 
 
 def not_shown(columns: Sequence[str], *ways: str) -> str:
-    """The line below a table that says which columns there was no room for, and how to see them."""
+    """Returns a note on which columns were omitted for lack of room, and how to see them."""
     others = f"{', '.join(['a wider window', *ways])} or --format json"
     return f"not shown: {', '.join(columns)} (use {others})"
 
 
 def stacked(table: Table) -> Table:
-    """The same rows one below the other: a line for each of their cells that is not empty."""
+    """Convert each row to a list of its non-empty cells, one per line."""
     rows = Table.grid("name", "value", padding=(0, 2, 0, 0))
     rows.columns[1].overflow = "fold"
     headers = [column.header for column in table.columns]

@@ -1,4 +1,4 @@
-"""What the tests of a comparison say, in words."""
+"""Describes the results of a comparison's tests in words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["verdict"]
 
 
 def verdict(pair: Pair, statistics: Comparison) -> str:
-    """What the tests of a pair say, in a sentence: of these two alone and, where there are more, of all."""
+    """Describe the result for a pair in a sentence: uncorrected and, with more pairs, corrected for all."""
     pair = pair.better_first()
     what = "" if pair.metric == "average" else f" in {pair.metric}"
     more = f"{pair.a} scores {pair.difference:.4f} more than {pair.b}{what}"

@@ -1,4 +1,4 @@
-"""`pfgen-rs verify`: published results, checked by scoring their answers again."""
+"""`pfgen-rs verify`: checks published results by scoring their answers again."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.cells import cell_len
 
 import pfgen_rs
-from pfgen_rs.cli import options, output
+from pfgen_rs.cli import options, output, table_fit
+from pfgen_rs.cli.progress_fit import shortened
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.io import patterns
+from pfgen_rs.io.safe_text import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table
 
     from pfgen_rs.verify import Difference, Verification
 
@@ -24,6 +28,9 @@ __all__ = ["verify"]
 _CHECK_FAILED = 1
 _VALUE_WIDTH = 40
 _NUMBERS = ("numbers", "agree", "failures")
+_COLUMNS = ("run", *_NUMBERS, "largest difference", "sums", "file", "check")
+_OPTIONAL = ("file", "sums", "agree")  # omitted in this order
+_SHORTEST_RUN = 30
 
 
 def verify(
@@ -31,7 +38,7 @@ def verify(
         list[str],
         typer.Argument(
             metavar="RUN_DIR",
-            help="Folders with trials.jsonl[.xz] and result.json; quoted globs work.",
+            help="Folders with trials.jsonl[.xz] and result.json; quoted globs are expanded.",
             show_default=False,
         ),
     ],
@@ -44,14 +51,14 @@ def verify(
 ) -> None:
     """Score runs again and compare every number with their result.json.
 
-    Files written by Python 3.12 or later have compensated sums, others plain ones, which changes a last digit
-    here and there: both are tried, and the column "sums" names the one that fits (plain if both do).
+    Files written by Python 3.12 or later use compensated sums, others plain sums, so some last digits differ:
+    both are tried, and the column "sums" shows the one that matches (plain if both do).
 
-    A number may differ by one unit of its last published digit; anything more, a different text, and a
-    missing or added key fail the check.
+    A number may differ by one unit in its last published digit. Larger differences, different texts, and
+    missing or additional keys fail the check.
 
-    Exit codes: 0 all runs pass, 1 a number differs by more than a unit, 2 a run cannot be read
-    (the others are checked all the same).
+    Exit codes: 0 all runs pass, 1 a check failed, 2 a run cannot be read (the others are checked
+    nevertheless).
 
     For example:
 
@@ -75,7 +82,7 @@ def verify(
     if output_format is options.JsonFormat.JSON:
         output.emit_json([_entry(run, c, limit) for run, c in zip(paths, checked, strict=True)])
     elif done:
-        output.show(*_report(done, limit))
+        output.show(*_report(done, limit, output.width()))
     if len(done) < len(checked):
         output.fail(output.BAD_INPUT)
     if not all(found.passed for found in done):
@@ -101,7 +108,7 @@ def _entry(run: str, checked: Verification | PfgenError, limit: int) -> dict[str
 
 
 def _difference(found: Difference) -> dict[str, Any]:
-    # JSON has no infinity: what is no number has no size. Files may hold Python's NaN all the same.
+    # JSON has no infinity, so the size is null then. Files may nevertheless contain Python's NaN.
     size = found.size if math.isfinite(found.size) else None
     theirs = json.loads(json.dumps(found.theirs), parse_constant=str)
     return {
@@ -114,28 +121,64 @@ def _difference(found: Difference) -> dict[str, Any]:
     }
 
 
-def _report(checked: Sequence[Verification], limit: int) -> list[RenderableType]:
-    table = output.new_table(
-        "run", *_NUMBERS, "largest difference", "sums", "file", "check", numbers=_NUMBERS
-    )
-    for found in checked:
-        table.add_row(
-            output.cell(found.run),
-            output.cell(found.numbers),
-            output.cell(found.agreeing),
-            output.cell(len(found.failures)),
-            output.cell(_largest(found.largest)),
-            output.cell(found.summation),
-            output.cell("same bytes" if found.identical else "other bytes"),
-            output.cell("ok", "green") if found.passed else output.cell("FAILED", "bold red"),
-        )
-    lines = [output.cell(line) for found in checked for line in _failures(found, limit)]
+def _report(checked: Sequence[Verification], limit: int, room: int) -> list[RenderableType]:
+    """Returns a table that fits a window of `room` columns, differences, and a summary."""
+    table, omitted = _table(checked, room)
+    lines = [line for found in checked for line in _failures(found, limit)]
+    if omitted:
+        lines = [table_fit.not_shown(omitted), *lines]
     signatures = dict.fromkeys(found.signature for found in checked)
-    return [table, *lines, output.cell(_summary(checked)), *map(output.cell, signatures)]
+    return [table, *map(output.cell, [*lines, _summary(checked), *signatures])]
 
 
-def _largest(found: Difference | None) -> str:
-    return "none" if found is None else f"{found.size:.3g} ({found.place})"
+def _table(checked: Sequence[Verification], room: int) -> tuple[Table, list[str]]:
+    """Returns a table with as many columns as fit beside legible paths, and the omitted headings.
+
+    Paths that are too long are shortened at the beginning, because their ends distinguish runs.
+    """
+    full = _rows(checked, _COLUMNS)
+    if table_fit.width(full) <= room:
+        return full, []
+    longest = max(cell_len(visible(found.run)) for found in checked)
+    for count in range(len(_OPTIONAL) + 1):
+        columns = [name for name in _COLUMNS if name not in _OPTIONAL[:count]]
+        others = table_fit.width(_rows(checked, columns, brief=True, run_width=0))
+        run_width = room - others + len("run")
+        if run_width >= min(longest, _SHORTEST_RUN):
+            brief = _rows(checked, columns, brief=True, run_width=run_width)
+            return brief, table_fit.dropped(full, brief)
+    return full, []
+
+
+def _rows(
+    checked: Sequence[Verification],
+    columns: Sequence[str],
+    *,
+    brief: bool = False,
+    run_width: int | None = None,
+) -> Table:
+    """Returns a table; `brief`: largest differences without their places; `run_width`: that of paths."""
+    table = output.new_table(*columns, numbers=_NUMBERS)
+    for found in checked:
+        run = visible(found.run)
+        cells = {
+            "run": run if run_width is None else shortened(run, run_width) if run_width else "",
+            "numbers": found.numbers,
+            "agree": found.agreeing,
+            "failures": len(found.failures),
+            "largest difference": _largest(found.largest, brief=brief),
+            "sums": found.summation,
+            "file": "same bytes" if found.identical else "other bytes",
+        }
+        verdict = output.cell("ok", "green") if found.passed else output.cell("FAILED", "bold red")
+        table.add_row(*(output.cell(cells[name]) for name in columns if name in cells), verdict)
+    return table
+
+
+def _largest(found: Difference | None, *, brief: bool) -> str:
+    if found is None:
+        return "none"
+    return f"{found.size:.3g}" + ("" if brief else f" ({found.place})")
 
 
 def _failures(found: Verification, limit: int) -> list[str]:

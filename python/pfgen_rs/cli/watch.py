@@ -1,4 +1,4 @@
-"""`pfgen-rs watch`: every new checkpoint evaluated."""
+"""`pfgen-rs watch`: evaluates every new checkpoint."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import asking, options, output
+from pfgen_rs.cli import options, output
 from pfgen_rs.metrics.names import PARTS
 
 if TYPE_CHECKING:
@@ -20,25 +20,27 @@ __all__ = ["watch"]
 def watch(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="DIR", help="Folder where checkpoints appear.", show_default=False),
+        typer.Argument(metavar="DIR", help="Folder of the checkpoints.", show_default=False),
     ],
     command: Annotated[
         str,
         typer.Option(
             metavar="TEXT",
-            help="The program that generates, with arguments; {checkpoint} becomes the checkpoint's path.",
+            help="Program that generates answers, with arguments; {checkpoint} is replaced by its "
+            "path.",
             show_default=False,
         ),
     ],
     benchmark: options.BenchmarkName = None,
     every_seconds: Annotated[
-        float, typer.Option(min=0.1, metavar="N", help="Seconds between looks for new checkpoints.")
+        float,
+        typer.Option(min=0.1, metavar="N", help="Seconds between checks for new checkpoints."),
     ] = 30.0,
     pattern: Annotated[
         list[str] | None,
         typer.Option(
             metavar="GLOB",
-            help="Names of checkpoints, whose last number is the step; repeatable (default: "
+            help="Pattern of checkpoint names, whose last number is the step (repeatable; default: "
             "`step_*` and `checkpoint-*`).",
             show_default=False,
         ),
@@ -50,7 +52,7 @@ def watch(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="A checkpoint is complete when it holds this file.",
+            help="A checkpoint is complete when it contains this file.",
             show_default=False,
         ),
     ] = None,
@@ -76,11 +78,11 @@ def watch(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Also draw the curve to this file: .svg or .png.",
+            help="Also plot the curve to this file (.svg or .png).",
             show_default=False,
         ),
     ] = None,
-    trials: asking.Trials = 1,
+    trials: options.Trials = 1,
     sample: Annotated[
         int | None,
         typer.Option(
@@ -91,35 +93,36 @@ def watch(
         ),
     ] = None,
     seed_text: Annotated[
-        str, typer.Option(metavar="TEXT", help="Changes the questions, samples and seeds.")
+        str,
+        typer.Option(metavar="TEXT", help="Changes the questions, examples and sampling seeds."),
     ] = "",
-    mode: asking.Mode = asking.ModeName.COMPLETION,
-    examples: asking.Examples = 20,
-    max_tokens: asking.MaxTokens = 300,
+    mode: options.Mode = options.ModeName.COMPLETION,
+    examples: options.Examples = 20,
+    max_tokens: options.MaxTokens = 300,
     temperature: Annotated[
-        float, typer.Option(min=0, metavar="T", help="Sampling parameter.")
+        float, typer.Option(min=0, metavar="T", help="Sampling temperature.")
     ] = 1.0,
     top_p: Annotated[
-        float, typer.Option(min=0, max=1, metavar="P", help="Sampling parameter.")
+        float, typer.Option(min=0, max=1, metavar="P", help="Top-p of nucleus sampling.")
     ] = 0.98,
-    think: asking.Think = asking.ThinkName.KEEP,
+    think: options.Think = options.ThinkName.KEEP,
     timeout: Annotated[
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Time limit of the program without a result (default: no limit).",
+            help="Stop the program after this time without an answer (default: no limit).",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Evaluate every new checkpoint of a folder, and draw the learning curve.
+    """Evaluate every new checkpoint in a folder, and draw the learning curve.
 
-    The program is started for each checkpoint, and reads a task a line, such as `{"id": 1, "prompt": "…",
-    "seed": 5, …}`, from its standard input; it answers each with a line `{"id": 1, "answer": "…"}`. No shell
-    runs. Checkpoints that are on the curve are not evaluated again; one that fails is reported, and the
-    others go on.
+    The program is started, without a shell, for each checkpoint. It reads one task per line, such as
+    `{"id": 1, "prompt": "…", "seed": 5, …}`, from standard input, and answers each with a line
+    `{"id": 1, "answer": "…"}`. Checkpoints that are already on the curve are not evaluated again. A
+    checkpoint that fails is reported, and the others are evaluated nevertheless.
 
-    Exit codes: 0 fine, 1 a checkpoint failed or `--once` found none, 2 bad usage or input.
+    Exit codes: 0 success, 1 a checkpoint failed or `--once` found none, 2 bad usage or input.
 
     For example:
 
@@ -150,23 +153,23 @@ def watch(
         plot=plot,
     )
     nothing = not watcher.found()
-    output.remark(_beginning(watcher) + ("" if once else f", looking every {every_seconds:g} s"))
+    output.remark(_beginning(watcher) + ("" if once else f", checking every {every_seconds:g} s"))
     failed = _report(watcher.once() if once else watcher.forever(every_seconds))
     incomplete = len(watcher.open()) - failed
     if incomplete:
-        output.warn(f"{incomplete} left out, as they are empty or still being written")
+        output.warn(f"{incomplete} skipped, because they are empty or still being written")
     if failed or nothing:
         output.fail(1)
 
 
 def _beginning(watcher: Watcher) -> str:
     found, left = len(watcher.found()), len(watcher.open())
-    before = f" ({found - left} evaluated before)" if left < found else ""
+    before = f" ({found - left} already evaluated)" if left < found else ""
     return f"watching {watcher.folder} for {', '.join(watcher.patterns)}: {found} found{before}"
 
 
 def _report(outcomes: Iterable[Evaluated]) -> int:
-    """A line for each checkpoint; how many failed."""
+    """Print a line for each checkpoint. Returns the number of failures."""
     failed = 0
     for outcome in outcomes:
         name = outcome.checkpoint.path.name

@@ -1,1 +1,1 @@
-"""Scoring inside the harnesses and libraries people already use; each is imported only where it is used."""
+"""Integrations with evaluation harnesses and training libraries; each is imported only when used."""

@@ -1,4 +1,4 @@
-"""Settings of trainers' callbacks, checked where they are written down rather than hours later."""
+"""Checks the settings of trainer callbacks when they are created, rather than hours later."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from pfgen_rs.training.evaluator import StepEvaluator
 __all__ = ["SAMPLING", "check_sampling", "split_settings"]
 
 SAMPLING = ("batch_size", "max_new_tokens", "temperature", "top_p")
-_OURS = frozenset({"benchmark", "generate", "is_main"})  # what callbacks say themselves
+_OURS = frozenset({"benchmark", "generate", "is_main"})  # set by the callbacks themselves
 
 
 def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """How to sample, and what else a `StepEvaluator` takes, of a callback's keyword arguments.
+    """Split a callback's keyword arguments into sampling settings and those of `StepEvaluator`.
 
-    `loggers` become a tuple. Raises `SettingsError` for a name that neither knows, and for values that
-    cannot be.
+    `loggers` become a tuple. Raises `SettingsError` for unknown names and invalid values.
     """
     known = [*SAMPLING, *(inspect.signature(StepEvaluator).parameters.keys() - _OURS)]
     for name in settings.keys() - known:
@@ -41,13 +40,13 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
 def check_sampling(
     batch_size: Any = 1, max_new_tokens: Any = 1, temperature: Any = 1.0, top_p: Any = 1.0
 ) -> None:
-    """Raise `SettingsError` for sampling that cannot be."""
+    """Raise `SettingsError` for invalid sampling settings."""
     count(batch_size, "batch_size")
     count(max_new_tokens, "max_new_tokens")
     if not _number(temperature) or not 0 <= temperature < float("inf"):
         raise SettingsError(f"`temperature` must be at least 0, not {temperature!r:.60}")
     if not _number(top_p) or not 0 < top_p <= 1:
-        raise SettingsError(f"`top_p` must be above 0 and at most 1, not {top_p!r:.60}")
+        raise SettingsError(f"`top_p` must be positive and at most 1, not {top_p!r:.60}")
 
 
 def _number(value: Any) -> bool:
@@ -56,4 +55,6 @@ def _number(value: Any) -> bool:
 
 def _meant(name: str, known: list[str]) -> str:
     close = difflib.get_close_matches(name, known, 1)
-    return f": `{close[0]}` is meant?" if close else f": known are {', '.join(sorted(known))}"
+    if close:
+        return f": did you mean `{close[0]}`?"
+    return f": expected one of {', '.join(sorted(known))}"

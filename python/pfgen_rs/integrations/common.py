@@ -1,4 +1,4 @@
-"""What the adapters share: benchmarks that are ready to score."""
+"""Shared by the integrations: benchmarks that are ready to score."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["prepared"]
 
 
 def prepared(benchmark: str | os.PathLike[str] | None = None) -> Benchmark:
-    """What `load_benchmark` loads, with all scorers ready.
+    """Load a benchmark like `load_benchmark`, with all scorers ready.
 
-    A folder is read once a process: harnesses make the same scorer again and again.
+    Each folder is read once per process, because harnesses create the same scorer repeatedly.
     """
     return _loaded(os.path.abspath(benchmark_path(benchmark)))  # noqa: PTH100 - resolve follows links
 

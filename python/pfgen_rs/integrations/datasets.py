@@ -1,4 +1,4 @@
-"""Scores as columns of a Hugging Face dataset: `ds.map(scorer(…), batched=True)`."""
+"""Adds scores as columns of a Hugging Face dataset: `ds.map(scorer(…), batched=True)`."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ def scorer(
     metrics: str | Sequence[str] = COLUMNS,
     threads: int | None = 1,
 ) -> DatasetScorer:
-    """A function for `datasets.Dataset.map` with `batched=True`, which adds a float64 column for each metric.
+    """Returns a function for `datasets.Dataset.map(…, batched=True)` that adds a float64 column per metric.
 
-    `benchmark`: one, or what `load_benchmark` takes. Questions are texts or ids. `metrics`: one or some of
-    `fluency`, `truthfulness`, `helpfulness`, `average`, and `fluency_S` and `truthfulness_S` for a source S.
-    `threads`: of each process (`None`: all cores), for `num_proc` processes share the machine.
+    `benchmark`: a `Benchmark`, or any argument of `load_benchmark`. Questions are texts or ids. `metrics`:
+    one or more of `fluency`, `truthfulness`, `helpfulness`, `average`, and `fluency_S` and `truthfulness_S`
+    for a source S. `threads`: number of threads per process (`None`: all cores); 1 suits `num_proc`.
 
-    Scorers are made ready now. Raises `SettingsError` for an unknown metric, and what `load_benchmark`
-    raises.
+    Builds all scorers now. Raises `SettingsError` for an unknown metric, and the same errors as
+    `load_benchmark`.
     """
     chosen = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     return DatasetScorer(resolve(benchmark, None), question_field, answer_field, chosen, threads)
 
 
 class DatasetScorer:
-    """Scores batches of a dataset in any format; made by `scorer`.
+    """Scores batches of a dataset in any format; created by `scorer`.
 
-    Works in processes made by `os.fork`, and can be pickled for others. What is pickled are the benchmark's
-    contents, its settings and the version that scores; so `datasets`, which takes a digest of that, finds
-    cached results again in another process, and does not after any of these changed.
+    Works in forked processes, and can be pickled for others. The pickle contains the benchmark's contents,
+    its settings and the scoring version; `datasets` uses its digest as a cache key, so cached results are
+    found in another process, and recomputed after any of these change.
 
-    Raises `InputError` for a column that is missing or no text, naming the row of the batch, and
+    Raises `InputError` for a column that is missing or not text, naming the row of the batch, or
     `UnknownQuestionError`.
     """
 
@@ -73,25 +73,25 @@ class DatasetScorer:
         self._places = {metric: known.index(metric) for metric in metrics}
 
     def __call__(self, batch: Any) -> Any:
-        """The new columns of a batch or, where that is a table, the table with them."""
+        """Returns the new columns of a batch or, if the batch is a table, the table with them added."""
         questions = _column(batch, self.question_field)
         answers = _column(batch, self.answer_field)
         return _added(batch, self._scores(questions, answers))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what it was made of, and what else its results depend on."""
+        """Pickle the constructor's arguments and everything else that results depend on."""
         bench = self.benchmark
-        # Without the folder, whose name no score depends on.
+        # Without the folder, because scores do not depend on its name.
         benchmark = (list(bench), bench.metadata_hash, bench.settings)
         chosen = (self.question_field, self.answer_field, self.metrics, self.threads)
         return _again, (bench.signature, benchmark, chosen)
 
     def __repr__(self) -> str:
-        """Show what is computed."""
+        """Show the metrics and the signature."""
         return f"DatasetScorer({', '.join(self.metrics)}; {self.benchmark.signature!r})"
 
     def _scores(self, questions: Any, answers: Any) -> Columns:
-        # Without polars, whose threads do not survive a fork.
+        # Does not use polars, because its threads do not survive a fork.
         with _named(self.question_field):
             numbers = batch.numbers_of(self.benchmark, _native.Texts(questions, self.threads))
         with _named(self.answer_field):
@@ -107,7 +107,7 @@ def _again(signature: str, benchmark: tuple[Any, ...], chosen: tuple[Any, ...]) 
 
 @contextmanager
 def _named(column: str) -> Iterator[None]:
-    """Errors that say which column of the batch they are about."""
+    """Add the name of the batch's column to errors."""
     try:
         yield
     except InputError as error:
@@ -121,14 +121,14 @@ def _column(batch: Any, name: str) -> Any:
         raise InputError(f"missing column {name!r}: found {', '.join(names)}")
     column = batch[name]
     if isinstance(column, str):
-        raise InputError("the scorer needs batches: call map with batched=True")
+        raise InputError("the scorer requires batches: call map with batched=True")
     return column if hasattr(column, "__arrow_c_stream__") else _listed(column)
 
 
 def _names(batch: Any) -> list[str]:
     if isinstance(batch, Mapping):
         return list(batch)
-    # What pyarrow calls columns are the columns themselves.
+    # pyarrow's `columns` attribute has the columns themselves rather than their names.
     return list(batch.column_names if hasattr(batch, "column_names") else batch.columns)
 
 
@@ -137,7 +137,7 @@ def _listed(column: Any) -> Any:
 
 
 def _added(batch: Any, columns: Columns) -> Any:
-    """Columns alone update a mapping; of a table, `map` keeps only what it is given back."""
+    """Returns only the new columns for a mapping, which `map` updates; else the whole table."""
     if isinstance(batch, Mapping):
         return columns
     if isinstance(batch, pl.DataFrame):

@@ -1,7 +1,7 @@
-"""pfgen-bench in flexeval: a metric, and a set-up that asks the questions and scores the answers.
+"""pfgen-bench in flexeval: a metric, and a setup that asks the questions and scores the answers.
 
-`flexeval_lm --eval_setup pfgen_rs.integrations.flexeval.Pfgen …` for models, and `flexeval_file` with the
-metric for outputs that are there already. Written against flexeval 0.18.3.
+Use `flexeval_lm --eval_setup pfgen_rs.integrations.flexeval.Pfgen …` for models, and `flexeval_file` with the
+metric for existing outputs. Written for flexeval 0.18.3.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _SCORES = {
 class PfgenMetric(Metric):
     """Scores outputs as `score_file` does.
 
-    `benchmark`: what `load_benchmark` takes. `mode`: what is made of an output before it is scored, as
-    `pfgen_rs.generate.answers.cleaned` does it; without one it is scored as it is. `key`: where `extra_info`
-    has the question, as text or id; where it is not there, the first reference is the question.
+    `benchmark`: any argument of `load_benchmark`. `mode`: how to clean outputs before scoring (see
+    `pfgen_rs.generate.answers.cleaned`); without it, they are scored unchanged. `key`: key of the question
+    (text or id) in `extra_info`; if it is missing, the first reference is the question.
 
     Empty outputs score 0, as in a file.
     """
@@ -72,9 +72,9 @@ class PfgenMetric(Metric):
         references_list: list[list[str]],
         extra_info_list: list[dict[str, Any]] | None = None,
     ) -> MetricResult:
-        """The run's scores as published, with their signature, and those of every output.
+        """Returns the run's scores as published, with their signature, and those of every output.
 
-        Raises `InputError`, and `UnknownQuestionError` with the row.
+        Raises `InputError`, or `UnknownQuestionError` naming the row.
         """
         infos = extra_info_list or [{}] * len(references_list)
         if not len(lm_outputs) == len(references_list) == len(infos):
@@ -93,7 +93,7 @@ class PfgenMetric(Metric):
             return self.benchmark.find(str(question)).id
         except UnknownQuestionError as error:
             raise UnknownQuestionError(
-                f"row {row}: {error.problem} (asked for by extra_info[{self.key!r}], or the first reference)",
+                f"row {row}: {error.problem} (from extra_info[{self.key!r}] or the first reference)",
                 question=error.question,
             ) from None
 
@@ -115,7 +115,7 @@ def _summary(result: Result) -> dict[str, Any]:
 
 
 class PfgenChats(ChatDataset):
-    """Every question of every trial, trial by trial, as a chat with the prompt of that trial.
+    """All questions of each trial, trial by trial, as chats with the prompt of that trial.
 
     The parameters are those of `Prompter`. `extra_info` has the question and the trial; the reference is the
     question's example answer.
@@ -145,7 +145,7 @@ class PfgenChats(ChatDataset):
 
 
 class PfgenPrompts(GenerationDataset):
-    """As `PfgenChats` for mode `completion`; the prompt is the input `prompt`."""
+    """Like `PfgenChats`, for mode `completion`; the prompt is the input `prompt`."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ def _info(task: Task) -> dict[str, Any]:
 def _asked(
     benchmark: str | None, mode: Mode, trials: int, num_examples: int, seed: str, prefix: str
 ) -> Iterator[tuple[Task, str]]:
-    """Tasks and the example answers to their questions."""
+    """Yield all tasks with the example answers to their questions."""
     examples = read_examples(benchmark)
     prompter = Prompter(examples, mode, num_examples=num_examples, seed=seed, prefix=prefix)
     for trial in range(1, trials + 1):
@@ -186,10 +186,11 @@ def _asked(
 
 @dataclass
 class Pfgen(EvalSetup):
-    """The whole of it: prompts, sampling as published, cleaning, scores.
+    """The complete benchmark: prompts, sampling as published, cleaning, and scores.
 
-    `gen_kwargs` are put over what is published (at most 300 new tokens, temperature 1.0, top-p 0.98, the stop
-    strings of the mode). flexeval seeds a model once a run, with `random_seed`, not once a trial.
+    `gen_kwargs` override the published sampling parameters (at most 300 new tokens, temperature 1.0, top-p
+    0.98, the stop strings of the mode). flexeval seeds a model once per run, with `random_seed`, not once per
+    trial.
     """
 
     benchmark: str | None = None
@@ -207,7 +208,7 @@ class Pfgen(EvalSetup):
     def evaluate_lm(
         self, language_model: LanguageModel, **kwargs: Any
     ) -> tuple[dict[str, float], list[dict[str, Any]] | None]:
-        """As flexeval's own set-ups: the summary, and an object an answer."""
+        """Returns the summary and one object per answer, like flexeval's own setups."""
         evaluated: tuple[dict[str, float], list[dict[str, Any]] | None]
         evaluated = self._setup().evaluate_lm(language_model, **kwargs)
         return evaluated

@@ -1,7 +1,7 @@
 """pfgen-bench in inspect_ai: a task, its solver, and a scorer for any task.
 
-inspect_ai finds them through the entry point of this package: `inspect eval pfgen_rs/pfgen --model …`.
-Written against inspect_ai 0.3.285.
+inspect_ai finds them through this package's entry point: `inspect eval pfgen_rs/pfgen --model …`. Written for
+inspect_ai 0.3.285.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def pfgen(
     prefix: str = "",
     think: Think = "keep",
 ) -> ai.Task:
-    """All questions of a benchmark, each asked once an epoch: epoch j is trial j (`--epochs` sets how many).
+    """Ask all questions of a benchmark once per epoch: epoch j is trial j (`--epochs` sets their number).
 
-    `benchmark`: what `load_benchmark` takes. `mode`: `chat` or `qa`, for inspect_ai asks chat models only.
-    The other parameters are those of `Prompter` and `cleaned`. Sampling is as published (at most 300 tokens,
-    temperature 1.0, top-p 0.98, stop at `Q:`), unless the command line says otherwise.
+    `benchmark`: any argument of `load_benchmark`. `mode`: `chat` or `qa`, because inspect_ai only supports
+    chat models. The other parameters are those of `Prompter` and `cleaned`. Sampling is as published (at most
+    300 tokens, temperature 1.0, top-p 0.98, stop at `Q:`) unless overridden on the command line.
     """
     with _problems_in_a_line():
         count(trials, "trials")
@@ -72,7 +72,7 @@ def pfgen(
 
 @contextmanager
 def _problems_in_a_line() -> Iterator[None]:
-    """What inspect_ai does not know, it shows with two tracebacks."""
+    """Convert errors to a type that inspect_ai shows without tracebacks."""
     try:
         yield
     except PfgenError as error:
@@ -98,16 +98,16 @@ def pfgen_solver(
     think: Think = "keep",
     rounds: int = 10,
 ) -> Solver:
-    """Asks a sample's question with the prompt and the sampling seed of the trial that its epoch is.
+    """Ask a sample's question with the prompt and sampling seed of the trial that corresponds to its epoch.
 
-    An empty answer is asked for again, `rounds` times in all. Raises `SettingsError`.
+    Retries empty answers; `rounds` is the maximum number of attempts. Raises `SettingsError`.
     """
     _check_think(think)
     whole(num_examples, "the number of examples")
     count(rounds, "rounds")
     if mode not in _CHATS:
         raise SettingsError(f"unknown mode {mode!r}: expected {' or '.join(_CHATS)}")
-    # The command line makes numbers of what looks like one.
+    # The command line converts text that looks like a number to one.
     prompter = Prompter(
         read_examples(benchmark),
         mode,
@@ -129,7 +129,7 @@ def pfgen_solver(
 
 
 def _check_think(think: str) -> None:
-    """Refuse at once what `cleaned` would refuse once answers were paid for."""
+    """Reject values immediately that `cleaned` would reject after answers have been paid for."""
     if think not in THINK:
         raise SettingsError(f"think must be one of {', '.join(THINK)}, not {think!r}")
 
@@ -139,10 +139,10 @@ def _messages(task: Task) -> list[ChatMessage]:
 
 
 def pfgen_metrics(cluster: str | None = None) -> dict[str, list[scoring.Metric]]:
-    """Mean and standard error of each score of `pfgen_scorer`.
+    """Returns the mean and standard error of each score of `pfgen_scorer`.
 
-    `cluster`: the key of samples' metadata that names what is not independent, as where several samples have
-    the same question (epochs of a sample are averaged before, and need none).
+    `cluster`: metadata key by which to group samples that are not independent, such as several samples with
+    the same question (not needed for epochs of a sample, which are averaged first).
     """
     return {name: [scoring.mean(), scoring.stderr(cluster=cluster)] for name in METRICS}
 
@@ -151,13 +151,13 @@ def pfgen_metrics(cluster: str | None = None) -> dict[str, list[scoring.Metric]]
 def pfgen_scorer(
     benchmark: str | None = None, mode: Mode | None = None, think: Think = "keep"
 ) -> scoring.Scorer:
-    """Scores answers to questions of a benchmark: `average` and the three metrics, as `score_file` has them.
+    """Score answers to a benchmark's questions: `average` and the three metrics, as in `score_file`.
 
-    For any task whose samples name a question: in their metadata (`question_id` or `question`, a text or an
-    id), or as their input. `mode`: what is made of the output before it is scored, as `cleaned` does it;
-    without one it is scored as it is.
+    For any task whose samples name a question (text or id): in their metadata (`question_id` or `question`),
+    or as their input. `mode`: how to clean the output before scoring (see `cleaned`); without it, it is
+    scored unchanged.
 
-    An output without an answer is unscored, and so left out of all means; the reason is `refusal` where the
+    An output without an answer is unscored, and so excluded from all means; the reason is `refusal` if the
     provider filtered it, else `no_response`. An unknown question is an error of its sample. Raises
     `SettingsError`.
     """

@@ -1,7 +1,7 @@
-"""pfgen-bench in lighteval: tasks, and the four metrics they are scored with.
+"""pfgen-bench in lighteval: tasks and their four metrics.
 
-`lighteval … pfgen_completion --custom-tasks pfgen_rs.integrations.lighteval`. Other benchmarks, trials or
-seeds take a file of two lines, `TASKS_TABLE = tasks(…)`. Written against lighteval 0.13.0.
+Use `lighteval … pfgen_completion --custom-tasks pfgen_rs.integrations.lighteval`. For other benchmarks,
+trials or seeds, write a file of two lines with `TASKS_TABLE = tasks(…)`. Written for lighteval 0.13.0.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SCORES = {
 
 
 def __getattr__(name: str) -> Any:
-    """`TASKS_TABLE`, where lighteval looks for it: making the tasks needs the questions."""
+    """Create `TASKS_TABLE` only when lighteval reads it, because creating tasks loads the questions."""
     if name == "TASKS_TABLE":
         return tasks()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -59,11 +59,11 @@ def tasks(
     prefix: str = "",
     think: Think = "keep",
 ) -> list[LightevalTaskConfig]:
-    """`pfgen_completion` for base models and `pfgen_qa` for chat models: every question of every trial.
+    """Returns `pfgen_completion` for base models and `pfgen_qa` for chat models: all questions of each trial.
 
-    The prompts are written into the cache folder, since lighteval reads its tasks from data sets. There is no
-    mode `chat`, as lighteval has one system message for all prompts. How to sample, temperature and top-p,
-    is for the model's arguments to say.
+    The prompts are written to the cache folder, because lighteval reads tasks from datasets. Mode `chat` is
+    not supported, because lighteval has one system message for all prompts. Set temperature and top-p in the
+    model's arguments.
     """
     examples = read_examples(benchmark)
     answers = dict(examples)
@@ -99,7 +99,7 @@ def _config(mode: Mode, dataset: Path, metrics: list[SampleLevelMetric]) -> Ligh
 
 
 def _dataset(rows: list[dict[str, Any]]) -> Path:
-    """A data set's folder, named by its content: lighteval keeps answers by the name of their data set."""
+    """Write a dataset. Returns its folder, named by its content: lighteval caches answers by dataset name."""
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
     folder = cache_folder() / "lighteval" / hashlib.sha256(lines).hexdigest()[:16]
     if not (folder / "test.jsonl").exists():
@@ -121,10 +121,10 @@ def _doc(row: dict[str, Any], task_name: str) -> Doc:
 def pfgen_metrics(
     benchmark: str | None = None, mode: Mode | None = None, think: Think = "keep"
 ) -> list[SampleLevelMetric]:
-    """`pfgen` (the average) and its three parts, for any task; all answers are scored once, together.
+    """Returns `pfgen` (the average) and its three parts, for any task; all answers are scored once.
 
-    See `PfgenScore`. lighteval's standard errors take all answers for independent, which answers to the same
-    question are not: they come out too small.
+    See `PfgenScore`. lighteval's standard errors are too small: they treat all answers as independent, which
+    answers to the same question are not.
     """
     return [
         SampleLevelMetric(
@@ -140,14 +140,14 @@ def pfgen_metrics(
 
 
 class PfgenScore(SampleLevelComputation):
-    """One score of every answer, as `score_file` has it: `average` or one of the three metrics.
+    """One score of every answer, as in `score_file`: `average` or one of the three metrics.
 
-    A document's question is `specific["question"]` (text or id), else its query. `mode`: what is made of a
-    text before it is scored, as `pfgen_rs.generate.answers.cleaned` does it; without one it is scored as it
-    is. An empty text scores 0; several texts for a document are averaged.
+    A document's question is `specific["question"]` (text or id), or else its query. `mode`: how to clean a
+    text before scoring (see `pfgen_rs.generate.answers.cleaned`); without it, it is scored unchanged. An
+    empty text scores 0; several texts for a document are averaged.
     """
 
-    # Only what says what it is: lighteval copies this, prints it, and names its cache after it.
+    # Only plain settings: lighteval copies and prints this object, and derives cache names from it.
     def __init__(
         self,
         metric: str,
@@ -162,7 +162,7 @@ class PfgenScore(SampleLevelComputation):
         self.think = think
 
     def compute(self, responses: list[ModelResponse], docs: list[Doc], **_: Any) -> list[float]:
-        """The score of every document, for metrics with `batched_compute`."""
+        """Returns the score of every document, for metrics with `batched_compute`."""
         texts = [response.final_text or [""] for response in responses]
         questions = [(doc.specific or {}).get("question", doc.query) for doc in docs]
         answers = [(q, self._answer(t)) for q, ts in zip(questions, texts, strict=True) for t in ts]
@@ -177,6 +177,6 @@ class PfgenScore(SampleLevelComputation):
 
 @lru_cache(maxsize=1)
 def _scored(benchmark: str | None, answers: tuple[tuple[str, str], ...]) -> pl.DataFrame:
-    """The four metrics of a task come one after the other, with the same answers."""
+    """Score answers once for the four metrics of a task, which are computed one after another."""
     questions, texts = zip(*answers, strict=True)
     return prepared(benchmark).score_batch(list(questions), list(texts))

@@ -1,4 +1,4 @@
-"""A learning curve from Lightning's `Trainer`."""
+"""Records a learning curve from Lightning's `Trainer`."""
 
 from __future__ import annotations
 
@@ -25,19 +25,18 @@ __all__ = ["PfgenCallback"]
 
 
 class PfgenCallback(Callback):  # type: ignore[misc]
-    """Evaluates every so many steps, or after every validation: `Trainer(callbacks=[PfgenCallback(…)])`.
+    """Evaluates every N steps, or after every validation: `Trainer(callbacks=[PfgenCallback(…)])`.
 
-    `generate(module, tasks) -> texts` lets the module answer; it runs without gradients, in evaluation mode.
-    With a `tokenizer` in its place, transformers' `generate` of `module.model` (or of the module) is called,
-    with `batch_size`, `max_new_tokens`, `temperature` and `top_p`.
+    `generate(module, tasks) -> texts` generates answers; it runs without gradients, in evaluation mode. With
+    a `tokenizer` instead, transformers' `generate` of `module.model` (or of the module) is called with
+    `batch_size`, `max_new_tokens`, `temperature` and `top_p`.
 
-    `every`: optimiser steps; without it, evaluation follows each validation, and the baseline the start of
-    training. `settings`: what `StepEvaluator` takes.
+    `every`: number of optimiser steps between evaluations; without it, evaluates after each validation, and
+    measures the baseline when training starts. `settings`: arguments of `StepEvaluator`.
 
-    Every rank generates; rank zero scores, writes, and logs to the trainer's loggers. The curve is part of
-    checkpoints. Training is not changed: random numbers and modes of modules are as they were. Raises
-    `SettingsError` where there is neither `generate` nor a tokenizer, and for settings that there are not or
-    cannot be.
+    All ranks generate; rank zero scores, writes, and logs to the trainer's loggers. The curve is saved in
+    checkpoints. Training is not affected: random number generators and modes of modules are restored. Raises
+    `SettingsError` for unknown or invalid settings, or if there is neither `generate` nor a tokenizer.
     """
 
     def __init__(
@@ -50,7 +49,9 @@ class PfgenCallback(Callback):  # type: ignore[misc]
         **settings: Any,
     ) -> None:
         if generate is None and tokenizer is None:
-            raise SettingsError("nothing to answer with: pass a function `generate` or a tokenizer")
+            raise SettingsError(
+                "cannot generate answers: pass a function `generate` or a tokenizer"
+            )
         self.benchmark = benchmark
         self.every = None if every is None else count(every, "every")
         self.generate, self.tokenizer = generate, tokenizer
@@ -63,7 +64,7 @@ class PfgenCallback(Callback):  # type: ignore[misc]
         self._restored: dict[str, Any] | None = None
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        """Measure the baseline, or go on from a checkpoint."""
+        """Measure the baseline, or resume from a checkpoint."""
         self.evaluator = self._evaluator(trainer, pl_module)
         if self._restored is not None:
             self.evaluator.load_state_dict(self._restored)
@@ -76,13 +77,13 @@ class PfgenCallback(Callback):  # type: ignore[misc]
     def on_train_batch_end(
         self, trainer: Any, _module: Any, _outputs: Any, _batch: Any, _batch_idx: int
     ) -> None:
-        """Evaluate where it is time to."""
+        """Evaluate if an evaluation is due."""
         if self.evaluator is not None and self.every is not None:
             self.evaluator(trainer.global_step)
             self._publish(trainer)
 
     def on_validation_end(self, trainer: Any, _module: Any) -> None:
-        """Evaluate where validations say when."""
+        """Evaluate after validation unless `every` is set."""
         if self.evaluator is not None and self.every is None and not trainer.sanity_checking:
             self.evaluator.evaluate(trainer.global_step)
             self._publish(trainer)
@@ -94,11 +95,11 @@ class PfgenCallback(Callback):  # type: ignore[misc]
             self._publish(trainer)
 
     def state_dict(self) -> dict[str, Any]:
-        """The curve, for a checkpoint."""
+        """Returns the curve, for a checkpoint."""
         return {} if self.evaluator is None else self.evaluator.state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on with a curve when training starts."""
+        """Restore a curve, to be continued when training starts."""
         self._restored = state_dict or None
 
     def _evaluator(self, trainer: Any, module: Any) -> StepEvaluator:
@@ -128,7 +129,7 @@ class PfgenCallback(Callback):  # type: ignore[misc]
 def _check_unused(sampling: dict[str, Any]) -> None:
     for name in sampling:
         raise SettingsError(
-            f"`{name}` is for answers by a tokenizer's model: here `generate` decides"
+            f"`{name}` cannot be combined with `generate`, which determines how to sample"
         )
 
 

@@ -1,4 +1,4 @@
-"""Where the files lie that harnesses are pointed at."""
+"""Paths of the files to pass to evaluation harnesses."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pfgen_rs.errors import SettingsError
 
 __all__ = ["HARNESSES", "harness_path"]
 
-# What a harness reads, relative to this folder.
+# Paths relative to this folder.
 HARNESSES = {"lm_eval": "lm_eval/tasks"}
 
 
 def harness_path(name: str) -> Path:
-    """The folder or file to give to a harness, such as `--include_path` of lm_eval.
+    """Returns the folder or file to pass to a harness, such as `--include_path` of lm_eval.
 
-    Raises `SettingsError` with the known names.
+    Raises `SettingsError`, listing the known names.
     """
     if name not in HARNESSES:
         raise SettingsError(

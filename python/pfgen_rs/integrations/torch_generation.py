@@ -1,4 +1,4 @@
-"""Letting a transformers model that is being trained answer, without training noticing."""
+"""Generates answers with a transformers model during training, without affecting training."""
 
 from __future__ import annotations
 
@@ -23,17 +23,15 @@ _SEEDS = 1 << 63
 
 @dataclass
 class ModelGenerate:
-    """`generate(tasks) -> texts` by `model.generate`, for `StepEvaluator`.
+    """`generate(tasks) -> texts` with `model.generate`, for `StepEvaluator`.
 
-    `model`: of transformers; `tokenizer`: its tokenizer, with a chat template in mode `chat`. `stop`: strings
-    after which nothing more need be generated; a tokenizer that cannot look for them is warned about.
-    `temperature` 0 takes the likeliest token. Prompts are sorted by length and batched; each batch is sampled
-    with a seed of its own.
+    `model`: a transformers model; `tokenizer`: its tokenizer, with a chat template in mode `chat`. `stop`:
+    strings that end generation; warns if the tokenizer does not support them. `temperature` 0 always chooses
+    the likeliest token. Prompts are sorted by length and batched; each batch is sampled with its own seed.
 
-    In a distributed run all ranks have to call it: they share the batches, and each gets all texts. Texts
-    depend neither on the number of ranks nor on what training drew at random before. Raises `SettingsError`
-    for values out of range, where a prompt does not fit the model, and for chat templates that are missing or
-    fail.
+    In a distributed run, all ranks must call it: they share the batches, and each returns all texts. Texts do
+    not depend on the number of ranks or on the state of random number generators. Raises `SettingsError` for
+    values out of range, prompts too long for the model, and missing or failing chat templates.
     """
 
     model: Any
@@ -45,14 +43,14 @@ class ModelGenerate:
     top_p: float = 0.98
 
     def __post_init__(self) -> None:
-        """Check what does not depend on the tasks."""
+        """Check settings that do not depend on the tasks."""
         if not callable(self.tokenizer):
             kind = type(self.tokenizer).__name__
-            raise SettingsError(f"the tokenizer must be one of transformers', not {kind}")
+            raise SettingsError(f"the tokenizer must be a transformers tokenizer, not {kind}")
         check_sampling(self.batch_size, self.max_new_tokens, self.temperature, self.top_p)
 
     def __call__(self, tasks: Sequence[Task]) -> list[str]:
-        """A text for each task; the model, and torch's random numbers, are left as they were."""
+        """Generate a text for each task; restores the model's mode and torch's random state."""
         prompts = [self._ids(task) for task in tasks]
         self._check_room(max(map(len, prompts)))
         order = sorted(range(len(tasks)), key=lambda i: (len(prompts[i]), i))
@@ -68,7 +66,7 @@ class ModelGenerate:
     ) -> list[str]:
         width = max(len(prompts[row]) for row in rows)
         pad = self._pad
-        # What is generated begins at the same place in all rows: padding goes in front.
+        # Padding goes in front, so that generated tokens begin at the same position in all rows.
         ids = [[pad] * (width - len(prompts[row])) + prompts[row] for row in rows]
         mask = [[0] * (width - len(prompts[row])) + [1] * len(prompts[row]) for row in rows]
         device = next(self.model.parameters()).device
@@ -84,7 +82,7 @@ class ModelGenerate:
         return list(self.tokenizer.batch_decode(made[:, width:], skip_special_tokens=True))
 
     def _sampling(self) -> dict[str, Any]:
-        """How to choose tokens; what the model's own settings would add is switched off."""
+        """Returns sampling arguments, which override the model's own generation settings."""
         chosen: dict[str, Any] = {"do_sample": False}
         if self.temperature > 0:
             chosen = {
@@ -97,15 +95,15 @@ class ModelGenerate:
 
     @cached_property
     def _stopping(self) -> dict[str, Any]:
-        """Stop strings; without them texts are only longer, for what follows them is cut off afterwards."""
+        """Arguments for stop strings; they only save time, because texts are cut there afterwards anyway."""
         if not self.stop:
             return {}
         try:
             StopStringCriteria(self.tokenizer, list(self.stop))
         except ValueError as error:
             warnings.warn(
-                f"transformers cannot look for stop strings with this {type(self.tokenizer).__name__} "
-                f"({error}): {self.max_new_tokens} tokens are generated each time, and cut afterwards",
+                f"transformers does not support stop strings with {type(self.tokenizer).__name__} "
+                f"({error}): always generating {self.max_new_tokens} tokens and cutting afterwards",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -130,8 +128,8 @@ class ModelGenerate:
                     task.messages, tokenize=False, add_generation_prompt=True
                 )
             )
-        except Exception as error:  # templates are programs, and raise what they like
-            raise SettingsError(f"the tokenizer's chat template fails: {error}") from error
+        except Exception as error:  # templates are programs, which may raise anything
+            raise SettingsError(f"the tokenizer's chat template failed: {error}") from error
 
     @property
     def _pad(self) -> int:
@@ -142,14 +140,14 @@ class ModelGenerate:
         room = getattr(self.model.config, "max_position_embeddings", None)
         if room is not None and longest + self.max_new_tokens > room:
             raise SettingsError(
-                f"a prompt of {longest} tokens and {self.max_new_tokens} new ones do not fit the model's "
-                f"{room} positions: show fewer examples (num_examples), or generate less (max_new_tokens)"
+                f"a prompt of {longest} tokens plus {self.max_new_tokens} new tokens exceed the model's "
+                f"limit of {room}: reduce num_examples or max_new_tokens"
             )
 
 
 @contextmanager
 def undisturbed(model: Any) -> Iterator[None]:
-    """Evaluation mode without gradients; modes of all modules and random numbers are then as before."""
+    """Switch to evaluation mode without gradients, and restore modules' modes and random state at the end."""
     modes = [(module, module.training) for module in model.modules()]
     devices = {p.device for p in model.parameters() if p.device.type == "cuda"}
     with torch.random.fork_rng(devices=list(devices)), torch.no_grad():
@@ -162,12 +160,12 @@ def undisturbed(model: Any) -> Iterator[None]:
 
 
 def _shared(batches: Sequence[Any], work: Any) -> list[str]:
-    """The results of all batches in order, worked on by all ranks in turn."""
+    """Returns the results of all batches in order, distributed over all ranks."""
     distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
     ranks = torch.distributed.get_world_size() if distributed else 1
     rank = torch.distributed.get_rank() if distributed else 0
     rounds = -(-len(batches) // ranks)
-    # Sharded models need all ranks in every call, so some do a batch again at the end.
+    # Sharded models need all ranks in every call, so some repeat a batch at the end.
     mine = [work(batches[(i * ranks + rank) % len(batches)]) for i in range(rounds)]
     everyone: list[Any] = [mine]
     if ranks > 1:

@@ -1,4 +1,4 @@
-"""A learning curve from transformers' `Trainer`, and trainers made of it such as TRL's."""
+"""Records a learning curve from transformers' `Trainer` and trainers derived from it, such as TRL's."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ __all__ = ["PfgenCallback"]
 
 
 class PfgenCallback(TrainerCallback):  # type: ignore[misc]
-    """Evaluates every so many steps: `Trainer(model, …, callbacks=[PfgenCallback("mini", every=500)])`.
+    """Evaluates every N steps: `Trainer(model, …, callbacks=[PfgenCallback("mini", every=500)])`.
 
-    `settings`: `batch_size` (16), `max_new_tokens` (300), `temperature` (1.0) and `top_p` (0.98), and what
-    `StepEvaluator` takes (`every`, `trials`, `questions`, `mode`, `folder`, `loggers`, …). `tokenizer`: the
-    trainer's without it.
+    `settings`: `batch_size` (16), `max_new_tokens` (300), `temperature` (1.0) and `top_p` (0.98), and
+    arguments of `StepEvaluator` (`every`, `trials`, `questions`, `mode`, `folder`, `loggers`, …).
+    `tokenizer`: default is the trainer's.
 
-    Every rank generates, so that sharded models work; the main process scores, logs and writes. Scores are
-    added to the trainer's `log_history` as they become known. The curve is part of checkpoints
-    (`trainer_state.json`), and a run that is resumed goes on with it. Training is not changed: random numbers
-    and modes of modules are as they were. Raises `SettingsError` for settings that there are not or cannot
-    be, and when training begins where there is no tokenizer.
+    All ranks generate, so that sharded models work; the main process scores, logs and writes. Scores are
+    added to the trainer's `log_history` as they become available. The curve is saved in checkpoints
+    (`trainer_state.json`), and a resumed run continues it. Training is not affected: random number generators
+    and modes of modules are restored. Raises `SettingsError` for unknown or invalid settings, and at the
+    start of training if there is no tokenizer.
     """
 
     def __init__(self, benchmark: Any = None, *, tokenizer: Any = None, **settings: Any) -> None:
@@ -43,7 +43,7 @@ class PfgenCallback(TrainerCallback):  # type: ignore[misc]
         self._finished = Finished()
 
     def on_train_begin(self, _args: Any, state: Any, _control: Any, **kwargs: Any) -> None:
-        """Measure the baseline, or go on from a checkpoint."""
+        """Measure the baseline, or resume from a checkpoint."""
         self.evaluator = self._evaluator(state, kwargs)
         saved = state.stateful_callbacks.get(self._key)
         if saved is not None and state.global_step:
@@ -53,12 +53,12 @@ class PfgenCallback(TrainerCallback):  # type: ignore[misc]
         self._step(state)
 
     def on_step_end(self, _args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Evaluate where it is time to."""
+        """Evaluate if an evaluation is due."""
         self._step(state)
         self._before_saving(state, control)
 
     def on_epoch_end(self, _args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Be ready for the checkpoint of an epoch."""
+        """Update the state before the checkpoint of an epoch."""
         self._before_saving(state, control)
 
     def on_train_end(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
@@ -69,7 +69,7 @@ class PfgenCallback(TrainerCallback):  # type: ignore[misc]
 
     @property
     def _key(self) -> str:
-        # Not the name of a callback: the trainer would make a new one of what it finds there.
+        # Not the name of a callback class: the trainer would create a new callback from the saved state.
         return f"pfgen_rs:{self.settings.get('metric_prefix', 'pfgen/')}"
 
     def _evaluator(self, state: Any, kwargs: dict[str, Any]) -> StepEvaluator:

@@ -1,5 +1,5 @@
-"""Tasks for lm-evaluation-harness, of 0.4 (from 0.4.12 on) and the preview of 0.5.
+"""Tasks for lm-evaluation-harness 0.4 (0.4.12 or later) and the preview of 0.5.
 
-`pfgen-rs harness-path lm_eval` prints the folder for `--include_path`; `docs/lm-eval.md` tells the rest.
-Modules here are imported by the harness, which has `lm_eval` installed.
+`pfgen-rs harness-path lm_eval` prints the folder for `--include_path`; see `docs/lm-eval.md` for details. The
+harness imports these modules, so `lm_eval` is installed.
 """

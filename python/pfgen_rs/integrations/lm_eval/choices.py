@@ -1,4 +1,4 @@
-"""What a user of the harness may choose: environment variables, and `--metadata '{"pfgen": {…}}'`."""
+"""Settings for users of the harness: environment variables, and `--metadata '{"pfgen": {…}}'`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _FEW = 10
 
 @dataclass(frozen=True)
 class Choices:
-    """Choices for a task.
+    """Settings of a task.
 
-    `benchmark`: what `load_benchmark` takes. `trials`: answers to each question. `num_examples`, `seed`,
-    `prefix`: as for `Prompter`. `think`: `strip` drops `<think>` blocks, `keep` does not. `send_seeds`: pass
-    each trial's sampling seed to the model, for backends that take a seed with a request.
+    `benchmark`: any argument of `load_benchmark`. `trials`: number of answers per question. `num_examples`,
+    `seed`, `prefix`: as for `Prompter`. `think`: `strip` removes `<think>` blocks, `keep` does not.
+    `send_seeds`: whether to pass each trial's sampling seed to the model, for backends that accept a seed per
+    request.
     """
 
     benchmark: str
@@ -36,41 +37,41 @@ class Choices:
     send_seeds: bool = False
 
     def __post_init__(self) -> None:
-        """Raise `SettingsError` for values of another kind, or out of range."""
+        """Raise `SettingsError` for values of the wrong type or out of range."""
         for field in fields(self):
             value = getattr(self, field.name)
             if type(value).__name__ != field.type:
                 raise SettingsError(f"{KEY}.{field.name} must be {field.type}, not {value!r}")
         if self.trials < 1:
-            raise SettingsError(f"trials must be at least 1, not {self.trials}")
+            raise SettingsError(f"trials must be positive, not {self.trials}")
         if self.think not in ("keep", "strip"):
             raise SettingsError(f"{KEY}.think must be 'keep' or 'strip', not {self.think!r}")
 
 
 def choices(metadata: Mapping[str, Any]) -> Choices:
-    """The choices of a task with this metadata; without them the environment decides, then defaults.
+    """Returns the settings in a task's metadata, then in the environment, then the defaults.
 
-    The harness adds the model's arguments to metadata, so ours have a key of their own. Raises
-    `SettingsError`, for choices beside that key, too.
+    The harness adds the model's arguments to the metadata, so our settings have their own key. Raises
+    `SettingsError`, also for settings outside that key.
     """
     _check_beside(metadata)
     chosen = metadata.get(KEY) or {}
     known = [field.name for field in fields(Choices)]
     if not isinstance(chosen, Mapping) or not set(chosen) <= set(known):
         raise SettingsError(
-            f"the metadata {KEY!r} must be an object with some of the keys {', '.join(known)}, not {chosen!r}"
+            f"metadata {KEY!r} must be an object with keys among {', '.join(known)}, not {chosen!r}"
         )
     defaults = {"benchmark": os.environ.get(ENVIRONMENT) or BUNDLED, "trials": _trials()}
     return Choices(**{**defaults, **chosen})
 
 
 def _check_beside(metadata: Mapping[str, Any]) -> None:
-    """Refuse what would be left out silently. A number as seed is an argument of the model."""
+    """Reject settings that would be ignored silently. A numeric seed is an argument of the model."""
     for field in fields(Choices):
         value = metadata.get(field.name)
         if value is not None and (field.name != "seed" or isinstance(value, str)):
             raise SettingsError(
-                f"the metadata {field.name!r} belongs under {KEY!r}: --metadata "
+                f"metadata {field.name!r} belongs under {KEY!r}: --metadata "
                 f"'{json.dumps({KEY: {field.name: value}}, default=str)}'"
             )
 

@@ -14,10 +14,10 @@ __all__ = ["documents"]
 
 
 def documents(pfgen_mode: Mode, **metadata: Any) -> datasets.DatasetDict:
-    """The split `test`: whole trials one after the other, so that `--limit` cuts trials, not questions.
+    """Returns the split `test`: one trial after another, so that `--limit` drops trials before questions.
 
-    The harness calls this with `dataset_kwargs` and metadata. Raises `PfgenError` for a benchmark that cannot
-    be used, and for wrong choices.
+    The harness calls this with `dataset_kwargs` and metadata. Raises `PfgenError` for an unusable benchmark
+    or invalid settings.
     """
     chosen = choices(metadata)
     bench = load_benchmark(chosen.benchmark)

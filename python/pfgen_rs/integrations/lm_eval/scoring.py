@@ -1,4 +1,4 @@
-"""Answers scored in one batch, and scores of all of them summed up as `score_file` does."""
+"""Scores answers in one batch, and aggregates their scores as `score_file` does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pfgen_rs.runs.sample import sample_of
 
 __all__ = ["METRICS", "Answered", "DocumentScore", "PfgenFilter", "document_scores", "metric_list"]
 
-# What the harness shows, and what we call it.
+# Names in the harness, and our names.
 METRICS = {
     "score": "average",
     "fluency": "fluency",
@@ -29,7 +29,7 @@ _STDERR = "_stderr"
 
 
 class Response(NamedTuple):
-    """An answer, the question it answers, and the name of the benchmark that has it."""
+    """An answer with its question and the name of the benchmark."""
 
     benchmark: str
     question_id: str
@@ -37,14 +37,14 @@ class Response(NamedTuple):
 
 
 class Answered(str):
-    """An answer after post-processing, which is what logs show, with its scores by metric."""
+    """An answer after post-processing, as shown in logs, with its scores by metric."""
 
     response: Response
     scores: dict[str, float]
 
 
 class DocumentScore(float):
-    """A metric of one answer that knows the answer, for the sums of a run need all of them at once."""
+    """A metric of one answer that refers to the answer, because a run's scores need all answers at once."""
 
     response: Response
 
@@ -56,17 +56,17 @@ class PfgenFilter(Filter):  # type: ignore[misc]
     def apply(
         self, resps: Iterable[Sequence[str | None]], docs: Sequence[Mapping[str, Any]]
     ) -> list[list[Answered]]:
-        """One list with one scored answer for each document; see `scored`."""
+        """Returns, for each document, a list of its one scored answer; see `scored`."""
         return [[answer] for answer in scored(list(resps), docs)]
 
 
 def scored(
     resps: Sequence[Sequence[str | None]], docs: Sequence[Mapping[str, Any]]
 ) -> list[Answered]:
-    """The answers with their scores, in order.
+    """Returns the answers with their scores, in order.
 
-    What a model did not give (`None`) counts as empty. Raises `InputError` where a document has not exactly
-    one answer.
+    A missing answer (`None`) counts as empty. Raises `InputError` unless each document has exactly one
+    answer.
     """
     answers = [_cleaned(given, doc) for given, doc in zip(resps, docs, strict=True)]
     if not answers:
@@ -94,9 +94,9 @@ def _answered(doc: Mapping[str, Any], text: str, row: dict[str, float]) -> Answe
 
 
 def document_scores(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, DocumentScore]:
-    """The metrics of a document, and each once more for its standard error.
+    """Returns the metrics of a document, and each again for its standard error.
 
-    `results`: what the filter gave for it; 0.4 leaves the list around it and 0.5 takes that off.
+    `results`: the filter's result for the document; 0.4 passes it in a list, 0.5 without.
     """
     del doc
     answer = results[0][0] if isinstance(results[0], list) else results[0]
@@ -111,10 +111,10 @@ def _document_score(answer: Answered, name: str) -> DocumentScore:
 
 
 def metric_list() -> list[dict[str, Any]]:
-    """The metrics as the configuration of a task has them.
+    """Returns the metrics for a task's configuration.
 
-    The harness knows no errors clustered by question, but what is called `X_stderr` stands in results, and in
-    the table, as the standard error of X; it follows X here and so takes its place.
+    The harness does not support errors clustered by question, but results and tables show a metric named
+    `X_stderr` as the standard error of X; it follows X here and so replaces the harness's own.
     """
     return [
         *(_metric(name, _mean, name, higher_is_better=True) for name in METRICS),
@@ -128,14 +128,14 @@ def _metric(called: str, function: Any, name: str, *, higher_is_better: bool) ->
 
 
 def _mean(name: str, items: Sequence[DocumentScore]) -> float:
-    """The run's score, rounded as `score_file` gives it."""
+    """Returns the run's score, rounded as by `score_file`."""
     return float(getattr(_result(_responses(items)), name))
 
 
 def _error(name: str, items: Sequence[DocumentScore]) -> float | str:
-    """The standard error clustered by question, or what the harness writes for none."""
+    """Returns the standard error clustered by question, or the harness's text for a missing one."""
     sample = sample_of(_result(_responses(items)), "run")
-    # The error needs no resampling, so as little of it as there can be.
+    # The error does not need resampling, so use the minimum.
     error = stats.estimate(sample, METRICS[name], resamples=100).question_se
     return "N/A" if error is None else error
 
@@ -146,7 +146,7 @@ def _responses(items: Sequence[DocumentScore]) -> tuple[Response, ...]:
 
 @lru_cache(maxsize=1)
 def _result(responses: tuple[Response, ...]) -> Result:
-    """A task's answers as a run; all metrics ask for the same one after the other."""
+    """Score a task's answers as a run; cached, because all metrics need the same run."""
     bench = _benchmark(responses[0].benchmark)
     return bench.evaluate([r.question_id for r in responses], [r.answer for r in responses])
 

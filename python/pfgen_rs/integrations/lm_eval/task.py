@@ -1,4 +1,4 @@
-"""The task class that the YAML files name."""
+"""The task class referenced by the YAML files."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pfgen_rs.integrations.lm_eval.scoring import document_scores, metric_list
 
 __all__ = ["PfgenTask"]
 
-# 0.5 has a class for each kind of task, 0.4 one for all.
+# 0.5 has a class for each type of task, 0.4 one for all.
 _Base: Any = getattr(tasks, "GenerateTask", tasks.ConfigurableTask)
 
 
 class PfgenTask(_Base):  # type: ignore[misc]
-    """A task of the harness in one of the three modes."""
+    """A harness task in one of the three modes."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         ours = {"metric_list": metric_list(), "process_results": document_scores}
@@ -29,12 +29,12 @@ class PfgenTask(_Base):  # type: ignore[misc]
         self.config.metadata["signature"] = load_benchmark(chosen.benchmark).signature
 
     def build_all_requests(self, **options: Any) -> Any:
-        """Refuse a prompt that would differ from ours; take none from a cache that does not know trials."""
+        """Reject prompts that would differ from ours, and bypass the cache, which ignores trials."""
         _check_template(self.config.dataset_kwargs["pfgen_mode"], options["apply_chat_template"])
         return super().build_all_requests(**options | {"cache_requests": False})
 
     def construct_requests(self, doc: dict[str, Any], ctx: Any, **more: Any) -> Any:
-        """The request for a document; with its trial's seed where that is wanted."""
+        """Returns the request for a document, with its trial's seed if `send_seeds` is set."""
         made = super().construct_requests(doc, ctx, **more)
         if self._send_seeds:
             for request in made if isinstance(made, list) else [made]:
@@ -42,7 +42,7 @@ class PfgenTask(_Base):  # type: ignore[misc]
         return made
 
     def aggregate(self, bootstrap_iters: int | None = None) -> Any:
-        """The results of a run. Called by 0.5, which would bootstrap our sums answer by answer."""
+        """Returns the results of a run, without 0.5's bootstrap over answers."""
         del bootstrap_iters
         return super().aggregate(bootstrap_iters=0)
 
@@ -52,6 +52,6 @@ def _check_template(mode: str, applied: bool) -> None:
         raise SettingsError("pfgen_chat has a system message: add --apply_chat_template")
     if mode == "completion" and applied:
         raise SettingsError(
-            "pfgen lets the model continue a text, which a chat template would wrap: leave out "
-            "--apply_chat_template, or take pfgen_qa or pfgen_chat"
+            "pfgen asks the model to continue a text, which a chat template would wrap: omit "
+            "--apply_chat_template, or use pfgen_qa or pfgen_chat"
         )
