@@ -365,7 +365,7 @@ def test_what_is_no_checkout(tmp_path: Path, checkout: Path) -> None:
     with pytest.raises(BenchmarkNotFoundError, match=r"not a checkout of pfgen-bench"):
         report(checkout / "result")
     (checkout / "data" / "Q03.json").write_bytes(b"{}")
-    with pytest.raises(BenchmarkError, match=r"Q03\.json: the key"):
+    with pytest.raises(BenchmarkError, match=r"Q03\.json: missing key"):
         report(checkout)
     for arguments in (["nowhere"], [checkout / "result"], [checkout], ["--jobs=0", checkout], []):
         done = pfgen("report", *arguments)
