@@ -44,7 +44,7 @@ def test_lines_where_there_is_no_terminal(
         shown.extend(capsys.readouterr().err.splitlines())
         return len(shown) > 1
 
-    with generate_view.generating() as update:
+    with generate_view.generation_progress() as update:
         update(*figures)
         until(told)
     assert set(shown) == {said}
@@ -53,7 +53,7 @@ def test_lines_where_there_is_no_terminal(
 def test_warnings_are_lines_and_are_handed_to_nobody_else(
     capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    with generate_view.generating():
+    with generate_view.generation_progress():
         LOG.warning("waiting %d s: %s", 3, "\x1b[31m")
     assert capsys.readouterr().err == "waiting 3 s: \\x1b[31m\n"
     assert caplog.messages == []

@@ -73,7 +73,7 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         from pfgen_rs.metrics.signature import fixed_part
 
@@ -82,13 +82,13 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def _root(
+def _root_command(
     _: Annotated[
         bool,
         typer.Option(
             "--version",
             "-V",
-            callback=_version,
+            callback=_print_version,
             is_eager=True,
             help="Print the version as in every signature, and exit.",
         ),

@@ -75,7 +75,7 @@ def check(
     from pfgen_rs.references.check import check as check_set
 
     loaded = options.load(benchmark, unit)
-    with _progress() as progress:
+    with _check_progress() as progress:
         found = check_set(loaded, run or (), seed=seed, threads=threads, progress=progress)
     if out is not None:
         found.to_dir(out)
@@ -92,11 +92,11 @@ def check(
             }
         )
     else:
-        output.show(*_report(found))
+        output.show(*_check_report(found))
 
 
 @contextmanager
-def _progress() -> Iterator[CheckProgress]:
+def _check_progress() -> Iterator[CheckProgress]:
     from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
 
     name = TextColumn("{task.description}", markup=False)
@@ -110,17 +110,19 @@ def _progress() -> Iterator[CheckProgress]:
         yield told
 
 
-def _report(found: Check) -> list[RenderableType]:
+def _check_report(found: Check) -> list[RenderableType]:
     summary = found.summary.select(list(_HEADINGS))
     numbers = [_HEADINGS[name] for name, kind in summary.schema.items() if kind.is_numeric()]
     table = output.new_table(*_HEADINGS.values(), numbers=numbers)
     for row in summary.iter_rows(named=True):
-        table.add_row(*(output.cell(_shown(name, value)) for name, value in row.items()))
+        table.add_row(
+            *(output.cell(_shown_check_value(name, value)) for name, value in row.items())
+        )
     lines = [output.cell(f"- {finding}") for finding in found.findings]
     return [table, *lines, output.cell(found.signature)]
 
 
-def _shown(name: str, value: object) -> str:
+def _shown_check_value(name: str, value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, float):

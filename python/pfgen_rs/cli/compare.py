@@ -24,7 +24,7 @@ class ComparedMetric(StrEnum):
     ALL = "all"
 
 
-def _page(path: Path | None) -> Path | None:
+def _page_path(path: Path | None) -> Path | None:
     if path is not None and not path.absolute().parent.is_dir():
         raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
@@ -68,7 +68,7 @@ def compare(
         Path | None,
         typer.Option(
             metavar="PAGE",
-            callback=_page,
+            callback=_page_path,
             help="Also write a web page with all metrics and answers: a single file if PAGE ends in "
             ".html, otherwise a folder.",
             show_default=False,
@@ -113,6 +113,6 @@ def compare(
         with output.busy(f"writing {html}"):
             write_comparison(results, html, **settings)
     if output_format is options.JsonFormat.JSON:
-        output.emit_json(compare_view.document(found, questions))
+        output.emit_json(compare_view.comparison_document(found, questions))
     else:
-        output.show(*compare_view.report(found, questions, output.width()))
+        output.show(*compare_view.comparison_report(found, questions, output.width()))

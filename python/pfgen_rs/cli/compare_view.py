@@ -16,7 +16,7 @@ from pfgen_rs.comparisons import RunComparison
 from pfgen_rs.stats import Comparison, Estimate, Pair
 from pfgen_rs.stats.permutation import shown_p
 
-__all__ = ["document", "report"]
+__all__ = ["comparison_document", "comparison_report"]
 
 _SURE = "bold"
 _MEAN_WIDTH = 5  # width of a mean in characters
@@ -30,7 +30,7 @@ _DETECTABLE = "detectable: the difference that the test of a pair detects with 8
 _CATEGORIES = "means by category and run number"
 
 
-def document(found: RunComparison, count: int) -> dict[str, Any]:
+def comparison_document(found: RunComparison, count: int) -> dict[str, Any]:
     """Returns everything as JSON values, with the answers to the `count` questions that differ most."""
     statistics = found.statistics
     chosen = found.most_different(statistics.metrics[0], count)
@@ -94,7 +94,7 @@ class _Ordered:
         )
 
 
-def report(found: RunComparison, count: int, room: int) -> list[RenderableType]:
+def comparison_report(found: RunComparison, count: int, room: int) -> list[RenderableType]:
     """Returns tables of runs, pairs and categories for a window of `room` columns, and example answers.
 
     Runs are numbered by descending mean, and tables refer to them by number; two runs are also compared in a
@@ -102,21 +102,21 @@ def report(found: RunComparison, count: int, room: int) -> list[RenderableType]:
     """
     ordered = _Ordered.of(found.statistics)
     shown = ordered.pairs()
-    runs, no_run_columns = _runs(ordered, room)
-    pairs, no_pair_columns = _pairs(ordered, shown)
+    runs, no_run_columns = _runs_table_that_fits(ordered, room)
+    pairs, no_pair_columns = _pair_table_that_fits(ordered, shown)
     parts: list[RenderableType] = [runs, pairs]
-    parts += map(output.cell, _captions(ordered, shown, pairs))
+    parts += map(output.cell, _table_captions(ordered, shown, pairs))
     if missing := no_run_columns + no_pair_columns:
         parts.append(output.cell(table_fit.not_shown(missing)))
     if not ordered.several:
         parts += [output.cell(""), output.cell(verdict(shown[0], found.statistics))]
-    for table in _categories(ordered, room):
+    for table in _category_tables(ordered, room):
         parts += [output.cell(""), table]
-    parts += _side_by_side(found, ordered, count)
+    parts += _answers_side_by_side(found, ordered, count)
     return [*parts, output.cell(""), output.cell(found.statistics.signature or "")]
 
 
-def _captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> Iterator[str]:
+def _table_captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> Iterator[str]:
     yield _INTERVALS
     if ordered.several:
         sizes = " or ".join(str(size) for size in sorted({pair.family for pair in shown}))
@@ -128,7 +128,7 @@ def _captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> Iterato
         yield _NEIGHBOURS
 
 
-def _runs(ordered: _Ordered, room: int) -> tuple[Table, list[str]]:
+def _runs_table_that_fits(ordered: _Ordered, room: int) -> tuple[Table, list[str]]:
     """Returns a table, with standard errors if names then need not be wrapped, and the omitted headings."""
     tables = [_run_table(ordered, count) for count in (4, 3, 2)]
     shown = next((table for table in tables if table_fit.width(table) <= room), tables[-1])
@@ -146,30 +146,30 @@ def _run_table(ordered: _Ordered, count: int) -> Table:
     for name, ranks, estimate in sorted(rows, key=lambda row: ordered.numbers[row[0]]):
         table.add_row(
             output.cell(ordered.numbers[name]),
-            output.cell(_ranks(ranks)),
+            output.cell(_rank_text(ranks)),
             output.cell(name),
-            *map(output.cell, _estimate(estimate)[:count]),
+            *map(output.cell, _estimate_cells(estimate)[:count]),
         )
     return table
 
 
-def _ranks(ranks: tuple[int, int] | None) -> str:
+def _rank_text(ranks: tuple[int, int] | None) -> str:
     if ranks is None:
         return "–"
     best, worst = ranks
     return str(best) if best == worst else f"{best}–{worst}"
 
 
-def _estimate(estimate: Estimate) -> tuple[str, ...]:
+def _estimate_cells(estimate: Estimate) -> tuple[str, ...]:
     return (
         f"{estimate.mean:.4f}",
-        _interval(estimate.low, estimate.high, ".3f"),  # as in `score` and leaderboards
-        _number(estimate.question_se, ".4f"),
-        _number(estimate.trial_se, ".4f"),
+        _interval_text(estimate.low, estimate.high, ".3f"),  # as in `score` and leaderboards
+        _number_text(estimate.question_se, ".4f"),
+        _number_text(estimate.trial_se, ".4f"),
     )
 
 
-def _pairs(ordered: _Ordered, pairs: Sequence[Pair]) -> tuple[Table, list[str]]:
+def _pair_table_that_fits(ordered: _Ordered, pairs: Sequence[Pair]) -> tuple[Table, list[str]]:
     """Returns a table with as many columns as fit, and the omitted headings.
 
     Omits the detectable difference first, then the uncorrected p.
@@ -191,7 +191,7 @@ def _pair_table(ordered: _Ordered, pairs: Sequence[Pair], headings: Sequence[str
     for pair in pairs:
         sure = _SURE if pair.p_holm <= 1 - ordered.statistics.level else ""
         runs = f"{ordered.numbers[pair.a]} – {ordered.numbers[pair.b]}"
-        cells = {"metric": pair.metric, "runs": runs, **_figures(ordered, pair)}
+        cells = {"metric": pair.metric, "runs": runs, **_pair_cells(ordered, pair)}
         table.add_row(
             *(
                 output.cell(cells[heading], sure if heading == "difference" else "")
@@ -201,19 +201,19 @@ def _pair_table(ordered: _Ordered, pairs: Sequence[Pair], headings: Sequence[str
     return table
 
 
-def _figures(ordered: _Ordered, pair: Pair) -> dict[str, str]:
+def _pair_cells(ordered: _Ordered, pair: Pair) -> dict[str, str]:
     """Returns the cells of a pair by heading."""
     smallest = ordered.statistics.smallest_p
     return {
         "difference": f"{pair.difference:+.4f}",
-        ordered.interval: _interval(pair.low, pair.high, "+.4f"),
+        ordered.interval: _interval_text(pair.low, pair.high, "+.4f"),
         "p": shown_p(pair.p, smallest),
         "p (Holm)": shown_p(pair.p_holm, smallest * pair.family),
         "detectable": f"{pair.minimum_detectable:.4f}",
     }
 
 
-def _categories(ordered: _Ordered, room: int) -> Iterator[Table]:
+def _category_tables(ordered: _Ordered, room: int) -> Iterator[Table]:
     """Yield, for two runs, a table with differences and intervals; for more, means in tables that fit."""
     frame = ordered.statistics.categories.filter(pl.col("metric") == ordered.metric)
     if frame.is_empty():
@@ -246,7 +246,7 @@ def _category_differences(ordered: _Ordered, frame: pl.DataFrame) -> Table:
             str(row["questions"]),
             *(f"{row[side]:.4f}" for side in sides),
             f"{difference:+.4f}",
-            _interval(low, high, "+.4f"),
+            _interval_text(low, high, "+.4f"),
         ]
         everything.add_row(output.cell(row["category"]), *map(output.cell, cells))
         less.add_row(output.cell(row["category"]), *map(output.cell, cells[3:]))
@@ -270,7 +270,9 @@ def _category_means(
     return table
 
 
-def _side_by_side(found: RunComparison, ordered: _Ordered, count: int) -> Iterator[RenderableType]:
+def _answers_side_by_side(
+    found: RunComparison, ordered: _Ordered, count: int
+) -> Iterator[RenderableType]:
     chosen = found.most_different(ordered.metric, count)
     answers = found.side_by_side(chosen, ordered.metric)
     benchmark = found.results[0].benchmark
@@ -285,9 +287,9 @@ def _side_by_side(found: RunComparison, ordered: _Ordered, count: int) -> Iterat
             yield output.cell(f"  {each.answer}")
 
 
-def _interval(low: float | None, high: float | None, form: str) -> str:
+def _interval_text(low: float | None, high: float | None, form: str) -> str:
     return "" if low is None or high is None else f"{low:{form}} to {high:{form}}"
 
 
-def _number(value: float | None, form: str) -> str:
+def _number_text(value: float | None, form: str) -> str:
     return "" if value is None else f"{value:{form}}"

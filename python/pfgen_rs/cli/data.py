@@ -32,19 +32,22 @@ def list_benchmarks(output_format: options.Format = options.JsonFormat.TABLE) ->
         rows = [{**asdict(b), "path": None if b.path is None else str(b.path)} for b in available]
         output.emit_json(rows)
         return
-    output.show(*_report(available, output.width()))
+    output.show(*_data_report(available, output.width()))
 
 
-def _report(available: Sequence[Available], room: int) -> list[RenderableType]:
+def _data_report(available: Sequence[Available], room: int) -> list[RenderableType]:
     """Returns a table that fits a window of `room` columns; long folders are listed below it."""
-    table, brief = _table(available, folders=True), _table(available, folders=False)
+    table, brief = (
+        _benchmark_table(available, folders=True),
+        _benchmark_table(available, folders=False),
+    )
     if table_fit.width(table) <= room:
         return [table]
     places = (output.cell(f"{found.name}: {found.path}") for found in available if found.path)
     return [brief, *places]
 
 
-def _table(available: Sequence[Available], *, folders: bool) -> Table:
+def _benchmark_table(available: Sequence[Available], *, folders: bool) -> Table:
     headings = ["name", "state", "questions", "revision", *(["folder"] if folders else [])]
     table = output.new_table(*headings, numbers=("questions",))
     table.columns[0].no_wrap = True
@@ -54,7 +57,7 @@ def _table(available: Sequence[Available], *, folders: bool) -> Table:
     return table
 
 
-def _known_names(incomplete: str) -> list[str]:
+def _known_benchmark_names(incomplete: str) -> list[str]:
     return [name for name in installer.known() if name.startswith(incomplete)]
 
 
@@ -62,7 +65,9 @@ def _known_names(incomplete: str) -> list[str]:
 def install(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", autocompletion=_known_names, help="Name of the benchmark."),
+        typer.Argument(
+            metavar="NAME", autocompletion=_known_benchmark_names, help="Name of the benchmark."
+        ),
     ] = "pfgen-bench",
     source: Annotated[
         str | None,
@@ -101,7 +106,7 @@ def install(
     output.emit(f"{name} is installed in {folder}\n")
 
 
-def _usable_names(incomplete: str) -> list[str]:
+def _usable_benchmark_names(incomplete: str) -> list[str]:
     usable = (found.name for found in inventory() if found.path is not None)
     return [name for name in usable if name.startswith(incomplete)]
 
@@ -112,7 +117,7 @@ def where(
         str | None,
         typer.Argument(
             metavar="NAME",
-            autocompletion=_usable_names,
+            autocompletion=_usable_benchmark_names,
             help="Name of the benchmark (default: the one that commands use).",
         ),
     ] = None,

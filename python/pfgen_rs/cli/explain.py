@@ -42,15 +42,15 @@ def explain(
     from pfgen_rs.cli import explain_view
 
     loaded = options.load(benchmark, unit)
-    text = _standard_input() if answer == "-" else answer
+    text = _answer_from_standard_input() if answer == "-" else answer
     found = loaded.explain(question, loaded.coder.parse(text))
     if output_format is options.JsonFormat.JSON:
-        output.emit_json(explain_view.as_object(loaded, found))
+        output.emit_json(explain_view.explanation_object(loaded, found))
     else:
-        output.show(*explain_view.render(loaded, found))
+        output.show(*explain_view.rendered_explanation(loaded, found))
 
 
-def _standard_input() -> str:
+def _answer_from_standard_input() -> str:
     process.interrupt_reads()
     try:
         text = sys.stdin.buffer.read().decode()

@@ -15,7 +15,7 @@ from pfgen_rs.metrics.units import Unit
 from pfgen_rs.scoring.explain import COMMON, RARE, Explanation, RuleReport
 from pfgen_rs.stats.sums import left_sum
 
-__all__ = ["as_object", "render"]
+__all__ = ["explanation_object", "rendered_explanation"]
 
 # Font weight and lines distinguish the levels without colour.
 _STYLES = {
@@ -34,7 +34,7 @@ _LEGEND = {
 }
 
 
-def as_object(benchmark: Benchmark, found: Explanation) -> dict[str, Any]:
+def explanation_object(benchmark: Benchmark, found: Explanation) -> dict[str, Any]:
     """Returns the whole explanation as one JSON object."""
     details = found.score.details
     return {
@@ -44,53 +44,57 @@ def as_object(benchmark: Benchmark, found: Explanation) -> dict[str, Any]:
         "length": len(found.pieces),
         "scores": found.score.to_dict(),
         "details": {
-            "fluency": _by_source(benchmark, details.fluency, details.fluency_cut),
-            "truthfulness": _by_source(benchmark, details.truthfulness, details.truthfulness_cut),
-            "helpfulness": _value(benchmark, details.helpfulness, details.helpfulness_cut),
+            "fluency": _values_by_source(benchmark, details.fluency, details.fluency_cut),
+            "truthfulness": _values_by_source(
+                benchmark, details.truthfulness, details.truthfulness_cut
+            ),
+            "helpfulness": _value_with_cut(benchmark, details.helpfulness, details.helpfulness_cut),
         },
-        "rules": [{**rule._asdict(), "factor": _factor(rule)} for rule in found.rules],
+        "rules": [{**rule._asdict(), "factor": _rule_factor(rule)} for rule in found.rules],
         "characters": found.characters.to_dicts(),
         "signature": found.score.signature,
     }
 
 
-def _by_source(
+def _values_by_source(
     benchmark: Benchmark, values: dict[str, float], cuts: dict[str, int]
 ) -> dict[str, Any]:
-    return {source: _value(benchmark, value, cuts[source]) for source, value in values.items()}
+    return {
+        source: _value_with_cut(benchmark, value, cuts[source]) for source, value in values.items()
+    }
 
 
-def _value(benchmark: Benchmark, value: float, cut: int) -> dict[str, Any]:
+def _value_with_cut(benchmark: Benchmark, value: float, cut: int) -> dict[str, Any]:
     return {"value": value, "cut": cut, "discount": benchmark.settings.discount(cut)}
 
 
-def _factor(rule: RuleReport) -> float:
+def _rule_factor(rule: RuleReport) -> float:
     """What Helpfulness is multiplied with because of the rule."""
     return 1.0 if rule.met else 1 - rule.importance
 
 
-def render(benchmark: Benchmark, found: Explanation) -> Iterator[RenderableType]:
+def rendered_explanation(benchmark: Benchmark, found: Explanation) -> Iterator[RenderableType]:
     """The explanation from top to bottom."""
     yield output.cell(f"{found.question_id}  {found.question}", "bold")
     yield Text("")
     levels = found.levels
-    yield _answer(found.pieces, levels)
+    yield _shaded_answer(found.pieces, levels)
     yield Text("")
     if levels:
-        yield _legend(levels, benchmark.settings.unit)
-    yield _metrics(benchmark, found)
-    yield _rules(found)
+        yield _shading_legend(levels, benchmark.settings.unit)
+    yield _metrics_table(benchmark, found)
+    yield _rules_table(found)
     yield output.cell(found.score.signature)
 
 
-def _answer(pieces: Sequence[str], levels: Sequence[str]) -> Text:
+def _shaded_answer(pieces: Sequence[str], levels: Sequence[str]) -> Text:
     text = Text()
     for piece, level in zip(pieces, levels, strict=True):
         text.append_text(output.cell(piece, _STYLES[level]))
     return text if pieces else output.cell("(an empty answer)", "dim")
 
 
-def _legend(levels: Sequence[str], unit: Unit) -> Text:
+def _shading_legend(levels: Sequence[str], unit: Unit) -> Text:
     parts = (
         Text(f"{levels.count(level)} {_LEGEND[level]}", style=style)
         for level, style in _STYLES.items()
@@ -99,7 +103,7 @@ def _legend(levels: Sequence[str], unit: Unit) -> Text:
     return Text.assemble(f"{unit.capitalize()}s: ", Text(" · ").join(parts))
 
 
-def _metrics(benchmark: Benchmark, found: Explanation) -> Table:
+def _metrics_table(benchmark: Benchmark, found: Explanation) -> Table:
     columns = ("before rounding", "best cut", "length discount", "rounded")
     table = output.new_table("metric", "source", *columns, numbers=columns)
     score, details = found.score, found.score.details
@@ -112,18 +116,18 @@ def _metrics(benchmark: Benchmark, found: Explanation) -> Table:
         for source, value in values.items():
             cut = cuts[source]
             share = value / len(values)
-            _row(table, name, source, share, cut, benchmark, shares[source])
+            _add_metric_row(table, name, source, share, cut, benchmark, shares[source])
         totals.append(left_sum(values.values()) / len(values))
-        _row(table, name, "all", totals[-1], None, benchmark, left_sum(shares.values()))
+        _add_metric_row(table, name, "all", totals[-1], None, benchmark, left_sum(shares.values()))
     value, cut = details.helpfulness, details.helpfulness_cut
-    _row(table, "helpfulness", "", value, cut, benchmark, score.helpfulness)
+    _add_metric_row(table, "helpfulness", "", value, cut, benchmark, score.helpfulness)
     average = left_sum([*totals, value]) / 3
     table.add_section()
-    _row(table, "average", "", average, None, benchmark, score.average)
+    _add_metric_row(table, "average", "", average, None, benchmark, score.average)
     return table
 
 
-def _row(
+def _add_metric_row(
     table: Table,
     metric: str,
     source: str,
@@ -139,7 +143,7 @@ def _row(
     )
 
 
-def _rules(found: Explanation) -> Table:
+def _rules_table(found: Explanation) -> Table:
     numbers = ("found at", "importance", "factor")
     table = output.new_table("rule", "verdict", *numbers, numbers=numbers)
     for rule in found.rules:
@@ -148,6 +152,6 @@ def _rules(found: Explanation) -> Table:
             output.cell("met", "green") if rule.met else output.cell("missed", "bold red"),
             output.cell("nowhere" if rule.position is None else rule.position),
             output.cell(f"{rule.importance:g}"),
-            output.cell(f"× {_factor(rule):g}"),
+            output.cell(f"× {_rule_factor(rule):g}"),
         )
     return table

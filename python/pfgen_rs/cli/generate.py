@@ -209,25 +209,27 @@ def generate_answers(
     from pfgen_rs.questions.locate import BUNDLED
 
     generate_values.check_export(answers, export, dry_run)
-    given = generate_values.settings(more or [])
+    given = generate_values.engine_settings(more or [])
     shown = read_examples(benchmark if questions is None else questions)
     config = RunConfig(
         engine=factory.recorded_name(engine.value),
         model=name or model,
         mode=mode.value,
         num_examples=examples,
-        stop=generate_values.stop(stop),
+        stop=generate_values.stop_strings(stop),
         max_tokens=generate_values.tokens_or_none("--max-tokens", max_tokens),
-        temperature=_sampling("--temperature", temperature, 1.0, engine),
-        top_p=_sampling("--top-p", top_p, 0.98, engine),
-        more=generate_values.recorded(given, seed=seed_text, prefix=prefix, think=think.value),
+        temperature=_sampling_value("--temperature", temperature, 1.0, engine),
+        top_p=_sampling_value("--top-p", top_p, 0.98, engine),
+        more=generate_values.recorded_options(
+            given, seed=seed_text, prefix=prefix, think=think.value
+        ),
     ).with_questions(shown)
     generate_view.check_examples(examples, len(shown))
     named = str(questions or benchmark or BUNDLED)
     if dry_run or export is not None:
-        generate_view.begin(named, len(shown), trials, None)
+        generate_view.tell_beginning(named, len(shown), trials, None)
         tasks = open_tasks(config, examples=shown, trials=trials, results=results)
-        _export(task_lines(tasks, config.parameters), len(tasks), export)
+        _export_tasks(task_lines(tasks, config.parameters), len(tasks), export)
         return
     own = {
         "concurrency": concurrency,
@@ -238,11 +240,11 @@ def generate_answers(
         "import": answers,
     }
     with (
-        closing(_engine(engine, model, own, given)) as asked,
-        _resumable(config.folder(results)),
-        _watched(engine, answers) as progress,
+        closing(_make_engine(engine, model, own, given)) as asked,
+        _resumable_generation(config.folder(results)),
+        _watched_progress(engine, answers) as progress,
     ):
-        generate_view.begin(named, len(shown), trials, config.folder(results))
+        generate_view.tell_beginning(named, len(shown), trials, config.folder(results))
         run = generate(
             config,
             asked,
@@ -259,19 +261,21 @@ def generate_answers(
         )
     if isinstance(asked, AnswersFile):
         generate_view.tell_import(asked.unused, asked.blank)
-    generate_view.tell(run, score=score)
+    generate_view.tell_run(run, score=score)
     if run.unfinished:
         output.fail(1)
 
 
-def _sampling(option: str, text: str | None, published: float, engine: EngineName) -> float | None:
+def _sampling_value(
+    option: str, text: str | None, published: float, engine: EngineName
+) -> float | None:
     """Returns the given value or, except for people (engine manual), the published one."""
     if text is None:
         return None if engine is EngineName.MANUAL else published
     return generate_values.number_or_none(option, text)
 
 
-def _export(lines: str, count: int, path: Path | None) -> None:
+def _export_tasks(lines: str, count: int, path: Path | None) -> None:
     from pfgen_rs.io import write_atomic
     from pfgen_rs.io.safe_text import escaped_json
 
@@ -282,7 +286,7 @@ def _export(lines: str, count: int, path: Path | None) -> None:
     output.emit(f"wrote {count:,} tasks to {path}\n")
 
 
-def _engine(
+def _make_engine(
     engine: EngineName, model: str, own: Mapping[str, Any], given: Mapping[str, Any]
 ) -> Engine:
     from pfgen_rs.generate.engines import factory
@@ -297,24 +301,24 @@ def _engine(
         path = chosen.get("import")
         if path is not None:
             return AnswersFile(model, path)
-        return factory.make("manual", model, ask=generate_view.ask)
+        return factory.make("manual", model, ask=generate_view.ask_person)
     if engine is EngineName.COMMAND and "command" not in chosen:
         raise typer.BadParameter(
             "the engine command requires a program: --command 'PROGRAM …'", param_hint="--command"
         )
-    passed = {} if engine is EngineName.COMMAND else generate_values.passed(given)
+    passed = {} if engine is EngineName.COMMAND else generate_values.engine_options(given)
     return factory.make(engine.value, model, **chosen, **passed)
 
 
-def _watched(
+def _watched_progress(
     engine: EngineName, answers: Path | None
 ) -> AbstractContextManager[Callable[[int, int, float, int], None] | None]:
     """Show a progress bar, unless a person answers in the terminal."""
     asks = engine is EngineName.MANUAL and answers is None
-    return nullcontext() if asks else generate_view.generating()
+    return nullcontext() if asks else generate_view.generation_progress()
 
 
-def _resumable(folder: Path) -> AbstractContextManager[None]:
+def _resumable_generation(folder: Path) -> AbstractContextManager[None]:
     """After any error, say how to continue, because servers may recover and rate limits end."""
     how = "run the same command to continue"
 

@@ -16,11 +16,11 @@ from pfgen_rs.errors import unreadable
 __all__ = [
     "EngineName",
     "check_export",
+    "engine_options",
+    "engine_settings",
     "number_or_none",
-    "passed",
-    "recorded",
-    "settings",
-    "stop",
+    "recorded_options",
+    "stop_strings",
     "tokens_or_none",
 ]
 
@@ -51,7 +51,7 @@ class EngineName(StrEnum):
 
 def number_or_none(option: str, text: str) -> float | None:
     """Parse a number, or 'none' as `None`."""
-    if _is_none(text):
+    if _is_none_text(text):
         return None
     try:
         return float(text)
@@ -72,7 +72,7 @@ def check_export(answers: Path | None, export: Path | None, dry_run: bool) -> No
 
 def tokens_or_none(option: str, text: str) -> int | None:
     """Parse a positive integer, or 'none' as `None`."""
-    if _is_none(text):
+    if _is_none_text(text):
         return None
     try:
         number = int(text)
@@ -86,15 +86,15 @@ def tokens_or_none(option: str, text: str) -> int | None:
     return number
 
 
-def _is_none(text: str) -> bool:
+def _is_none_text(text: str) -> bool:
     return text.strip().lower() == "none"
 
 
-def stop(texts: Sequence[str] | None) -> tuple[str, ...] | None:
+def stop_strings(texts: Sequence[str] | None) -> tuple[str, ...] | None:
     r"""Parse stop strings, in which `\n` is a newline; a single 'none' or empty one means no stop strings."""
     if texts is None:
         return None
-    if any(map(_is_none, texts)):
+    if any(map(_is_none_text, texts)):
         if len(texts) > 1:
             raise typer.BadParameter(
                 "'none' cannot be combined with other values", param_hint="--stop"
@@ -103,7 +103,7 @@ def stop(texts: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(text.replace("\\n", "\n") for text in texts if text)
 
 
-def settings(pairs: Sequence[str]) -> dict[str, Any]:
+def engine_settings(pairs: Sequence[str]) -> dict[str, Any]:
     """Parse KEY=VALUE: the value is JSON if it is valid, a file's text after @, and text otherwise."""
     found = {}
     for pair in pairs:
@@ -114,20 +114,20 @@ def settings(pairs: Sequence[str]) -> dict[str, Any]:
             )
         if (plain := key.removeprefix("_")) in _RESERVED:
             raise typer.BadParameter(f"use {_RESERVED[plain]} for {plain}", param_hint="--set")
-        found[key] = _value(value)
+        found[key] = _setting_value(value)
     return found
 
 
-def _value(text: str) -> Any:
+def _setting_value(text: str) -> Any:
     if text.startswith("@"):
-        return _file(Path(text[1:]))
+        return _setting_file(Path(text[1:]))
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
 
 
-def _file(path: Path) -> str:
+def _setting_file(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -135,7 +135,9 @@ def _file(path: Path) -> str:
     raise typer.BadParameter(problem, param_hint="--set")
 
 
-def recorded(given: Mapping[str, Any], *, seed: str, prefix: str, think: str) -> dict[str, Any]:
+def recorded_options(
+    given: Mapping[str, Any], *, seed: str, prefix: str, think: str
+) -> dict[str, Any]:
     """Returns the entries of `config.json` beyond the published parameters; empty for the defaults."""
     chosen = {"seed": seed, "prefix": prefix, "think": "" if think == "keep" else think}
     return {
@@ -144,6 +146,6 @@ def recorded(given: Mapping[str, Any], *, seed: str, prefix: str, think: str) ->
     }
 
 
-def passed(given: Mapping[str, Any]) -> dict[str, Any]:
+def engine_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the engine's own options: all settings, without the leading underscore."""
     return {key.removeprefix("_"): value for key, value in given.items()}

@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from pfgen_rs.generate.prompts import Task
     from pfgen_rs.generate.runner import Run
 
-__all__ = ["EVERY", "ask", "begin", "check_examples", "generating", "tell", "tell_import"]
+__all__ = [
+    "EVERY",
+    "ask_person",
+    "check_examples",
+    "generation_progress",
+    "tell_beginning",
+    "tell_import",
+    "tell_run",
+]
 
 _SHOWN = 5
 EVERY = 30.0
@@ -35,7 +43,7 @@ _END = b"."
 
 
 @contextmanager
-def generating() -> Iterator[Callable[[int, int, float, int], None]]:
+def generation_progress() -> Iterator[Callable[[int, int, float, int], None]]:
     """Show a progress bar with answers per second, failures and remaining time. Yields its update function.
 
     If standard error is not a terminal, prints the same as a line at intervals.
@@ -48,13 +56,13 @@ def generating() -> Iterator[Callable[[int, int, float, int], None]]:
     with (
         output.progress(*columns, TimeRemainingColumn()) as bar,
         progress_log.logged("pfgen_rs.generate"),
-        progress_log.told_at_times(lambda: _line(counts[-1]) if counts else "", EVERY),
+        progress_log.told_at_times(lambda: _progress_line(counts[-1]) if counts else "", EVERY),
     ):
         task = bar.add_task("generating", total=None, rate="")
 
         def update(done: int, total: int, rate: float, failed: int) -> None:
             counts[:] = [Counts(done, total, rate, failed)]
-            shown = ", ".join([*_rate(rate, " answers"), *_failed(failed)])
+            shown = ", ".join([*_rate_text(rate, " answers"), *_failed_text(failed)])
             bar.update(task, completed=done, total=total, rate=shown)
 
         yield update
@@ -69,23 +77,23 @@ class Counts(NamedTuple):
     failed: int
 
 
-def _line(now: Counts) -> str:
-    parts = [f"{now.done:,} of {now.total:,} answers", *_rate(now.rate)]
+def _progress_line(now: Counts) -> str:
+    parts = [f"{now.done:,} of {now.total:,} answers", *_rate_text(now.rate)]
     if now.rate:
         left = (now.total - now.done - now.failed) / now.rate
-        parts.append(f"{_duration(left)} left")
-    return ", ".join([*parts, *_failed(now.failed)])
+        parts.append(f"{_duration_text(left)} left")
+    return ", ".join([*parts, *_failed_text(now.failed)])
 
 
-def _rate(rate: float, of: str = "") -> list[str]:
+def _rate_text(rate: float, of: str = "") -> list[str]:
     return [f"{rate:,.1f}{of}/s"] if rate else []
 
 
-def _failed(failed: int) -> list[str]:
+def _failed_text(failed: int) -> list[str]:
     return [f"{failed:,} failed"] if failed else []
 
 
-def _duration(seconds: float) -> str:
+def _duration_text(seconds: float) -> str:
     """Format a duration for people, rounded up."""
     if seconds <= 90:
         return f"{math.ceil(seconds)} s"
@@ -93,9 +101,13 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def ask(task: Task) -> str | None:
+def ask_person(task: Task) -> str | None:
     """Show a task and read the pasted answer. Returns `None` at the end of the input."""
-    parts = [f"--- trial {task.trial} ---", *_lines(task.system), *_lines(task.prompt)]
+    parts = [
+        f"--- trial {task.trial} ---",
+        *_pasted_lines(task.system),
+        *_pasted_lines(task.prompt),
+    ]
     output.emit("\n".join(parts) + "\n")
     output.emit("--- paste the answer, then a line with only a dot; Ctrl-D quits ---\n")
     process.interrupt_reads()
@@ -107,11 +119,11 @@ def ask(task: Task) -> str | None:
     return answer.decode(errors="replace")
 
 
-def _lines(text: str | None) -> list[str]:
+def _pasted_lines(text: str | None) -> list[str]:
     return [] if text is None else [visible(line) for line in text.split("\n")]
 
 
-def begin(benchmark: str, questions: int, trials: int, folder: Path | None) -> None:
+def tell_beginning(benchmark: str, questions: int, trials: int, folder: Path | None) -> None:
     """Print the benchmark, because the default one is small; `folder`: where answers are written."""
     into = "" if folder is None else f", into {folder}"
     output.remark(f"benchmark {benchmark}: {questions} questions, {trials:,} trials{into}")
@@ -127,7 +139,7 @@ def check_examples(wanted: int, questions: int) -> None:
         )
 
 
-def tell(run: Run, *, score: bool) -> None:
+def tell_run(run: Run, *, score: bool) -> None:
     """Print the numbers of trials and answers, failures with their reasons and, if requested, the scores."""
     _tell_failures(run)
     if run.elsewhere:
@@ -142,7 +154,7 @@ def tell(run: Run, *, score: bool) -> None:
         report_gaps(run.result)
         show_results([run.result], RowsFormat.TABLE, plain=False)
     elif score:
-        output.warn(f"nothing to score: no trial is complete{_worst(run)}")
+        output.warn(f"nothing to score: no trial is complete{_worst_question(run)}")
 
 
 def tell_import(unused: Sequence[tuple[int, str]], blank: int) -> None:
@@ -169,7 +181,7 @@ def _tell_failures(run: Run) -> None:
         )
 
 
-def _worst(run: Run) -> str:
+def _worst_question(run: Run) -> str:
     """Returns a note on the question that failed most often."""
     failed = Counter(failure.question for failure in run.failures)
     if not failed:

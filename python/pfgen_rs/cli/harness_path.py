@@ -11,7 +11,7 @@ from pfgen_rs.cli import output
 __all__ = ["harness_path"]
 
 
-def _names(incomplete: str) -> list[str]:
+def _harness_names(incomplete: str) -> list[str]:
     from pfgen_rs.integrations.paths import HARNESSES
 
     return [name for name in HARNESSES if name.startswith(incomplete)]
@@ -21,7 +21,9 @@ def harness_path(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", autocompletion=_names, help="Name of the harness, such as lm_eval."
+            metavar="NAME",
+            autocompletion=_harness_names,
+            help="Name of the harness, such as lm_eval.",
         ),
     ],
 ) -> None:

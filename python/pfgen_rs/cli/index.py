@@ -46,7 +46,7 @@ def count(
 
     Example: `pfgen-rs index count Q01 です ます`
     """
-    index, parse = _index(benchmark, question, unit)
+    index, parse = _question_index(benchmark, question, unit)
     counts = [(pattern, index.count(parse(pattern))) for pattern in patterns]
     if output_format is options.JsonFormat.JSON:
         output.emit_json([{"pattern": pattern, "count": n} for pattern, n in counts])
@@ -69,10 +69,10 @@ def df(
 
     Example: `pfgen-rs index df Q01 です ます`
     """
-    index, parse = _index(benchmark, question, unit)
+    index, parse = _question_index(benchmark, question, unit)
     frequencies = [(pattern, index.document_frequency(parse(pattern))) for pattern in patterns]
     if output_format is options.JsonFormat.JSON:
-        output.emit_json([{"pattern": pattern, **_frequency(f)} for pattern, f in frequencies])
+        output.emit_json([{"pattern": pattern, **_frequency_text(f)} for pattern, f in frequencies])
         return
     numbers = ["answers", *index.sources]
     table = output.new_table("pattern", *numbers, numbers=numbers)
@@ -104,19 +104,23 @@ def locate(
 
     Example: `pfgen-rs index locate Q01 です --width 15`
     """
-    index, parse = _index(benchmark, question, unit)
+    index, parse = _question_index(benchmark, question, unit)
     places = index.concordance(parse(pattern), width)
     shown = places[:limit]
     if output_format is options.JsonFormat.JSON:
-        output.emit_json({"total": len(places), "places": [_place(line) for line in shown]})
+        output.emit_json(
+            {"total": len(places), "places": [_occurrence_place(line) for line in shown]}
+        )
         return
     table = output.new_table("source", "answer", "offset", numbers=("answer", "offset"))
     table.add_column("left", justify="right", overflow="fold")
     table.add_column("pattern and right", overflow="fold")
     for occurrence, left, match, right in shown:
         gap = "" if options.unit_of(unit, benchmark) == "character" else " "
-        context = Text.assemble(output.cell(_shown(match), "bold"), gap, output.cell(_shown(right)))
-        table.add_row(*map(output.cell, occurrence), output.cell(_shown(left)), context)
+        context = Text.assemble(
+            output.cell(_shown_ngram(match), "bold"), gap, output.cell(_shown_ngram(right))
+        )
+        table.add_row(*map(output.cell, occurrence), output.cell(_shown_ngram(left)), context)
     output.show(table, output.cell(f"{len(shown)} of {len(places)} places"))
 
 
@@ -139,12 +143,12 @@ def top(
 
     Example: `pfgen-rs index top Q01 --n 8 --min-df 10`
     """
-    index, _ = _index(benchmark, question, unit)
+    index, _ = _question_index(benchmark, question, unit)
     ngrams = index.ngrams(n, min_df, limit)
     if output_format is options.JsonFormat.JSON:
         output.emit_json(
             [
-                {"text": g.text, "count": g.occurrences, **_frequency(g.document_frequency)}
+                {"text": g.text, "count": g.occurrences, **_frequency_text(g.document_frequency)}
                 for g in ngrams
             ]
         )
@@ -152,11 +156,13 @@ def top(
     numbers = ["count", "answers", *index.sources]
     table = output.new_table("n-gram", *numbers, numbers=numbers)
     for text, total, frequency in ngrams:
-        table.add_row(output.cell(_shown(text)), output.cell(total), *_frequency_cells(frequency))
+        table.add_row(
+            output.cell(_shown_ngram(text)), output.cell(total), *_frequency_cells(frequency)
+        )
     output.show(table)
 
 
-def _index(
+def _question_index(
     benchmark: str | None, question: str, unit: options.UnitName | None
 ) -> tuple[NgramIndex, Callable[[str], Answer]]:
     """Returns a question's index and the parser of its patterns."""
@@ -164,11 +170,11 @@ def _index(
     return loaded.index(question), loaded.coder.parse
 
 
-def _shown(found: Decoded) -> str:
+def _shown_ngram(found: Decoded) -> str:
     return found if isinstance(found, str) else " ".join(map(str, found))
 
 
-def _frequency(frequency: DocumentFrequency) -> dict[str, object]:
+def _frequency_text(frequency: DocumentFrequency) -> dict[str, object]:
     return {"document_frequency": frequency.total, "by_source": frequency.by_source}
 
 
@@ -176,7 +182,7 @@ def _frequency_cells(frequency: DocumentFrequency) -> list[Text]:
     return [output.cell(n) for n in (frequency.total, *frequency.by_source.values())]
 
 
-def _place(line: ConcordanceLine) -> dict[str, object]:
+def _occurrence_place(line: ConcordanceLine) -> dict[str, object]:
     return {
         **line.occurrence._asdict(),
         "left": line.left,

@@ -40,7 +40,9 @@ def build(
             "writable, or set PFGEN_RS_CACHE to another folder"
         )
     size = path.stat().st_size
-    output.emit(f"{path}\n{len(loaded)} questions, {_megabytes(size)}, ready in {seconds:.2f} s\n")
+    output.emit(
+        f"{path}\n{len(loaded)} questions, {_megabytes_text(size)}, ready in {seconds:.2f} s\n"
+    )
 
 
 def info(output_format: options.Format = options.JsonFormat.TABLE) -> None:
@@ -53,12 +55,15 @@ def info(output_format: options.Format = options.JsonFormat.TABLE) -> None:
     files = index_cache.index_files()
     if output_format is options.JsonFormat.JSON:
         output.emit_json(
-            [{"file": str(f.path), "bytes": f.size, "written": _when(f.written)} for f in files]
+            [
+                {"file": str(f.path), "bytes": f.size, "written": _when_text(f.written)}
+                for f in files
+            ]
         )
         return
     table = output.new_table("file", "size", "written", numbers=("size",))
     for file in files:
-        cells = (file.path.name, _megabytes(file.size), _when(file.written))
+        cells = (file.path.name, _megabytes_text(file.size), _when_text(file.written))
         table.add_row(*map(output.cell, cells))
     output.show(output.cell(str(index_cache.indexes_folder())), table)
 
@@ -72,13 +77,13 @@ def clear() -> None:
 
     removed = index_cache.clear()
     files = "file" if len(removed) == 1 else "files"
-    size = _megabytes(sum(file.size for file in removed))
+    size = _megabytes_text(sum(file.size for file in removed))
     output.emit(f"removed {len(removed)} {files}, {size}\n")
 
 
-def _megabytes(size: int) -> str:
+def _megabytes_text(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
 
 
-def _when(seconds: float) -> str:
+def _when_text(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -52,7 +52,7 @@ def leaderboard(
 
     rows, problems = read_standings(place)
     wanted = {"mode": mode, "engine": engine, "organisation": organisation}
-    _print(select_standings(rows, model=model, **wanted), output_format, plain)
+    _print_leaderboard(select_standings(rows, model=model, **wanted), output_format, plain)
     for name, values in standings_choices(rows, **wanted).items():
         output.warn(
             f"no run with {name} {wanted[name]!r}: expected one of {', '.join(values) or '(none)'}"
@@ -63,7 +63,9 @@ def leaderboard(
         output.fail(1)
 
 
-def _print(rows: list[dict[str, Any]], output_format: options.RowsFormat, plain: bool) -> None:
+def _print_leaderboard(
+    rows: list[dict[str, Any]], output_format: options.RowsFormat, plain: bool
+) -> None:
     if output_format is options.RowsFormat.JSON:
         output.emit_json(rows)
     elif not rows:
@@ -71,6 +73,6 @@ def _print(rows: list[dict[str, Any]], output_format: options.RowsFormat, plain:
     elif output_format is options.RowsFormat.CSV:
         output.emit_csv(rows)
     elif plain:
-        output.emit(leaderboard_view.lines(rows))
+        output.emit(leaderboard_view.leaderboard_lines(rows))
     else:
-        output.show(*leaderboard_view.report(rows, output.width()))
+        output.show(*leaderboard_view.leaderboard_report(rows, output.width()))

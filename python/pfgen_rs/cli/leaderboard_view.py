@@ -12,32 +12,32 @@ from pfgen_rs.cli.score_table import ScoreTable, aligned, number
 from pfgen_rs.io.safe_text import visible
 from pfgen_rs.metrics.names import PARTS
 
-__all__ = ["lines", "report"]
+__all__ = ["leaderboard_lines", "leaderboard_report"]
 
 Row = Mapping[str, Any]
 _LENGTH = "length"
 _LEGEND = "range: ranks that paired tests cannot rule out"
 
 
-def report(rows: Sequence[Row], room: int) -> list[RenderableType]:
+def leaderboard_report(rows: Sequence[Row], room: int) -> list[RenderableType]:
     """Returns a table with as many columns as fit a window of `room`, its legend, and the signatures."""
     table = ScoreTable(
         rows,
         about={
-            "rank": [_rank(row) for row in rows],
-            "range": [_range(row) for row in rows],
+            "rank": [_rank_text(row) for row in rows],
+            "range": [_rank_range_text(row) for row in rows],
             "": [row["icon"] for row in rows],
-            "model": _names(rows),
+            "model": _model_names(rows),
         },
-        columns=_columns(rows),
+        columns=_leaderboard_columns(rows),
         optional=(_LENGTH,),
     )
     signatures = dict.fromkeys(row["signature"] for row in rows if row.get("signature"))
-    captions = (f"{_LEGEND}; {_icons(rows)}", *signatures)
+    captions = (f"{_LEGEND}; {_icon_legend(rows)}", *signatures)
     return [*table.parts(room), *map(output.cell, captions)]
 
 
-def _icons(rows: Sequence[Row]) -> str:
+def _icon_legend(rows: Sequence[Row]) -> str:
     """Returns a legend of the icons in these rows."""
     modes: dict[str, dict[str, None]] = {}
     for row in rows:
@@ -45,22 +45,22 @@ def _icons(rows: Sequence[Row]) -> str:
     return ", ".join(f"{icon} {' or '.join(sorted(found))}" for icon, found in modes.items())
 
 
-def _names(rows: Sequence[Row]) -> list[str]:
+def _model_names(rows: Sequence[Row]) -> list[str]:
     """Returns unique names: models, with the mode or the folder if a model has several runs."""
     models = [row["model"] for row in rows]
-    with_mode = [_with(row, row["mode"], models) for row in rows]
+    with_mode = [_names_with(row, row["mode"], models) for row in rows]
     return [
-        _with(row, row["run"], with_mode) if with_mode.count(name) > 1 else name
+        _names_with(row, row["run"], with_mode) if with_mode.count(name) > 1 else name
         for row, name in zip(rows, with_mode, strict=True)
     ]
 
 
-def _with(row: Row, addition: str | None, names: Sequence[str]) -> str:
+def _names_with(row: Row, addition: str | None, names: Sequence[str]) -> str:
     model: str = row["model"]
     return f"{model} ({addition})" if addition and names.count(model) != 1 else model
 
 
-def _columns(rows: Sequence[Row]) -> dict[str, list[str]]:
+def _leaderboard_columns(rows: Sequence[Row]) -> dict[str, list[str]]:
     """Returns the cells of all columns after the interval."""
     return {
         _LENGTH: [f"{row['length']:.1f}" for row in rows],
@@ -68,31 +68,31 @@ def _columns(rows: Sequence[Row]) -> dict[str, list[str]]:
     }
 
 
-def _rank(row: Row) -> str:
+def _rank_text(row: Row) -> str:
     return "–" if row["rank"] is None else str(row["rank"])
 
 
-def _range(row: Row) -> str:
+def _rank_range_text(row: Row) -> str:
     low, high = row["rank_low"], row["rank_high"]
     if low is None or high is None:
         return ""
     return str(low) if low == high else f"{low}–{high}"
 
 
-def lines(rows: Sequence[Row]) -> str:
+def leaderboard_lines(rows: Sequence[Row]) -> str:
     """Returns one line per run below a header, in aligned columns, with no non-ASCII symbols of our own."""
     head = ("rank", "ranks", "score", "low", "high", "trials", "length", *PARTS, "model", "run")
-    return aligned([head, *map(_plain, rows)], texts=2)
+    return aligned([head, *map(_plain_entry, rows)], texts=2)
 
 
-def _plain(row: Row) -> tuple[str, ...]:
+def _plain_entry(row: Row) -> tuple[str, ...]:
     return (
-        _rank(row).replace("–", "-"),
-        _range(row).replace("–", "-") or "-",
+        _rank_text(row).replace("–", "-"),
+        _rank_range_text(row).replace("–", "-") or "-",
         f"{row['score']:.4f}",
         *map(number, (row["score_low"], row["score_high"])),
         str(row["num_trials"]),
-        *(cells[0] for cells in _columns([row]).values()),
+        *(cells[0] for cells in _leaderboard_columns([row]).values()),
         visible(row["model"]),
         visible(row["run"]),
     )

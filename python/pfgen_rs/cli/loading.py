@@ -45,7 +45,7 @@ class Group(TyperGroup):
         """Write the list of commands."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, _summary(command)) for name, command in commands])
+            formatter.write_dl([(name, _command_summary(command)) for name, command in commands])
 
 
 def group(summary: str, cls: type[Group] = Group) -> typer.Typer:
@@ -69,6 +69,6 @@ def deferring(commands: Mapping[str, Deferred]) -> type[Group]:
     return Deferring
 
 
-def _summary(command: Any) -> str:
+def _command_summary(command: Any) -> str:
     """Returns the first paragraph of a command's help, on one line."""
     return command.short_help or " ".join((command.help or "").split("\n\n")[0].split())

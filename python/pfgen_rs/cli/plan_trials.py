@@ -79,4 +79,4 @@ def plan_trials(
     if output_format is options.JsonFormat.JSON:
         output.emit_json({**plan.to_dict(), "signature": samples[0].signature})
     else:
-        output.show(*plan_view.report(plan), output.cell(samples[0].signature or ""))
+        output.show(*plan_view.plan_report(plan), output.cell(samples[0].signature or ""))

@@ -9,10 +9,10 @@ from rich.console import RenderableType
 from pfgen_rs.cli import output
 from pfgen_rs.stats import Plan
 
-__all__ = ["report"]
+__all__ = ["plan_report"]
 
 
-def report(plan: Plan) -> list[RenderableType]:
+def plan_report(plan: Plan) -> list[RenderableType]:
     """Returns a table of precision by number of trials, and the requested numbers of trials."""
     numbers = ["trials", "± same questions", "± other questions"]
     table = output.new_table(*numbers, numbers=numbers)
@@ -22,10 +22,10 @@ def report(plan: Plan) -> list[RenderableType]:
             output.cell(f"{step.trial_noise:.4f}"),
             output.cell(f"{step.with_questions:.4f}"),
         )
-    return [table, *map(output.cell, _sentences(plan))]
+    return [table, *map(output.cell, _plan_sentences(plan))]
 
 
-def _sentences(plan: Plan) -> Iterator[str]:
+def _plan_sentences(plan: Plan) -> Iterator[str]:
     what = plan.metric if plan.metric != "average" else "score"
     if len(plan.runs) == 1:
         yield f"{plan.runs[0]}: {what} {plan.mean:.4f}, SD of a trial {plan.trial_sd:.4f}"
@@ -34,7 +34,7 @@ def _sentences(plan: Plan) -> Iterator[str]:
         yield f"{a} minus {b}: {what} {plan.mean:+.4f}, SD of a trial {plan.trial_sd:.4f}"
     level = f"{plan.level * 100:g} %"
     yield (
-        f"±{plan.precision:g} ({level}) needs {_trials(plan.trials_needed)} for the same questions"
+        f"±{plan.precision:g} ({level}) needs {_trials_text(plan.trials_needed)} for the same questions"
     )
     if plan.trials_needed_with_questions is None:
         yield (
@@ -43,14 +43,14 @@ def _sentences(plan: Plan) -> Iterator[str]:
         )
     else:
         yield (
-            f"for other questions of the same kind, {_trials(plan.trials_needed_with_questions)}; "
+            f"for other questions of the same kind, {_trials_text(plan.trials_needed_with_questions)}; "
             f"±{plan.remaining:.4f} remains with any number of trials"
         )
     if plan.difference is not None:
-        yield from _telling(plan)
+        yield from _telling_apart(plan)
 
 
-def _telling(plan: Plan) -> Iterator[str]:
+def _telling_apart(plan: Plan) -> Iterator[str]:
     finding = f"{plan.power * 100:g} % power to detect {plan.difference:.4f}"
     for trials, where in (
         (plan.trials_to_tell, "for the same questions"),
@@ -59,10 +59,10 @@ def _telling(plan: Plan) -> Iterator[str]:
         needed = (
             "cannot be reached with any number of trials"
             if trials is None
-            else f"needs {_trials(trials)} per run"
+            else f"needs {_trials_text(trials)} per run"
         )
         yield f"{finding} {needed} {where}"
 
 
-def _trials(count: int) -> str:
+def _trials_text(count: int) -> str:
     return f"{count:,} trial" if count == 1 else f"{count:,} trials"

@@ -36,7 +36,7 @@ class LanguageName(StrEnum):
     JAPANESE = "ja"
 
 
-def _picture(path: Path) -> Path:
+def _picture_path(path: Path) -> Path:
     if path.suffix.lower() not in _SUFFIXES:
         raise typer.BadParameter(
             f"unknown format: expected a name ending in one of {', '.join(_SUFFIXES)}"
@@ -60,7 +60,11 @@ def plot(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", metavar="FILE", callback=_picture, help="File to write: .svg or .png."
+            "--out",
+            "-o",
+            metavar="FILE",
+            callback=_picture_path,
+            help="File to write: .svg or .png.",
         ),
     ],
     benchmark: options.BenchmarkName = None,

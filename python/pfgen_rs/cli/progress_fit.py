@@ -36,7 +36,7 @@ class OneLineProgress(Progress):
         for width in widths.values():
             table.add_column(width=width, no_wrap=True)
         for row in range(len(shown)):
-            table.add_row(*(_cut(cells[i][row], width) for i, width in widths.items()))
+            table.add_row(*(_cut_cell(cells[i][row], width) for i, width in widths.items()))
         return table
 
     def _widths(self, cells: Sequence[Sequence[RenderableType]]) -> dict[int, int]:
@@ -60,7 +60,7 @@ class OneLineProgress(Progress):
         return Measurement.get(self.console, self.console.options, cell).maximum
 
 
-def _cut(cell: RenderableType, width: int) -> RenderableType:
+def _cut_cell(cell: RenderableType, width: int) -> RenderableType:
     """Fit a cell into a column of this width."""
     if isinstance(cell, ProgressBar):
         cell.width = width

@@ -43,7 +43,7 @@ class SummationName(StrEnum):
     COMPENSATED = "compensated"
 
 
-def _ngrams(text: str) -> tuple[int, int]:
+def _ngram_range(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"([0-9]{1,6})-([0-9]{1,6})", text)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise typer.BadParameter(
@@ -207,7 +207,7 @@ def score(
     from pfgen_rs.io import patterns
     from pfgen_rs.runs.resumable import Job
 
-    low, high = _ngrams(ngrams)
+    low, high = _ngram_range(ngrams)
     settings = pfgen_rs.Settings(
         variant=variant.value,
         min_n=low,
@@ -232,7 +232,7 @@ def score(
         per_response=per_response,
         resume=resume,
         allow_partial=allow_partial,
-        keep=_names(keep),
+        keep=_kept_names(keep),
         run_field=run_field,
         threads=threads,
     )
@@ -251,7 +251,7 @@ def score(
     show_results(results, output_format, plain)
 
 
-def _names(keep: str | None) -> Any:
+def _kept_names(keep: str | None) -> Any:
     return keep if keep in (None, "all", "none") else keep.split(",")
 
 
@@ -295,6 +295,6 @@ def show_results(results: Sequence[Result], output_format: options.RowsFormat, p
         flat = [{**row, "missing_questions": " ".join(row["missing_questions"])} for row in rows]
         output.emit_csv(flat)
     elif plain:
-        output.emit(score_view.lines(rows))
+        output.emit(score_view.score_lines(rows))
     else:
-        output.show(*score_view.leaderboard(rows, output.width()))
+        output.show(*score_view.score_leaderboard(rows, output.width()))

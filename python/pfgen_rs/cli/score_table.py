@@ -48,9 +48,12 @@ class ScoreTable:
     def parts(self, room: int) -> list[RenderableType]:
         """Returns a table with as many columns as fit a window of `room`, and its legend."""
         columns, table, bar = self._fitting(room)
-        legend = [_legend(bar)] if INTERVAL in columns else []
+        legend = [_interval_legend(bar)] if INTERVAL in columns else []
         missing = [name for name in self._columns() if name not in columns]
-        return [table, *map(output.cell, legend + ([_left_out(missing)] if missing else []))]
+        return [
+            table,
+            *map(output.cell, legend + ([_columns_left_out(missing)] if missing else [])),
+        ]
 
     def _columns(self) -> list[str]:
         return [INTERVAL, *self.columns]
@@ -96,22 +99,22 @@ class ScoreTable:
                 yield bars.bar(row, bar)
 
 
-def _legend(bar: int) -> str:
+def _interval_legend(bar: int) -> str:
     shown = f"{INTERVAL} and ├─●─┤" if bar else INTERVAL
     return f"{shown}: 95 % interval over questions (Student's t)"
 
 
-def _left_out(columns: Sequence[str]) -> str:
+def _columns_left_out(columns: Sequence[str]) -> str:
     return table_fit.not_shown(columns, *(["--plain"] if _IN_PLAIN.issuperset(columns) else []))
 
 
 def aligned(lines: Sequence[Sequence[str]], texts: int) -> str:
     """Align lines of cells for logs; the last `texts` cells of each are texts, the others numbers."""
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    return "".join(_line(cells, widths, len(widths) - texts) for cells in lines)
+    return "".join(_aligned_line(cells, widths, len(widths) - texts) for cells in lines)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], numbers: int) -> str:
+def _aligned_line(cells: Sequence[str], widths: Sequence[int], numbers: int) -> str:
     padded = []
     for i, (cell, width) in enumerate(zip(cells, widths, strict=True)):
         gap = " " * (width - cell_len(cell))

@@ -13,52 +13,52 @@ from pfgen_rs.cli.score_table import ScoreTable, aligned, number
 from pfgen_rs.io.safe_text import visible
 from pfgen_rs.metrics.names import PARTS
 
-__all__ = ["leaderboard", "lines"]
+__all__ = ["score_leaderboard", "score_lines"]
 
 Row = Mapping[str, Any]
 _PUBLISHED, _LENGTH = "published ±", "length"
 
 
-def leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
+def score_leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
     """Returns a table with as many columns as fit a window of `room`, its legend, and the signatures."""
     signatures = dict.fromkeys(row["signature"] for row in rows)
     ranks = [str(rank) for rank, _ in enumerate(rows, 1)]
     table = ScoreTable(
         rows,
-        about={"rank": ranks, "run": _names(rows)},
-        columns=_columns(rows),
+        about={"rank": ranks, "run": _run_names(rows)},
+        columns=_run_columns(rows),
         optional=(_PUBLISHED, _LENGTH),
     )
     if len(signatures) == 1:
         return [*table.parts(room), *map(output.cell, signatures)]
-    marked = (f"{sign}  (rank {', '.join(_ranks(rows, sign))})" for sign in signatures)
+    marked = (f"{sign}  (rank {', '.join(_ranks_by_signature(rows, sign))})" for sign in signatures)
     return [*table.parts(room), *map(output.cell, marked)]
 
 
-def _columns(rows: Sequence[Row]) -> dict[str, list[str]]:
+def _run_columns(rows: Sequence[Row]) -> dict[str, list[str]]:
     """Returns the cells of all columns after the interval."""
     return {
-        _PUBLISHED: [_spread(row) for row in rows],
+        _PUBLISHED: [_published_spread(row) for row in rows],
         _LENGTH: [f"{row['length']:.1f} ±{row['length_std']:.1f}" for row in rows],
         **{metric: [f"{row[metric]:.4f}" for row in rows] for metric in PARTS},
     }
 
 
-def _spread(row: Row) -> str:
+def _published_spread(row: Row) -> str:
     trials = row["num_trials"]
     return f"±{row['score_std']:.4f}/√{trials}" if trials > 1 else "–"
 
 
-def _names(rows: Sequence[Row]) -> list[str]:
+def _run_names(rows: Sequence[Row]) -> list[str]:
     times = Counter(row["name"] for row in rows)
     return [row["name"] + f" ({row['file']})" * (times[row["name"]] > 1) for row in rows]
 
 
-def _ranks(rows: Sequence[Row], signature: str) -> list[str]:
+def _ranks_by_signature(rows: Sequence[Row], signature: str) -> list[str]:
     return [str(rank) for rank, row in enumerate(rows, 1) if row["signature"] == signature]
 
 
-def lines(rows: Sequence[Row]) -> str:
+def score_lines(rows: Sequence[Row]) -> str:
     """Returns one line per run below a header, in aligned columns, with no non-ASCII symbols of our own."""
     head = (
         "rank",
@@ -72,10 +72,10 @@ def lines(rows: Sequence[Row]) -> str:
         "file",
         "signature",
     )
-    return aligned([head, *(_plain(rank, row) for rank, row in enumerate(rows, 1))], texts=3)
+    return aligned([head, *(_plain_run(rank, row) for rank, row in enumerate(rows, 1))], texts=3)
 
 
-def _plain(rank: int, row: Row) -> tuple[str, ...]:
+def _plain_run(rank: int, row: Row) -> tuple[str, ...]:
     return (
         str(rank),
         *map(number, (row["score"], row["score_low"], row["score_high"])),

@@ -20,31 +20,31 @@ def fits(table: Table, room: int, folded: int = _FOLDED) -> bool:
 
     Numbers are never wrapped; text may be wrapped to a width of at least `folded`.
     """
-    return sum(_needed(column, folded) + GAP for column in table.columns) <= room
+    return sum(_needed_width(column, folded) + GAP for column in table.columns) <= room
 
 
 def width(table: Table) -> int:
     """Returns the width at which nothing is wrapped."""
-    return sum(_widest(column) + GAP for column in table.columns)
+    return sum(_widest_cell(column) + GAP for column in table.columns)
 
 
-def _needed(column: Column, folded: int) -> int:
-    widest = _widest(column)
+def _needed_width(column: Column, folded: int) -> int:
+    widest = _widest_cell(column)
     return widest if column.no_wrap else min(widest, folded)
 
 
-def _widest(column: Column) -> int:
+def _widest_cell(column: Column) -> int:
     lines = (line for part in (column.header, *column.cells) for line in str(part).split("\n"))
     return max(map(cell_len, lines))
 
 
 def dropped(full: Table, shown: Table) -> list[str]:
     """Returns the headings of the columns of `full` that `shown` omits."""
-    kept = set(_headings(shown))
-    return [heading for heading in _headings(full) if heading not in kept]
+    kept = set(_table_headings(shown))
+    return [heading for heading in _table_headings(full) if heading not in kept]
 
 
-def _headings(table: Table) -> Iterator[str]:
+def _table_headings(table: Table) -> Iterator[str]:
     return (str(column.header).replace("\n", " ") for column in table.columns)
 
 
@@ -62,11 +62,11 @@ def stacked(table: Table) -> Table:
     for cells in zip(*(column.cells for column in table.columns), strict=True):
         rows.add_row()
         for header, cell in zip(headers, cells, strict=True):
-            _add(rows, header, cell)
+            _add_stacked_row(rows, header, cell)
     rows.add_row()
     return rows
 
 
-def _add(rows: Table, header: RenderableType, cell: RenderableType) -> None:
+def _add_stacked_row(rows: Table, header: RenderableType, cell: RenderableType) -> None:
     if str(cell):
         rows.add_row(header, cell)

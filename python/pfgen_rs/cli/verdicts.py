@@ -15,37 +15,38 @@ def verdict(pair: Pair, statistics: Comparison) -> str:
     more = f"{pair.a} scores {pair.difference:.4f} more than {pair.b}{what}"
     least = 1 - statistics.level
     if pair.family == 1:
-        evidence = f"{_interval(pair, statistics, '')}, {_p(pair, statistics)}"
-        return f"{more} ({evidence})" if pair.p <= least else _alike(pair, what, evidence)
-    corrected = f"{_p_holm(pair, statistics)} corrected for {pair.family} pairs"
-    evidence = f"{_interval(pair, statistics, ' of this pair alone')}, {_p(pair, statistics)}"
+        evidence = f"{_interval_in_words(pair, statistics, '')}, {_p_in_words(pair, statistics)}"
+        return f"{more} ({evidence})" if pair.p <= least else _alike_verdict(pair, what, evidence)
+    corrected = f"{_p_holm_in_words(pair, statistics)} corrected for {pair.family} pairs"
+    interval = _interval_in_words(pair, statistics, " of this pair alone")
+    evidence = f"{interval}, {_p_in_words(pair, statistics)}"
     if pair.p_holm <= least:
         return f"{more} ({evidence}; {corrected})"
     if pair.p <= least:
         return f"{more} ({evidence}), but not significantly among all pairs ({corrected})"
-    return _alike(pair, what, f"{evidence}; {corrected}")
+    return _alike_verdict(pair, what, f"{evidence}; {corrected}")
 
 
-def _alike(pair: Pair, what: str, evidence: str) -> str:
+def _alike_verdict(pair: Pair, what: str, evidence: str) -> str:
     return (
         f"{pair.a} and {pair.b} do not differ significantly{what} "
         f"(difference {pair.difference:+.4f}, {evidence}; 80 % power to detect {pair.minimum_detectable:.4f})"
     )
 
 
-def _interval(pair: Pair, statistics: Comparison, which: str) -> str:
+def _interval_in_words(pair: Pair, statistics: Comparison, which: str) -> str:
     return f"{statistics.level * 100:g} % bootstrap interval{which} {pair.low:+.4f} to {pair.high:+.4f}"
 
 
-def _p(pair: Pair, statistics: Comparison) -> str:
-    return _in_words(pair.p, statistics.smallest_p)
+def _p_in_words(pair: Pair, statistics: Comparison) -> str:
+    return _p_value_in_words(pair.p, statistics.smallest_p)
 
 
-def _p_holm(pair: Pair, statistics: Comparison) -> str:
-    return _in_words(pair.p_holm, statistics.smallest_p * pair.family)
+def _p_holm_in_words(pair: Pair, statistics: Comparison) -> str:
+    return _p_value_in_words(pair.p_holm, statistics.smallest_p * pair.family)
 
 
-def _in_words(p: float, smallest: float) -> str:
+def _p_value_in_words(p: float, smallest: float) -> str:
     if p < 0.001:
         return "p < 0.001"
     return f"p {'≤' if is_bound(p, smallest) else '='} {p:.3f}"

@@ -80,16 +80,18 @@ def verify(
             checked.append(error)
     done = [found for found in checked if isinstance(found, Verification)]
     if output_format is options.JsonFormat.JSON:
-        output.emit_json([_entry(run, c, limit) for run, c in zip(paths, checked, strict=True)])
+        output.emit_json(
+            [_verified_entry(run, c, limit) for run, c in zip(paths, checked, strict=True)]
+        )
     elif done:
-        output.show(*_report(done, limit, output.width()))
+        output.show(*_verification_report(done, limit, output.width()))
     if len(done) < len(checked):
         output.fail(output.BAD_INPUT)
     if not all(found.passed for found in done):
         output.fail(_CHECK_FAILED)
 
 
-def _entry(run: str, checked: Verification | PfgenError, limit: int) -> dict[str, Any]:
+def _verified_entry(run: str, checked: Verification | PfgenError, limit: int) -> dict[str, Any]:
     if isinstance(checked, PfgenError):
         return {"run": run, "error": str(checked)}
     largest = checked.largest
@@ -100,14 +102,14 @@ def _entry(run: str, checked: Verification | PfgenError, limit: int) -> dict[str
         "agreeing": checked.agreeing,
         "identical": checked.identical,
         "summation": checked.summation,
-        "largest_difference": None if largest is None else _difference(largest),
+        "largest_difference": None if largest is None else _difference_entry(largest),
         "failures": len(checked.failures),
-        "listed_failures": [_difference(found) for found in checked.failures[:limit]],
+        "listed_failures": [_difference_entry(found) for found in checked.failures[:limit]],
         "signature": checked.signature,
     }
 
 
-def _difference(found: Difference) -> dict[str, Any]:
+def _difference_entry(found: Difference) -> dict[str, Any]:
     # JSON has no infinity, so the size is null then. Files may nevertheless contain Python's NaN.
     size = found.size if math.isfinite(found.size) else None
     theirs = json.loads(json.dumps(found.theirs), parse_constant=str)
@@ -121,14 +123,16 @@ def _difference(found: Difference) -> dict[str, Any]:
     }
 
 
-def _report(checked: Sequence[Verification], limit: int, room: int) -> list[RenderableType]:
+def _verification_report(
+    checked: Sequence[Verification], limit: int, room: int
+) -> list[RenderableType]:
     """Returns a table that fits a window of `room` columns, differences, and a summary."""
     table, omitted = _table(checked, room)
-    lines = [line for found in checked for line in _failures(found, limit)]
+    lines = [line for found in checked for line in _failure_lines(found, limit)]
     if omitted:
         lines = [table_fit.not_shown(omitted), *lines]
     signatures = dict.fromkeys(found.signature for found in checked)
-    return [table, *map(output.cell, [*lines, _summary(checked), *signatures])]
+    return [table, *map(output.cell, [*lines, _verification_summary(checked), *signatures])]
 
 
 def _table(checked: Sequence[Verification], room: int) -> tuple[Table, list[str]]:
@@ -166,7 +170,7 @@ def _rows(
             "numbers": found.numbers,
             "agree": found.agreeing,
             "failures": len(found.failures),
-            "largest difference": _largest(found.largest, brief=brief),
+            "largest difference": _largest_difference(found.largest, brief=brief),
             "sums": found.summation,
             "file": "same bytes" if found.identical else "other bytes",
         }
@@ -175,15 +179,15 @@ def _rows(
     return table
 
 
-def _largest(found: Difference | None, *, brief: bool) -> str:
+def _largest_difference(found: Difference | None, *, brief: bool) -> str:
     if found is None:
         return "none"
     return f"{found.size:.3g}" + ("" if brief else f" ({found.place})")
 
 
-def _failures(found: Verification, limit: int) -> list[str]:
+def _failure_lines(found: Verification, limit: int) -> list[str]:
     lines = [
-        f"{found.run}: {d.place}: theirs {_short(d.theirs)}, ours {_short(d.ours)}"
+        f"{found.run}: {d.place}: theirs {_short_value(d.theirs)}, ours {_short_value(d.ours)}"
         + (f" ({d.note})" if d.note else "")
         for d in found.failures[:limit]
     ]
@@ -191,12 +195,12 @@ def _failures(found: Verification, limit: int) -> list[str]:
     return [*lines, f"{found.run}: … and {hidden} more"] if hidden else lines
 
 
-def _short(value: object) -> str:
+def _short_value(value: object) -> str:
     text = repr(value)
     return text if len(text) <= _VALUE_WIDTH else text[:_VALUE_WIDTH] + "…"
 
 
-def _summary(checked: Sequence[Verification]) -> str:
+def _verification_summary(checked: Sequence[Verification]) -> str:
     numbers, agreeing = sum(c.numbers for c in checked), sum(c.agreeing for c in checked)
     passed, identical = sum(c.passed for c in checked), sum(c.identical for c in checked)
     return (

@@ -16,9 +16,9 @@ def prepared(benchmark: str | os.PathLike[str] | None = None) -> Benchmark:
 
     Each folder is read once per process, because harnesses create the same scorer repeatedly.
     """
-    return _loaded(os.path.abspath(benchmark_path(benchmark)))  # noqa: PTH100 - resolve follows links
+    return _loaded_benchmark(os.path.abspath(benchmark_path(benchmark)))  # noqa: PTH100 - resolve follows links
 
 
 @lru_cache(maxsize=8)
-def _loaded(folder: str) -> Benchmark:
+def _loaded_benchmark(folder: str) -> Benchmark:
     return load_benchmark(folder).prepare()

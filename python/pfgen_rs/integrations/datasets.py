@@ -74,9 +74,9 @@ class DatasetScorer:
 
     def __call__(self, batch: Any) -> Any:
         """Returns the new columns of a batch or, if the batch is a table, the table with them added."""
-        questions = _column(batch, self.question_field)
-        answers = _column(batch, self.answer_field)
-        return _added(batch, self._scores(questions, answers))
+        questions = _batch_column(batch, self.question_field)
+        answers = _batch_column(batch, self.answer_field)
+        return _added_columns(batch, self._scores(questions, answers))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor's arguments and everything else that results depend on."""
@@ -84,7 +84,7 @@ class DatasetScorer:
         # Without the folder, because scores do not depend on its name.
         benchmark = (list(bench), bench.metadata_hash, bench.settings)
         chosen = (self.question_field, self.answer_field, self.metrics, self.threads)
-        return _again, (bench.signature, benchmark, chosen)
+        return _dataset_scorer_again, (bench.signature, benchmark, chosen)
 
     def __repr__(self) -> str:
         """Show the metrics and the signature."""
@@ -92,21 +92,23 @@ class DatasetScorer:
 
     def _scores(self, questions: Any, answers: Any) -> Columns:
         # Does not use polars, because its threads do not survive a fork.
-        with _named(self.question_field):
+        with _named_column_errors(self.question_field):
             numbers = batch.numbers_of(self.benchmark, _native.Texts(questions, self.threads))
-        with _named(self.answer_field):
+        with _named_column_errors(self.answer_field):
             column = self.benchmark.coder.column(answers, self.threads)
         found = batch.score_arrays(self.benchmark, numbers, column, threads=self.threads)
         return {metric: found.columns[place] for metric, place in self._places.items()}
 
 
-def _again(signature: str, benchmark: tuple[Any, ...], chosen: tuple[Any, ...]) -> DatasetScorer:
+def _dataset_scorer_again(
+    signature: str, benchmark: tuple[Any, ...], chosen: tuple[Any, ...]
+) -> DatasetScorer:
     del signature
     return DatasetScorer(Benchmark(*benchmark), *chosen)
 
 
 @contextmanager
-def _named(column: str) -> Iterator[None]:
+def _named_column_errors(column: str) -> Iterator[None]:
     """Add the name of the batch's column to errors."""
     try:
         yield
@@ -115,28 +117,28 @@ def _named(column: str) -> Iterator[None]:
         raise type(error)(problem, question=error.question) from None
 
 
-def _column(batch: Any, name: str) -> Any:
-    names = _names(batch)
+def _batch_column(batch: Any, name: str) -> Any:
+    names = _batch_names(batch)
     if name not in names:
         raise InputError(f"missing column {name!r}: found {', '.join(names)}")
     column = batch[name]
     if isinstance(column, str):
         raise InputError("the scorer requires batches: call map with batched=True")
-    return column if hasattr(column, "__arrow_c_stream__") else _listed(column)
+    return column if hasattr(column, "__arrow_c_stream__") else _listed_column(column)
 
 
-def _names(batch: Any) -> list[str]:
+def _batch_names(batch: Any) -> list[str]:
     if isinstance(batch, Mapping):
         return list(batch)
     # pyarrow's `columns` attribute has the columns themselves rather than their names.
     return list(batch.column_names if hasattr(batch, "column_names") else batch.columns)
 
 
-def _listed(column: Any) -> Any:
+def _listed_column(column: Any) -> Any:
     return column.tolist() if isinstance(column, np.ndarray) else list(column)
 
 
-def _added(batch: Any, columns: Columns) -> Any:
+def _added_columns(batch: Any, columns: Columns) -> Any:
     """Returns only the new columns for a mapping, which `map` updates; else the whole table."""
     if isinstance(batch, Mapping):
         return columns

@@ -58,7 +58,7 @@ def pfgen(
         count(trials, "trials")
         bench = prepared(benchmark)
         return ai.Task(
-            dataset=MemoryDataset(_samples(bench, benchmark), name="pfgen"),
+            dataset=MemoryDataset(_inspect_samples(bench, benchmark), name="pfgen"),
             solver=pfgen_solver(benchmark, mode, num_examples, seed, prefix, think),
             scorer=pfgen_scorer(benchmark, mode, think),
             metrics=pfgen_metrics(_QUESTION_ID),
@@ -79,7 +79,7 @@ def _problems_in_a_line() -> Iterator[None]:
         raise PrerequisiteError(str(error)) from None
 
 
-def _samples(bench: Benchmark, benchmark: str | None) -> list[Sample]:
+def _inspect_samples(bench: Benchmark, benchmark: str | None) -> list[Sample]:
     samples = []
     for question, answer in read_examples(benchmark):
         question_id = bench.find(question).id
@@ -119,7 +119,7 @@ def pfgen_solver(
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         [task] = prompter.tasks(state.epoch, [state.input_text])
         for _ in range(rounds):
-            state.messages = _messages(task)
+            state.messages = _inspect_messages(task)
             state = await generate(state, tool_calls="none", seed=task.seed)
             if cleaned(state.output.completion, mode, default_stop(mode), think=think):
                 break
@@ -134,7 +134,7 @@ def _check_think(think: str) -> None:
         raise SettingsError(f"think must be one of {', '.join(THINK)}, not {think!r}")
 
 
-def _messages(task: Task) -> list[ChatMessage]:
+def _inspect_messages(task: Task) -> list[ChatMessage]:
     return [_ROLES[turn["role"]](content=turn["content"]) for turn in task.messages]
 
 
@@ -167,22 +167,22 @@ def pfgen_scorer(
     bench = prepared(benchmark)
 
     async def scored(state: TaskState, target: scoring.Target) -> scoring.Score:  # noqa: ARG001
-        question = bench.find(_question(state)).id
+        question = bench.find(_question_of_state(state)).id
         text = state.output.completion
         answer = text if mode is None else cleaned(text, mode, default_stop(mode), think=think)
         if not answer:
-            return _unscored(state, question)
-        return await to_thread.run_sync(_scored, bench, question, answer)
+            return _unscored_answer(state, question)
+        return await to_thread.run_sync(_scored_answer, bench, question, answer)
 
     return scored
 
 
-def _question(state: TaskState) -> str:
+def _question_of_state(state: TaskState) -> str:
     named = (state.metadata.get(key) for key in (_QUESTION_ID, "question"))
     return str(next((name for name in named if name), state.input_text))
 
 
-def _scored(benchmark: Benchmark, question: str, answer: str) -> scoring.Score:
+def _scored_answer(benchmark: Benchmark, question: str, answer: str) -> scoring.Score:
     found = benchmark.score(question, answer)
     return scoring.Score(
         value={
@@ -196,7 +196,7 @@ def _scored(benchmark: Benchmark, question: str, answer: str) -> scoring.Score:
     )
 
 
-def _unscored(state: TaskState, question: str) -> scoring.Score:
+def _unscored_answer(state: TaskState, question: str) -> scoring.Score:
     filtered = state.output.stop_reason == "content_filter"
     return scoring.Score.unscored(
         reason="refusal" if filtered else "no_response",

@@ -80,14 +80,18 @@ def tasks(
             }
             for t in asked
         ]
-        configs.append(_config(mode, _dataset(rows), pfgen_metrics(benchmark, mode, think)))
+        configs.append(
+            _task_config(mode, _dataset_folder(rows), pfgen_metrics(benchmark, mode, think))
+        )
     return configs
 
 
-def _config(mode: Mode, dataset: Path, metrics: list[SampleLevelMetric]) -> LightevalTaskConfig:
+def _task_config(
+    mode: Mode, dataset: Path, metrics: list[SampleLevelMetric]
+) -> LightevalTaskConfig:
     return LightevalTaskConfig(
         name=f"pfgen_{mode}",
-        prompt_function=_doc,
+        prompt_function=_doc_of_row,
         hf_repo=str(dataset),
         hf_subset="default",
         hf_avail_splits=["test"],
@@ -98,7 +102,7 @@ def _config(mode: Mode, dataset: Path, metrics: list[SampleLevelMetric]) -> Ligh
     )
 
 
-def _dataset(rows: list[dict[str, Any]]) -> Path:
+def _dataset_folder(rows: list[dict[str, Any]]) -> Path:
     """Write a dataset. Returns its folder, named by its content: lighteval caches answers by dataset name."""
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
     folder = cache_folder() / "lighteval" / hashlib.sha256(lines).hexdigest()[:16]
@@ -108,7 +112,7 @@ def _dataset(rows: list[dict[str, Any]]) -> Path:
     return folder
 
 
-def _doc(row: dict[str, Any], task_name: str) -> Doc:
+def _doc_of_row(row: dict[str, Any], task_name: str) -> Doc:
     return Doc(
         query=row["prompt"],
         choices=[row["answer"]],
@@ -166,7 +170,9 @@ class PfgenScore(SampleLevelComputation):
         texts = [response.final_text or [""] for response in responses]
         questions = [(doc.specific or {}).get("question", doc.query) for doc in docs]
         answers = [(q, self._answer(t)) for q, ts in zip(questions, texts, strict=True) for t in ts]
-        values = iter(_scored(self.benchmark, tuple(answers)).get_column(self.metric).to_list())
+        values = iter(
+            _scored_answers(self.benchmark, tuple(answers)).get_column(self.metric).to_list()
+        )
         return [sum(next(values) for _ in several) / len(several) for several in texts]
 
     def _answer(self, text: str) -> str:
@@ -176,7 +182,7 @@ class PfgenScore(SampleLevelComputation):
 
 
 @lru_cache(maxsize=1)
-def _scored(benchmark: str | None, answers: tuple[tuple[str, str], ...]) -> pl.DataFrame:
+def _scored_answers(benchmark: str | None, answers: tuple[tuple[str, str], ...]) -> pl.DataFrame:
     """Score answers once for the four metrics of a task, which are computed one after another."""
     questions, texts = zip(*answers, strict=True)
     return prepared(benchmark).score_batch(list(questions), list(texts))

@@ -107,7 +107,9 @@ class PfgenCallback(Callback):  # type: ignore[misc]
         settings["loggers"] = (*settings["loggers"], self._finished)
         return StepEvaluator(
             self.benchmark,
-            partial(_undisturbed, self.generate, module) if self.generate else self._of(module),
+            partial(_undisturbed_module, self.generate, module)
+            if self.generate
+            else self._of(module),
             every=self.every or 1,
             is_main=trainer.is_global_zero,
             **settings,
@@ -133,7 +135,7 @@ def _check_unused(sampling: dict[str, Any]) -> None:
         )
 
 
-def _undisturbed(
+def _undisturbed_module(
     generate: Callable[[Any, Sequence[Task]], Sequence[str]], module: Any, tasks: Sequence[Task]
 ) -> Sequence[str]:
     with undisturbed(module):

@@ -57,7 +57,7 @@ class ModelGenerate:
         starts = range(0, len(order), self.batch_size)
         batches = [order[start : start + self.batch_size] for start in starts]
         with undisturbed(self.model):
-            found = _shared(batches, lambda rows: self._batch(rows, tasks, prompts))
+            found = _shared_among_ranks(batches, lambda rows: self._batch(rows, tasks, prompts))
         texts = dict(zip(order, found, strict=True))
         return [texts[i] for i in range(len(tasks))]
 
@@ -159,7 +159,7 @@ def undisturbed(model: Any) -> Iterator[None]:
                 module.training = training
 
 
-def _shared(batches: Sequence[Any], work: Any) -> list[str]:
+def _shared_among_ranks(batches: Sequence[Any], work: Any) -> list[str]:
     """Returns the results of all batches in order, distributed over all ranks."""
     distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
     ranks = torch.distributed.get_world_size() if distributed else 1

@@ -32,14 +32,14 @@ def documents(pfgen_mode: Mode, **metadata: Any) -> datasets.DatasetDict:
     )
     rows = [
         {"question_id": bench.find(task.question).id, "sample": samples[task.question]}
-        | _row(task, chosen)
+        | _document_row(task, chosen)
         for trial in range(1, chosen.trials + 1)
         for task in prompter.tasks(trial)
     ]
     return datasets.DatasetDict({"test": datasets.Dataset.from_list(rows)})
 
 
-def _row(task: Task, chosen: Choices) -> dict[str, Any]:
+def _document_row(task: Task, chosen: Choices) -> dict[str, Any]:
     return {
         "question": task.question,
         "trial": task.trial,

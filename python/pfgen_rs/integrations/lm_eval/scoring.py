@@ -68,16 +68,16 @@ def scored(
     A missing answer (`None`) counts as empty. Raises `InputError` unless each document has exactly one
     answer.
     """
-    answers = [_cleaned(given, doc) for given, doc in zip(resps, docs, strict=True)]
+    answers = [_cleaned_response(given, doc) for given, doc in zip(resps, docs, strict=True)]
     if not answers:
         return []
-    bench = _benchmark(docs[0]["benchmark"])
+    bench = _document_benchmark(docs[0]["benchmark"])
     frame = bench.score_batch([doc["question_id"] for doc in docs], answers)
     rows = frame.select(METRICS.values()).iter_rows(named=True)
-    return list(map(_answered, docs, answers, rows))
+    return list(map(_answered_document, docs, answers, rows))
 
 
-def _cleaned(given: Sequence[str | None], doc: Mapping[str, Any]) -> str:
+def _cleaned_response(given: Sequence[str | None], doc: Mapping[str, Any]) -> str:
     if len(given) != 1:
         raise InputError(
             f"{len(given)} answers to one document: use more trials instead of repeats",
@@ -86,7 +86,7 @@ def _cleaned(given: Sequence[str | None], doc: Mapping[str, Any]) -> str:
     return cleaned(given[0] or "", doc["mode"], default_stop(doc["mode"]), think=doc["think"])
 
 
-def _answered(doc: Mapping[str, Any], text: str, row: dict[str, float]) -> Answered:
+def _answered_document(doc: Mapping[str, Any], text: str, row: dict[str, float]) -> Answered:
     answer = Answered(text)
     answer.response = Response(doc["benchmark"], doc["question_id"], text)
     answer.scores = {name: row[metric] for name, metric in METRICS.items()}
@@ -117,40 +117,45 @@ def metric_list() -> list[dict[str, Any]]:
     `X_stderr` as the standard error of X; it follows X here and so replaces the harness's own.
     """
     return [
-        *(_metric(name, _mean, name, higher_is_better=True) for name in METRICS),
-        *(_metric(name + _STDERR, _error, name, higher_is_better=False) for name in METRICS),
+        *(_metric_entry(name, _mean_score, name, higher_is_better=True) for name in METRICS),
+        *(
+            _metric_entry(name + _STDERR, _clustered_error, name, higher_is_better=False)
+            for name in METRICS
+        ),
     ]
 
 
-def _metric(called: str, function: Any, name: str, *, higher_is_better: bool) -> dict[str, Any]:
+def _metric_entry(
+    called: str, function: Any, name: str, *, higher_is_better: bool
+) -> dict[str, Any]:
     aggregation = partial(function, name)
     return {"metric": called, "aggregation": aggregation, "higher_is_better": higher_is_better}
 
 
-def _mean(name: str, items: Sequence[DocumentScore]) -> float:
+def _mean_score(name: str, items: Sequence[DocumentScore]) -> float:
     """Returns the run's score, rounded as by `score_file`."""
-    return float(getattr(_result(_responses(items)), name))
+    return float(getattr(_task_result(_document_responses(items)), name))
 
 
-def _error(name: str, items: Sequence[DocumentScore]) -> float | str:
+def _clustered_error(name: str, items: Sequence[DocumentScore]) -> float | str:
     """Returns the standard error clustered by question, or the harness's text for a missing one."""
-    sample = sample_of(_result(_responses(items)), "run")
+    sample = sample_of(_task_result(_document_responses(items)), "run")
     # The error does not need resampling, so use the minimum.
     error = stats.estimate(sample, METRICS[name], resamples=100).question_se
     return "N/A" if error is None else error
 
 
-def _responses(items: Sequence[DocumentScore]) -> tuple[Response, ...]:
+def _document_responses(items: Sequence[DocumentScore]) -> tuple[Response, ...]:
     return tuple(item.response for item in items)
 
 
 @lru_cache(maxsize=1)
-def _result(responses: tuple[Response, ...]) -> Result:
+def _task_result(responses: tuple[Response, ...]) -> Result:
     """Score a task's answers as a run; cached, because all metrics need the same run."""
-    bench = _benchmark(responses[0].benchmark)
+    bench = _document_benchmark(responses[0].benchmark)
     return bench.evaluate([r.question_id for r in responses], [r.answer for r in responses])
 
 
 @cache
-def _benchmark(name: str) -> Benchmark:
+def _document_benchmark(name: str) -> Benchmark:
     return load_benchmark(name)
