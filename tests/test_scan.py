@@ -74,7 +74,7 @@ def test_scores_that_nobody_asks_for_are_not_computed(
     benchmark: Benchmark, files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
-    real = batch.score_columns
+    real = batch.score_batch_columns
 
     def counted(
         benchmark: Benchmark, questions: pl.Series, *rest: object, **more: object
@@ -82,7 +82,7 @@ def test_scores_that_nobody_asks_for_are_not_computed(
         seen.append(len(questions))
         return real(benchmark, questions, *rest, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(batch, "score_columns", counted)
+    monkeypatch.setattr(batch, "score_batch_columns", counted)
     lazy = scan(files, benchmark)
     lazy.select("answer").filter(pl.col("answer") != "").collect()
     assert sum(seen) == 0

@@ -101,13 +101,13 @@ def compare_runs(results: Sequence[Result], **settings: Any) -> RunComparison:
 
     Runs scored with different `summation` are compared in that of the first.
     """
-    results = _summed_alike(results)
+    results = _comparable_results(results)
     found, notes = samples(results)
     statistics = stats.compare(found, **settings)
     return RunComparison(results, statistics, (*notes, *statistics.notes))
 
 
-def _summed_alike(results: Sequence[Result]) -> Sequence[Result]:
+def _comparable_results(results: Sequence[Result]) -> Sequence[Result]:
     summation = results[0].benchmark.settings.summation if results else "plain"
     return [
         result if result.benchmark.settings.variant == "paper" else result.with_summation(summation)
@@ -118,7 +118,7 @@ def _summed_alike(results: Sequence[Result]) -> Sequence[Result]:
 def samples(results: Sequence[Result]) -> tuple[list[stats.Sample], list[str]]:
     """Returns the values of the runs, with usable times, and notes about unusable ones."""
     found, notes = [], []
-    for result, name in zip(results, _unique_names(results), strict=True):
+    for result, name in zip(results, _compared_names(results), strict=True):
         times = timestamps(result)
         if times.problem is not None:
             notes.append(f"{name}: {times.problem}; trials are not regrouped by time")
@@ -126,7 +126,7 @@ def samples(results: Sequence[Result]) -> tuple[list[stats.Sample], list[str]]:
     return found, notes
 
 
-def _unique_names(results: Sequence[Result]) -> list[str]:
+def _compared_names(results: Sequence[Result]) -> list[str]:
     """Returns the names of the runs: the model, followed by the file if several runs have the same."""
     names = [result.name for result in results]
     return [

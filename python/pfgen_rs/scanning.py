@@ -60,7 +60,7 @@ def scan(
 
     What cannot be used raises `InputError` when the query runs; with `skip_bad_lines` it is left out.
     """
-    scorer = _Scorer(resolve(benchmark, settings), threads)
+    scorer = _ScanScorer(resolve(benchmark, settings), threads)
     tokens = scorer.benchmark.settings.unit == "token"
     options = Options(question_field, answer_field, skip_bad_lines, tokens=tokens, clean=clean)
     patterns = as_paths(source)
@@ -74,7 +74,7 @@ def scan(
     def batches(
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _: int | None
     ) -> Iterator[pl.DataFrame]:
-        query = _Query(list(schema) if columns is None else columns, predicate, scorer)
+        query = _ScanQuery(list(schema) if columns is None else columns, predicate, scorer)
         with io.read_ahead(files, options) as readings:
             for reading in readings:
                 known = Known(scorer.benchmark, reading.source.path, skip_bad_lines)
@@ -94,7 +94,7 @@ def _scanned_texts(source: Source, chunk: Chunk) -> pl.DataFrame:
     return outputs.with_place(frame, source.path, "").drop("signature")
 
 
-class _Scorer:
+class _ScanScorer:
     """Appends score columns to tables with questions and answers."""
 
     def __init__(self, benchmark: Benchmark, threads: int | None) -> None:
@@ -136,13 +136,13 @@ class _Scorer:
         questions, answers = (_categories_as_text(frame.get_column(field)) for field in fields)
         if raw is not None:
             answers = clean_column(answers, raw)
-        return batch.score_columns(self.benchmark, questions, answers, threads=self._threads)
+        return batch.score_batch_columns(self.benchmark, questions, answers, threads=self._threads)
 
 
-class _Query:
+class _ScanQuery:
     """What is asked of a table of texts: which columns, of which rows."""
 
-    def __init__(self, columns: list[str], predicate: pl.Expr | None, scorer: _Scorer) -> None:
+    def __init__(self, columns: list[str], predicate: pl.Expr | None, scorer: _ScanScorer) -> None:
         self._columns, self._predicate, self._scorer = columns, predicate, scorer
         roots = set() if predicate is None else set(predicate.meta.root_names())
         self._filter_first = roots.isdisjoint(scorer.schema)
@@ -160,7 +160,7 @@ class _Query:
         return frame.select(self._columns)
 
 
-def _scan_frame(frame: pl.LazyFrame, scorer: _Scorer, options: Options) -> pl.LazyFrame:
+def _scan_frame(frame: pl.LazyFrame, scorer: _ScanScorer, options: Options) -> pl.LazyFrame:
     schema = frame.collect_schema()
     io.check_columns(schema, options)
     taken = [name for name in scorer.schema if name in schema]

@@ -67,9 +67,9 @@ def test_the_reason_is_named(error: Exception, problem: str) -> None:
 
 
 def test_names_of_trials() -> None:
-    name = run_files.trial_name(3)
+    name = run_files.trial_file_name(3)
     assert name == "trial_003.jsonl"
-    assert run_files.is_trial(name)
-    partial = run_files.partial_name(name)
+    assert run_files.is_trial_file(name)
+    partial = run_files.partial_trial_file_name(name)
     assert partial == ".trial_003.partial.jsonl"
-    assert not run_files.is_trial(partial)
+    assert not run_files.is_trial_file(partial)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from checkouts import FIRST, add_run, contents, line, make_checkout, text
 from helpers import CATS, GOOD, SEAS, pfgen
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.run_files import is_trial, packed
+from pfgen_rs.io.run_files import is_trial_file, packed_trials
 from pfgen_rs.report.update import report
 
 TRIALS = [text(GOOD[:2]), text(GOOD[2:])]
@@ -28,7 +28,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def unpacked(run: Path) -> bytes:
-    content, _ = packed(run, 2)
+    content, _ = packed_trials(run, 2)
     assert content is not None
     return lzma.decompress(content)
 
@@ -55,7 +55,7 @@ def test_any_answers(tmp_path_factory: pytest.TempPathFactory, trials: list[list
 
 def test_what_is_packed_stays(run: Path) -> None:
     (run / "trials.jsonl.xz").write_bytes(lzma.compress(SORTED, preset=0))
-    assert packed(run, 2) == (None, [])
+    assert packed_trials(run, 2) == (None, [])
 
 
 def test_more_trials_are_added(run: Path) -> None:
@@ -86,15 +86,15 @@ def test_trial_files_count_more_than_plain_responses(run: Path) -> None:
 )
 def test_unfinished_trials_are_left_out(run: Path, content: bytes) -> None:
     (run / "trial_002.jsonl").write_bytes(content)
-    made, unfinished = packed(run, 2)
+    made, unfinished = packed_trials(run, 2)
     assert made is not None
     assert unfinished == [run / "trial_002.jsonl"]
     assert lzma.decompress(made).splitlines() == sorted(TRIALS[0].splitlines())
 
 
 def test_names_of_trials() -> None:
-    assert is_trial("trial_001.jsonl")
-    assert is_trial("trial_1000.jsonl")
+    assert is_trial_file("trial_001.jsonl")
+    assert is_trial_file("trial_1000.jsonl")
     others = [
         "trial_001.jsonl.tmp",
         ".trial_001.jsonl",
@@ -102,7 +102,7 @@ def test_names_of_trials() -> None:
         "trials.jsonl",
         "trial_١.jsonl",
     ]
-    assert not any(map(is_trial, others))
+    assert not any(map(is_trial_file, others))
 
 
 def test_lines_that_are_nowhere_else_are_not_lost(run: Path) -> None:
@@ -111,13 +111,13 @@ def test_lines_that_are_nowhere_else_are_not_lost(run: Path) -> None:
     with pytest.raises(
         InputError, match=r"trials\.jsonl\.xz: has 5 lines that .* remove this file"
     ):
-        packed(run, 2)
+        packed_trials(run, 2)
 
 
 def test_a_damaged_file_is_not_overwritten(run: Path) -> None:
     (run / "trials.jsonl.xz").write_bytes(lzma.compress(SORTED)[:-9])
     with pytest.raises(InputError, match=r"trials\.jsonl\.xz: is damaged or cut short"):
-        packed(run, 2)
+        packed_trials(run, 2)
 
 
 def test_a_run_of_trial_files_is_scored(tmp_path: Path) -> None:

@@ -188,9 +188,9 @@ def test_what_is_in_use_may_be_cleared(folder: Path) -> None:
     load_benchmark(folder).prepare()
     user = load_benchmark(folder).prepare()
     before = scores(user)
-    assert [file.path for file in index_cache.clear()] == [user.index_path]
+    assert [file.path for file in index_cache.clear_index_cache()] == [user.index_path]
     assert scores(user) == before
-    assert index_cache.clear() == []
+    assert index_cache.clear_index_cache() == []
 
 
 def test_leftovers_of_a_killed_process_are_listed_and_cleared(folder: Path) -> None:
@@ -199,7 +199,7 @@ def test_leftovers_of_a_killed_process_are_listed_and_cleared(folder: Path) -> N
     path.with_name(f".{path.name}.0123.tmp").write_bytes(b"begun")
     other = path.with_name("notes.txt")
     other.write_text("mine")
-    assert len(index_cache.clear()) == 2
+    assert len(index_cache.clear_index_cache()) == 2
     assert list(other.parent.iterdir()) == [other]
 
 

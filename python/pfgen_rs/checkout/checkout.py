@@ -32,6 +32,7 @@ __all__ = [
     "State",
     "find_runs",
     "inspect_run",
+    "is_checkout",
     "open_checkout",
 ]
 
@@ -102,6 +103,11 @@ def open_checkout(folder: str | os.PathLike[str]) -> Checkout:
     return Checkout(place, runs, combined(digests), len(paths))
 
 
+def is_checkout(place: Path) -> bool:
+    """Whether a folder looks like a checkout of pfgen-bench, with questions and results."""
+    return (place / _DATA).is_dir() and (place / RUNS).is_dir()
+
+
 def find_runs(folder: str | os.PathLike[str]) -> list[Run]:
     """Returns the runs of a checkout by name. Raises `BenchmarkNotFoundError` if it is not a checkout."""
     place = Path(folder)
@@ -127,7 +133,9 @@ def _runs_in_checkout(checkout: Path) -> Iterator[Run]:
 def _is_run_folder(run: Run, names: list[str]) -> bool:
     if run.name == _DATA:
         return CONFIG in names or RESULT in names
-    return any(name == RESULT or name in RESPONSES or run_files.is_trial(name) for name in names)
+    return any(
+        name == RESULT or name in RESPONSES or run_files.is_trial_file(name) for name in names
+    )
 
 
 def inspect_run(checkout: Checkout, run: Run, *, force: bool = False) -> State:
@@ -201,7 +209,7 @@ def _run_config(run: Run) -> dict[str, Any] | None:
 def _pack_trials(checkout: Checkout, state: State) -> None:
     if state.run.name == _DATA:
         return
-    state.packed, state.unfinished = run_files.packed(state.run.folder, checkout.questions)
+    state.packed, state.unfinished = run_files.packed_trials(state.run.folder, checkout.questions)
 
 
 def _is_result_stale(checkout: Checkout, state: State, config: dict[str, Any]) -> bool:

@@ -93,7 +93,7 @@ def published(content: bytes, path: Path, run: str) -> Published:
     except (ValueError, RecursionError) as error:
         raise InputError(f"invalid JSON: {error}", path=path) from None
     try:
-        _check_result(result)
+        _check_published_result(result)
         json.dumps(result, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise InputError(
@@ -104,44 +104,47 @@ def published(content: bytes, path: Path, run: str) -> Published:
     return Published(run, result, digest(content))
 
 
-def _check_result(result: Any) -> None:
-    _check_entry_numbers(result, "the file")
-    _required_key(result, "num_trials", _is_count, "the file")
-    _required_key(result, "metadata_hash", _is_text, "the file")
-    _required_key(
-        _required_key(result, "config", _is_object, "the file"), "model", _is_text, "'config'"
+def _check_published_result(result: Any) -> None:
+    _check_published_numbers(result, "the file")
+    _published_key(result, "num_trials", _is_published_count, "the file")
+    _published_key(result, "metadata_hash", _is_published_text, "the file")
+    _published_key(
+        _published_key(result, "config", _is_published_object, "the file"),
+        "model",
+        _is_published_text,
+        "'config'",
     )
-    questions = _required_key(
-        result, "questions", lambda found: _is_object(found) and found, "the file"
+    questions = _published_key(
+        result, "questions", lambda found: _is_published_object(found) and found, "the file"
     )
     for key, entry in questions.items():
-        _check_entry_numbers(entry, f"question {key!r}")
-        _required_key(entry, "question", _is_text, f"question {key!r}")
-        for sample in _required_key(entry, "samples", _is_list, f"question {key!r}"):
-            _check_sample(sample, f"a sample of question {key!r}")
+        _check_published_numbers(entry, f"question {key!r}")
+        _published_key(entry, "question", _is_published_text, f"question {key!r}")
+        for sample in _published_key(entry, "samples", _is_published_list, f"question {key!r}"):
+            _check_published_sample(sample, f"a sample of question {key!r}")
 
 
-def _check_entry_numbers(entry: Any, where: str) -> None:
+def _check_published_numbers(entry: Any, where: str) -> None:
     for name in _SPREAD:
-        _required_key(entry, name, _is_number, where)
-    _check_scores(_required_key(entry, "scores", _is_object, where), where)
+        _published_key(entry, name, _is_published_number, where)
+    _check_published_scores(_published_key(entry, "scores", _is_published_object, where), where)
 
 
-def _check_scores(scores: Mapping[str, Any], where: str) -> None:
+def _check_published_scores(scores: Mapping[str, Any], where: str) -> None:
     for name in BY_SOURCE:
-        _required_key(scores, name, _is_shares, where)
+        _published_key(scores, name, _are_published_shares, where)
     for name in ("helpfulness", "average"):
-        _required_key(scores, name, _is_number, where)
+        _published_key(scores, name, _is_published_number, where)
 
 
-def _check_sample(sample: Any, where: str) -> None:
-    _required_key(sample, "answer", _is_text, where)
-    scores = _required_key(sample, "scores", _is_object, where)
-    _check_scores(scores, where)
-    _required_key(scores, "helpfulness_results", _is_rules, where)
+def _check_published_sample(sample: Any, where: str) -> None:
+    _published_key(sample, "answer", _is_published_text, where)
+    scores = _published_key(sample, "scores", _is_published_object, where)
+    _check_published_scores(scores, where)
+    _published_key(scores, "helpfulness_results", _are_published_rules, where)
 
 
-def _required_key(entry: Any, key: str, check: Check, where: str) -> Any:
+def _published_key(entry: Any, key: str, check: Check, where: str) -> Any:
     if not isinstance(entry, dict):
         raise InputError(f"{where}: expected an object")
     if key not in entry:
@@ -151,43 +154,45 @@ def _required_key(entry: Any, key: str, check: Check, where: str) -> Any:
     return entry[key]
 
 
-def _is_text(value: Any) -> bool:
+def _is_published_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_object(value: Any) -> bool:
+def _is_published_object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
-def _is_list(value: Any) -> bool:
+def _is_published_list(value: Any) -> bool:
     return isinstance(value, list)
 
 
-def _is_number(value: Any) -> bool:
+def _is_published_number(value: Any) -> bool:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return (
         is_number and -_LARGEST <= value <= _LARGEST
     )  # not NaN, nor infinite, nor too large an integer
 
 
-def _is_count(value: Any) -> bool:
+def _is_published_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def _is_shares(value: Any) -> bool:
-    return isinstance(value, dict) and bool(value) and all(map(_is_number, value.values()))
+def _are_published_shares(value: Any) -> bool:
+    return (
+        isinstance(value, dict) and bool(value) and all(map(_is_published_number, value.values()))
+    )
 
 
-def _is_rules(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_rule, value))
+def _are_published_rules(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_published_rule, value))
 
 
-def _is_rule(value: Sequence[Any]) -> bool:
+def _is_published_rule(value: Sequence[Any]) -> bool:
     return (
         isinstance(value, list)
         and len(value) == 2
         and isinstance(value[0], str)
-        and _is_number(value[1])
+        and _is_published_number(value[1])
     )
 
 

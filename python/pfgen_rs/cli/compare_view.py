@@ -130,12 +130,12 @@ def _table_captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> I
 
 def _runs_table_that_fits(ordered: _Ordered, room: int) -> tuple[Table, list[str]]:
     """Returns a table, with standard errors if names then need not be wrapped, and the omitted headings."""
-    tables = [_run_table(ordered, count) for count in (4, 3, 2)]
+    tables = [_compared_run_table(ordered, count) for count in (4, 3, 2)]
     shown = next((table for table in tables if table_fit.width(table) <= room), tables[-1])
     return shown, table_fit.dropped(tables[0], shown)
 
 
-def _run_table(ordered: _Ordered, count: int) -> Table:
+def _compared_run_table(ordered: _Ordered, count: int) -> Table:
     statistics, metric = ordered.statistics, ordered.metric
     title = f"{metric}, {len(statistics.compared)} questions"
     table = output.new_table("no.", "ranks", "run", numbers=("no.", "ranks"), title=title)
@@ -146,26 +146,26 @@ def _run_table(ordered: _Ordered, count: int) -> Table:
     for name, ranks, estimate in sorted(rows, key=lambda row: ordered.numbers[row[0]]):
         table.add_row(
             output.cell(ordered.numbers[name]),
-            output.cell(_rank_text(ranks)),
+            output.cell(_compared_rank(ranks)),
             output.cell(name),
-            *map(output.cell, _estimate_cells(estimate)[:count]),
+            *map(output.cell, _compared_estimate(estimate)[:count]),
         )
     return table
 
 
-def _rank_text(ranks: tuple[int, int] | None) -> str:
+def _compared_rank(ranks: tuple[int, int] | None) -> str:
     if ranks is None:
         return "–"
     best, worst = ranks
     return str(best) if best == worst else f"{best}–{worst}"
 
 
-def _estimate_cells(estimate: Estimate) -> tuple[str, ...]:
+def _compared_estimate(estimate: Estimate) -> tuple[str, ...]:
     return (
         f"{estimate.mean:.4f}",
-        _interval_text(estimate.low, estimate.high, ".3f"),  # as in `score` and leaderboards
-        _number_text(estimate.question_se, ".4f"),
-        _number_text(estimate.trial_se, ".4f"),
+        _compared_interval(estimate.low, estimate.high, ".3f"),  # as in `score` and leaderboards
+        _compared_number(estimate.question_se, ".4f"),
+        _compared_number(estimate.trial_se, ".4f"),
     )
 
 
@@ -206,7 +206,7 @@ def _pair_cells(ordered: _Ordered, pair: Pair) -> dict[str, str]:
     smallest = ordered.statistics.smallest_p
     return {
         "difference": f"{pair.difference:+.4f}",
-        ordered.interval: _interval_text(pair.low, pair.high, "+.4f"),
+        ordered.interval: _compared_interval(pair.low, pair.high, "+.4f"),
         "p": shown_p(pair.p, smallest),
         "p (Holm)": shown_p(pair.p_holm, smallest * pair.family),
         "detectable": f"{pair.minimum_detectable:.4f}",
@@ -225,10 +225,10 @@ def _category_tables(ordered: _Ordered, room: int) -> Iterator[Table]:
     means |= {(row["b"], row["category"]): row["mean_b"] for row in frame.iter_rows(named=True)}
     sizes = frame.unique("category").sort("category").select("category", "questions").rows()
     names = sorted(ordered.numbers, key=lambda name: ordered.numbers[name])
-    left = room - table_fit.width(_category_means(ordered, sizes, means, []))
+    left = room - table_fit.width(_compared_category_means(ordered, sizes, means, []))
     fitting = max(1, left // (_MEAN_WIDTH + table_fit.GAP))
     for start in range(0, len(names), fitting):
-        yield _category_means(ordered, sizes, means, names[start : start + fitting])
+        yield _compared_category_means(ordered, sizes, means, names[start : start + fitting])
 
 
 def _category_differences(ordered: _Ordered, frame: pl.DataFrame) -> Table:
@@ -246,14 +246,14 @@ def _category_differences(ordered: _Ordered, frame: pl.DataFrame) -> Table:
             str(row["questions"]),
             *(f"{row[side]:.4f}" for side in sides),
             f"{difference:+.4f}",
-            _interval_text(low, high, "+.4f"),
+            _compared_interval(low, high, "+.4f"),
         ]
         everything.add_row(output.cell(row["category"]), *map(output.cell, cells))
         less.add_row(output.cell(row["category"]), *map(output.cell, cells[3:]))
     return output.first_that_fits(everything, less)
 
 
-def _category_means(
+def _compared_category_means(
     ordered: _Ordered,
     sizes: Sequence[tuple[str, int]],
     means: Mapping[tuple[str, str], float],
@@ -287,9 +287,9 @@ def _answers_side_by_side(
             yield output.cell(f"  {each.answer}")
 
 
-def _interval_text(low: float | None, high: float | None, form: str) -> str:
+def _compared_interval(low: float | None, high: float | None, form: str) -> str:
     return "" if low is None or high is None else f"{low:{form}} to {high:{form}}"
 
 
-def _number_text(value: float | None, form: str) -> str:
+def _compared_number(value: float | None, form: str) -> str:
     return "" if value is None else f"{value:{form}}"

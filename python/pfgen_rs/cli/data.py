@@ -38,8 +38,8 @@ def list_benchmarks(output_format: options.Format = options.JsonFormat.TABLE) ->
 def _data_report(available: Sequence[Available], room: int) -> list[RenderableType]:
     """Returns a table that fits a window of `room` columns; long folders are listed below it."""
     table, brief = (
-        _benchmark_table(available, folders=True),
-        _benchmark_table(available, folders=False),
+        _data_table(available, folders=True),
+        _data_table(available, folders=False),
     )
     if table_fit.width(table) <= room:
         return [table]
@@ -47,7 +47,7 @@ def _data_report(available: Sequence[Available], room: int) -> list[RenderableTy
     return [brief, *places]
 
 
-def _benchmark_table(available: Sequence[Available], *, folders: bool) -> Table:
+def _data_table(available: Sequence[Available], *, folders: bool) -> Table:
     headings = ["name", "state", "questions", "revision", *(["folder"] if folders else [])]
     table = output.new_table(*headings, numbers=("questions",))
     table.columns[0].no_wrap = True

@@ -44,31 +44,35 @@ def explanation_object(benchmark: Benchmark, found: Explanation) -> dict[str, An
         "length": len(found.pieces),
         "scores": found.score.to_dict(),
         "details": {
-            "fluency": _values_by_source(benchmark, details.fluency, details.fluency_cut),
-            "truthfulness": _values_by_source(
+            "fluency": _explained_values(benchmark, details.fluency, details.fluency_cut),
+            "truthfulness": _explained_values(
                 benchmark, details.truthfulness, details.truthfulness_cut
             ),
-            "helpfulness": _value_with_cut(benchmark, details.helpfulness, details.helpfulness_cut),
+            "helpfulness": _explained_value(
+                benchmark, details.helpfulness, details.helpfulness_cut
+            ),
         },
-        "rules": [{**rule._asdict(), "factor": _rule_factor(rule)} for rule in found.rules],
+        "rules": [
+            {**rule._asdict(), "factor": _explained_rule_factor(rule)} for rule in found.rules
+        ],
         "characters": found.characters.to_dicts(),
         "signature": found.score.signature,
     }
 
 
-def _values_by_source(
+def _explained_values(
     benchmark: Benchmark, values: dict[str, float], cuts: dict[str, int]
 ) -> dict[str, Any]:
     return {
-        source: _value_with_cut(benchmark, value, cuts[source]) for source, value in values.items()
+        source: _explained_value(benchmark, value, cuts[source]) for source, value in values.items()
     }
 
 
-def _value_with_cut(benchmark: Benchmark, value: float, cut: int) -> dict[str, Any]:
+def _explained_value(benchmark: Benchmark, value: float, cut: int) -> dict[str, Any]:
     return {"value": value, "cut": cut, "discount": benchmark.settings.discount(cut)}
 
 
-def _rule_factor(rule: RuleReport) -> float:
+def _explained_rule_factor(rule: RuleReport) -> float:
     """What Helpfulness is multiplied with because of the rule."""
     return 1.0 if rule.met else 1 - rule.importance
 
@@ -82,8 +86,8 @@ def rendered_explanation(benchmark: Benchmark, found: Explanation) -> Iterator[R
     yield Text("")
     if levels:
         yield _shading_legend(levels, benchmark.settings.unit)
-    yield _metrics_table(benchmark, found)
-    yield _rules_table(found)
+    yield _explained_metrics(benchmark, found)
+    yield _explained_rules(found)
     yield output.cell(found.score.signature)
 
 
@@ -103,7 +107,7 @@ def _shading_legend(levels: Sequence[str], unit: Unit) -> Text:
     return Text.assemble(f"{unit.capitalize()}s: ", Text(" · ").join(parts))
 
 
-def _metrics_table(benchmark: Benchmark, found: Explanation) -> Table:
+def _explained_metrics(benchmark: Benchmark, found: Explanation) -> Table:
     columns = ("before rounding", "best cut", "length discount", "rounded")
     table = output.new_table("metric", "source", *columns, numbers=columns)
     score, details = found.score, found.score.details
@@ -116,18 +120,20 @@ def _metrics_table(benchmark: Benchmark, found: Explanation) -> Table:
         for source, value in values.items():
             cut = cuts[source]
             share = value / len(values)
-            _add_metric_row(table, name, source, share, cut, benchmark, shares[source])
+            _add_explained_metric(table, name, source, share, cut, benchmark, shares[source])
         totals.append(left_sum(values.values()) / len(values))
-        _add_metric_row(table, name, "all", totals[-1], None, benchmark, left_sum(shares.values()))
+        _add_explained_metric(
+            table, name, "all", totals[-1], None, benchmark, left_sum(shares.values())
+        )
     value, cut = details.helpfulness, details.helpfulness_cut
-    _add_metric_row(table, "helpfulness", "", value, cut, benchmark, score.helpfulness)
+    _add_explained_metric(table, "helpfulness", "", value, cut, benchmark, score.helpfulness)
     average = left_sum([*totals, value]) / 3
     table.add_section()
-    _add_metric_row(table, "average", "", average, None, benchmark, score.average)
+    _add_explained_metric(table, "average", "", average, None, benchmark, score.average)
     return table
 
 
-def _add_metric_row(
+def _add_explained_metric(
     table: Table,
     metric: str,
     source: str,
@@ -143,7 +149,7 @@ def _add_metric_row(
     )
 
 
-def _rules_table(found: Explanation) -> Table:
+def _explained_rules(found: Explanation) -> Table:
     numbers = ("found at", "importance", "factor")
     table = output.new_table("rule", "verdict", *numbers, numbers=numbers)
     for rule in found.rules:
@@ -152,6 +158,6 @@ def _rules_table(found: Explanation) -> Table:
             output.cell("met", "green") if rule.met else output.cell("missed", "bold red"),
             output.cell("nowhere" if rule.position is None else rule.position),
             output.cell(f"{rule.importance:g}"),
-            output.cell(f"× {_rule_factor(rule):g}"),
+            output.cell(f"× {_explained_rule_factor(rule):g}"),
         )
     return table

@@ -56,13 +56,13 @@ def generation_progress() -> Iterator[Callable[[int, int, float, int], None]]:
     with (
         output.progress(*columns, TimeRemainingColumn()) as bar,
         progress_log.logged("pfgen_rs.generate"),
-        progress_log.told_at_times(lambda: _progress_line(counts[-1]) if counts else "", EVERY),
+        progress_log.told_at_times(lambda: _generation_line(counts[-1]) if counts else "", EVERY),
     ):
         task = bar.add_task("generating", total=None, rate="")
 
         def update(done: int, total: int, rate: float, failed: int) -> None:
             counts[:] = [Counts(done, total, rate, failed)]
-            shown = ", ".join([*_rate_text(rate, " answers"), *_failed_text(failed)])
+            shown = ", ".join([*_generation_rate(rate, " answers"), *_generation_failures(failed)])
             bar.update(task, completed=done, total=total, rate=shown)
 
         yield update
@@ -77,23 +77,23 @@ class Counts(NamedTuple):
     failed: int
 
 
-def _progress_line(now: Counts) -> str:
-    parts = [f"{now.done:,} of {now.total:,} answers", *_rate_text(now.rate)]
+def _generation_line(now: Counts) -> str:
+    parts = [f"{now.done:,} of {now.total:,} answers", *_generation_rate(now.rate)]
     if now.rate:
         left = (now.total - now.done - now.failed) / now.rate
-        parts.append(f"{_duration_text(left)} left")
-    return ", ".join([*parts, *_failed_text(now.failed)])
+        parts.append(f"{_generation_duration(left)} left")
+    return ", ".join([*parts, *_generation_failures(now.failed)])
 
 
-def _rate_text(rate: float, of: str = "") -> list[str]:
+def _generation_rate(rate: float, of: str = "") -> list[str]:
     return [f"{rate:,.1f}{of}/s"] if rate else []
 
 
-def _failed_text(failed: int) -> list[str]:
+def _generation_failures(failed: int) -> list[str]:
     return [f"{failed:,} failed"] if failed else []
 
 
-def _duration_text(seconds: float) -> str:
+def _generation_duration(seconds: float) -> str:
     """Format a duration for people, rounded up."""
     if seconds <= 90:
         return f"{math.ceil(seconds)} s"

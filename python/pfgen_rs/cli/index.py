@@ -72,12 +72,14 @@ def df(
     index, parse = _question_index(benchmark, question, unit)
     frequencies = [(pattern, index.document_frequency(parse(pattern))) for pattern in patterns]
     if output_format is options.JsonFormat.JSON:
-        output.emit_json([{"pattern": pattern, **_frequency_text(f)} for pattern, f in frequencies])
+        output.emit_json(
+            [{"pattern": pattern, **_index_frequency(f)} for pattern, f in frequencies]
+        )
         return
     numbers = ["answers", *index.sources]
     table = output.new_table("pattern", *numbers, numbers=numbers)
     for pattern, frequency in frequencies:
-        table.add_row(output.cell(pattern), *_frequency_cells(frequency))
+        table.add_row(output.cell(pattern), *_index_frequency_cells(frequency))
     counts = index.answer_counts
     table.add_section()
     table.add_row(
@@ -109,7 +111,7 @@ def locate(
     shown = places[:limit]
     if output_format is options.JsonFormat.JSON:
         output.emit_json(
-            {"total": len(places), "places": [_occurrence_place(line) for line in shown]}
+            {"total": len(places), "places": [_index_occurrence(line) for line in shown]}
         )
         return
     table = output.new_table("source", "answer", "offset", numbers=("answer", "offset"))
@@ -118,9 +120,11 @@ def locate(
     for occurrence, left, match, right in shown:
         gap = "" if options.unit_of(unit, benchmark) == "character" else " "
         context = Text.assemble(
-            output.cell(_shown_ngram(match), "bold"), gap, output.cell(_shown_ngram(right))
+            output.cell(_shown_index_ngram(match), "bold"),
+            gap,
+            output.cell(_shown_index_ngram(right)),
         )
-        table.add_row(*map(output.cell, occurrence), output.cell(_shown_ngram(left)), context)
+        table.add_row(*map(output.cell, occurrence), output.cell(_shown_index_ngram(left)), context)
     output.show(table, output.cell(f"{len(shown)} of {len(places)} places"))
 
 
@@ -148,7 +152,7 @@ def top(
     if output_format is options.JsonFormat.JSON:
         output.emit_json(
             [
-                {"text": g.text, "count": g.occurrences, **_frequency_text(g.document_frequency)}
+                {"text": g.text, "count": g.occurrences, **_index_frequency(g.document_frequency)}
                 for g in ngrams
             ]
         )
@@ -157,7 +161,9 @@ def top(
     table = output.new_table("n-gram", *numbers, numbers=numbers)
     for text, total, frequency in ngrams:
         table.add_row(
-            output.cell(_shown_ngram(text)), output.cell(total), *_frequency_cells(frequency)
+            output.cell(_shown_index_ngram(text)),
+            output.cell(total),
+            *_index_frequency_cells(frequency),
         )
     output.show(table)
 
@@ -170,19 +176,19 @@ def _question_index(
     return loaded.index(question), loaded.coder.parse
 
 
-def _shown_ngram(found: Decoded) -> str:
+def _shown_index_ngram(found: Decoded) -> str:
     return found if isinstance(found, str) else " ".join(map(str, found))
 
 
-def _frequency_text(frequency: DocumentFrequency) -> dict[str, object]:
+def _index_frequency(frequency: DocumentFrequency) -> dict[str, object]:
     return {"document_frequency": frequency.total, "by_source": frequency.by_source}
 
 
-def _frequency_cells(frequency: DocumentFrequency) -> list[Text]:
+def _index_frequency_cells(frequency: DocumentFrequency) -> list[Text]:
     return [output.cell(n) for n in (frequency.total, *frequency.by_source.values())]
 
 
-def _occurrence_place(line: ConcordanceLine) -> dict[str, object]:
+def _index_occurrence(line: ConcordanceLine) -> dict[str, object]:
     return {
         **line.occurrence._asdict(),
         "left": line.left,

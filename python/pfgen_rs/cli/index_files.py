@@ -75,7 +75,7 @@ def clear() -> None:
     """
     from pfgen_rs.questions import index_cache
 
-    removed = index_cache.clear()
+    removed = index_cache.clear_index_cache()
     files = "file" if len(removed) == 1 else "files"
     size = _megabytes_text(sum(file.size for file in removed))
     output.emit(f"removed {len(removed)} {files}, {size}\n")

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from pfgen_rs.cli import output
-from pfgen_rs.cli.score_table import ScoreTable, aligned, number
+from pfgen_rs.cli.score_table import ScoreTable, aligned_score_lines, score_number
 from pfgen_rs.io.safe_text import visible
 from pfgen_rs.metrics.names import PARTS
 
@@ -24,20 +24,20 @@ def leaderboard_report(rows: Sequence[Row], room: int) -> list[RenderableType]:
     table = ScoreTable(
         rows,
         about={
-            "rank": [_rank_text(row) for row in rows],
-            "range": [_rank_range_text(row) for row in rows],
+            "rank": [_leaderboard_rank(row) for row in rows],
+            "range": [_leaderboard_rank_range(row) for row in rows],
             "": [row["icon"] for row in rows],
-            "model": _model_names(rows),
+            "model": _leaderboard_names(rows),
         },
         columns=_leaderboard_columns(rows),
         optional=(_LENGTH,),
     )
     signatures = dict.fromkeys(row["signature"] for row in rows if row.get("signature"))
-    captions = (f"{_LEGEND}; {_icon_legend(rows)}", *signatures)
+    captions = (f"{_LEGEND}; {_leaderboard_icons(rows)}", *signatures)
     return [*table.parts(room), *map(output.cell, captions)]
 
 
-def _icon_legend(rows: Sequence[Row]) -> str:
+def _leaderboard_icons(rows: Sequence[Row]) -> str:
     """Returns a legend of the icons in these rows."""
     modes: dict[str, dict[str, None]] = {}
     for row in rows:
@@ -45,17 +45,17 @@ def _icon_legend(rows: Sequence[Row]) -> str:
     return ", ".join(f"{icon} {' or '.join(sorted(found))}" for icon, found in modes.items())
 
 
-def _model_names(rows: Sequence[Row]) -> list[str]:
+def _leaderboard_names(rows: Sequence[Row]) -> list[str]:
     """Returns unique names: models, with the mode or the folder if a model has several runs."""
     models = [row["model"] for row in rows]
-    with_mode = [_names_with(row, row["mode"], models) for row in rows]
+    with_mode = [_leaderboard_names_with(row, row["mode"], models) for row in rows]
     return [
-        _names_with(row, row["run"], with_mode) if with_mode.count(name) > 1 else name
+        _leaderboard_names_with(row, row["run"], with_mode) if with_mode.count(name) > 1 else name
         for row, name in zip(rows, with_mode, strict=True)
     ]
 
 
-def _names_with(row: Row, addition: str | None, names: Sequence[str]) -> str:
+def _leaderboard_names_with(row: Row, addition: str | None, names: Sequence[str]) -> str:
     model: str = row["model"]
     return f"{model} ({addition})" if addition and names.count(model) != 1 else model
 
@@ -68,11 +68,11 @@ def _leaderboard_columns(rows: Sequence[Row]) -> dict[str, list[str]]:
     }
 
 
-def _rank_text(row: Row) -> str:
+def _leaderboard_rank(row: Row) -> str:
     return "–" if row["rank"] is None else str(row["rank"])
 
 
-def _rank_range_text(row: Row) -> str:
+def _leaderboard_rank_range(row: Row) -> str:
     low, high = row["rank_low"], row["rank_high"]
     if low is None or high is None:
         return ""
@@ -82,15 +82,15 @@ def _rank_range_text(row: Row) -> str:
 def leaderboard_lines(rows: Sequence[Row]) -> str:
     """Returns one line per run below a header, in aligned columns, with no non-ASCII symbols of our own."""
     head = ("rank", "ranks", "score", "low", "high", "trials", "length", *PARTS, "model", "run")
-    return aligned([head, *map(_plain_entry, rows)], texts=2)
+    return aligned_score_lines([head, *map(_plain_leaderboard_line, rows)], texts=2)
 
 
-def _plain_entry(row: Row) -> tuple[str, ...]:
+def _plain_leaderboard_line(row: Row) -> tuple[str, ...]:
     return (
-        _rank_text(row).replace("–", "-"),
-        _rank_range_text(row).replace("–", "-") or "-",
+        _leaderboard_rank(row).replace("–", "-"),
+        _leaderboard_rank_range(row).replace("–", "-") or "-",
         f"{row['score']:.4f}",
-        *map(number, (row["score_low"], row["score_high"])),
+        *map(score_number, (row["score_low"], row["score_high"])),
         str(row["num_trials"]),
         *(cells[0] for cells in _leaderboard_columns([row]).values()),
         visible(row["model"]),

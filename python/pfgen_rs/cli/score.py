@@ -295,6 +295,6 @@ def show_results(results: Sequence[Result], output_format: options.RowsFormat, p
         flat = [{**row, "missing_questions": " ".join(row["missing_questions"])} for row in rows]
         output.emit_csv(flat)
     elif plain:
-        output.emit(score_view.score_lines(rows))
+        output.emit(score_view.score_view_lines(rows))
     else:
         output.show(*score_view.score_leaderboard(rows, output.width()))

@@ -17,7 +17,7 @@ from rich.table import Table
 from pfgen_rs.cli import output, table_fit
 from pfgen_rs.cli.bars import NARROWEST, WIDEST, Bars, bounds
 
-__all__ = ["INTERVAL", "ScoreTable", "aligned", "number"]
+__all__ = ["INTERVAL", "ScoreTable", "aligned_score_lines", "score_number"]
 
 INTERVAL = "[low, high]"
 _IN_PLAIN = {INTERVAL, "length"}
@@ -108,13 +108,13 @@ def _columns_left_out(columns: Sequence[str]) -> str:
     return table_fit.not_shown(columns, *(["--plain"] if _IN_PLAIN.issuperset(columns) else []))
 
 
-def aligned(lines: Sequence[Sequence[str]], texts: int) -> str:
+def aligned_score_lines(lines: Sequence[Sequence[str]], texts: int) -> str:
     """Align lines of cells for logs; the last `texts` cells of each are texts, the others numbers."""
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    return "".join(_aligned_line(cells, widths, len(widths) - texts) for cells in lines)
+    return "".join(_aligned_score_line(cells, widths, len(widths) - texts) for cells in lines)
 
 
-def _aligned_line(cells: Sequence[str], widths: Sequence[int], numbers: int) -> str:
+def _aligned_score_line(cells: Sequence[str], widths: Sequence[int], numbers: int) -> str:
     padded = []
     for i, (cell, width) in enumerate(zip(cells, widths, strict=True)):
         gap = " " * (width - cell_len(cell))
@@ -122,6 +122,6 @@ def _aligned_line(cells: Sequence[str], widths: Sequence[int], numbers: int) -> 
     return "  ".join(padded).rstrip() + "\n"
 
 
-def number(value: float | None) -> str:
+def score_number(value: float | None) -> str:
     """Format a score with four decimals, or `-`."""
     return "-" if value is None else f"{value:.4f}"

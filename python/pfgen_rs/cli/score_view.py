@@ -9,11 +9,11 @@ from typing import Any
 from rich.console import RenderableType
 
 from pfgen_rs.cli import output
-from pfgen_rs.cli.score_table import ScoreTable, aligned, number
+from pfgen_rs.cli.score_table import ScoreTable, aligned_score_lines, score_number
 from pfgen_rs.io.safe_text import visible
 from pfgen_rs.metrics.names import PARTS
 
-__all__ = ["score_leaderboard", "score_lines"]
+__all__ = ["score_leaderboard", "score_view_lines"]
 
 Row = Mapping[str, Any]
 _PUBLISHED, _LENGTH = "published ±", "length"
@@ -25,8 +25,8 @@ def score_leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
     ranks = [str(rank) for rank, _ in enumerate(rows, 1)]
     table = ScoreTable(
         rows,
-        about={"rank": ranks, "run": _run_names(rows)},
-        columns=_run_columns(rows),
+        about={"rank": ranks, "run": _scored_run_names(rows)},
+        columns=_score_view_columns(rows),
         optional=(_PUBLISHED, _LENGTH),
     )
     if len(signatures) == 1:
@@ -35,7 +35,7 @@ def score_leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
     return [*table.parts(room), *map(output.cell, marked)]
 
 
-def _run_columns(rows: Sequence[Row]) -> dict[str, list[str]]:
+def _score_view_columns(rows: Sequence[Row]) -> dict[str, list[str]]:
     """Returns the cells of all columns after the interval."""
     return {
         _PUBLISHED: [_published_spread(row) for row in rows],
@@ -49,7 +49,7 @@ def _published_spread(row: Row) -> str:
     return f"±{row['score_std']:.4f}/√{trials}" if trials > 1 else "–"
 
 
-def _run_names(rows: Sequence[Row]) -> list[str]:
+def _scored_run_names(rows: Sequence[Row]) -> list[str]:
     times = Counter(row["name"] for row in rows)
     return [row["name"] + f" ({row['file']})" * (times[row["name"]] > 1) for row in rows]
 
@@ -58,7 +58,7 @@ def _ranks_by_signature(rows: Sequence[Row], signature: str) -> list[str]:
     return [str(rank) for rank, row in enumerate(rows, 1) if row["signature"] == signature]
 
 
-def score_lines(rows: Sequence[Row]) -> str:
+def score_view_lines(rows: Sequence[Row]) -> str:
     """Returns one line per run below a header, in aligned columns, with no non-ASCII symbols of our own."""
     head = (
         "rank",
@@ -72,15 +72,17 @@ def score_lines(rows: Sequence[Row]) -> str:
         "file",
         "signature",
     )
-    return aligned([head, *(_plain_run(rank, row) for rank, row in enumerate(rows, 1))], texts=3)
+    return aligned_score_lines(
+        [head, *(_plain_score_line(rank, row) for rank, row in enumerate(rows, 1))], texts=3
+    )
 
 
-def _plain_run(rank: int, row: Row) -> tuple[str, ...]:
+def _plain_score_line(rank: int, row: Row) -> tuple[str, ...]:
     return (
         str(rank),
-        *map(number, (row["score"], row["score_low"], row["score_high"])),
+        *map(score_number, (row["score"], row["score_low"], row["score_high"])),
         str(row["num_trials"]),
         f"{row['length']:.1f}",
-        *(number(row[metric]) for metric in PARTS),
+        *(score_number(row[metric]) for metric in PARTS),
         *(visible(str(row[key])) for key in ("name", "file", "signature")),
     )

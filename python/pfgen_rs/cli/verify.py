@@ -127,7 +127,7 @@ def _verification_report(
     checked: Sequence[Verification], limit: int, room: int
 ) -> list[RenderableType]:
     """Returns a table that fits a window of `room` columns, differences, and a summary."""
-    table, omitted = _table(checked, room)
+    table, omitted = _verify_table(checked, room)
     lines = [line for found in checked for line in _failure_lines(found, limit)]
     if omitted:
         lines = [table_fit.not_shown(omitted), *lines]
@@ -135,26 +135,26 @@ def _verification_report(
     return [table, *map(output.cell, [*lines, _verification_summary(checked), *signatures])]
 
 
-def _table(checked: Sequence[Verification], room: int) -> tuple[Table, list[str]]:
+def _verify_table(checked: Sequence[Verification], room: int) -> tuple[Table, list[str]]:
     """Returns a table with as many columns as fit beside legible paths, and the omitted headings.
 
     Paths that are too long are shortened at the beginning, because their ends distinguish runs.
     """
-    full = _rows(checked, _COLUMNS)
+    full = _verify_rows(checked, _COLUMNS)
     if table_fit.width(full) <= room:
         return full, []
     longest = max(cell_len(visible(found.run)) for found in checked)
     for count in range(len(_OPTIONAL) + 1):
         columns = [name for name in _COLUMNS if name not in _OPTIONAL[:count]]
-        others = table_fit.width(_rows(checked, columns, brief=True, run_width=0))
+        others = table_fit.width(_verify_rows(checked, columns, brief=True, run_width=0))
         run_width = room - others + len("run")
         if run_width >= min(longest, _SHORTEST_RUN):
-            brief = _rows(checked, columns, brief=True, run_width=run_width)
+            brief = _verify_rows(checked, columns, brief=True, run_width=run_width)
             return brief, table_fit.dropped(full, brief)
     return full, []
 
 
-def _rows(
+def _verify_rows(
     checked: Sequence[Verification],
     columns: Sequence[str],
     *,

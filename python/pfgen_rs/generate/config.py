@@ -70,11 +70,13 @@ class RunConfig:
         if self.mode not in MODES:
             raise SettingsError(f"unknown mode {self.mode!r}: expected one of {', '.join(MODES)}")
         _check_model_name(self.model)
-        stop = default_stop(self.mode) if self.stop is None else _check_stop(self.stop)
+        stop = default_stop(self.mode) if self.stop is None else _check_config_stop(self.stop)
         object.__setattr__(self, "stop", stop)
         for name in ("temperature", "top_p"):
             value = getattr(self, name)
-            object.__setattr__(self, name, None if value is None else _check_number(name, value))
+            object.__setattr__(
+                self, name, None if value is None else _check_config_number(name, value)
+            )
         self._check_numbers()
         self._check_more()
         self.to_json()
@@ -171,13 +173,13 @@ def _check_model_name(model: str) -> None:
         )
 
 
-def _check_stop(strings: Sequence[str]) -> tuple[str, ...]:
+def _check_config_stop(strings: Sequence[str]) -> tuple[str, ...]:
     if isinstance(strings, str) or not all(isinstance(s, str) and s for s in strings):
         raise SettingsError(f"stop must be a list of non-empty strings, not {strings!r}")
     return tuple(strings)
 
 
-def _check_number(name: str, value: float) -> float:
+def _check_config_number(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise SettingsError(f"{name} must be a finite number, not {value!r}")
     return float(value)

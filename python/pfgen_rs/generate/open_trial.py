@@ -18,14 +18,14 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.generate.locks import lock, unlock
 from pfgen_rs.io import remove_unfinished, write_atomic, writing_failed
 from pfgen_rs.io.records import parse_line, text_field
-from pfgen_rs.io.run_files import partial_name
+from pfgen_rs.io.run_files import partial_trial_file_name
 
 __all__ = ["OpenTrial", "journal_path", "journaled"]
 
 
 def journal_path(trial: Path) -> Path:
     """Returns the path of the journal of an unfinished trial."""
-    return trial.with_name(partial_name(trial.name))
+    return trial.with_name(partial_trial_file_name(trial.name))
 
 
 def journaled(trial: Path, questions: Sequence[str]) -> dict[str, bytes]:
@@ -34,7 +34,7 @@ def journaled(trial: Path, questions: Sequence[str]) -> dict[str, bytes]:
         content = journal_path(trial).read_bytes()
     except OSError:
         return {}
-    return {question: line for question, line, _ in _whole_lines(content, set(questions))}
+    return {question: line for question, line, _ in _whole_trial_lines(content, set(questions))}
 
 
 class OpenTrial:
@@ -82,7 +82,7 @@ class OpenTrial:
     def _read(self) -> None:
         remove_unfinished(self.path)
         self._journal.seek(0)
-        for question, line, end in _whole_lines(self._journal.read(), set(self._questions)):
+        for question, line, end in _whole_trial_lines(self._journal.read(), set(self._questions)):
             self.lines[question] = line
             self._size = end
         self._journal.truncate(self._size)
@@ -128,7 +128,7 @@ class OpenTrial:
         self._journal.close()
 
 
-def _whole_lines(content: bytes, questions: set[str]) -> Iterator[tuple[str, bytes, int]]:
+def _whole_trial_lines(content: bytes, questions: set[str]) -> Iterator[tuple[str, bytes, int]]:
     """Yield questions, lines and end offsets, up to the first incomplete line or unknown question."""
     end = 0
     for line in content.splitlines(keepends=True):

@@ -44,7 +44,7 @@ class RunFolder:
             folder._write_config(f"{config.to_json()}\n".encode())
             for trial in folder._trials():
                 folder._check(trial)
-            run_files.packed(folder.path, len(questions))
+            run_files.packed_trials(folder.path, len(questions))
         for trial in folder._trials():
             # Left by a process that was killed just after finishing the trial.
             journal_path(trial).unlink(missing_ok=True)
@@ -66,14 +66,14 @@ class RunFolder:
             )
 
     def _trials(self) -> list[Path]:
-        return sorted(path for path in self.path.iterdir() if run_files.is_trial(path.name))
+        return sorted(path for path in self.path.iterdir() if run_files.is_trial_file(path.name))
 
     def _check(self, trial: Path) -> None:
         try:
             lines = trial.read_bytes().splitlines()
         except OSError as error:
             raise InputError(unreadable(error), path=trial) from error
-        found = Counter(_question_of_line(line, trial, n) for n, line in enumerate(lines, 1))
+        found = Counter(_question_of_trial_line(line, trial, n) for n, line in enumerate(lines, 1))
         if found != Counter(self.questions):
             raise GenerationError(
                 f"{trial}: does not answer each of the {len(self.questions)} questions once: remove it to "
@@ -82,7 +82,7 @@ class RunFolder:
 
     def trial_path(self, trial: int) -> Path:
         """Returns the path of a finished trial."""
-        return self.path / run_files.trial_name(trial)
+        return self.path / run_files.trial_file_name(trial)
 
     def is_finished(self, trial: int) -> bool:
         """Whether a trial is finished."""
@@ -102,12 +102,12 @@ class RunFolder:
     def pack(self) -> None:
         """Write all finished trials to `trials.jsonl.xz`, unless it is up to date."""
         with locked(self.path):
-            content, _ = run_files.packed(self.path, len(self.questions))
+            content, _ = run_files.packed_trials(self.path, len(self.questions))
             if content is not None:
                 write_atomic(self.path / run_files.PACKED, content)
 
 
-def _question_of_line(line: bytes, trial: Path, number: int) -> str:
+def _question_of_trial_line(line: bytes, trial: Path, number: int) -> str:
     try:
         return text_field(parse_line(line), "question")
     except InputError as error:

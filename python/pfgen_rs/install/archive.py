@@ -115,7 +115,7 @@ def _members_from_file(
 def _members_from_tar(
     stream: IO[bytes], wanted: Collection[str], label: str
 ) -> Iterator[tuple[str, bytes]]:
-    with tarfile.open(fileobj=_Bounded(stream, label), mode="r:") as tar:
+    with tarfile.open(fileobj=_BoundedMember(stream, label), mode="r:") as tar:
         for count, info in enumerate(tar, start=1):
             # Headers with negative sizes, which lead some readers in circles, end here as well.
             if count > MEMBERS_LIMIT:
@@ -190,7 +190,7 @@ def _archive_errors_explained(label: str) -> Iterator[None]:
         raise InstallError(f"{label}: {unreadable(error)}") from error
 
 
-class _Bounded(io.BufferedIOBase):
+class _BoundedMember(io.BufferedIOBase):
     """A seekable stream that refuses positions and single reads beyond the limits.
 
     The second limit matters because tar headers may ask for a huge extended header at once.

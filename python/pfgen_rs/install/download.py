@@ -44,7 +44,7 @@ def download(
     Raises `InstallError` where the server cannot be reached, refuses, stalls, sends less than it
     announced or more than `limit` bytes; `OSError` where `target` cannot be written.
     """
-    _check_scheme(url)
+    _check_url_scheme(url)
     timeout = TIMEOUT if timeout is None else timeout
     limit = DOWNLOAD_LIMIT if limit is None else limit
     with _transfer_errors_explained(url, timeout):
@@ -120,7 +120,7 @@ def _transfer_errors_explained(url: str, timeout: float) -> Iterator[None]:
         raise InstallError(f"{url}: cannot be downloaded: {reason}; {_ADVICE}") from error
 
 
-def _check_scheme(url: str) -> None:
+def _check_url_scheme(url: str) -> None:
     try:
         scheme = urlsplit(url).scheme
     except ValueError as error:

@@ -64,7 +64,7 @@ def _fill_staging(
     # Closed at once: an open file could not be removed everywhere.
     with closing(archive.read_members(path, entry.digests, label)) as members:
         for member, content in members:
-            _check_digest(member, content, entry, label)
+            _check_installed_digest(member, content, entry, label)
             staged.add(PurePosixPath(member).name, content)
             del missing[member]
     if missing:
@@ -74,7 +74,9 @@ def _fill_staging(
         )
 
 
-def _check_digest(member: str, content: bytes, entry: catalog.CatalogEntry, label: str) -> None:
+def _check_installed_digest(
+    member: str, content: bytes, entry: catalog.CatalogEntry, label: str
+) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != entry.digests[member]:
         raise InstallError(

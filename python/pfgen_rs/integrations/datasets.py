@@ -74,9 +74,9 @@ class DatasetScorer:
 
     def __call__(self, batch: Any) -> Any:
         """Returns the new columns of a batch or, if the batch is a table, the table with them added."""
-        questions = _batch_column(batch, self.question_field)
-        answers = _batch_column(batch, self.answer_field)
-        return _added_columns(batch, self._scores(questions, answers))
+        questions = _dataset_column(batch, self.question_field)
+        answers = _dataset_column(batch, self.answer_field)
+        return _dataset_with_columns(batch, self._scores(questions, answers))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor's arguments and everything else that results depend on."""
@@ -117,28 +117,28 @@ def _named_column_errors(column: str) -> Iterator[None]:
         raise type(error)(problem, question=error.question) from None
 
 
-def _batch_column(batch: Any, name: str) -> Any:
-    names = _batch_names(batch)
+def _dataset_column(batch: Any, name: str) -> Any:
+    names = _dataset_column_names(batch)
     if name not in names:
         raise InputError(f"missing column {name!r}: found {', '.join(names)}")
     column = batch[name]
     if isinstance(column, str):
         raise InputError("the scorer requires batches: call map with batched=True")
-    return column if hasattr(column, "__arrow_c_stream__") else _listed_column(column)
+    return column if hasattr(column, "__arrow_c_stream__") else _dataset_column_list(column)
 
 
-def _batch_names(batch: Any) -> list[str]:
+def _dataset_column_names(batch: Any) -> list[str]:
     if isinstance(batch, Mapping):
         return list(batch)
     # pyarrow's `columns` attribute has the columns themselves rather than their names.
     return list(batch.column_names if hasattr(batch, "column_names") else batch.columns)
 
 
-def _listed_column(column: Any) -> Any:
+def _dataset_column_list(column: Any) -> Any:
     return column.tolist() if isinstance(column, np.ndarray) else list(column)
 
 
-def _added_columns(batch: Any, columns: Columns) -> Any:
+def _dataset_with_columns(batch: Any, columns: Columns) -> Any:
     """Returns only the new columns for a mapping, which `map` updates; else the whole table."""
     if isinstance(batch, Mapping):
         return columns

@@ -220,7 +220,7 @@ class Pfgen(EvalSetup):
     def _setup(self) -> EvalSetup:
         asked = (self.trials, self.num_examples, self.seed, self.prefix)
         common = {
-            "gen_kwargs": {**_published_settings(self.mode), **self.gen_kwargs},
+            "gen_kwargs": {**_published_flexeval_settings(self.mode), **self.gen_kwargs},
             "metrics": PfgenMetric(self.benchmark, self.mode, self.think),
             "batch_size": self.batch_size,
             "max_instances": self.max_instances,
@@ -231,7 +231,7 @@ class Pfgen(EvalSetup):
         return ChatResponse(PfgenChats(self.benchmark, self.mode, *asked), **common)
 
 
-def _published_settings(mode: Mode) -> dict[str, Any]:
+def _published_flexeval_settings(mode: Mode) -> dict[str, Any]:
     return {
         "max_new_tokens": 300,
         "temperature": 1.0,

@@ -167,22 +167,22 @@ def pfgen_scorer(
     bench = prepared(benchmark)
 
     async def scored(state: TaskState, target: scoring.Target) -> scoring.Score:  # noqa: ARG001
-        question = bench.find(_question_of_state(state)).id
+        question = bench.find(_inspect_question(state)).id
         text = state.output.completion
         answer = text if mode is None else cleaned(text, mode, default_stop(mode), think=think)
         if not answer:
-            return _unscored_answer(state, question)
-        return await to_thread.run_sync(_scored_answer, bench, question, answer)
+            return _inspect_unscored(state, question)
+        return await to_thread.run_sync(_inspect_score, bench, question, answer)
 
     return scored
 
 
-def _question_of_state(state: TaskState) -> str:
+def _inspect_question(state: TaskState) -> str:
     named = (state.metadata.get(key) for key in (_QUESTION_ID, "question"))
     return str(next((name for name in named if name), state.input_text))
 
 
-def _scored_answer(benchmark: Benchmark, question: str, answer: str) -> scoring.Score:
+def _inspect_score(benchmark: Benchmark, question: str, answer: str) -> scoring.Score:
     found = benchmark.score(question, answer)
     return scoring.Score(
         value={
@@ -196,7 +196,7 @@ def _scored_answer(benchmark: Benchmark, question: str, answer: str) -> scoring.
     )
 
 
-def _unscored_answer(state: TaskState, question: str) -> scoring.Score:
+def _inspect_unscored(state: TaskState, question: str) -> scoring.Score:
     filtered = state.output.stop_reason == "content_filter"
     return scoring.Score.unscored(
         reason="refusal" if filtered else "no_response",

@@ -81,7 +81,7 @@ def tasks(
             for t in asked
         ]
         configs.append(
-            _task_config(mode, _dataset_folder(rows), pfgen_metrics(benchmark, mode, think))
+            _task_config(mode, _lighteval_dataset(rows), pfgen_metrics(benchmark, mode, think))
         )
     return configs
 
@@ -102,7 +102,7 @@ def _task_config(
     )
 
 
-def _dataset_folder(rows: list[dict[str, Any]]) -> Path:
+def _lighteval_dataset(rows: list[dict[str, Any]]) -> Path:
     """Write a dataset. Returns its folder, named by its content: lighteval caches answers by dataset name."""
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
     folder = cache_folder() / "lighteval" / hashlib.sha256(lines).hexdigest()[:16]
@@ -171,7 +171,7 @@ class PfgenScore(SampleLevelComputation):
         questions = [(doc.specific or {}).get("question", doc.query) for doc in docs]
         answers = [(q, self._answer(t)) for q, ts in zip(questions, texts, strict=True) for t in ts]
         values = iter(
-            _scored_answers(self.benchmark, tuple(answers)).get_column(self.metric).to_list()
+            _lighteval_scores(self.benchmark, tuple(answers)).get_column(self.metric).to_list()
         )
         return [sum(next(values) for _ in several) / len(several) for several in texts]
 
@@ -182,7 +182,7 @@ class PfgenScore(SampleLevelComputation):
 
 
 @lru_cache(maxsize=1)
-def _scored_answers(benchmark: str | None, answers: tuple[tuple[str, str], ...]) -> pl.DataFrame:
+def _lighteval_scores(benchmark: str | None, answers: tuple[tuple[str, str], ...]) -> pl.DataFrame:
     """Score answers once for the four metrics of a task, which are computed one after another."""
     questions, texts = zip(*answers, strict=True)
     return prepared(benchmark).score_batch(list(questions), list(texts))

@@ -82,10 +82,10 @@ def _without_thoughts(text: str) -> str:
     if closed and _OPEN not in before:  # opened by the prompt or its template
         text = after
     # Blank lines after the reasoning would otherwise end the answer before it begins.
-    return "".join(_said_in_chat(text)).lstrip()
+    return "".join(_clean_chat_answer(text)).lstrip()
 
 
-def _said_in_chat(text: str) -> Iterator[str]:
+def _clean_chat_answer(text: str) -> Iterator[str]:
     place = 0
     while (begin := text.find(_OPEN, place)) >= 0:
         yield text[place:begin]

@@ -26,7 +26,7 @@ _LONGEST_RECORD = 64 << 20
 _BLOCK = 8 << 20
 
 
-class _Block(NamedTuple):
+class _CsvBlock(NamedTuple):
     """The file's header and some complete records. `suffix`: `.csv` or `.tsv`."""
 
     suffix: str
@@ -44,12 +44,10 @@ class _Block(NamedTuple):
         except TABLE_ERRORS as error:
             reason = str(error).split("\n\n")[0]  # the rest is advice on polars' own options
             problem = f"cannot be read as {self.suffix}: {reason}"
-            raise InputError(
-                problem + _likely_encoding(self.header + self.text), path=path
-            ) from None
+            raise InputError(problem + _csv_encoding(self.header + self.text), path=path) from None
 
 
-def _likely_encoding(text: bytes) -> str:
+def _csv_encoding(text: bytes) -> str:
     """Returns a hint about the likely encoding of a text that is not UTF-8."""
     try:
         text.decode()
@@ -67,7 +65,7 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
     first = 1
     for block in _csv_blocks(source, raw, options.text_size):
         if first == 1:
-            schema = _Block(block.suffix, block.header, 0, b"").table(source.path).schema
+            schema = _CsvBlock(block.suffix, block.header, 0, b"").table(source.path).schema
             check_columns(schema, options)
         keys = [*options.more_fields, *(kept.key for kept in options.keep)]
         more = [key for key in keys if key in schema]
@@ -77,8 +75,8 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
             rows = np.arange(first + at, first + at + part.height, dtype=np.int64)
             questions, answers = (part.get_column(key) for key in options.fields)
             identity = _block_identity(block, at)
-            texts = tuple(_optional_column(part, key) for key in options.more_fields)
-            kept = [_kept_column(part, column) for column in options.keep]
+            texts = tuple(_optional_csv_column(part, key) for key in options.more_fields)
+            kept = [_kept_csv_column(part, column) for column in options.keep]
             yield Chunk(
                 questions,
                 answers,
@@ -92,14 +90,14 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
         first += frame.height
 
 
-def _optional_column(frame: pl.DataFrame, key: str) -> pl.Series:
+def _optional_csv_column(frame: pl.DataFrame, key: str) -> pl.Series:
     """Returns a column, with null for empty and missing values."""
     if key in frame.columns:
         return frame.get_column(key).replace("", None)
     return pl.Series([None], dtype=pl.String).new_from_index(0, frame.height)
 
 
-def _kept_column(frame: pl.DataFrame, kept: Kept) -> pl.Series:
+def _kept_csv_column(frame: pl.DataFrame, kept: Kept) -> pl.Series:
     """Returns a column to keep, all null if it is missing."""
     if kept.key in frame.columns:
         return frame.get_column(kept.key).alias(kept.name)
@@ -111,11 +109,11 @@ def csv_schema(source: Source) -> dict[str, pl.DataType]:
     source.file()  # reads a pipe to its end, so that it can be read again
     with source.open() as raw:
         header = next(_csv_blocks(source, raw, _BLOCK)).header
-    frame = _Block(source.suffix, header, 0, b"").table(source.path)
+    frame = _CsvBlock(source.suffix, header, 0, b"").table(source.path)
     return dict(frame.schema)
 
 
-def _block_identity(block: _Block, at: int) -> Callable[[], str]:
+def _block_identity(block: _CsvBlock, at: int) -> Callable[[], str]:
     def identity() -> str:
         digest = hashlib.sha1(block.header + block.text, usedforsecurity=False)
         return f"{digest.hexdigest()}:{block.start}:{at}"
@@ -134,40 +132,38 @@ def csv_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, Any]
             first += frame.height
 
 
-def _csv_blocks(source: Source, raw: Raw, size: int) -> Iterator[_Block]:
+def _csv_blocks(source: Source, raw: Raw, size: int) -> Iterator[_CsvBlock]:
     file = io.BufferedReader(raw)
     try:
         stream = compression.unpacking(file)
-        head = _read_block(stream, HEAD)
+        head = _read_csv_block(stream, HEAD)
         refuse_other_format(head)
-        yield from _cut_at_record(stream, head, source.suffix, size)
+        yield from _cut_csv(stream, head, source.suffix, size)
     finally:
         file.detach()  # or the raw file would be closed with it
 
 
-def _read_block(stream: io.BufferedIOBase, size: int) -> bytes:
+def _read_csv_block(stream: io.BufferedIOBase, size: int) -> bytes:
     text, damage = compression.read_some(stream, size)
     if damage is not None:
         raise InputError(damage)
     return text
 
 
-def _cut_at_record(
-    stream: io.BufferedIOBase, head: bytes, suffix: str, size: int
-) -> Iterator[_Block]:
+def _cut_csv(stream: io.BufferedIOBase, head: bytes, suffix: str, size: int) -> Iterator[_CsvBlock]:
     header, rest, start = b"", head, 0
     while True:
-        fresh = _read_block(stream, max(size - len(rest), 0) or size)
+        fresh = _read_csv_block(stream, max(size - len(rest), 0) or size)
         text = rest + fresh
         if not header:
-            cut = _record_end(text, last=False)
+            cut = _csv_record_end(text, last=False)
             if cut or not fresh:
                 header, text, start = text[:cut] or text, text[cut:] if cut else b"", cut
-        cut = _record_end(text, last=True) if header and fresh else len(text) * bool(header)
+        cut = _csv_record_end(text, last=True) if header and fresh else len(text) * bool(header)
         if not (header or fresh):
             raise InputError("the file is empty")
         if cut or not fresh:
-            yield _Block(suffix, header, start, text[:cut])
+            yield _CsvBlock(suffix, header, start, text[:cut])
         if not fresh:
             return
         rest, start = text[cut:], start + cut
@@ -177,7 +173,7 @@ def _cut_at_record(
             )
 
 
-def _record_end(text: bytes, *, last: bool) -> int:
+def _csv_record_end(text: bytes, *, last: bool) -> int:
     """Returns where the first or last complete record ends: at a newline after an even number of quotes."""
     codes = np.frombuffer(text, dtype=np.uint8)
     ends = np.flatnonzero(codes == ord("\n"))

@@ -37,7 +37,7 @@ def refuse_other_format(head: bytes) -> None:
         if head.startswith(magic):
             raise InputError(problem)
     if _UTF_16.match(head):
-        raise InputError(f"is UTF-16 text: {_how_to_convert('UTF-16')}")
+        raise InputError(f"is UTF-16 text: {_format_conversion('UTF-16')}")
 
 
 def other_encoding(text: bytes) -> str:
@@ -50,9 +50,9 @@ def other_encoding(text: bytes) -> str:
         beyond = [character for character in decoded if not character.isascii()]
         if len(_JAPANESE.findall(decoded)) > _ENOUGH * len(beyond):
             shown = "Shift-JIS" if common == "SHIFT_JIS" else common
-            return f"; it looks like {shown}: {_how_to_convert(common)}"
+            return f"; it looks like {shown}: {_format_conversion(common)}"
     return ""
 
 
-def _how_to_convert(encoding: str) -> str:
+def _format_conversion(encoding: str) -> str:
     return f"convert it with: iconv -f {encoding} -t UTF-8"

@@ -35,18 +35,18 @@ def kept_columns(
     """
     if keep == "none" or keep == []:
         return ()
-    schemas = [_table_schema(source) for source in sources]
+    schemas = [_schema_to_keep(source) for source in sources]
     names = _names_to_keep(schemas, sources, keep, options)
     kept: dict[str, Kept] = {}
     for key in names:
         name = key
         while name in taken or name in kept:
             name = _PREFIX + name
-        kept[name] = Kept(key, name, _column_kind(key, schemas))
+        kept[name] = Kept(key, name, _kept_column_kind(key, schemas))
     return tuple(kept.values())
 
 
-def _table_schema(source: Source) -> dict[str, pl.DataType] | None:
+def _schema_to_keep(source: Source) -> dict[str, pl.DataType] | None:
     """Returns the columns of a table; `None` for JSON."""
     if is_table(source):
         return table_schema(source)
@@ -73,7 +73,7 @@ def _names_to_keep(
     return list(dict.fromkeys(keep))
 
 
-def _column_kind(key: str, schemas: Sequence[dict[str, pl.DataType] | None]) -> pl.DataType:
+def _kept_column_kind(key: str, schemas: Sequence[dict[str, pl.DataType] | None]) -> pl.DataType:
     kinds = {str(schema[key]): schema[key] for schema in schemas if schema and key in schema}
     kinds.pop("Null", None)
     if len(kinds) != 1 or None in schemas:

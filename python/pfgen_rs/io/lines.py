@@ -50,7 +50,7 @@ def line_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
     """Read the responses of a file in order; bad lines are errors, or become problems if skipped."""
     first = 1
     for block in text_blocks(raw, options.text_size):
-        decoded = _Decoded(source.path, block, first, options)
+        decoded = _DecodedLines(source.path, block, first, options)
         first += decoded.count
         if block.damage is not None:
             decoded.refuse(InputError(block.damage), first)
@@ -128,7 +128,7 @@ def _token_lines(text: bytes, _: str, __: str, more: Sequence[str]) -> tuple[Any
     return [[]] * (2 + len(more)), none, none, irregular, len(lines)
 
 
-class _Decoded:
+class _DecodedLines:
     """The lines of a block as columns; lines that the native decoder cannot handle are parsed here."""
 
     def __init__(self, path: str, block: Block, first: int, options: Options) -> None:

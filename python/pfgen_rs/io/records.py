@@ -38,9 +38,9 @@ def parse_line(line: bytes) -> dict[str, Any]:
         raise InputError("is nested too deeply") from None
     except ValueError as error:
         whole = "; each object must be on a single line" if text.strip() == "{" else ""
-        raise InputError(f"is not JSON: {error}: {_shown_value(text)}{whole}") from None
+        raise InputError(f"is not JSON: {error}: {_shown_record_value(text)}{whole}") from None
     if not isinstance(record, dict):
-        raise InputError(f"expected an object, found {_shown_value(text.strip())}")
+        raise InputError(f"expected an object, found {_shown_record_value(text.strip())}")
     if "\\ud" in text.lower() and has_lone_surrogate(record):
         raise InputError(SURROGATE)
     return record
@@ -53,7 +53,7 @@ def text_field(record: Mapping[str, Any], key: str, advice: str | None = None) -
     """
     value = _record_field(record, key, advice)
     if not isinstance(value, str):
-        raise InputError(f"{key!r} must be text, not {_as_json(value)}")
+        raise InputError(f"{key!r} must be text, not {_record_as_json(value)}")
     return value
 
 
@@ -61,10 +61,10 @@ def token_field(record: Mapping[str, Any], key: str, advice: str | None = None) 
     """Returns the token ids at a key. Raises `InputError` for anything else."""
     value = _record_field(record, key, advice)
     if not isinstance(value, list):
-        raise InputError(f"{key!r} must be a list of token ids, not {_as_json(value)}")
+        raise InputError(f"{key!r} must be a list of token ids, not {_record_as_json(value)}")
     for token in value:
         if type(token) is not int or not 0 <= token <= LARGEST_TOKEN:
-            raise InputError(f"{key!r} contains {_as_json(token)}: {TOKENS}")
+            raise InputError(f"{key!r} contains {_record_as_json(token)}: {TOKENS}")
     return value
 
 
@@ -80,8 +80,8 @@ def _record_field(record: Mapping[str, Any], key: str, advice: str | None) -> An
     return record[key]
 
 
-def _as_json(value: object) -> str:
-    return _cut_short(json.dumps(value, ensure_ascii=False))
+def _record_as_json(value: object) -> str:
+    return _shortened_record_value(json.dumps(value, ensure_ascii=False))
 
 
 def optional_text_field(record: dict[str, Any], key: str) -> str | None:
@@ -89,11 +89,11 @@ def optional_text_field(record: dict[str, Any], key: str) -> str | None:
     return None if record.get(key) is None else text_field(record, key)
 
 
-def _shown_value(text: str) -> str:
-    return repr(_cut_short(text))
+def _shown_record_value(text: str) -> str:
+    return repr(_shortened_record_value(text))
 
 
-def _cut_short(text: str) -> str:
+def _shortened_record_value(text: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 

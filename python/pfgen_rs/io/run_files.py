@@ -28,13 +28,13 @@ __all__ = [
     "STEM",
     "Trials",
     "is_system",
-    "is_trial",
-    "packed",
-    "partial_name",
+    "is_trial_file",
+    "packed_trials",
+    "partial_trial_file_name",
     "run_file",
     "runs_below",
-    "trial_name",
-    "unpacked",
+    "trial_file_name",
+    "unpacked_trials_advice",
 ]
 
 STEM = "trials"
@@ -55,17 +55,17 @@ class Trials:
     unfinished: list[Path] = field(default_factory=list)
 
 
-def is_trial(name: str) -> bool:
+def is_trial_file(name: str) -> bool:
     """Whether a file with this name is a finished trial."""
     return _TRIAL.fullmatch(name) is not None
 
 
-def trial_name(trial: int) -> str:
+def trial_file_name(trial: int) -> str:
     """Returns the name of a finished trial's file."""
     return f"trial_{trial:03d}.jsonl"
 
 
-def partial_name(trial: str) -> str:
+def partial_trial_file_name(trial: str) -> str:
     """Returns the name of an unfinished trial's file, given that of the finished one."""
     return f".{trial.removesuffix('.jsonl')}.partial.jsonl"
 
@@ -88,18 +88,18 @@ def runs_below(place: str) -> list[str]:
         if run_file(Path(path)):
             found.append(path)
             folders.clear()
-        elif path != place and any(map(is_trial, files)):
-            raise InputError(unpacked(Path(path)), path=path)
+        elif path != place and any(map(is_trial_file, files)):
+            raise InputError(unpacked_trials_advice(Path(path)), path=path)
     return sorted(found)
 
 
-def unpacked(folder: Path) -> str:
+def unpacked_trials_advice(folder: Path) -> str:
     """Returns what to do about a run with finished trials (`trial_001.jsonl` …) but no `trials.jsonl`."""
-    trials = sum(is_trial(path.name) for path in folder.iterdir())
+    trials = sum(is_trial_file(path.name) for path in folder.iterdir())
     if not trials:
         return ""
     return (
-        f"the run has {trials} finished trials ({trial_name(1)} …) but no {PACKED}: resume generation, "
+        f"the run has {trials} finished trials ({trial_file_name(1)} …) but no {PACKED}: resume generation, "
         f"which packs them at the end, or score their lines: cat trial_*.jsonl | pfgen-rs score -"
     )
 
@@ -109,7 +109,7 @@ def is_system(config: Mapping[str, Any]) -> bool:
     return "system" in (config.get("engine"), config.get("mode"))
 
 
-def packed(folder: Path, questions: int) -> tuple[bytes | None, list[Path]]:
+def packed_trials(folder: Path, questions: int) -> tuple[bytes | None, list[Path]]:
     """Returns the new content of `trials.jsonl.xz` (`None` if it is up to date), and the unfinished trials.
 
     `questions`: number of lines in a finished trial. Raises `InputError` if the packed file has lines that
@@ -128,7 +128,7 @@ def packed(folder: Path, questions: int) -> tuple[bytes | None, list[Path]]:
 
 
 def _trial_files(folder: Path, questions: int) -> Trials:
-    paths = sorted(path for path in folder.iterdir() if is_trial(path.name))
+    paths = sorted(path for path in folder.iterdir() if is_trial_file(path.name))
     if not paths:
         plain = folder / PLAIN
         return Trials(_trial_lines(_read_trial(plain)) if plain.is_file() else [])

@@ -15,7 +15,7 @@ from typing import IO, Any, cast
 
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.compression import SUFFIXES
-from pfgen_rs.io.run_files import CONFIG, RESPONSES, run_file, runs_below, unpacked
+from pfgen_rs.io.run_files import CONFIG, RESPONSES, run_file, runs_below, unpacked_trials_advice
 
 __all__ = ["DELIMITED", "Raw", "Source", "has_lone_surrogate", "read_config"]
 
@@ -169,11 +169,13 @@ def _file_of_run(folder: Path) -> Path:
     if found is not None:
         return found
     names = ", ".join(RESPONSES)
-    problem = unpacked(folder) or f"the folder has none of {names}{_meant_instead(folder)}"
+    problem = (
+        unpacked_trials_advice(folder) or f"the folder has none of {names}{_meant_source(folder)}"
+    )
     raise InputError(problem, path=folder)
 
 
-def _meant_instead(folder: Path) -> str:
+def _meant_source(folder: Path) -> str:
     """Returns a hint for a folder that is not a run."""
     runs = runs_below(str(folder))
     if runs:

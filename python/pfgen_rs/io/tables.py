@@ -117,7 +117,7 @@ def _table_chunk(path: str, frame: pl.DataFrame, first: int, options: Options, r
         for row in rows[lacking].tolist()
     ]
     if options.tokens:
-        wrong = _no_tokens(frame.get_column("answer")).to_numpy() & ~lacking
+        wrong = _table_rows_without_tokens(frame.get_column("answer")).to_numpy() & ~lacking
         problems += [
             InputError(TOKENS, path=path, line=row, item="row") for row in rows[wrong].tolist()
         ]
@@ -160,7 +160,7 @@ def _table_chunk(path: str, frame: pl.DataFrame, first: int, options: Options, r
     return replace(chunk, answers=chunk.answers.cast(options.answer_type))
 
 
-def _no_tokens(answers: pl.Series) -> pl.Series:
+def _table_rows_without_tokens(answers: pl.Series) -> pl.Series:
     """Whether each list contains anything that is not a token id."""
     token = pl.element()
     wrong = token.is_null() | (token < 0) | (token > LARGEST_TOKEN)
@@ -176,7 +176,7 @@ def check_columns(schema: pl.Schema, options: Options) -> None:
     if not options.tokens:
         check_text_column(schema, key, options.advice[1])
         return
-    kind = _column_type(schema, key, options.advice[1])
+    kind = _table_column_type(schema, key, options.advice[1])
     inner = kind.inner if isinstance(kind, pl.List | pl.Array) else None
     if inner is None or not (inner.is_integer() or inner == pl.Null):
         raise InputError(f"the column {key!r} must be lists of token ids, not {kind}")
@@ -187,12 +187,12 @@ def check_text_column(schema: pl.Schema, key: str, advice: str | None = None) ->
 
     `advice`: what to do if it is missing.
     """
-    kind = _column_type(schema, key, advice)
+    kind = _table_column_type(schema, key, advice)
     if kind not in (pl.String, pl.Categorical, pl.Enum):
         raise InputError(f"the column {key!r} must be text, not {kind}")
 
 
-def _column_type(schema: pl.Schema, key: str, advice: str | None) -> pl.DataType:
+def _table_column_type(schema: pl.Schema, key: str, advice: str | None) -> pl.DataType:
     if key not in schema:
         raise missing("column", key, schema, advice)
     return schema[key]

@@ -38,7 +38,7 @@ def read_examples(place: str | os.PathLike[str] | None = None) -> list[Example]:
             path=path,
         ) from error
     examples = list(_parsed_examples(lines, path))
-    _refuse_duplicates(examples, path)
+    _reject_duplicate_examples(examples, path)
     return examples
 
 
@@ -61,7 +61,7 @@ def _parsed_examples(lines: list[bytes], path: Path) -> Iterator[Example]:
             raise BenchmarkError(f"line {number}: {error.problem}", path=path) from None
 
 
-def _refuse_duplicates(examples: list[Example], path: Path) -> None:
+def _reject_duplicate_examples(examples: list[Example], path: Path) -> None:
     if not examples:
         raise BenchmarkError("contains no questions", path=path)
     seen: set[str] = set()

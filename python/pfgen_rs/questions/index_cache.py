@@ -28,7 +28,7 @@ from pfgen_rs.io.cache_folder import cache_folder
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.question import Question
 
-__all__ = ["IndexCache", "IndexFile", "clear", "index_files", "indexes_folder"]
+__all__ = ["IndexCache", "IndexFile", "clear_index_cache", "index_files", "indexes_folder"]
 
 _LOG = logging.getLogger(__name__)
 _SUFFIX = ".pfgenidx"
@@ -58,7 +58,7 @@ def index_files() -> list[IndexFile]:
     return found
 
 
-def clear() -> list[IndexFile]:
+def clear_index_cache() -> list[IndexFile]:
     """Remove all index files, and return them. Processes that use a file can continue to do so.
 
     Raises `OutputError` if one cannot be removed.

@@ -90,7 +90,7 @@ def read_folder(folder: Path) -> tuple[list[Question], str]:
         # Not a parameter: a modified copy of a question has no file, and must not have a digest.
         object.__setattr__(question, "digest", digests[-1])
         questions.append(question)
-    _refuse_duplicates(questions, paths)
+    _reject_duplicate_questions(questions, paths)
     return questions, combined(digests)
 
 
@@ -138,7 +138,7 @@ def _question_of(data: object) -> Question:
         note=texts["note"],
         rules=parse_rules(data.get("keywords")),
         keywords=data["keywords"],
-        answers=_source_answers(data.get("answers")),
+        answers=_question_answers(data.get("answers")),
     )
 
 
@@ -152,33 +152,33 @@ def _question_text(value: object, key: str) -> str:
     return value
 
 
-def _source_answers(value: object) -> dict[str, tuple[str, ...]]:
+def _question_answers(value: object) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict) or not value:
         raise BenchmarkError("'answers' must map at least one source to its reference answers")
     for source, answers in value.items():
-        _check_source(source, answers)
+        _check_question_source(source, answers)
     kinds = {isinstance(answer, str) for answers in value.values() for answer in answers}
     if len(kinds) > 1:
         raise BenchmarkError("'answers' must be all texts or all lists of token ids")
     return {source: tuple(answers) for source, answers in value.items()}
 
 
-def _check_source(source: str, answers: object) -> None:
+def _check_question_source(source: str, answers: object) -> None:
     if _has_surrogate(source):
         raise BenchmarkError(f"the name of source {source!r} contains a lone surrogate")
     if not isinstance(answers, list) or not answers:
         raise BenchmarkError(f"source {source!r} must have a list of at least one answer")
     if all(isinstance(answer, list) for answer in answers):
-        _check_tokens(source, answers)
+        _check_question_tokens(source, answers)
     elif not _are_clean_texts(answers):
-        _refuse_source_answers(source, answers)
+        _reject_question_answers(source, answers)
     if not any(answers):
         raise BenchmarkError(
             f"source {source!r} has only empty answers, so its baseline would be 0"
         )
 
 
-def _check_tokens(source: str, answers: list[list[Any]]) -> None:
+def _check_question_tokens(source: str, answers: list[list[Any]]) -> None:
     try:
         _native.code_tokens(answers)
     except InputError as error:
@@ -193,7 +193,7 @@ def _are_clean_texts(answers: list[Any]) -> bool:
         return False
 
 
-def _refuse_source_answers(source: str, answers: list[Any]) -> None:
+def _reject_question_answers(source: str, answers: list[Any]) -> None:
     for i, answer in enumerate(answers):
         if not isinstance(answer, str):
             raise BenchmarkError(f"answer {i} of source {source!r} must be text, not {answer!r}")
@@ -211,7 +211,7 @@ def _has_surrogate(text: str) -> bool:
     return False
 
 
-def _refuse_duplicates(questions: Sequence[Question], paths: Sequence[Path]) -> None:
+def _reject_duplicate_questions(questions: Sequence[Question], paths: Sequence[Path]) -> None:
     seen: dict[tuple[str, str], Path] = {}
     for question, path in zip(questions, paths, strict=True):
         for kind, value in (("id", question.id), ("question", question.text)):

@@ -68,7 +68,7 @@ class Duplicates:
     keep: str = "all"
 
     def __post_init__(self) -> None:
-        _check_one_of("keep", self.keep, ("all", "once", "weight"))
+        _check_config_choice("keep", self.keep, ("all", "once", "weight"))
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class Singletons:
     repeat: bool = False
 
     def __post_init__(self) -> None:
-        _check_at_least(1, n=self.n)
-        _check_at_least(0, threshold=self.threshold)
+        _check_config_minimum(1, n=self.n)
+        _check_config_minimum(0, threshold=self.threshold)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Length:
     count: int = 30_000
 
     def __post_init__(self) -> None:
-        _check_at_least(1, target=self.target, count=self.count)
+        _check_config_minimum(1, target=self.target, count=self.count)
 
 
 @dataclass(frozen=True)
@@ -114,11 +114,11 @@ class Select:
     max_n: int = 10
 
     def __post_init__(self) -> None:
-        _check_at_least(1, count=self.count, restarts=self.restarts, min_n=self.min_n)
-        _check_at_least(self.min_n, max_n=self.max_n)
-        _check_one_of("stratify", self.stratify, ("", "model", "length"))
+        _check_config_minimum(1, count=self.count, restarts=self.restarts, min_n=self.min_n)
+        _check_config_minimum(self.min_n, max_n=self.max_n)
+        _check_config_choice("stratify", self.stratify, ("", "model", "length"))
         if self.proposals is not None:
-            _check_at_least(0, proposals=self.proposals)
+            _check_config_minimum(0, proposals=self.proposals)
             if self.seconds is not None:
                 raise ConfigError("proposals and seconds are mutually exclusive")
         if self.seconds is not None and not self.seconds >= 0:
@@ -162,15 +162,15 @@ class BuildConfig:
             raise ConfigError("candidates: name at least one file or glob")
         if not self.out or not self.source:
             raise ConfigError("out and source must not be empty")
-        _check_one_of("unit", self.unit, UNITS)
-        _check_at_least(0, examples=self.examples)
+        _check_config_choice("unit", self.unit, UNITS)
+        _check_config_minimum(0, examples=self.examples)
         if not 0 <= self.seed <= _LARGEST:
             raise ConfigError(f"seed must be between 0 and {_LARGEST}, not {self.seed}")
         self._check_steps()
 
     def _check_steps(self) -> None:
         for step in self.steps:
-            _check_one_of("steps", step, STEPS)
+            _check_config_choice("steps", step, STEPS)
         for step in self.steps:
             if self.steps.count(step) > 1:
                 raise ConfigError(f"steps: duplicate step {step!r}")
@@ -217,15 +217,17 @@ def _config_table(kind: type[T], data: Mapping[str, object], where: str, **more:
     values = {}
     for key, value in data.items():
         if key not in known:
-            raise ConfigError(f"{_at_key(where)}unknown key {key!r}{_key_hint(key, known)}")
+            raise ConfigError(
+                f"{_config_place(where)}unknown key {key!r}{_config_key_hint(key, known)}"
+            )
         values[key] = _config_value(types[key], value, f"{where}.{key}" if where else key)
     for key, each in known.items():
         if key not in values and each.default is MISSING and each.default_factory is MISSING:
-            raise ConfigError(f"{_at_key(where)}missing key {key!r}")
+            raise ConfigError(f"{_config_place(where)}missing key {key!r}")
     try:
         return kind(**values, **more)
     except ConfigError as error:
-        raise ConfigError(f"{_at_key(where)}{error.problem}") from None
+        raise ConfigError(f"{_config_place(where)}{error.problem}") from None
 
 
 def _config_value(kind: Any, value: object, where: str) -> Any:
@@ -248,23 +250,23 @@ def _config_value(kind: Any, value: object, where: str) -> Any:
     return value
 
 
-def _at_key(where: str) -> str:
+def _config_place(where: str) -> str:
     return f"[{where}]: " if where else ""
 
 
-def _key_hint(key: str, known: Mapping[str, object]) -> str:
+def _config_key_hint(key: str, known: Mapping[str, object]) -> str:
     close = difflib.get_close_matches(key, known, 1)
     similar = f" (did you mean {close[0]!r}?)" if close else ""
     return f"{similar}: expected one of {', '.join(known)}"
 
 
-def _check_one_of(key: str, value: str, choices: Names) -> None:
+def _check_config_choice(key: str, value: str, choices: Names) -> None:
     if value not in choices:
         shown = ", ".join(repr(choice) for choice in choices)
         raise ConfigError(f"{key} must be one of {shown}, not {value!r}")
 
 
-def _check_at_least(least: int, **values: int) -> None:
+def _check_config_minimum(least: int, **values: int) -> None:
     for key, value in values.items():
         if value < least:
             raise ConfigError(f"{key} must be at least {least}, not {value}")

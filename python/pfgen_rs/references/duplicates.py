@@ -50,7 +50,7 @@ def duplicates(
     if memory < 1:
         raise SettingsError(f"memory must be at least 1 byte, not {memory}")
     batches = as_batches(answers)
-    span = _Span(batches, max(memory, LEAST_MEMORY) // ROW_BYTES, threads)
+    span = _DuplicateSpan(batches, max(memory, LEAST_MEMORY) // ROW_BYTES, threads)
     found = [span.read()]
     while span.advance():
         found.append(span.read())
@@ -60,7 +60,7 @@ def duplicates(
     return Duplicates(counts > 0, counts)
 
 
-class _Texts(NamedTuple):
+class _DuplicateTexts(NamedTuple):
     """Distinct texts: digests (shape (k, 2), upper and lower half), a row of each, and its count so far."""
 
     digests: NDArray[np.uint64]
@@ -68,7 +68,7 @@ class _Texts(NamedTuple):
     counts: NDArray[np.int64]
 
     @classmethod
-    def joined(cls, parts: list[Self]) -> _Texts:
+    def joined(cls, parts: list[Self]) -> _DuplicateTexts:
         """Merge lists of texts, keeping each text once with its first row."""
         digests, rows, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.lexsort((digests[:, 1], digests[:, 0]))
@@ -76,22 +76,22 @@ class _Texts(NamedTuple):
         new = np.ones(len(order), np.bool_)
         new[1:] = (digests[1:] != digests[:-1]).any(axis=1)
         if not len(order):
-            return _Texts(digests, rows, counts)
+            return _DuplicateTexts(digests, rows, counts)
         starts = np.flatnonzero(new)
-        return _Texts(
+        return _DuplicateTexts(
             digests[starts],
             np.minimum.reduceat(rows[order], starts),
             np.add.reduceat(counts[order], starts),
         )
 
-    def between(self, first: int, last: int) -> _Texts:
+    def between(self, first: int, last: int) -> _DuplicateTexts:
         """Returns the texts whose digests' upper halves are in this range (inclusive)."""
         upper = self.digests[:, 0]
         inside = (upper >= np.uint64(first)) & (upper <= np.uint64(last))
-        return _Texts(self.digests[inside], self.rows[inside], self.counts[inside])
+        return _DuplicateTexts(self.digests[inside], self.rows[inside], self.counts[inside])
 
 
-class _Span:
+class _DuplicateSpan:
     """A sliding range of digests, narrowed until its distinct texts fit in memory."""
 
     def __init__(self, batches: Batches, most: int, threads: int | None) -> None:
@@ -99,7 +99,7 @@ class _Span:
         self._start, self._bits = 0, BITS
         self.rows = -1
 
-    def read(self) -> _Texts:
+    def read(self) -> _DuplicateTexts:
         """Find the distinct texts in the range, which may be narrowed."""
         parts, held, rows = [self._of(_native.Texts([]), 0)], 0, 0
         for first, texts in texts_of(self._batches, threads=self._threads):
@@ -107,25 +107,25 @@ class _Span:
             held += len(parts[-1].rows)
             rows = first + len(texts)
             if held > self._most:
-                parts = [self._narrowed(_Texts.joined(parts))]
+                parts = [self._narrowed(_DuplicateTexts.joined(parts))]
                 held = len(parts[0].rows)
         self._check(rows)
-        return _Texts.joined(parts)
+        return _DuplicateTexts.joined(parts)
 
     def advance(self) -> bool:
         """Move to the next range; returns false if there is none."""
         self._start += 1 << self._bits
         return self._start < 1 << BITS
 
-    def _of(self, texts: _native.Texts, first: int) -> _Texts:
+    def _of(self, texts: _native.Texts, first: int) -> _DuplicateTexts:
         digests = _native.text_digests(texts, SEED, self._threads)
         rows = np.arange(first, first + len(texts))
-        return self._inside(_Texts(digests, rows, np.ones(len(texts), np.int64)))
+        return self._inside(_DuplicateTexts(digests, rows, np.ones(len(texts), np.int64)))
 
-    def _inside(self, texts: _Texts) -> _Texts:
+    def _inside(self, texts: _DuplicateTexts) -> _DuplicateTexts:
         return texts.between(self._start, self._start + (1 << self._bits) - 1)
 
-    def _narrowed(self, texts: _Texts) -> _Texts:
+    def _narrowed(self, texts: _DuplicateTexts) -> _DuplicateTexts:
         """Narrow the range until its texts fill at most half the memory, so that merging pays off."""
         while 2 * len(texts.rows) > self._most:
             self._bits -= 1

@@ -156,7 +156,7 @@ def loads(text: str, *, path: str | Path = "<string>") -> QuestionGrammar:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BenchmarkError(f"invalid TOML: {error}", path=path) from error
-    table = _Table(data, path, "")
+    table = _GrammarTable(data, path, "")
     sources = table.table("sources")
     if not sources.data:
         table.fail("sources: empty: add at least one source, such as [sources.A]")
@@ -175,7 +175,7 @@ def _pick_weighted(items: Sequence[T], rng: random.Random) -> T:
     return items[int(rng.random() * len(items))]
 
 
-class _Table:
+class _GrammarTable:
     """A TOML table that knows its location, for error messages."""
 
     def __init__(self, data: Mapping[str, object], path: str | Path, where: str) -> None:
@@ -204,19 +204,21 @@ class _Table:
                 self.fail(f"{self.at(key)}: expected a single line, not {value!r}")
         return [value for value in values if isinstance(value, str)]
 
-    def table(self, key: str) -> _Table:
+    def table(self, key: str) -> _GrammarTable:
         value = self.data.get(key)
         if not isinstance(value, dict):
             self.fail(f"{self.at(key)}: expected a table")
-        return _Table(value, self.path, self.at(key))
+        return _GrammarTable(value, self.path, self.at(key))
 
-    def tables(self, key: str) -> list[_Table]:
+    def tables(self, key: str) -> list[_GrammarTable]:
         values = self._list(key)
         for value in values:
             if not isinstance(value, dict):
                 self.fail(f"{self.at(key)}: expected tables, not {value!r}")
         where = self.at(key)
-        return [_Table(value, self.path, where) for value in values if isinstance(value, dict)]
+        return [
+            _GrammarTable(value, self.path, where) for value in values if isinstance(value, dict)
+        ]
 
     def _list(self, key: str) -> list[object]:
         value = self.data.get(key)
@@ -227,34 +229,36 @@ class _Table:
         return value
 
 
-def _parse_grammar(table: _Table) -> Grammar:
-    rules = table.table("rules") if "rules" in table.data else _Table({}, table.path, "")
-    records = table.table("records") if "records" in table.data else _Table({}, table.path, "")
+def _parse_grammar(table: _GrammarTable) -> Grammar:
+    rules = table.table("rules") if "rules" in table.data else _GrammarTable({}, table.path, "")
+    records = (
+        table.table("records") if "records" in table.data else _GrammarTable({}, table.path, "")
+    )
     grammar = Grammar(
         label=f"{table.path}: {table.where}",
-        start=_parse_templates(table, "start"),
-        rules={name: _parse_templates(rules, name) for name in rules.data},
-        records={name: _record_rows(records, name) for name in records.data},
+        start=_parse_grammar_templates(table, "start"),
+        rules={name: _parse_grammar_templates(rules, name) for name in rules.data},
+        records={name: _grammar_records(records, name) for name in records.data},
     )
     for template in grammar.start:
-        _check_mentions(grammar, template, table, table.at("start"))
+        _check_grammar_mentions(grammar, template, table, table.at("start"))
     for name, alternatives in grammar.rules.items():
         for template in alternatives:
-            _check_mentions(grammar, template, table, rules.at(name))
-    _check_cycles(grammar, table)
+            _check_grammar_mentions(grammar, template, table, rules.at(name))
+    _check_grammar_cycles(grammar, table)
     return grammar
 
 
-def _parse_templates(table: _Table, key: str) -> tuple[Template, ...]:
-    return tuple(_parse_template(text, table, key) for text in table.texts(key))
+def _parse_grammar_templates(table: _GrammarTable, key: str) -> tuple[Template, ...]:
+    return tuple(_parse_grammar_template(text, table, key) for text in table.texts(key))
 
 
-def _parse_template(text: str, table: _Table, key: str) -> Template:
+def _parse_grammar_template(text: str, table: _GrammarTable, key: str) -> Template:
     """Split at the references: odd pieces are the contents of braces."""
     parts: list[str | Rule | Field] = []
     for index, piece in enumerate(_MENTION.split(text)):
         if index % 2:
-            parts.append(_check_mention(piece, table, key))
+            parts.append(_check_grammar_mention(piece, table, key))
         elif "{" in piece or "}" in piece:
             table.fail(f"{table.at(key)}: unbalanced brace in {text!r}")
         elif piece:
@@ -262,7 +266,7 @@ def _parse_template(text: str, table: _Table, key: str) -> Template:
     return tuple(parts)
 
 
-def _check_mention(name: str, table: _Table, key: str) -> Rule | Field:
+def _check_grammar_mention(name: str, table: _GrammarTable, key: str) -> Rule | Field:
     names = name.split(".")
     if len(names) > 2 or not all(_NAME.fullmatch(each) for each in names):
         table.fail(
@@ -271,7 +275,7 @@ def _check_mention(name: str, table: _Table, key: str) -> Rule | Field:
     return Rule(names[0]) if len(names) == 1 else Field(names[0], names[1])
 
 
-def _record_rows(records: _Table, name: str) -> Rows:
+def _grammar_records(records: _GrammarTable, name: str) -> Rows:
     tables = records.tables(name)
     fields = list(tables[0].data)
     for table in tables:
@@ -283,7 +287,9 @@ def _record_rows(records: _Table, name: str) -> Rows:
     return tuple({field: table.text(field) for field in fields} for table in tables)
 
 
-def _check_mentions(grammar: Grammar, template: Template, table: _Table, where: str) -> None:
+def _check_grammar_mentions(
+    grammar: Grammar, template: Template, table: _GrammarTable, where: str
+) -> None:
     for part in template:
         if isinstance(part, Rule) and part.name not in grammar.rules:
             table.fail(f"{where}: {{{part.name}}} is not a rule of {table.where}")
@@ -295,7 +301,7 @@ def _check_mentions(grammar: Grammar, template: Template, table: _Table, where: 
                 table.fail(f"{where}: {mention} is not a field of record {part.record}")
 
 
-def _check_cycles(grammar: Grammar, table: _Table) -> None:
+def _check_grammar_cycles(grammar: Grammar, table: _GrammarTable) -> None:
     finished: set[str] = set()
 
     def visit(name: str, above: tuple[str, ...]) -> None:

@@ -83,14 +83,16 @@ def build(
     if a rule removes everything or too few answers are left (unless `allow_fewer`), and `OutputError`. The
     folder of the set is not modified until everything else is done.
     """
-    return _Build(config, memory, threads or os.cpu_count() or 1, progress).run(outlines, resume)
+    return _PipelineRun(config, memory, threads or os.cpu_count() or 1, progress).run(
+        outlines, resume
+    )
 
 
 class _StoppedError(Exception):
     """Another question failed, or Ctrl-C was pressed."""
 
 
-class _Build:
+class _PipelineRun:
     def __init__(
         self, config: BuildConfig, memory: int, threads: int, progress: BuildProgress | None
     ) -> None:

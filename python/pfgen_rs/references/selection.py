@@ -103,8 +103,8 @@ def select(
         native = _native.Selector(
             texts,
             count,
-            None if weights is None else _order_weights(weights),
-            None if strata is None else _stratum_numbers(strata),
+            None if weights is None else _selection_weights(weights),
+            None if strata is None else _selection_strata(strata),
             seed=seed,
             restarts=restarts,
             min_n=min_n,
@@ -112,7 +112,7 @@ def select(
         )
     except (OverflowError, TypeError) as error:
         raise SettingsError(f"invalid setting: {error}") from None
-    growth = _Pace(_FIRST_ROUND)
+    growth = _SelectionPace(_FIRST_ROUND)
     while not growth.timed(native.grow):
         pass
     _climb_in_rounds(
@@ -142,7 +142,7 @@ def _climb_in_rounds(
         native.run(min(native.proposals + proposals, limit), threads)
 
     step = native.largest_step
-    pace = _Pace(_FIRST_ROUND * step, step)
+    pace = _SelectionPace(_FIRST_ROUND * step, step)
     while (
         progress is None or progress(native.proposals, _error_quotient(native.error)) is not False
     ):
@@ -155,7 +155,7 @@ def _climb_in_rounds(
             return
 
 
-class _Pace:
+class _SelectionPace:
     """Adjusts the amount of work per round so that a round takes about `_ROUND` seconds."""
 
     def __init__(self, amount: int, least: int = 1) -> None:
@@ -193,7 +193,7 @@ def _proposal_limit(proposals: int | None, seconds: float | None) -> int | None:
     return _MOST_PROPOSALS
 
 
-def _order_weights(weights: Sequence[int] | NDArray[Any]) -> NDArray[np.uint64]:
+def _selection_weights(weights: Sequence[int] | NDArray[Any]) -> NDArray[np.uint64]:
     column = _selection_column("weights", weights)
     if len(column) and not np.issubdtype(column.dtype, np.integer):
         raise InputError(f"weights must be integers, not {column.dtype}")
@@ -203,7 +203,7 @@ def _order_weights(weights: Sequence[int] | NDArray[Any]) -> NDArray[np.uint64]:
     return column.astype(np.uint64)
 
 
-def _stratum_numbers(strata: Sequence[Any] | NDArray[Any]) -> NDArray[np.uint32]:
+def _selection_strata(strata: Sequence[Any] | NDArray[Any]) -> NDArray[np.uint32]:
     """Number the strata in sorted order."""
     try:
         return np.unique(_selection_column("strata", strata), return_inverse=True)[1].astype(

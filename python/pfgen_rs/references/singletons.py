@@ -54,25 +54,25 @@ def singletons(
     Time: linear in the number of characters per pass. Source: Imajo et al. 2025, section 3.2.3.
     Raises `SettingsError`, and `InputError` naming the row.
     """
-    _check_filter_settings(n, threshold, memory)
+    _check_singleton_settings(n, threshold, memory)
     batches = as_batches(answers)
     scan = _native.Scan(n, threads)
     for _, texts in texts_of(batches, threads=threads):
         scan.add(texts)
         if progress is not None:
             progress(scan.rows, 0)
-    checked = None if weights is None else _row_weights(weights, scan.rows)
+    checked = None if weights is None else _singleton_weights(weights, scan.rows)
     counted = _native.SingletonFilter(
         scan, threshold=threshold, weights=checked, memory=memory, threads=threads
     )
-    passes = _Passes(batches, scan.rows, counted, threads, progress)
+    passes = _SingletonPasses(batches, scan.rows, counted, threads, progress)
     rounds = [passes.round()]
     while repeat and rounds[-1]:
         rounds.append(passes.round())
     return Singletons(counted.kept(), rounds)
 
 
-class _Passes:
+class _SingletonPasses:
     """Passes over all answers; the native filter decides how many it needs."""
 
     def __init__(
@@ -108,13 +108,13 @@ class _Passes:
             )
 
 
-def _check_filter_settings(n: int, threshold: int, memory: int) -> None:
+def _check_singleton_settings(n: int, threshold: int, memory: int) -> None:
     for name, value, least in (("n", n, 1), ("threshold", threshold, 0), ("memory", memory, 1)):
         if not least <= value <= (MOST if name != "memory" else 1 << 62):
             raise SettingsError(f"{name} must be at least {least}, not {value}")
 
 
-def _row_weights(weights: ArrayLike, rows: int) -> NDArray[np.uint32]:
+def _singleton_weights(weights: ArrayLike, rows: int) -> NDArray[np.uint32]:
     """Convert weights to the format of the native filter."""
     given = np.asarray(weights)
     if given.shape != (rows,):

@@ -96,8 +96,8 @@ def run_view(
         questions=questions,
         categories=_category_rows(result, questions),
         missing=result.missing,
-        scores=_histogram(result, "average", 0.05),
-        lengths=_histogram(result, "length", 5),
+        scores=_run_histogram(result, "average", 0.05),
+        lengths=_run_histogram(result, "length", 5),
         config=result.config or {},
         input_hash=result.input_hash,
         metadata_hash=result.benchmark.metadata_hash,
@@ -141,7 +141,7 @@ def _spread_row(
     return Row(number=number, low=low, high=high, **kept)
 
 
-def _histogram(result: Result, name: str, width: float) -> Histogram:
+def _run_histogram(result: Result, name: str, width: float) -> Histogram:
     """Count values in at most 40 bins, whose width is a multiple of `width`."""
     values = np.concatenate(list(result.response_scores.column(name, in_order=False)))
     places = np.floor(np.round(values / width, 9)).astype(np.int64)

@@ -146,7 +146,7 @@ def _can_have_readme(done: Report, state: State) -> bool:
 
 def _write_readmes(done: Report, benchmark: QuestionSet, states: Sequence[State]) -> None:
     from pfgen_rs.checkout.marks import marks_of
-    from pfgen_rs.report.markdown import run_readme
+    from pfgen_rs.report.run_readme import run_readme
 
     usable = [(state, found) for state in states if (found := _usable_result(benchmark, state))]
     results = [found.result for _, found in usable]

@@ -57,7 +57,7 @@ class Store:
     ) -> None:
         self.names = list(names)
         self._about = about or {}
-        self._open = open_file or _temporary_file
+        self._open = open_file or _temporary_store
         self._in_memory, self._rows = in_memory, 0
         self._held: list[tuple[str, Part]] = []
         self._journal: Journal | None = None
@@ -104,7 +104,7 @@ class Store:
         part.matrix = matrix
         if not part.rows:
             return part
-        name = key() if self._open is not _temporary_file else ""
+        name = key() if self._open is not _temporary_store else ""
         self._held.append((name, part))
         self._rows += part.rows
         if self._journal is not None or self._rows > self._in_memory:
@@ -127,7 +127,7 @@ class Store:
         return cast("Journal", self._journal).read(cast("Record", part.record).offset, start, stop)
 
 
-def _temporary_file() -> tuple[IO[bytes], Path]:
+def _temporary_store() -> tuple[IO[bytes], Path]:
     return cast("IO[bytes]", tempfile.TemporaryFile(buffering=0)), Path(tempfile.gettempdir())
 
 

@@ -73,7 +73,7 @@ def score_sources(
     results = []
     with io.read_ahead(sources, replace(options, check=options.run is None)) as readings:
         for reading in readings:
-            file = _File(benchmark, reading, store, threads, keep)
+            file = _StreamedFile(benchmark, reading, store, threads, keep)
             results += file.finished(take, progress)
     return results
 
@@ -93,7 +93,7 @@ def score_each(
     """
     with io.read_ahead(sources, options) as readings:
         for reading in readings:
-            file = _File(benchmark, reading, new_store(benchmark), threads, keep)
+            file = _StreamedFile(benchmark, reading, new_store(benchmark), threads, keep)
             found: Result | InputError
             try:
                 [found] = file.finished(None, progress)
@@ -102,7 +102,7 @@ def score_each(
             yield found
 
 
-class _Scored(NamedTuple):
+class _StreamedChunk(NamedTuple):
     """A chunk with its stored scores by run and, unless these are from an interrupted run, its scores."""
 
     chunk: Chunk
@@ -119,7 +119,7 @@ class _Scored(NamedTuple):
         return with_texts(rows, self.chunk.questions, self.chunk.answers, self.chunk.kept)
 
 
-class _File:
+class _StreamedFile:
     """A file being scored: one run, or several."""
 
     def __init__(
@@ -152,7 +152,7 @@ class _File:
         settings, clean = self._benchmark.settings, self._reading.clean
         return signature(self._benchmark.metadata_hash, settings, clean=clean)
 
-    def scored(self) -> Generator[_Scored]:
+    def scored(self) -> Generator[_StreamedChunk]:
         """Yield all chunks, without unknown questions; the next chunk is scored in the meantime."""
         with io.Ahead(self._scores) as scored:
             for chunk, numbers, found in scored:
@@ -163,7 +163,7 @@ class _File:
                     parts, scores = self._parts(chunk, numbers, found), found
                 self._add(parts, chunk)
                 self._hold(chunk)
-                yield _Scored(chunk, parts, scores)
+                yield _StreamedChunk(chunk, parts, scores)
 
     def _scores(self) -> Iterator[tuple[Chunk, Numbers, pl.DataFrame | dict[str | None, Part]]]:
         """Yield the chunks with their scores, or with parts if an interrupted run has scored them."""

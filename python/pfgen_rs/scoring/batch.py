@@ -31,7 +31,7 @@ __all__ = [
     "score",
     "score_arrays",
     "score_batch",
-    "score_columns",
+    "score_batch_columns",
     "score_names",
     "score_numbered",
 ]
@@ -150,10 +150,10 @@ def score_batch(
 ) -> pl.DataFrame:
     """Score many answers, one per row; see `Benchmark.score_batch`."""
     questions, texts = text_columns(data, answers, (question_field, answer_field), clean)
-    return score_columns(benchmark, questions, texts, threads=threads, chunk_size=chunk_size)
+    return score_batch_columns(benchmark, questions, texts, threads=threads, chunk_size=chunk_size)
 
 
-def score_columns(
+def score_batch_columns(
     benchmark: QuestionSet,
     questions: pl.Series,
     answers: Any,

@@ -82,7 +82,7 @@ class Resampler:
         random = np.random.default_rng(
             [self._seed, zlib.crc32(name.encode(errors="backslashreplace"))]
         )
-        noise = _trial_noise(values, random)
+        noise = _bootstrap_trial_noise(values, random)
         draws = noise.shape[1]
         places = random.integers(0, draws, self._picks.shape, dtype=np.int32)
         places += self._picks * np.int32(draws)
@@ -102,15 +102,15 @@ def normal_quantile(level: float) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
-def _trial_noise(values: Sequence[Floats], random: np.random.Generator) -> Floats:
+def _bootstrap_trial_noise(values: Sequence[Floats], random: np.random.Generator) -> Floats:
     """Returns errors of question means due to the finite number of trials: shape (questions, draws).
 
     Each is the mean of n residuals drawn with replacement, stretched by √(n/(n-1)); 0 for a single response.
     """
-    return np.stack([_resampled_noise(each, random) for each in values])
+    return np.stack([_bootstrap_noise(each, random) for each in values])
 
 
-def _resampled_noise(values: Floats, random: np.random.Generator) -> Floats:
+def _bootstrap_noise(values: Floats, random: np.random.Generator) -> Floats:
     n = len(values)
     if n == 1:
         return np.zeros(_DRAWS)

@@ -179,7 +179,7 @@ def compare(
         samples = [replace(sample, system=False) for sample in samples]
     pairs = list(combinations(range(len(samples)), 2))
     permutations = max(permutations, math.ceil(_PERMUTATIONS_A_PAIR * len(pairs) / (1 - level)))
-    work = _Work(samples, pairs, level, resamples, permutations, seed)
+    work = _ComparisonWork(samples, pairs, level, resamples, permutations, seed)
     found = {metric: work.compared(metric) for metric in metrics}
     models = [not sample.system for sample in samples]
     return Comparison(
@@ -238,7 +238,7 @@ def _corrected_p(pair: Pair, found: Comparison) -> str:
     return shown_p(pair.p_holm, found.smallest_p * pair.family)
 
 
-class _Work:
+class _ComparisonWork:
     """What all metrics of a comparison share: questions are resampled once."""
 
     def __init__(

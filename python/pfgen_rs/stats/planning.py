@@ -92,7 +92,7 @@ def plan_trials(
     runs = [samples] if isinstance(samples, Sample) else list(samples)
     _check_plan_settings(precision, difference, level, power, metric)
     runs = _aligned_runs(runs)
-    noise = _Noise.of(runs, metric)
+    noise = _PlannedNoise.of(runs, metric)
     z, t = normal_quantile(level), two_sided_quantile(level, noise.questions - 1)
     told = abs(noise.mean) if difference is None else difference
     finds = normal_quantile(2 * power - 1)
@@ -121,7 +121,7 @@ def plan_trials(
 
 
 @dataclass(frozen=True)
-class _Noise:
+class _PlannedNoise:
     """A score or a difference, with its standard deviations over trials and over questions."""
 
     mean: float
@@ -130,7 +130,7 @@ class _Noise:
     question: float
 
     @classmethod
-    def of(cls, runs: Sequence[Sample], metric: str) -> _Noise:
+    def of(cls, runs: Sequence[Sample], metric: str) -> _PlannedNoise:
         """The noise of one run, or of the difference of two."""
         means = runs[0].means(metric) - sum(run.means(metric) for run in runs[1:])
         variances = [run.variances(metric) for run in runs]
@@ -144,7 +144,7 @@ class _Noise:
             question=math.sqrt(max(float(means.var(ddof=1) - np.mean(error)), 0.0)),
         )
 
-    def same_questions(self) -> _Noise:
+    def same_questions(self) -> _PlannedNoise:
         """Returns the noise with the same questions."""
         return replace(self, question=0.0)
 

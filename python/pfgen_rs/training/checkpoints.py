@@ -75,11 +75,11 @@ class Settling:
 def _checkpoint_files(path: Path) -> Print:
     found: list[tuple[str, int, int]] = []
     for folder, _, names in os.walk(path):
-        found += _files_stated(folder, names)
+        found += _checkpoint_file_states(folder, names)
     return tuple(sorted(found))
 
 
-def _files_stated(folder: str, names: Sequence[str]) -> list[tuple[str, int, int]]:
+def _checkpoint_file_states(folder: str, names: Sequence[str]) -> list[tuple[str, int, int]]:
     found = []
     for name in names:
         place = os.path.join(folder, name)  # noqa: PTH118 - `os.walk` returns strings

@@ -9,7 +9,7 @@ from typing import Any
 from pfgen_rs.errors import InputError, UnknownQuestionError
 from pfgen_rs.questions.question_set import QuestionSet
 
-__all__ = ["Asked", "said", "unknown_question"]
+__all__ = ["Asked", "completion_text", "unknown_question"]
 
 _PROMPTS = 4096  # cached, since every prompt comes with several completions
 
@@ -35,7 +35,7 @@ class Asked:
         question or an id; or the known question that occurs last in it, for example in a prompt rendered by a
         chat template.
         """
-        text = prompt if isinstance(prompt, str) else _last_message(prompt, "user")
+        text = prompt if isinstance(prompt, str) else _last_prompt_message(prompt, "user")
         line, _, rest = text[text.rfind("Q: ") + 3 :].partition("\n")
         if rest in ("", "A:"):
             found = self._ids.get(line)
@@ -50,22 +50,24 @@ class Asked:
         return max(known)[2] if known else None
 
 
-def said(completion: Any) -> str:
+def completion_text(completion: Any) -> str:
     """Returns the text of a completion: a string, or the last assistant message of a chat."""
-    return completion if isinstance(completion, str) else _last_message(completion, "assistant")
+    return (
+        completion if isinstance(completion, str) else _last_prompt_message(completion, "assistant")
+    )
 
 
-def _last_message(messages: Any, role: str) -> str:
+def _last_prompt_message(messages: Any, role: str) -> str:
     """Returns the last message of a role in a chat; raises `InputError` if it is not a chat."""
     if not isinstance(messages, Sequence) or not all(isinstance(m, Mapping) for m in messages):
         raise InputError(f"expected a string or a list of messages, not {type(messages).__name__}")
     for message in reversed(messages):
         if message.get("role", role) == role:
-            return _message_content(message.get("content"))
+            return _prompt_message_content(message.get("content"))
     return ""
 
 
-def _message_content(content: Any) -> str:
+def _prompt_message_content(content: Any) -> str:
     """Returns a message's text, without parts that are not text, such as images."""
     if isinstance(content, str):
         return content
@@ -75,7 +77,7 @@ def _message_content(content: Any) -> str:
 
 def unknown_question(prompt: Any) -> UnknownQuestionError:
     """Returns the error to raise for a prompt without a known question."""
-    text = prompt if isinstance(prompt, str) else _last_message(prompt, "user")
+    text = prompt if isinstance(prompt, str) else _last_prompt_message(prompt, "user")
     return UnknownQuestionError(
         "the prompt contains no question of the benchmark: name it in a column `question`, or set the reward "
         "of such prompts with `unknown`",

@@ -14,7 +14,7 @@ from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.generate.prompts import Mode
 from pfgen_rs.metrics.names import Metric
 from pfgen_rs.training.checks import function
-from pfgen_rs.training.prompt_matching import Asked, said, unknown_question
+from pfgen_rs.training.prompt_matching import Asked, completion_text, unknown_question
 
 __all__ = ["Reward", "reward"]
 
@@ -86,7 +86,7 @@ class Reward:
         return f"Reward({self.benchmark.signature!r}, {self.metric!r})"
 
     def _answers(self, prompts: Sequence[Any], completions: Sequence[Any]) -> list[str]:
-        texts = list(map(said, completions))
+        texts = list(map(completion_text, completions))
         if self.clean is not None:
             return list(map(self.clean, texts))
         if _nothing_to_cut("\0".join(texts)):  # checking all texts at once is much faster

@@ -145,7 +145,7 @@ class Session:
         except self._broken as error:
             return Again(self._trouble(error), answered=False)
         else:
-            verdict = _read_reply(task, content)
+            verdict = _read_session_reply(task, content)
         self._heard, self._silent = True, 0
         return verdict
 
@@ -159,7 +159,7 @@ class Session:
         return f"the connection failed: {in_short(words) or type(causes[-1]).__name__}"
 
 
-def _read_reply(task: Task, content: bytes) -> Outcome | Again:
+def _read_session_reply(task: Task, content: bytes) -> Outcome | Again:
     try:
         return read_answer(task, content)
     except CutError as error:

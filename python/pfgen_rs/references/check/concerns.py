@@ -52,7 +52,7 @@ def _warn_of_lengths(found: Found, settings: Settings) -> Iterator[str]:
     for row in found["lengths"]:
         source = _quoted_source(row["source"])
         if row["answers"] < LIMITS["answers"]:
-            yield f"source {source} has only {_counted_things(row['answers'], 'answer')}"
+            yield f"source {source} has only {_concern_count(row['answers'], 'answer')}"
         if abs(row["mean"] - settings.target_length) > LIMITS["off_target"]:
             yield (
                 f"answers of source {source} have a mean length of {row['mean']:.1f}, "
@@ -95,12 +95,12 @@ def _warn_of_rest(found: Found) -> Iterator[str]:
     verbatim = sum(row["verbatim"] for row in found.get("contamination", []))
     if verbatim:
         occur = "occurs" if verbatim == 1 else "occur"
-        yield f"{_counted_things(verbatim, 'answer')} of runs {occur} verbatim in the set"
+        yield f"{_concern_count(verbatim, 'answer')} of runs {occur} verbatim in the set"
 
 
 def _quoted_source(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
-def _counted_things(count: int, thing: str) -> str:
+def _concern_count(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"

@@ -60,18 +60,18 @@ def _coverage_of_question(benchmark: Benchmark, question: Question) -> list[dict
         row.update({metric: scores[metric] for metric in COLUMNS})
         row.update({f"own_{metric}": scores[share_name(metric, source)] for metric in BY_SOURCE})
     for place, row in enumerate(rows):
-        row.update(_known_shares(benchmark, index, note, place))
+        row.update(_covered_shares(benchmark, index, note, place))
     return rows
 
 
-def _known_shares(
+def _covered_shares(
     benchmark: Benchmark, index: NgramIndex, note: str, place: int
 ) -> dict[str, float | None]:
     """Returns the shares of a coded example answer's n-grams that the source at index `place` knows."""
     settings = benchmark.settings
     lengths = range(settings.min_n, settings.max_n + 1)
     frequencies = {
-        n: _ngram_frequencies(index, note, n, place) for n in {*lengths, settings.truthfulness_n}
+        n: _coverage_frequencies(index, note, n, place) for n in {*lengths, settings.truthfulness_n}
     }
     every = [frequency for n in lengths for frequency in frequencies[n]]
     size = list(index.answer_counts.values())[place]
@@ -80,13 +80,13 @@ def _known_shares(
         for frequency in frequencies[settings.truthfulness_n]
     ]
     return {
-        "known": _share_of([frequency > 0 for frequency in every]),
-        **{f"known_{n}": _share_of([df > 0 for df in frequencies[n]]) for n in lengths},
-        "common": _share_of(common),
+        "known": _coverage_share([frequency > 0 for frequency in every]),
+        **{f"known_{n}": _coverage_share([df > 0 for df in frequencies[n]]) for n in lengths},
+        "common": _coverage_share(common),
     }
 
 
-def _ngram_frequencies(index: NgramIndex, text: str, n: int, place: int) -> list[int]:
+def _coverage_frequencies(index: NgramIndex, text: str, n: int, place: int) -> list[int]:
     """Returns the document frequencies of a text's distinct n-grams within one source."""
     grams = list(dict.fromkeys(text[i : i + n] for i in range(len(text) - n + 1)))
     if not grams:
@@ -95,5 +95,5 @@ def _ngram_frequencies(index: NgramIndex, text: str, n: int, place: int) -> list
     return frequencies
 
 
-def _share_of(values: list[bool]) -> float | None:
+def _coverage_share(values: list[bool]) -> float | None:
     return sum(values) / len(values) if values else None

@@ -42,13 +42,13 @@ def draw(tables: Tables) -> dict[str, bytes]:
         )  # only names of sources might need a Japanese font
         with drawing() as look:
             return {
-                name: _drawn_table(look, name, tables)
+                name: _drawn_check_plot(look, name, tables)
                 for name in TITLES
                 if _has_table_rows(tables, name)
             }
 
 
-def _drawn_table(look: Look, name: str, tables: Tables) -> bytes:
+def _drawn_check_plot(look: Look, name: str, tables: Tables) -> bytes:
     figure = look.figure(None, TITLES[name], _plot_width(name, tables), 3.6)
     _DRAWINGS[name](look, figure.subplots(), tables)
     return svg(finish(figure, TITLES[name]))
@@ -63,7 +63,9 @@ def _plot_width(name: str, tables: Tables) -> float:
     return 2.4 + 0.8 * max(len(_question_names(tables)), 4) if name == "sources" else 6.4
 
 
-def _draw_lines(look: Look, axes: Axes, lines: Mapping[str, tuple[list[Any], list[Any]]]) -> None:
+def _draw_check_lines(
+    look: Look, axes: Axes, lines: Mapping[str, tuple[list[Any], list[Any]]]
+) -> None:
     """Draw lines that differ in colour and style, with a legend."""
     looks = zip(cycle(COLOURS), cycle(DASHES), strict=False)
     for (name, (x, y)), (colour, style) in zip(lines.items(), looks, strict=False):
@@ -77,7 +79,7 @@ def _draw_lengths(look: Look, axes: Axes, tables: Tables) -> None:
     for source in dict.fromkeys(tables["length_histogram"]["source"]):
         part = counts.filter(pl.col("source") == source).sort("length")
         lines[source] = (part["length"].to_list(), part["answers"].to_list())
-    _draw_lines(look, axes, lines)
+    _draw_check_lines(look, axes, lines)
     axes.locator_params(axis="x", integer=True)
     axes.set_xlabel("characters")
     axes.set_ylabel("answers")
@@ -93,7 +95,7 @@ def _draw_self_scores(look: Look, axes: Axes, tables: Tables) -> None:
         if values:
             shares = [(place + 1) / len(values) for place in places]
             lines[metric] = ([values[place] for place in places], shares)
-    _draw_lines(look, axes, lines)
+    _draw_check_lines(look, axes, lines)
     axes.set_xlabel("score against the other answers")
     axes.set_ylabel("share of answers up to this score")
 
@@ -106,7 +108,7 @@ def _draw_coverage(look: Look, axes: Axes, tables: Tables) -> None:
         part = table.filter(pl.col("source") == source)
         means = [part[name].mean() for name in columns]
         lines[source] = ([int(name.removeprefix("known_")) for name in columns], means)
-    _draw_lines(look, axes, lines)
+    _draw_check_lines(look, axes, lines)
     axes.set_xlabel("n")
     axes.set_ylabel("share found, mean over questions")
     axes.set_ylim(0, 1.02)
@@ -143,7 +145,7 @@ def _draw_shrinking(look: Look, axes: Axes, tables: Tables) -> None:
         part = tables["shrinking"].filter(pl.col("metric") == metric)
         means = part.group_by("size", maintain_order=True).agg(pl.col("mean_difference").mean())
         lines[metric] = (means["size"].to_list(), means["mean_difference"].to_list())
-    _draw_lines(look, axes, lines)
+    _draw_check_lines(look, axes, lines)
     axes.set_xscale("log")
     axes.set_xticks(sizes := lines["fluency"][0], [str(size) for size in sizes])
     axes.minorticks_off()

@@ -67,7 +67,7 @@ def to_markdown(check: Check, drawings: Sequence[str] = ()) -> str:
 def _report_lines(check: Check, drawings: Sequence[str]) -> Iterator[str]:
     yield from ("# Check of a reference set", "", inert(check.signature), "")
     yield from (f"- {inert(finding)}" for finding in check.findings)
-    yield from ("", "## Questions", "", *_markdown_table(check.summary), "")
+    yield from ("", "## Questions", "", *_check_report_table(check.summary), "")
     for name in drawings:
         yield from (
             f"## {TITLES[name]}",
@@ -77,20 +77,20 @@ def _report_lines(check: Check, drawings: Sequence[str]) -> Iterator[str]:
         )
     for name, title in _SHOWN.items():
         if name in check.tables and not check.tables[name].is_empty():
-            yield from (f"## {title}", "", *_markdown_table(check.tables[name]), "")
+            yield from (f"## {title}", "", *_check_report_table(check.tables[name]), "")
     names = ", ".join(f"[{name}]({name}.csv)" for name in ["summary", *check.tables])
     yield f"All tables: {names}"
 
 
-def _markdown_table(table: pl.DataFrame) -> Iterator[str]:
+def _check_report_table(table: pl.DataFrame) -> Iterator[str]:
     numbers = [kind.is_numeric() for kind in table.dtypes]
     yield f"| {' | '.join(map(inert, table.columns))} |"
     yield f"| {' | '.join('---:' if number else '---' for number in numbers)} |"
     for row in table.iter_rows():
-        yield f"| {' | '.join(map(_table_cell, row))} |"
+        yield f"| {' | '.join(map(_check_report_cell, row))} |"
 
 
-def _table_cell(value: object) -> str:
+def _check_report_cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, float):

@@ -73,7 +73,7 @@ def _self_scores_of_question(
         baseline = benchmark.baselines(question)[source]
         values = leave_one_out(answers, baseline, benchmark.settings)
         for metric, value in zip(BY_SOURCE, values, strict=True):
-            shares[share_name(metric, source)][rows] = _rounded_values(
+            shares[share_name(metric, source)][rows] = _rounded_self_scores(
                 value / len(question.sources), 6
             )
         first += len(answers)
@@ -96,7 +96,7 @@ def _self_score_table(
     columns = {
         "fluency": fluency,
         "truthfulness": truthfulness,
-        "average": _rounded_values(total / 3, 5),
+        "average": _rounded_self_scores(total / 3, 5),
         **shares,
     }
     changed = [pl.Series(name, values, nan_to_null=True) for name, values in columns.items()]
@@ -105,7 +105,7 @@ def _self_score_table(
     return table.insert_column(table.columns.index("average") + 1, whole)
 
 
-def _rounded_values(values: Floats, digits: int) -> Floats:
+def _rounded_self_scores(values: Floats, digits: int) -> Floats:
     return _native.round_half_even(values, digits)
 
 
@@ -130,11 +130,11 @@ def leave_one_out(
             gains[ends] += ngrams.others[ngrams.first]
         if ngrams.n == settings.truthfulness_n:
             windows = ngrams
-    fluency = _best_fluency(found, gains, baseline, settings)
-    return fluency, _best_truthfulness(answers, found, windows, settings)
+    fluency = _self_fluency(found, gains, baseline, settings)
+    return fluency, _self_truthfulness(answers, found, windows, settings)
 
 
-def _character_matrix(
+def _self_score_matrix(
     found: Characters,
     at: NDArray[np.int64],
     values: NDArray[np.int64],
@@ -149,14 +149,14 @@ def _character_matrix(
     return matrix
 
 
-def _best_fluency(
+def _self_fluency(
     found: Characters, gains: NDArray[np.int64], baseline: float, settings: Settings
 ) -> Floats:
     """Returns the best cut's sum, discounted and divided by the baseline in the published order."""
     width = min(int(found.lengths.max(initial=0)), settings.max_length)
     everywhere = np.arange(len(gains))
     raw = np.cumsum(
-        _character_matrix(found, everywhere, gains, (len(found.lengths), width), 0), axis=1
+        _self_score_matrix(found, everywhere, gains, (len(found.lengths), width), 0), axis=1
     )
     # Beyond a text's end the sum is constant and the discount decreases: no such cut exceeds the best.
     discounts = np.array([settings.discount(cut) for cut in range(1, width + 1)])
@@ -164,13 +164,13 @@ def _best_fluency(
     return best
 
 
-def _best_truthfulness(
+def _self_truthfulness(
     answers: Sequence[str], found: Characters, windows: Shared, settings: Settings
 ) -> Floats:
     """Read all answers with their markers from the left, in parallel."""
     width = settings.max_length + 2
-    covering = _covering_counts(answers, found, windows, width)
-    text = _with_markers(found, width)
+    covering = _self_covering_counts(answers, found, windows, width)
+    text = _self_scored_texts(found, width)
     skipped = np.array([ord(character) for character in settings.skipped] + [_NOTHING])
     counted = ~np.isin(text, skipped)
     shares = covering / (len(answers) - 1) * (1.0 / settings.threshold)
@@ -187,27 +187,29 @@ def _best_truthfulness(
     return result
 
 
-def _with_markers(found: Characters, width: int) -> NDArray[np.int64]:
+def _self_scored_texts(found: Characters, width: int) -> NDArray[np.int64]:
     """Returns the code points of every text with its markers, as far as they are read."""
     rows = len(found.lengths)
     everywhere = np.arange(len(found.codes))
     begin, end = (ord(marker) for marker in _MARKERS)
-    text = _character_matrix(found, everywhere, found.codes - _NOTHING, (rows, width), 1) + _NOTHING
+    text = (
+        _self_score_matrix(found, everywhere, found.codes - _NOTHING, (rows, width), 1) + _NOTHING
+    )
     text[:, 0] = begin
     ended = found.lengths + 1 < width
     text[ended, found.lengths[ended] + 1] = end
     return text
 
 
-def _covering_counts(
+def _self_covering_counts(
     answers: Sequence[str], found: Characters, windows: Shared, width: int
 ) -> NDArray[np.int64]:
     """Returns for every character the largest number of other answers that contain a window covering it."""
     n = windows.n
     # Windows are indexed by their first character, and must lie entirely in what is read.
-    known = _character_matrix(found, windows.start, windows.others, (len(answers), width), 1)
+    known = _self_score_matrix(found, windows.start, windows.others, (len(answers), width), 1)
     known[:, width - n + 1 :] = 0
-    for row, start, others in _marker_windows(answers, n, width):
+    for row, start, others in _self_score_windows(answers, n, width):
         known[row, start] = others
     covering = known.copy()
     for shift in range(1, n):
@@ -215,7 +217,7 @@ def _covering_counts(
     return covering
 
 
-def _marker_windows(answers: Sequence[str], n: int, width: int) -> list[tuple[int, int, int]]:
+def _self_score_windows(answers: Sequence[str], n: int, width: int) -> list[tuple[int, int, int]]:
     """Returns windows with an added marker: row, first character, and number of other answers with it.
 
     Other answers contain such a window only if they contain the marker's character, which is rare.

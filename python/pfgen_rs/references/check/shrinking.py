@@ -37,7 +37,7 @@ def shrunk(benchmark: Benchmark, size: int, *, seed: int = 0, draw: int = 0) -> 
         dataclasses.replace(
             question,
             answers={
-                source: _drawn_answers(question, source, size, f"{seed}:{draw}")
+                source: _shrunk_answers(question, source, size, f"{seed}:{draw}")
                 for source in question.sources
             },
         )
@@ -46,7 +46,7 @@ def shrunk(benchmark: Benchmark, size: int, *, seed: int = 0, draw: int = 0) -> 
     return Benchmark(questions, "", benchmark.settings)
 
 
-def _drawn_answers(question: Question, source: str, size: int, stream: str) -> tuple[str, ...]:
+def _shrunk_answers(question: Question, source: str, size: int, stream: str) -> tuple[str, ...]:
     answers = question.answers[source]
     # Only the sequence of `random()` is guaranteed to stay the same in all versions of Python.
     rng = random.Random(f"{stream}:{question.id}:{source}")  # noqa: S311 - a sample, no secret

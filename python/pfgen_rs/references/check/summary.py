@@ -54,7 +54,7 @@ def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
         found = {name: part.get(question.id, []) for name, part in parts.items()}
         remarks = "; ".join(warnings_of(found, benchmark.settings))
         numbers = {
-            **_answer_counts(found),
+            **_summary_answer_counts(found),
             **_length_summary(found),
             **_score_summary(found),
             **_share_summary(found),
@@ -70,7 +70,7 @@ def _rows_by_question(table: pl.DataFrame) -> dict[str, list[Row]]:
     return rows
 
 
-def _answer_counts(found: Mapping[str, list[Row]]) -> Row:
+def _summary_answer_counts(found: Mapping[str, list[Row]]) -> Row:
     [copies] = found["near_duplicates"]
     verbatim = None
     if "contamination" in found:

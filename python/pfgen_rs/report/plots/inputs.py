@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from pfgen_rs.checkout.checkout import find_runs
+from pfgen_rs.checkout.checkout import find_runs, is_checkout
 from pfgen_rs.checkout.entries import entries, entries_frame
 from pfgen_rs.checkout.published import Published, published, read_published
 from pfgen_rs.checkout.standings import read_standings_file
@@ -53,7 +53,7 @@ def read_inputs(patterns: Sequence[str], benchmark: str | None = None) -> Inputs
         table = _leaderboard_rows(Path(path))
         if table is not None:
             tables.append(table)
-        elif _is_checkout(Path(path)):
+        elif is_checkout(Path(path)):
             _collect_results(Path(path), found, problems, prefix="" if len(paths) == 1 else path)
         elif (Path(path) / RESULT).is_file():
             found.append(read_published(Path(path), Path(path).as_posix()))
@@ -81,7 +81,7 @@ def score_inputs(patterns: Sequence[str], benchmark: str | None = None) -> list[
     paths = expand(patterns)
     chosen: list[str] = []
     for path in paths:
-        if _is_checkout(Path(path)):
+        if is_checkout(Path(path)):
             chosen += [
                 str(run.folder) for run in find_runs(path) if run.responses and run.name != "data"
             ]
@@ -92,12 +92,8 @@ def score_inputs(patterns: Sequence[str], benchmark: str | None = None) -> list[
 
 def question_folder(paths: Sequence[str], benchmark: str | None) -> str | None:
     """Returns the given benchmark or, without one, the questions of the first checkout."""
-    checkouts = [path for path in paths if _is_checkout(Path(path))]
+    checkouts = [path for path in paths if is_checkout(Path(path))]
     return benchmark or (str(Path(checkouts[0], "data")) if checkouts else None)
-
-
-def _is_checkout(path: Path) -> bool:
-    return (path / "data").is_dir() and (path / "result").is_dir()
 
 
 def _collect_results(

@@ -13,7 +13,7 @@ from pfgen_rs.drawing.style import GREY, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.metrics.names import PARTS
 from pfgen_rs.report.plots.frames import drawable
-from pfgen_rs.report.plots.points import list_height, list_runs, number, numbered, scatter
+from pfgen_rs.report.plots.points import list_height, list_runs, number_points, numbered, scatter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,9 @@ def metric_pairs(
         for axes, (x, y) in zip(panels, pairs, strict=True):
             diagonal(axes, found, x, y)
             axes.set(xlabel=look.say(x.title()), ylabel=look.say(y.title()))
-        number(figure, [(axes, x, y, found) for axes, (x, y) in zip(panels, pairs, strict=True)])
+        number_points(
+            figure, [(axes, x, y, found) for axes, (x, y) in zip(panels, pairs, strict=True)]
+        )
         told = ", ".join(f"{x}–{y} {correlation(found, x, y)}" for x, y in pairs)
         return finish(figure, f"{counted(look, found)}; {told}")
 
@@ -81,7 +83,7 @@ def score_length(
         axes.set(xlabel=look.say("Mean length (characters)"), ylabel=look.say("Score"))
         axes.set_xlim(left=0, right=right)
         axes.set_ylim(bottom=0)
-        number(figure, [(axes, "length", "score", found)])
+        number_points(figure, [(axes, "length", "score", found)])
         return finish(figure, counted(look, found))
 
 

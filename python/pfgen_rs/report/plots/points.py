@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["NAMED", "kinds", "list_runs", "number", "numbered", "scatter"]
+__all__ = ["NAMED", "kinds", "list_runs", "number_points", "numbered", "scatter"]
 
 NAMED = 60  # maximum number of runs with numbers; more are points only
 Panel = tuple[
@@ -73,7 +73,7 @@ def scatter(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
         )
 
 
-def number(figure: Figure, panels: Sequence[Panel]) -> None:
+def number_points(figure: Figure, panels: Sequence[Panel]) -> None:
     """Write the runs' marks next to their points on every panel. Must come last: it fixes the layout."""
     if any(len(runs) > NAMED for _, _, _, runs in panels):
         return

@@ -21,7 +21,7 @@ from pfgen_rs.report.plots.metrics import (
     over_list,
     panels_over_list,
 )
-from pfgen_rs.report.plots.points import number, numbered
+from pfgen_rs.report.plots.points import number_points, numbered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,7 +82,7 @@ def source_pairs(
             axes.set(xlabel=f"{said} {x}", ylabel=f"{said} {y}")
             drawn.append((axes, "one", "other", both))
             told.append(f"{one}–{other} {correlation(both, 'one', 'other')}")
-        number(figure, drawn)
+        number_points(figure, drawn)
         description = "; ".join([counted(look, found), *told])
         return finish(figure, description)
 

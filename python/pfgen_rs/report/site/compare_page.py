@@ -73,8 +73,8 @@ def comparison_page(
         order=order,
         ranks=comparison.ranks["average"] if ranks is None else ranks,
         explained=explained(source for question in benchmark for source in question.sources),
-        family=_family_size(comparison),
-        axis=Axis.of_most([_run_interval(found) for found in competing or estimates]),
+        family=_compared_pairs_count(comparison),
+        axis=Axis.of_most([_compared_interval(found) for found in competing or estimates]),
         data={"reading": reading(benchmark.settings), "comparison": COMPARISON},
         payloads=payloads or {},
     )
@@ -116,23 +116,23 @@ def comparison_payload(
         "estimates": {
             metric: [found.mean for found in each] for metric, each in comparison.estimates.items()
         },
-        "pairs": _pairs_payload(comparison),
-        "by_question": _bounds_by_metric(comparison, comparison.questions),
-        "by_category": _bounds_by_metric(comparison, comparison.categories),
+        "pairs": _compared_pairs(comparison),
+        "by_question": _compared_bounds(comparison, comparison.questions),
+        "by_category": _compared_bounds(comparison, comparison.categories),
     }
 
 
-def _run_interval(found: Estimate) -> tuple[float, float]:
+def _compared_interval(found: Estimate) -> tuple[float, float]:
     low, high = found.low, found.high
     return (found.mean, found.mean) if low is None or high is None else (low, high)
 
 
-def _family_size(comparison: Comparison) -> int:
+def _compared_pairs_count(comparison: Comparison) -> int:
     """Returns the number of pairs of models."""
     return math.comb(sum(rank is not None for rank in comparison.ranks["average"]), 2)
 
 
-def _pairs_payload(comparison: Comparison) -> dict[str, list[list[float]]]:
+def _compared_pairs(comparison: Comparison) -> dict[str, list[list[float]]]:
     found: dict[str, list[list[float]]] = {metric: [] for metric in comparison.metrics}
     for pair in comparison.pairs:
         found[pair.metric].append([getattr(pair, name) for name in _PAIR])
@@ -144,14 +144,16 @@ def _run_question_means(comparison: Comparison, metric: str) -> list[list[int]]:
     first, *_, last = comparison.runs
     rows = comparison.questions.filter(pl.col("metric") == metric)
     found = [
-        _whole_columns(rows.filter(pl.col("a") == run, pl.col("b") == last), "mean_a")
+        _compared_columns(rows.filter(pl.col("a") == run, pl.col("b") == last), "mean_a")
         for run in comparison.runs[:-1]
     ]
-    found.append(_whole_columns(rows.filter(pl.col("a") == first, pl.col("b") == last), "mean_b"))
+    found.append(
+        _compared_columns(rows.filter(pl.col("a") == first, pl.col("b") == last), "mean_b")
+    )
     return found
 
 
-def _bounds_by_metric(
+def _compared_bounds(
     comparison: Comparison, table: pl.DataFrame
 ) -> dict[str, list[list[list[int]]]]:
     """Returns by metric the columns difference, low and high of each pair."""
@@ -160,10 +162,10 @@ def _bounds_by_metric(
     for pair in comparison.pairs:
         part = parts.get((pair.metric, pair.a, pair.b), table.clear())
         found[pair.metric].append(
-            [_whole_columns(part, name) for name in ("difference", "low", "high")]
+            [_compared_columns(part, name) for name in ("difference", "low", "high")]
         )
     return found
 
 
-def _whole_columns(rows: pl.DataFrame, name: str) -> list[int]:
+def _compared_columns(rows: pl.DataFrame, name: str) -> list[int]:
     return (rows.get_column(name) * _UNIT).round().cast(pl.Int64).to_list()

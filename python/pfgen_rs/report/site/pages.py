@@ -23,7 +23,7 @@ _EARLY = "early"
 
 
 @dataclass(frozen=True)
-class _Assets:
+class _SitePageAssets:
     """The inlined parts of a page: its style, the script that runs before it is shown, and the other."""
 
     style: Markup
@@ -84,8 +84,8 @@ def _fixed_decimals(value: float | None, digits: int = 4) -> str:
 
 
 @cache
-def _page_assets(names: tuple[str, ...]) -> _Assets:
-    return _Assets(
+def _page_assets(names: tuple[str, ...]) -> _SitePageAssets:
+    return _SitePageAssets(
         _joined_assets(names, "css"), _joined_assets((_EARLY,), "js"), _joined_assets(names, "js")
     )
 

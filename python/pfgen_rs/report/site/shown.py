@@ -22,16 +22,16 @@ def plain(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(f"⟨{_code_point(c)}⟩" if acts(c) else c for c in text)
+    return "".join(f"⟨{_shown_code_point(c)}⟩" if acts(c) else c for c in text)
 
 
 def shown(text: str) -> Markup:
     """Returns text as markup, isolated from the surrounding direction, with control characters in boxes."""
     if text.isprintable():
         return Markup("<bdi>{}</bdi>").format(text)
-    parts = [_BOX.format(_code_point(c)) if acts(c) else c for c in text]
+    parts = [_BOX.format(_shown_code_point(c)) if acts(c) else c for c in text]
     return Markup("<bdi>{}</bdi>").format(Markup("").join(parts))
 
 
-def _code_point(character: str) -> str:
+def _shown_code_point(character: str) -> str:
     return f"U+{ord(character):04X}"

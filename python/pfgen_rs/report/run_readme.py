@@ -31,44 +31,44 @@ def run_readme(
     questions = result["questions"]
     parts = [
         f"# Model: {cell_text(result['config']['model'])}\n\n{digest_line(digest)}\n\n",
-        _question_head(result),
+        _readme_question_head(result),
         "## Questions\n\n",
-        _questions_table(questions),
-        f"\n## Config\n\n```json\n{_config_section(result)}\n```\n\n",
+        _readme_question_table(questions),
+        f"\n## Config\n\n```json\n{_readme_config(result)}\n```\n\n",
     ]
     for key, entry in questions.items():
         samples = entry["samples"]
-        parts.append(_question_section(key, entry))
-        parts += [_sample_item(sample, marks[key, i]) for i, sample in enumerate(samples)]
+        parts.append(_readme_question(key, entry))
+        parts += [_readme_sample(sample, marks[key, i]) for i, sample in enumerate(samples)]
         parts.append("</dl>\n\n")
     return "".join(parts).encode()
 
 
-def _config_section(result: Mapping[str, Any]) -> str:
+def _readme_config(result: Mapping[str, Any]) -> str:
     return json.dumps(result["config"], ensure_ascii=False, sort_keys=True)
 
 
-def _question_head(entry: Mapping[str, Any]) -> str:
+def _readme_question_head(entry: Mapping[str, Any]) -> str:
     scores, spread = entry["scores"], str(entry["score_std"])  # a question's without trailing zeros
     if "num_trials" in entry:
         spread = f"{entry['score_std']:.4f}/√{entry['num_trials']}"
     lines = [f"- Score: {scores['average']:.3f} (±{spread})"]
     for metric in BY_SOURCE:
         shares = sources_in_order(scores[metric])
-        named = "+".join(f"{_source_heading(s)}:{share:.4f}" for s, share in shares.items())
+        named = "+".join(f"{_readme_source(s)}:{share:.4f}" for s, share in shares.items())
         lines.append(f"  - {metric.title()}: {left_sum(shares.values()):.3f} ({named})")
     lines.append(f"  - Helpfulness: {scores['helpfulness']:.3f}")
     return "\n".join(lines) + "\n"
 
 
-def _source_heading(source: str) -> str:
+def _readme_source(source: str) -> str:
     return _SOURCES.get(source) or escape(source)
 
 
-def _questions_table(questions: Mapping[str, Mapping[str, Any]]) -> str:
+def _readme_question_table(questions: Mapping[str, Mapping[str, Any]]) -> str:
     lines = ["| Question | Score | Length |", "|----------|-------|--------|"]
     lines += [
-        f"| [{_question_title(key, entry)}](#{escape(key)}) "
+        f"| [{_readme_question_title(key, entry)}](#{escape(key)}) "
         f"| <code>{entry['score']:.4f} (±{entry['score_std']:.4f})</code> "
         f"| <code>{entry['length']:.1f} (±{entry['length_std']:.1f})</code> |"
         for key, entry in questions.items()
@@ -76,37 +76,36 @@ def _questions_table(questions: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _question_title(key: str, entry: Mapping[str, Any]) -> str:
+def _readme_question_title(key: str, entry: Mapping[str, Any]) -> str:
     return f"{escape(key)}. {escape(entry['question'])}"
 
 
-def _question_section(key: str, entry: Mapping[str, Any]) -> str:
+def _readme_question(key: str, entry: Mapping[str, Any]) -> str:
     return (
-        f'## <a name="{escape(key)}"></a>{_question_title(key, entry)}\n\n{_question_head(entry)}'
+        f'## <a name="{escape(key)}"></a>{_readme_question_title(key, entry)}\n\n'
+        f"{_readme_question_head(entry)}"
         f"- Length: {entry['length']:.1f} (±{entry['length_std']:.1f})\n\n<dl>\n"
     )
 
 
-def _sample_item(sample: Mapping[str, Any], marks: Marks) -> str:
+def _readme_sample(sample: Mapping[str, Any], marks: Marks) -> str:
     scores = sample["scores"]
-    shares = ", ".join(
-        f"{metric[0]}=({_letters_of_shares(scores[metric])})" for metric in BY_SOURCE
-    )
-    missed = ", ".join(_rule_label(*rule) for rule in scores["helpfulness_results"])
+    shares = ", ".join(f"{metric[0]}=({_readme_shares(scores[metric])})" for metric in BY_SOURCE)
+    missed = ", ".join(_readme_rule(*rule) for rule in scores["helpfulness_results"])
     helpfulness = f"{scores['helpfulness']:.3f}" + (f" [{missed}]" if missed else "")
     head = f"{scores['average']:.3f} (=avg({shares}, h={helpfulness}))"
-    return f"<dt>{head}</dt>\n<dd>{_marked_answer(sample['answer'], marks)}</dd>\n"
+    return f"<dt>{head}</dt>\n<dd>{_readme_answer(sample['answer'], marks)}</dd>\n"
 
 
-def _letters_of_shares(shares: Mapping[str, float]) -> str:
+def _readme_shares(shares: Mapping[str, float]) -> str:
     return "+".join(f"{escape(s)}:{share:.4f}" for s, share in sources_in_order(shares).items())
 
 
-def _rule_label(label: str, weight: float) -> str:
+def _readme_rule(label: str, weight: float) -> str:
     return escape(label) + (f"*{weight:.1f}" if weight else "")
 
 
-def _marked_answer(answer: str, marks: Marks) -> str:
+def _readme_answer(answer: str, marks: Marks) -> str:
     parts, at = [], 0
     for mark, run in groupby(marks):
         end = at + sum(1 for _ in run)

@@ -21,7 +21,7 @@ from pfgen_rs.checkout.marks import marks_of
 from pfgen_rs.checkout.published import read_published
 from pfgen_rs.questions.question import Question
 from pfgen_rs.report import markup
-from pfgen_rs.report.markdown import run_readme
+from pfgen_rs.report.run_readme import run_readme
 from pfgen_rs.report.update import report
 
 TEXT = st.text(st.characters(codec="utf-8"))
