@@ -10,7 +10,7 @@ import small
 from pfgen_rs import load_benchmark
 from pfgen_rs.questions.sources import PUBLISHED, explained, known, order, sources_in_order
 from pfgen_rs.report.answers import run_answers
-from pfgen_rs.report.site.benchmark_page import benchmark_page, references
+from pfgen_rs.report.site.benchmark_page import benchmark_page, references_payload
 from pfgen_rs.report.windows import distinct_windows, window_table
 
 
@@ -39,7 +39,7 @@ QUESTION = {
 def test_payloads_of_pages_keep_what_is_of_each_source_together() -> None:
     benchmark = small.benchmark(QUESTION)
     question = benchmark["Q1"]
-    found = references(question)
+    found = references_payload(question)
     assert found["sources"] == ["P", "T", "S"]
     assert found["answers"] == [list(question.answers[source]) for source in "PTS"]
     for gram, *counts in found["ngrams"]["3"]:

@@ -22,7 +22,7 @@ from pfgen_rs import Benchmark, Settings, load_benchmark
 from pfgen_rs.errors import OutputError
 from pfgen_rs.report import site
 from pfgen_rs.report.site import i18n, names, payload
-from pfgen_rs.report.site.benchmark_page import LENGTHS, TOP, benchmark_page, references
+from pfgen_rs.report.site.benchmark_page import LENGTHS, TOP, benchmark_page, references_payload
 from pfgen_rs.report.site.charts import Axis
 from pfgen_rs.report.site.folder import MARKER, SiteFolder
 from pfgen_rs.report.site.leaderboard import leaderboard_page
@@ -297,7 +297,7 @@ def test_an_empty_leaderboard_is_a_page() -> None:
 
 def test_references_are_the_answers_and_their_most_frequent_ngrams(mini: Benchmark) -> None:
     question = mini["Q02"]
-    data = references(question)
+    data = references_payload(question)
     assert data["sources"] == question.sources
     assert [tuple(answers) for answers in data["answers"]] == list(question.answers.values())
     for n in LENGTHS:
@@ -306,7 +306,7 @@ def test_references_are_the_answers_and_their_most_frequent_ngrams(mini: Benchma
         for gram, *counts in rows[:3]:
             plainly = [sum(gram in text for text in texts) for texts in question.answers.values()]
             assert counts == plainly, gram
-    assert [len(answers) for answers in references(question, 5)["answers"]] == [5] * len(
+    assert [len(answers) for answers in references_payload(question, 5)["answers"]] == [5] * len(
         question.answers
     )
 
@@ -320,7 +320,7 @@ def test_references_of_token_sets_are_ids(tmp_path: Path) -> None:
     }
     (tmp_path / "Q01.json").write_text(json.dumps(content))
     bench = load_benchmark(tmp_path, settings=Settings(unit="token"))
-    data = references(next(iter(bench)))
+    data = references_payload(next(iter(bench)))
     assert data["tokens"] is True
     assert data["answers"] == [["1 12", "112 1 12"]]
     assert data["ngrams"]["2"][0] == ["1 12", 2]

@@ -24,7 +24,7 @@ from checkouts import (
 )
 from helpers import CATS, GOOD, SEAS, pfgen, write_benchmark
 from pfgen_rs import score_file
-from pfgen_rs.checkout.published import ranked, ranks, read_published
+from pfgen_rs.checkout.published import published_ranks, ranked_published, read_published
 from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, OutputError
 from pfgen_rs.report import leaderboard
 from pfgen_rs.report.update import report
@@ -420,9 +420,9 @@ def test_the_rest_of_a_readme_stays() -> None:
 def test_ranks_skip_system_runs(reported: Path) -> None:
     runs = [read_published(reported / run, run) for run in (FIRST, SECOND)]
     runs[1].config["engine"] = "system"
-    ordered = ranked(runs)
+    ordered = ranked_published(runs)
     assert [run.run for run in ordered] == [SECOND, FIRST]
-    assert ranks(ordered) == [None, 1]
+    assert published_ranks(ordered) == [None, 1]
 
 
 def test_long_names_are_cut(reported: Path) -> None:

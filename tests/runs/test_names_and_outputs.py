@@ -76,7 +76,7 @@ def test_ranking_naming_and_writing(tmp_path: Path) -> None:
     worse = score_file(write_run(tmp_path / "worse", GOOD[2:], model="model"), benchmark)
     better = score_file(write_run(tmp_path / "better"), benchmark)
     same = score_file(write_run(tmp_path / "same"), benchmark)
-    assert outputs.ranked([worse, better, same]) == [better, same, worse]
+    assert outputs.ranked_results([worse, better, same]) == [better, same, worse]
     assert [r.name for r in (worse, better)] == ["model", "better"]
     frame = outputs.per_response([worse, better])
     assert frame.height == 6

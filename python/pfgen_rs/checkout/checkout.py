@@ -23,7 +23,12 @@ from pfgen_rs.errors import (
 )
 from pfgen_rs.io import run_files
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES, README, RESPONSES, RESULT
-from pfgen_rs.questions.files import combined, digest, question_paths, read_question_file
+from pfgen_rs.questions.files import (
+    combined_digest,
+    file_digest,
+    question_paths,
+    read_question_file,
+)
 
 __all__ = [
     "RUNS",
@@ -98,9 +103,9 @@ def open_checkout(folder: str | os.PathLike[str]) -> Checkout:
     place = Path(folder)
     runs = find_runs(place)
     paths = question_paths(place / _DATA)
-    digests = [digest(read_question_file(path)) for path in paths]
+    digests = [file_digest(read_question_file(path)) for path in paths]
     remove_unfinished(place)
-    return Checkout(place, runs, combined(digests), len(paths))
+    return Checkout(place, runs, combined_digest(digests), len(paths))
 
 
 def is_checkout(place: Path) -> bool:
@@ -227,9 +232,9 @@ def _is_result_stale(checkout: Checkout, state: State, config: dict[str, Any]) -
 def _input_hash(state: State) -> str | None:
     """Returns the SHA-1 of the responses; `None` if they cannot be read, which scoring will report."""
     if state.packed is not None:
-        return digest(state.packed)
+        return file_digest(state.packed)
     try:
-        return digest(state.run.responses.read_bytes()) if state.run.responses else None
+        return file_digest(state.run.responses.read_bytes()) if state.run.responses else None
     except OSError:
         return None
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs.checkout.checkout import RUNS, find_runs
-from pfgen_rs.checkout.published import Published, ranked, ranks, read_published
+from pfgen_rs.checkout.published import Published, published_ranks, ranked_published, read_published
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.metrics.names import BY_SOURCE, share_name
@@ -95,10 +95,10 @@ def read_entries(checkout: str | os.PathLike[str]) -> tuple[list[Entry], list[In
 
 def entries(runs: Iterable[Published]) -> list[Entry]:
     """Returns the leaderboard of these runs, best first."""
-    ordered = ranked(runs)
+    ordered = ranked_published(runs)
     estimates = [_entry_estimate(run.result) for run in ordered]
     between = _entry_rank_ranges(ordered, estimates)
-    places = zip(ordered, ranks(ordered), between, estimates, strict=True)
+    places = zip(ordered, published_ranks(ordered), between, estimates, strict=True)
     return [_entry(*place) for place in places]
 
 

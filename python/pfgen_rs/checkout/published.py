@@ -12,14 +12,14 @@ from typing import Any
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.run_files import RESULT, is_system
 from pfgen_rs.metrics.names import BY_SOURCE
-from pfgen_rs.questions.files import digest
+from pfgen_rs.questions.files import file_digest
 
 __all__ = [
     "Published",
     "digest_line",
     "published",
-    "ranked",
-    "ranks",
+    "published_ranks",
+    "ranked_published",
     "read_published",
 ]
 
@@ -101,7 +101,7 @@ def published(content: bytes, path: Path, run: str) -> Published:
         ) from None
     except InputError as error:
         raise InputError(f"{error.problem}: {_ADVICE}", path=path) from None
-    return Published(run, result, digest(content))
+    return Published(run, result, file_digest(content))
 
 
 def _check_published_result(result: Any) -> None:
@@ -196,13 +196,13 @@ def _is_published_rule(value: Sequence[Any]) -> bool:
     )
 
 
-def ranked(runs: Iterable[Published]) -> list[Published]:
+def ranked_published(runs: Iterable[Published]) -> list[Published]:
     """Returns the runs by descending score; ties by folder."""
     return sorted(runs, key=lambda run: (-run.result["score"], run.run))
 
 
-def ranks(runs: Sequence[Published]) -> list[int | None]:
-    """Returns the ranks (from 1) of runs in the order of `ranked`; `None` for system runs."""
+def published_ranks(runs: Sequence[Published]) -> list[int | None]:
+    """Returns the ranks (from 1) of runs in the order of `ranked_published`; `None` for system runs."""
     found: list[int | None] = []
     taken = 0
     for run in runs:

@@ -41,7 +41,7 @@ def build(
         )
     size = path.stat().st_size
     output.emit(
-        f"{path}\n{len(loaded)} questions, {_megabytes_text(size)}, ready in {seconds:.2f} s\n"
+        f"{path}\n{len(loaded)} questions, {_index_file_megabytes(size)}, ready in {seconds:.2f} s\n"
     )
 
 
@@ -56,14 +56,14 @@ def info(output_format: options.Format = options.JsonFormat.TABLE) -> None:
     if output_format is options.JsonFormat.JSON:
         output.emit_json(
             [
-                {"file": str(f.path), "bytes": f.size, "written": _when_text(f.written)}
+                {"file": str(f.path), "bytes": f.size, "written": _index_file_time(f.written)}
                 for f in files
             ]
         )
         return
     table = output.new_table("file", "size", "written", numbers=("size",))
     for file in files:
-        cells = (file.path.name, _megabytes_text(file.size), _when_text(file.written))
+        cells = (file.path.name, _index_file_megabytes(file.size), _index_file_time(file.written))
         table.add_row(*map(output.cell, cells))
     output.show(output.cell(str(index_cache.indexes_folder())), table)
 
@@ -77,13 +77,13 @@ def clear() -> None:
 
     removed = index_cache.clear_index_cache()
     files = "file" if len(removed) == 1 else "files"
-    size = _megabytes_text(sum(file.size for file in removed))
+    size = _index_file_megabytes(sum(file.size for file in removed))
     output.emit(f"removed {len(removed)} {files}, {size}\n")
 
 
-def _megabytes_text(size: int) -> str:
+def _index_file_megabytes(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
 
 
-def _when_text(seconds: float) -> str:
+def _index_file_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

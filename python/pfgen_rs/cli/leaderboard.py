@@ -58,7 +58,7 @@ def leaderboard(
             f"no run with {name} {wanted[name]!r}: expected one of {', '.join(values) or '(none)'}"
         )
     for problem in problems:
-        output.report_error(problem)
+        output.print_error(problem)
     if problems:
         output.fail(1)
 

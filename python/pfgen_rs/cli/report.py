@@ -71,7 +71,7 @@ def _tell_updates(done: Report) -> None:
     for path in done.unfinished:
         output.warn(f"{path}: skipped, because it is not finished (or not JSON lines)")
     for problem in done.problems:
-        output.report_error(problem)
+        output.print_error(problem)
     failed = f", {len(done.failed)} failed" if done.failed else ""
     site = "" if done.site is None else f"; site: {visible(str(done.site))}"
     output.emit(

@@ -288,7 +288,7 @@ def show_results(results: Sequence[Result], output_format: options.RowsFormat, p
     from pfgen_rs.cli import score_view
     from pfgen_rs.runs import outputs
 
-    rows = [outputs.summary_row(result) for result in outputs.ranked(results)]
+    rows = [outputs.summary_row(result) for result in outputs.ranked_results(results)]
     if output_format is options.RowsFormat.JSON:
         output.emit_json(rows)
     elif output_format is options.RowsFormat.CSV:

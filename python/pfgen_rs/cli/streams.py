@@ -23,8 +23,8 @@ __all__ = [
     "emit_json",
     "errors_reported",
     "fail",
+    "print_error",
     "remark",
-    "report_error",
     "warn",
     "writing",
 ]
@@ -43,7 +43,7 @@ def errors_reported() -> Iterator[None]:
     try:
         yield
     except PfgenError as error:
-        report_error(error)
+        print_error(error)
         sys.exit(BAD_INPUT)
 
 
@@ -54,7 +54,7 @@ def _open_missing_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
-def report_error(error: PfgenError) -> None:
+def print_error(error: PfgenError) -> None:
     """Print `error: …` on one line."""
     remark(f"error: {error}")
 

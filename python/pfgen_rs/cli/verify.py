@@ -76,7 +76,7 @@ def verify(
         try:
             checked.append(verify_run(run, loaded, threads=threads))
         except PfgenError as error:
-            output.report_error(error)
+            output.print_error(error)
             checked.append(error)
     done = [found for found in checked if isinstance(found, Verification)]
     if output_format is options.JsonFormat.JSON:

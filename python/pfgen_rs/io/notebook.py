@@ -38,7 +38,7 @@ def span(text: str, style: str) -> str:
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Returns a table of texts and numbers (floats with four decimals), limited to the first rows."""
     head = "".join(f"<th>{shown(column)}</th>" for column in columns)
-    body = "".join(f"<tr>{''.join(map(_table_cell, row))}</tr>" for row in rows[:_MOST])
+    body = "".join(f"<tr>{''.join(map(_notebook_cell, row))}</tr>" for row in rows[:_MOST])
     more = len(rows) - _MOST
     rest = paragraph(f"… and {more} more") if more > 0 else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
@@ -49,7 +49,7 @@ def document(parts: Iterable[str]) -> str:
     return f"<div>{''.join(parts)}</div>"
 
 
-def _table_cell(value: object) -> str:
+def _notebook_cell(value: object) -> str:
     if isinstance(value, float):
         return f"<td>{value:.4f}</td>"
     return f"<td>{'–' if value is None else shown(value)}</td>"

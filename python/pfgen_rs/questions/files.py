@@ -9,7 +9,7 @@ from pathlib import Path
 from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, unreadable
 from pfgen_rs.io import compression
 
-__all__ = ["combined", "digest", "question_paths", "read_question_file"]
+__all__ = ["combined_digest", "file_digest", "question_paths", "read_question_file"]
 
 _PATTERN = "Q*.json*"
 
@@ -36,14 +36,14 @@ def read_question_file(path: Path) -> bytes:
         raise BenchmarkError(f"is damaged or cut short: {error}", path=path) from None
 
 
-def digest(content: bytes) -> str:
+def file_digest(content: bytes) -> str:
     """Returns the SHA-1 of a file's content, in hexadecimal."""
     return hashlib.sha1(content, usedforsecurity=False).hexdigest()
 
 
-def combined(digests: Iterable[str]) -> str:
+def combined_digest(digests: Iterable[str]) -> str:
     """Returns the metadata hash of a question set, given its files' digests in the order of their names."""
-    return digest("".join(digests).encode())
+    return file_digest("".join(digests).encode())
 
 
 def _is_question_file(path: Path) -> bool:

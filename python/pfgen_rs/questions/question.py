@@ -15,7 +15,12 @@ from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.helpfulness import Rule, parse_rules
 from pfgen_rs.metrics.ngram_index import NgramIndex
 from pfgen_rs.metrics.units import UNITS, Unit
-from pfgen_rs.questions.files import combined, digest, question_paths, read_question_file
+from pfgen_rs.questions.files import (
+    combined_digest,
+    file_digest,
+    question_paths,
+    read_question_file,
+)
 
 __all__ = ["PROVENANCE", "Question", "read_folder", "stated_unit"]
 
@@ -86,12 +91,12 @@ def read_folder(folder: Path) -> tuple[list[Question], str]:
     for path in paths:
         content = read_question_file(path)
         question = _parse_question_file(content, path)
-        digests.append(digest(content))
+        digests.append(file_digest(content))
         # Not a parameter: a modified copy of a question has no file, and must not have a digest.
         object.__setattr__(question, "digest", digests[-1])
         questions.append(question)
     _reject_duplicate_questions(questions, paths)
-    return questions, combined(digests)
+    return questions, combined_digest(digests)
 
 
 def stated_unit(folder: Path) -> Unit:

@@ -55,7 +55,9 @@ class Lookalikes:
         self._name = name
         self._questions = questions
         self._by_id = {_folded_id(question.id): question for question in reversed(questions)}
-        self._by_text = {_folded_text(question.text): question for question in reversed(questions)}
+        self._by_text = {
+            _folded_question(question.text): question for question in reversed(questions)
+        }
 
     def message(self, asked: str, others: Iterable[str] = (), *, search: bool = True) -> str:
         """Returns a message that names the benchmark, what it lacks, and what to do about it.
@@ -97,7 +99,7 @@ class Lookalikes:
         """Suggest a question whose text or id differs only in width, case, white space or zeros."""
         if len(asked) > _LONGEST:
             return None
-        found = self._by_text.get(_folded_text(asked)) or self._by_id.get(_folded_id(asked))
+        found = self._by_text.get(_folded_question(asked)) or self._by_id.get(_folded_id(asked))
         return None if found is None else f"did you mean {_shown_question(found)}?"
 
     def _published(self, asked: str) -> str | None:
@@ -117,8 +119,11 @@ class Lookalikes:
     def _nearest(self, asked: str) -> str | None:
         if len(asked) > _LONGEST:
             return None
-        own = _letter_pairs(_folded_text(asked))
-        alike = [(_dice_likeness(own, pairs), -i) for i, pairs in enumerate(self._letter_pairs)]
+        own = _question_letter_pairs(_folded_question(asked))
+        alike = [
+            (_question_likeness(own, pairs), -i)
+            for i, pairs in enumerate(self._question_letter_pairs)
+        ]
         likeness, place = max(alike, default=(0.0, 0))
         if likeness < _NEAR:
             return None
@@ -129,9 +134,9 @@ class Lookalikes:
         return {digest(question.text) for question in self._questions}
 
     @cached_property
-    def _letter_pairs(self) -> list[Counter[str]]:
+    def _question_letter_pairs(self) -> list[Counter[str]]:
         return [
-            _letter_pairs(_folded_text(question.text[:_LONGEST]))
+            _question_letter_pairs(_folded_question(question.text[:_LONGEST]))
             for question in self._questions[:_MOST]
         ]
 
@@ -143,7 +148,7 @@ def digest(text: str) -> str | None:
     """
     if len(text) > _LONGEST:
         return None
-    return hashlib.sha256(_folded_text(text).encode(errors="replace")).hexdigest()[:16]
+    return hashlib.sha256(_folded_question(text).encode(errors="replace")).hexdigest()[:16]
 
 
 def _shown_question(question: Question) -> str:
@@ -157,21 +162,21 @@ def _how_to_use_published() -> str:
     return f"{_PUBLISHED}: {use}"
 
 
-def _folded_text(text: str) -> str:
+def _folded_question(text: str) -> str:
     """Normalise width, case and white space, which are easily mistyped."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def _folded_id(text: str) -> str:
-    folded = _folded_text(text[:_LONGEST])
+    folded = _folded_question(text[:_LONGEST])
     match = _ID.fullmatch(folded)
     return folded if match is None else match[1] + match[2]
 
 
-def _letter_pairs(text: str) -> Counter[str]:
+def _question_letter_pairs(text: str) -> Counter[str]:
     return Counter(map("".join, pairwise(text)))
 
 
-def _dice_likeness(a: Counter[str], b: Counter[str]) -> float:
+def _question_likeness(a: Counter[str], b: Counter[str]) -> float:
     """Returns Dice's coefficient, from 0 to 1."""
     return 2 * (a & b).total() / max(a.total() + b.total(), 1)

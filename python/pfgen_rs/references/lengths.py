@@ -55,13 +55,13 @@ def nearest_length(
     lengths = _answer_lengths(batches, threads)
     distances = np.abs(lengths.astype(np.int64) - target)
     if count >= len(lengths):
-        return _length_summary(np.ones(len(lengths), np.bool_), lengths)
+        return _kept_length_summary(np.ones(len(lengths), np.bool_), lengths)
     # The greatest distance that is kept.
     last = np.partition(distances, count - 1)[count - 1] if count else -1
     kept = distances < last
     tied = np.flatnonzero(distances == last)
     kept[_smallest_digests(batches, tied, count - int(kept.sum()), seed, threads)] = True
-    return _length_summary(kept, lengths)
+    return _kept_length_summary(kept, lengths)
 
 
 def _check_length_settings(target: int, count: int, seed: int) -> None:
@@ -96,7 +96,7 @@ def _smallest_digests(
     return rows[np.lexsort((digests[:, 1], digests[:, 0]))[:count]]
 
 
-def _length_summary(kept: NDArray[np.bool_], lengths: NDArray[np.uint32]) -> Lengths:
+def _kept_length_summary(kept: NDArray[np.bool_], lengths: NDArray[np.uint32]) -> Lengths:
     """Compute the statistics from integer sums, exact until the final divisions."""
     values, counts = np.unique(lengths[kept], return_counts=True)
     pairs = list(zip(values.tolist(), counts.tolist(), strict=True))

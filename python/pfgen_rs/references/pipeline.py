@@ -54,11 +54,11 @@ class Built:
 
 def work_folder(config: BuildConfig) -> Path | None:
     """Returns the folder from which an interrupted build can resume, or `None`."""
-    folder = _work_parts(config)
+    folder = _pipeline_work_parts(config)
     return folder if provenance.has_gathered(folder) else None
 
 
-def _work_parts(config: BuildConfig) -> Path:
+def _pipeline_work_parts(config: BuildConfig) -> Path:
     out = config.path(config.out)
     return out.parent / f".{out.name}.pfgen-rs"
 
@@ -99,7 +99,7 @@ class _PipelineRun:
         self._config, self._memory, self._threads = config, memory, threads
         self._progress = progress
         self._out = config.path(config.out)
-        self._work = _work_parts(config)
+        self._work = _pipeline_work_parts(config)
         self._stopped = threading.Event()
         normalise = config.normalise
         self._style = Style.standard(
@@ -149,7 +149,7 @@ class _PipelineRun:
         self, sources: Sequence[Source], outlines: Sequence[Outline] | None
     ) -> dict[str, Any]:
         """Returns what finished steps depend on; `allow_fewer` only matters after the last of them."""
-        settings = provenance.settings(self._config)
+        settings = provenance.provenance_settings(self._config)
         del settings["allow_fewer"]
         return {
             "config": settings,
@@ -226,7 +226,7 @@ class _PipelineRun:
                 shutil.rmtree(state.pool.folder, ignore_errors=True)
             state = found[0]
             reports.append(found[1])
-        return BuiltQuestion(outline, count, models, reports, _answers_by_source(state))
+        return BuiltQuestion(outline, count, models, reports, _pipeline_answers(state))
 
     def _context(self, question_id: str, step: str, folder: Path, workers: int) -> Context:
         return Context(
@@ -264,20 +264,20 @@ class _PipelineRun:
             others = [question.outline.question_id for question in few[1:]]
             more = f" (also too few for {', '.join(others)})" if others else ""
             raise BuildError(
-                f"question {few[0].outline.question_id}: {_answers_left(few[0])} left, expected {wanted:,}: "
-                f"{funnel(few[0].candidates, few[0].reports)}{more}; add candidates, relax a "
-                "step, or allow fewer answers (--resume --allow-fewer)"
+                f"question {few[0].outline.question_id}: {_pipeline_answers_left(few[0])} left, "
+                f"expected {wanted:,}: {funnel(few[0].candidates, few[0].reports)}{more}; add candidates, "
+                "relax a step, or allow fewer answers (--resume --allow-fewer)"
             )
 
 
-def _answers_left(question: BuiltQuestion) -> str:
+def _pipeline_answers_left(question: BuiltQuestion) -> str:
     counts = {source: len(answers) for source, answers in question.answers.items()}
     if len(counts) < 2:
         return next((f"{count:,}" for count in counts.values()), "no answers")
     return ", ".join(f"{count:,} of source {name}" for name, count in counts.items())
 
 
-def _answers_by_source(state: State) -> dict[str, list[str]]:
+def _pipeline_answers(state: State) -> dict[str, list[str]]:
     """Returns the remaining answers by source, in the order of the candidates."""
     found: dict[str, list[str]] = {}
     for frame in state.frames("answer", "source"):

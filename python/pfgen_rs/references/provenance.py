@@ -22,16 +22,16 @@ __all__ = [
     "has_gathered",
     "load_gathered",
     "provenance",
+    "provenance_settings",
     "refuse_foreign",
     "save_gathered",
-    "settings",
     "state_of",
 ]
 
 _GATHERED = "gathered.json"
 
 
-def settings(config: BuildConfig) -> dict[str, Any]:
+def provenance_settings(config: BuildConfig) -> dict[str, Any]:
     """Returns all settings that affect the result, including defaults but without paths."""
     found = asdict(config)
     for key in ("folder", "out", "candidates", "questions"):
@@ -46,7 +46,7 @@ def provenance(
     return {
         "name": config.name or Path(config.out).name,
         "pfgen_rs": _native.__version__,
-        "settings": settings(config),
+        "settings": provenance_settings(config),
         "style": style.digest,
         "inputs": [asdict(each) for each in inputs],
         "questions": {each.outline.question_id: _question_provenance(each) for each in questions},

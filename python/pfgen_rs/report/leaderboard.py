@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pfgen_rs.checkout.published import Published, ranked, ranks
+from pfgen_rs.checkout.published import Published, published_ranks, ranked_published
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import README
 from pfgen_rs.report.markup import cell_text, link_target, padding
@@ -21,9 +21,10 @@ _MODEL = _HEADINGS.index("Model")
 
 def leaderboard_table(runs: Iterable[Published]) -> str:
     """Returns the leaderboard as Markdown."""
-    ordered = ranked(runs)
+    ordered = ranked_published(runs)
     rows = [
-        _leaderboard_cells(run, rank) for run, rank in zip(ordered, ranks(ordered), strict=True)
+        _leaderboard_cells(run, rank)
+        for run, rank in zip(ordered, published_ranks(ordered), strict=True)
     ]
     columns = [[row[i] for row in rows] for i in range(len(_HEADINGS))]
     heads = [name + padding(name, cells) for name, cells in zip(_HEADINGS, columns, strict=True)]

@@ -12,7 +12,7 @@ from pfgen_rs.checkout.files import write_changed
 from pfgen_rs.checkout.published import Published
 from pfgen_rs.checkout.standings import JSON, load_standings_object
 from pfgen_rs.errors import InputError
-from pfgen_rs.questions.files import digest
+from pfgen_rs.questions.files import file_digest
 
 __all__ = ["write_tables"]
 
@@ -28,7 +28,7 @@ def write_tables(
     that it was made from), and `runs` (the rows of `entries_frame`).
     """
     about = "".join(f"{run.digest}  {run.run}\n" for run in runs) + _native.__version__
-    head = {"metadata_hash": metadata_hash, "results": digest(about.encode())}
+    head = {"metadata_hash": metadata_hash, "results": file_digest(about.encode())}
     if not force and _is_table_current(folder, head):
         return []
     from pfgen_rs.checkout.entries import (

@@ -52,26 +52,28 @@ def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
 
     def averages() -> Iterator[Floats]:  # one question at a time
         for question_id, count in counts.items():
-            questions[question_id], found = _question_summary(benchmark, stored, question_id, count)
+            questions[question_id], found = _aggregate_question(
+                benchmark, stored, question_id, count
+            )
             yield found[:num_trials]
 
     by_trial = left_sum(averages(), compensated=compensated) / len(counts)
     spread = {
-        **_mean_and_std("score", by_trial, 4, compensated),
-        **_length_summary(stored, compensated),
+        **_aggregate_mean_and_std("score", by_trial, 4, compensated),
+        **_aggregate_lengths(stored, compensated),
     }
     scores = _running_scores([summary.scores for summary in questions.values()])
     return Summaries(questions, num_trials, spread, scores)
 
 
-def _question_summary(
+def _aggregate_question(
     benchmark: QuestionSet, stored: ResponseScores, question_id: str, count: int
 ) -> tuple[Summary, Floats]:
     """Returns aggregates, summed by descending `average` (stable) as published, and the averages."""
     compensated = benchmark.settings.compensated
     sources = benchmark[question_id].sources
     names = share_names(sources)
-    column = _score_columns(stored, question_id, count, [*names, *_PLAIN])
+    column = _aggregate_columns(stored, question_id, count, [*names, *_PLAIN])
     averages = column("average")
     ranked = np.argsort(-averages, kind="stable")
     means = {
@@ -84,15 +86,15 @@ def _question_summary(
     }
     scores.update({name: means[name] for name in _PLAIN[:2]})
     spread = {
-        **_mean_and_std("score", averages[ranked], 4, compensated),
-        **_mean_and_std("length", column("length")[ranked], 1, compensated),
+        **_aggregate_mean_and_std("score", averages[ranked], 4, compensated),
+        **_aggregate_mean_and_std("length", column("length")[ranked], 1, compensated),
     }
     places = ranked[list(dict.fromkeys(round(x * (len(ranked) - 1)) for x in _QUANTILES))]
     samples = zip(*(column(name)[places].astype(int).tolist() for name in _PLAIN[3:]), strict=True)
     return Summary(len(averages), spread, scores, list(samples)), averages
 
 
-def _score_columns(
+def _aggregate_columns(
     stored: ResponseScores, question_id: str, count: int, names: Sequence[str]
 ) -> Callable[[str], Floats]:
     """Returns columns by name: all read at once or, if they are too long, each when it is needed."""
@@ -101,25 +103,27 @@ def _score_columns(
     return lambda name: stored.of_question(question_id, [name])[name]
 
 
-def _length_summary(stored: ResponseScores, compensated: bool) -> dict[str, float]:
+def _aggregate_lengths(stored: ResponseScores, compensated: bool) -> dict[str, float]:
     """Returns mean and deviation over all responses, in the file's order, without loading all at once."""
     height = stored.height
     # Sums of integers are exact in any order.
     mean = sum(float(lengths.sum()) for lengths in stored.column("length", in_order=False)) / height
     squares = ((lengths - mean) ** 2 for lengths in stored.column("length", in_order=True))
-    return _rounded_mean_and_std(
+    return _rounded_aggregate(
         "length", mean, running_sum(squares, compensated=compensated) / height, 1
     )
 
 
-def _mean_and_std(name: str, values: Floats, digits: int, compensated: bool) -> dict[str, float]:
+def _aggregate_mean_and_std(
+    name: str, values: Floats, digits: int, compensated: bool
+) -> dict[str, float]:
     mean = left_mean(values, compensated=compensated)
-    return _rounded_mean_and_std(
+    return _rounded_aggregate(
         name, mean, left_mean((values - mean) ** 2, compensated=compensated), digits
     )
 
 
-def _rounded_mean_and_std(name: str, mean: float, variance: float, digits: int) -> dict[str, float]:
+def _rounded_aggregate(name: str, mean: float, variance: float, digits: int) -> dict[str, float]:
     return {name: round(mean, digits), f"{name}_std": round(math.sqrt(variance), digits)}
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "per_response",
-    "ranked",
+    "ranked_results",
     "refuse_incomplete",
     "signed_frames",
     "summary_row",
@@ -40,7 +40,7 @@ def summary_row(result: Result) -> dict[str, Any]:
     columns of the same names. Values are `None` if there are too few answers; bounds are also `None` if the
     score is not the mean of all answers.
     """
-    errors = _score_errors(result)
+    errors = _output_errors(result)
     return {
         "name": result.name,
         "file": result.path,
@@ -64,7 +64,7 @@ def summary_row(result: Result) -> dict[str, Any]:
     }
 
 
-def _score_errors(result: Result) -> Estimate:
+def _output_errors(result: Result) -> Estimate:
     """Compute errors from the published numbers, so that they do not depend on having the responses."""
     questions = result.by_question
     found = from_summary(
@@ -75,7 +75,7 @@ def _score_errors(result: Result) -> Estimate:
     return found.of(result.score)
 
 
-def ranked(results: Sequence[Result]) -> list[Result]:
+def ranked_results(results: Sequence[Result]) -> list[Result]:
     """Returns the runs by descending score; equal ones keep their order."""
     return sorted(results, key=lambda result: -result.score)
 

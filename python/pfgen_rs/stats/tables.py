@@ -38,9 +38,11 @@ def by_question(
     """
     rows: list[tuple[Any, ...]] = []
     for metric in metrics:
-        moments = [_moments(sample, metric) for sample in samples]
+        moments = [_question_moments(sample, metric) for sample in samples]
         for i, j in pairs:
-            rows += _question_rows(samples[i], samples[j], metric, moments[i], moments[j], level)
+            rows += _question_table_rows(
+                samples[i], samples[j], metric, moments[i], moments[j], level
+            )
     schema = {**_TEXTS, "question_id": pl.String, "category": pl.String, **_MEANS, **_BOUNDS}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -68,12 +70,12 @@ def by_category(
         for name in names:
             mine = categories == name
             place = (samples[i].name, samples[j].name, metric, name, int(mine.sum()))
-            rows.append((*place, *_category(a[mine], b[mine], level)))
+            rows.append((*place, *_category_table_row(a[mine], b[mine], level)))
     schema = {**_TEXTS, "category": pl.String, "questions": pl.Int64, **_MEANS, **_BOUNDS}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _category(a: Floats, b: Floats, level: float) -> tuple[float | None, ...]:
+def _category_table_row(a: Floats, b: Floats, level: float) -> tuple[float | None, ...]:
     differences = a - b
     mean, number = float(differences.mean()), len(a)
     bounds: tuple[float | None, float | None] = (None, None)
@@ -84,14 +86,14 @@ def _category(a: Floats, b: Floats, level: float) -> tuple[float | None, ...]:
     return float(a.mean()), float(b.mean()), mean, *bounds
 
 
-def _moments(sample: Sample, metric: str) -> list[tuple[float, float, int]]:
+def _question_moments(sample: Sample, metric: str) -> list[tuple[float, float, int]]:
     """Returns mean, variance of the mean, and number of responses of each question."""
     means, counts = sample.means(metric), sample.counts
     variances = sample.variances(metric) / counts
     return list(zip(means.tolist(), variances.tolist(), counts.tolist(), strict=True))
 
 
-def _question_rows(
+def _question_table_rows(
     a: Sample,
     b: Sample,
     metric: str,

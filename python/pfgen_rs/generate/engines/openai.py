@@ -9,8 +9,8 @@ from typing import Any
 
 from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.extras import missing
-from pfgen_rs.generate.engines.background import gathered
 from pfgen_rs.generate.engines.backoff import Backoff
+from pfgen_rs.generate.engines.concurrent import gathered
 from pfgen_rs.generate.engines.openai_place import find_place
 from pfgen_rs.generate.engines.openai_wire import Form
 from pfgen_rs.generate.engines.protocol import Outcome, Parameters

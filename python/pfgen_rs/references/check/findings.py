@@ -35,9 +35,10 @@ def findings(tables: Tables, summary: pl.DataFrame) -> list[str]:
 
 
 def _set_findings(summary: pl.DataFrame) -> Iterator[str]:
-    answers, count = _column_total(summary["answers"]), len(summary)
-    lengths = _column_mean(summary["length"])
-    yield f"{answers:,} answers to {count} {_plural('question', count)}, with a mean length of {lengths:.1f}"
+    answers, count = _finding_total(summary["answers"]), len(summary)
+    lengths = _finding_mean(summary["length"])
+    questions = _finding_plural("question", count)
+    yield f"{answers:,} answers to {count} {questions}, with a mean length of {lengths:.1f}"
 
 
 def _score_findings(summary: pl.DataFrame) -> Iterator[str]:
@@ -45,8 +46,8 @@ def _score_findings(summary: pl.DataFrame) -> Iterator[str]:
     if known.is_empty():
         yield "no source has more than one answer, so answers cannot be scored against each other"
         return
-    fluency, truth, helpfulness = (_column_mean(known[f"self_{name}"]) for name in PARTS)
-    lowest = _least_row(known, "self_average")
+    fluency, truth, helpfulness = (_finding_mean(known[f"self_{name}"]) for name in PARTS)
+    lowest = _finding_least(known, "self_average")
     yield (
         f"scored against each other, the answers reach Fluency {fluency:.3f}, Truthfulness {truth:.3f} and "
         f"Helpfulness {helpfulness:.3f}; the lowest average is that of {lowest['question_id']} "
@@ -55,13 +56,13 @@ def _score_findings(summary: pl.DataFrame) -> Iterator[str]:
 
 
 def _copy_findings(summary: pl.DataFrame) -> Iterator[str]:
-    repeated = _column_total(summary["answers"]) - _column_total(summary["distinct"])
-    pairs = _column_total(summary["near_pairs"])
-    most = _most_row(summary, "near_pairs")
+    repeated = _finding_total(summary["answers"]) - _finding_total(summary["distinct"])
+    pairs = _finding_total(summary["near_pairs"])
+    most = _finding_most(summary, "near_pairs")
     where = f", {most['near_pairs']} of them in {most['question_id']}" if pairs else ""
     yield (
-        f"{repeated} exact {_plural('duplicate', repeated)}, "
-        f"{pairs} {_plural('pair', pairs)} of near-duplicates{where}"
+        f"{repeated} exact {_finding_plural('duplicate', repeated)}, "
+        f"{pairs} {_finding_plural('pair', pairs)} of near-duplicates{where}"
     )
 
 
@@ -69,7 +70,7 @@ def _rule_findings(tables: Tables) -> Iterator[str]:
     single = tables["rules"].filter(pl.col("source").is_null() & pl.col("rule").is_not_null())
     rare = single.filter(pl.col("remark") == "hardly any")
     everywhere = len(single.filter(pl.col("remark") == "all"))
-    worst = _least_row(single, "share") if len(rare) else None
+    worst = _finding_least(single, "share") if len(rare) else None
     which = (
         ""
         if worst is None
@@ -86,9 +87,9 @@ def _note_findings(summary: pl.DataFrame) -> Iterator[str]:
     if known.is_empty():
         yield "no question has an example answer"
         return
-    lowest = _least_row(known, "note_average")
+    lowest = _finding_least(known, "note_average")
     yield (
-        f"the example answers score {_column_mean(known['note_average']):.3f} on average; the lowest is "
+        f"the example answers score {_finding_mean(known['note_average']):.3f} on average; the lowest is "
         f"that of {lowest['question_id']} ({lowest['note_average']:.3f})"
     )
 
@@ -98,9 +99,9 @@ def _source_findings(tables: Tables) -> Iterator[str]:
     others = overall.filter((pl.col("source") != pl.col("against")) & pl.col("both").is_not_null())
     if others.is_empty():
         return
-    lowest = _least_row(others, "both")
+    lowest = _finding_least(others, "both")
     yield (
-        f"sources scored against each other reach {_column_mean(others['both']):.3f} on average (mean of "
+        f"sources scored against each other reach {_finding_mean(others['both']):.3f} on average (mean of "
         f"Fluency and Truthfulness); the lowest is {lowest['source']!r} against {lowest['against']!r} "
         f"({lowest['both']:.3f})"
     )
@@ -110,10 +111,10 @@ def _source_run_findings(tables: Tables) -> Iterator[str]:
     known = tables["source_runs"].drop_nulls(["other", "pearson"])
     if known.is_empty():
         return
-    lowest = _least_row(known, "pearson")
+    lowest = _finding_least(known, "pearson")
     yield (
         f"over {lowest['runs']} runs, the scores of any two sources correlate with at least "
-        f"{_floored_correlation(lowest['pearson']):.5f} ({lowest['source']!r} and {lowest['other']!r})"
+        f"{_finding_correlation(lowest['pearson']):.5f} ({lowest['source']!r} and {lowest['other']!r})"
     )
 
 
@@ -121,11 +122,12 @@ def _shrinking_findings(tables: Tables) -> Iterator[str]:
     both = tables["shrinking"].filter(pl.col("metric") == "both")
     for (size,), draws in both.group_by(["size"], maintain_order=True):
         correlations = [value for value in draws["pearson"] if value is not None]
-        least = _floored_correlation(min(correlations, default=0.0))
+        least = _finding_correlation(min(correlations, default=0.0))
         correlation = f"correlate with at least {least:.5f} and " if correlations else ""
+        difference = _finding_mean(draws["mean_difference"])
         yield (
             f"with {size} answers per source, the runs' means of Fluency and Truthfulness {correlation}"
-            f"differ by {_column_mean(draws['mean_difference']):.4f} on average from those with the whole set"
+            f"differ by {difference:.4f} on average from those with the whole set"
         )
 
 
@@ -135,9 +137,9 @@ def _contamination_findings(tables: Tables) -> Iterator[str]:
         .group_by("run", maintain_order=True)
         .agg(pl.col("answers", "verbatim", "stretch").sum())
     )
-    answers, verbatim, stretch = (_column_total(by_run[name]) for name in by_run.columns[1:])
+    answers, verbatim, stretch = (_finding_total(by_run[name]) for name in by_run.columns[1:])
     share = (pl.col("stretch") / pl.col("answers")).alias("share")
-    most = _most_row(by_run.with_columns(share), "share")
+    most = _finding_most(by_run.with_columns(share), "share")
     where = f", most in {most['run']!r} ({most['share']:.1%})" if stretch else ""
     yield (
         f"of {answers:,} answers of runs, {verbatim} {'occurs' if verbatim == 1 else 'occur'} verbatim in "
@@ -146,32 +148,32 @@ def _contamination_findings(tables: Tables) -> Iterator[str]:
 
 
 def _warning_findings(summary: pl.DataFrame) -> Iterator[str]:
-    count, warned = len(summary), _column_total(summary["warnings"] != "")
+    count, warned = len(summary), _finding_total(summary["warnings"] != "")
     have = "has" if warned == 1 else "have"
-    yield f"{warned} of {count} {_plural('question', count)} {have} warnings"
+    yield f"{warned} of {count} {_finding_plural('question', count)} {have} warnings"
 
 
-def _column_total(values: pl.Series) -> int:
+def _finding_total(values: pl.Series) -> int:
     return sum(values)
 
 
-def _column_mean(values: pl.Series) -> float:
+def _finding_mean(values: pl.Series) -> float:
     return math.fsum(values) / len(values)
 
 
-def _floored_correlation(correlation: float) -> float:
+def _finding_correlation(correlation: float) -> float:
     """Round a correlation down to five decimals, for use as a lower bound."""
     return math.floor(correlation * 1e5) / 1e5
 
 
-def _least_row(rows: pl.DataFrame, name: str) -> dict[str, Any]:
+def _finding_least(rows: pl.DataFrame, name: str) -> dict[str, Any]:
     """Returns the first of the rows with the smallest value."""
     return rows.row(rows[name].arg_min() or 0, named=True)
 
 
-def _most_row(rows: pl.DataFrame, name: str) -> dict[str, Any]:
+def _finding_most(rows: pl.DataFrame, name: str) -> dict[str, Any]:
     return rows.row(rows[name].arg_max() or 0, named=True)
 
 
-def _plural(thing: str, count: int) -> str:
+def _finding_plural(thing: str, count: int) -> str:
     return thing if count == 1 else f"{thing}s"

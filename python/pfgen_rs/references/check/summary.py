@@ -47,7 +47,9 @@ def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
     `concerns.LIMITS`.
     """
     parts = {
-        name: _rows_by_question(table) for name, table in tables.items() if "question_id" in table
+        name: _summary_rows_by_question(table)
+        for name, table in tables.items()
+        if "question_id" in table
     }
     rows = []
     for question in benchmark:
@@ -55,15 +57,15 @@ def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
         remarks = "; ".join(warnings_of(found, benchmark.settings))
         numbers = {
             **_summary_answer_counts(found),
-            **_length_summary(found),
-            **_score_summary(found),
-            **_share_summary(found),
+            **_summary_lengths(found),
+            **_summary_scores(found),
+            **_summary_shares(found),
         }
         rows.append({"question_id": question.id, **numbers, "warnings": remarks})
     return pl.DataFrame(rows, schema=_SCHEMA)
 
 
-def _rows_by_question(table: pl.DataFrame) -> dict[str, list[Row]]:
+def _summary_rows_by_question(table: pl.DataFrame) -> dict[str, list[Row]]:
     rows: dict[str, list[Row]] = {}
     for row in table.iter_rows(named=True):
         rows.setdefault(row["question_id"], []).append(row)
@@ -79,7 +81,7 @@ def _summary_answer_counts(found: Mapping[str, list[Row]]) -> Row:
     return {"sources": len(found["lengths"]), **counts, "verbatim": verbatim}
 
 
-def _length_summary(found: Mapping[str, list[Row]]) -> Row:
+def _summary_lengths(found: Mapping[str, list[Row]]) -> Row:
     """Combine the means and standard deviations of all sources."""
     rows = found["lengths"]
     total = sum(row["answers"] for row in rows)
@@ -88,21 +90,21 @@ def _length_summary(found: Mapping[str, list[Row]]) -> Row:
     return {"length": mean, "length_std": math.sqrt(math.fsum(squares) / total)}
 
 
-def _score_summary(found: Mapping[str, list[Row]]) -> Row:
+def _summary_scores(found: Mapping[str, list[Row]]) -> Row:
     means = {
-        name: _row_mean([row[metric] for row in found["self_scores"]])
+        name: _summary_mean([row[metric] for row in found["self_scores"]])
         for name, metric in zip(_SELF, COLUMNS, strict=True)
     }
     others = [row["both"] for row in found["sources"] if row["source"] != row["against"]]
     return {**means, "agreement": min(others, default=None)}
 
 
-def _row_mean(values: list[float | None]) -> float | None:
+def _summary_mean(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
 
 
-def _share_summary(found: Mapping[str, list[Row]]) -> Row:
+def _summary_shares(found: Mapping[str, list[Row]]) -> Row:
     notes = found["coverage"]
     known = [row["known"] for row in notes if row["known"] is not None]
     [together] = [row for row in found["rules"] if row["rule"] is None and row["source"] is None]

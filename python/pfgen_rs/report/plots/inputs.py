@@ -50,11 +50,13 @@ def read_inputs(patterns: Sequence[str], benchmark: str | None = None) -> Inputs
     unscored: list[str] = []
     paths = expand(patterns)
     for path in paths:
-        table = _leaderboard_rows(Path(path))
+        table = _plot_leaderboard_rows(Path(path))
         if table is not None:
             tables.append(table)
         elif is_checkout(Path(path)):
-            _collect_results(Path(path), found, problems, prefix="" if len(paths) == 1 else path)
+            _collect_plot_results(
+                Path(path), found, problems, prefix="" if len(paths) == 1 else path
+            )
         elif (Path(path) / RESULT).is_file():
             found.append(read_published(Path(path), Path(path).as_posix()))
         elif Path(path).suffix == ".json":
@@ -66,7 +68,9 @@ def read_inputs(patterns: Sequence[str], benchmark: str | None = None) -> Inputs
     if unscored:
         results = score_runs(unscored, question_folder(paths, benchmark))
         found += [_as_published(result) for result in results]
-    table = _named_runs(pl.concat([entries_frame(entries(found)), *tables], how="diagonal_relaxed"))
+    table = _named_plot_runs(
+        pl.concat([entries_frame(entries(found)), *tables], how="diagonal_relaxed")
+    )
     if table.is_empty():
         raise PlotError(
             f"no run found in {', '.join(patterns)}" + "".join(f"; {p}" for p in problems)
@@ -96,7 +100,7 @@ def question_folder(paths: Sequence[str], benchmark: str | None) -> str | None:
     return benchmark or (str(Path(checkouts[0], "data")) if checkouts else None)
 
 
-def _collect_results(
+def _collect_plot_results(
     checkout: Path, found: list[Published], problems: list[PfgenError], *, prefix: str
 ) -> None:
     for run in find_runs(checkout):
@@ -108,7 +112,7 @@ def _collect_results(
             problems.append(error)
 
 
-def _leaderboard_rows(path: Path) -> pl.DataFrame | None:
+def _plot_leaderboard_rows(path: Path) -> pl.DataFrame | None:
     """Returns the rows of a leaderboard file; `None` for other files."""
     if path.suffix == ".json" and b'"runs"' in _input_bytes(path)[:1000]:
         return pl.DataFrame(read_standings_file(path), infer_schema_length=None)
@@ -134,7 +138,7 @@ def _as_published(result: Result) -> Published:
     return Published(result.path or "", content, "")
 
 
-def _named_runs(runs: pl.DataFrame) -> pl.DataFrame:
+def _named_plot_runs(runs: pl.DataFrame) -> pl.DataFrame:
     """Add `name`: the model, followed by the run if several runs have the same."""
     both = pl.format("{} ({})", "model", "run")
     name = pl.when(pl.len().over("model") > 1).then(both).otherwise("model")

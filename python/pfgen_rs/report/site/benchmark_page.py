@@ -13,7 +13,7 @@ from pfgen_rs.questions.sources import explained, order
 from pfgen_rs.report.site import names
 from pfgen_rs.report.site.pages import render
 
-__all__ = ["benchmark_page", "payload_name", "references"]
+__all__ = ["benchmark_page", "references_payload", "references_payload_name"]
 
 LENGTHS = (2, 3, 4, 6, 10)
 """Lengths of the listed n-grams."""
@@ -33,8 +33,8 @@ def benchmark_page(
 ) -> bytes:
     """Returns the page of a benchmark.
 
-    `samples`: example answers by text of the question. `shown`: as for `references`, for a remark.
-    `payloads`: values of `references` by name, for a page in a single file.
+    `samples`: example answers by text of the question. `shown`: as for `references_payload`, for a remark.
+    `payloads`: values of `references_payload` by name, for a page in a single file.
     """
     return render(
         "benchmark",
@@ -49,18 +49,18 @@ def benchmark_page(
         counts={question.id: _reference_counts(question) for question in benchmark},
         explained=explained(source for question in benchmark for source in question.sources),
         shown=shown,
-        payload_name=payload_name,
+        payload_name=references_payload_name,
         payloads=payloads or {},
         is_literal=is_literal,
     )
 
 
-def payload_name(question: Question) -> str:
+def references_payload_name(question: Question) -> str:
     """Returns the name of the payload with a question's reference answers."""
     return f"benchmark/{names.slug(question.id)}"
 
 
-def references(question: Question, shown: int | None = None) -> dict[str, Any]:
+def references_payload(question: Question, shown: int | None = None) -> dict[str, Any]:
     """Returns a question's payload: reference answers of each source, and the most frequent n-grams.
 
     `sources`: names; `answers`: by source, at most `shown` of each; `tokens`: whether answers are ids,

@@ -11,7 +11,11 @@ from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.answers import PER_QUESTION
 from pfgen_rs.report.site import payload
-from pfgen_rs.report.site.benchmark_page import benchmark_page, payload_name, references
+from pfgen_rs.report.site.benchmark_page import (
+    benchmark_page,
+    references_payload,
+    references_payload_name,
+)
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 from pfgen_rs.report.site.runs import Nav, Runs, comparisons, most_compared, page_of, write_runs
@@ -73,10 +77,10 @@ def _benchmark_tasks(
         benchmark_page(benchmark, nav=nav, samples=samples, shown=shown),
     )
     for question in benchmark:
-        name = payload_name(question)
+        name = references_payload_name(question)
         yield lambda question=question, name=name: (  # type: ignore[misc]
             f"{name}.js",
-            payload.payload_file(name, references(question, shown)),
+            payload.payload_file(name, references_payload(question, shown)),
         )
 
 

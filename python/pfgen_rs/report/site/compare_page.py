@@ -73,8 +73,8 @@ def comparison_page(
         order=order,
         ranks=comparison.ranks["average"] if ranks is None else ranks,
         explained=explained(source for question in benchmark for source in question.sources),
-        family=_compared_pairs_count(comparison),
-        axis=Axis.of_most([_compared_interval(found) for found in competing or estimates]),
+        family=_page_pairs_count(comparison),
+        axis=Axis.of_most([_page_interval(found) for found in competing or estimates]),
         data={"reading": reading(benchmark.settings), "comparison": COMPARISON},
         payloads=payloads or {},
     )
@@ -112,60 +112,58 @@ def comparison_payload(
             for number, question in places
         ],
         "categories": categories.to_list(),
-        "means": {metric: _run_question_means(comparison, metric) for metric in comparison.metrics},
+        "means": {
+            metric: _page_question_means(comparison, metric) for metric in comparison.metrics
+        },
         "estimates": {
             metric: [found.mean for found in each] for metric, each in comparison.estimates.items()
         },
-        "pairs": _compared_pairs(comparison),
-        "by_question": _compared_bounds(comparison, comparison.questions),
-        "by_category": _compared_bounds(comparison, comparison.categories),
+        "pairs": _page_pairs(comparison),
+        "by_question": _page_bounds(comparison, comparison.questions),
+        "by_category": _page_bounds(comparison, comparison.categories),
     }
 
 
-def _compared_interval(found: Estimate) -> tuple[float, float]:
+def _page_interval(found: Estimate) -> tuple[float, float]:
     low, high = found.low, found.high
     return (found.mean, found.mean) if low is None or high is None else (low, high)
 
 
-def _compared_pairs_count(comparison: Comparison) -> int:
+def _page_pairs_count(comparison: Comparison) -> int:
     """Returns the number of pairs of models."""
     return math.comb(sum(rank is not None for rank in comparison.ranks["average"]), 2)
 
 
-def _compared_pairs(comparison: Comparison) -> dict[str, list[list[float]]]:
+def _page_pairs(comparison: Comparison) -> dict[str, list[list[float]]]:
     found: dict[str, list[list[float]]] = {metric: [] for metric in comparison.metrics}
     for pair in comparison.pairs:
         found[pair.metric].append([getattr(pair, name) for name in _PAIR])
     return found
 
 
-def _run_question_means(comparison: Comparison, metric: str) -> list[list[int]]:
+def _page_question_means(comparison: Comparison, metric: str) -> list[list[int]]:
     """Returns the question means of each run, from its pair with the last run (whose come from the first)."""
     first, *_, last = comparison.runs
     rows = comparison.questions.filter(pl.col("metric") == metric)
     found = [
-        _compared_columns(rows.filter(pl.col("a") == run, pl.col("b") == last), "mean_a")
+        _page_columns(rows.filter(pl.col("a") == run, pl.col("b") == last), "mean_a")
         for run in comparison.runs[:-1]
     ]
-    found.append(
-        _compared_columns(rows.filter(pl.col("a") == first, pl.col("b") == last), "mean_b")
-    )
+    found.append(_page_columns(rows.filter(pl.col("a") == first, pl.col("b") == last), "mean_b"))
     return found
 
 
-def _compared_bounds(
-    comparison: Comparison, table: pl.DataFrame
-) -> dict[str, list[list[list[int]]]]:
+def _page_bounds(comparison: Comparison, table: pl.DataFrame) -> dict[str, list[list[list[int]]]]:
     """Returns by metric the columns difference, low and high of each pair."""
     parts = table.partition_by("metric", "a", "b", as_dict=True)
     found: dict[str, list[list[list[int]]]] = {metric: [] for metric in comparison.metrics}
     for pair in comparison.pairs:
         part = parts.get((pair.metric, pair.a, pair.b), table.clear())
         found[pair.metric].append(
-            [_compared_columns(part, name) for name in ("difference", "low", "high")]
+            [_page_columns(part, name) for name in ("difference", "low", "high")]
         )
     return found
 
 
-def _compared_columns(rows: pl.DataFrame, name: str) -> list[int]:
+def _page_columns(rows: pl.DataFrame, name: str) -> list[int]:
     return (rows.get_column(name) * _UNIT).round().cast(pl.Int64).to_list()

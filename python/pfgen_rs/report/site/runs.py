@@ -158,19 +158,30 @@ def write_runs(
     """
     tables = Tables(runs.benchmark)
     with ThreadPoolExecutor(jobs) as pool:
-        comparing = pool.submit(_write_comparison, runs, compared, write, nav)
-        list(pool.map(lambda run: _write_answers(runs, run, tables, write), runs.results))
-        list(pool.map(lambda place: _write_payload(write, *tables.payload(*place)), tables.places))
+        comparing = pool.submit(_write_site_comparison, runs, compared, write, nav)
+        list(pool.map(lambda run: _write_site_answers(runs, run, tables, write), runs.results))
+        list(
+            pool.map(
+                lambda place: _write_site_payload(write, *tables.payload(*place)), tables.places
+            )
+        )
         known = comparing.result()
-        list(pool.map(lambda run: _write_page(runs, run, known.get(run), write, nav), runs.results))
+        list(
+            pool.map(
+                lambda run: _write_site_run_page(runs, run, known.get(run), write, nav),
+                runs.results,
+            )
+        )
 
 
-def _write_answers(runs: Runs, run: str, tables: Tables, write: Write) -> None:
+def _write_site_answers(runs: Runs, run: str, tables: Tables, write: Write) -> None:
     for name, value in runs.answers(run, tables):
-        _write_payload(write, name, value)
+        _write_site_payload(write, name, value)
 
 
-def _write_page(runs: Runs, run: str, metrics: Metrics | None, write: Write, nav: Nav) -> None:
+def _write_site_run_page(
+    runs: Runs, run: str, metrics: Metrics | None, write: Write, nav: Nav
+) -> None:
     result = runs.results[run]
     view = run_view(result, metrics or estimates(sample_of(result)), run=run)
     settings, folder = runs.benchmark.settings, folder_of(run)
@@ -178,7 +189,7 @@ def _write_page(runs: Runs, run: str, metrics: Metrics | None, write: Write, nav
     write(page_of(run), page)
 
 
-def _write_comparison(
+def _write_site_comparison(
     runs: Runs, compared: Sequence[str], write: Write, nav: Nav
 ) -> dict[str, Metrics]:
     """Write the comparison. Returns the estimates of its runs, all of which answer all questions."""
@@ -188,12 +199,12 @@ def _write_comparison(
     ranks = [runs.ranks.get(run) for run in compared]
     page = comparison_page(runs.benchmark, comparison, labels, ranks=ranks, root="../", nav=nav)
     write("compare/index.html", page)
-    _write_payload(write, COMPARISON, comparison_payload(runs.benchmark, comparison, labels))
+    _write_site_payload(write, COMPARISON, comparison_payload(runs.benchmark, comparison, labels))
     return {
         run: {metric: found[i] for metric, found in comparison.estimates.items()}
         for i, run in enumerate(comparison.runs)
     }
 
 
-def _write_payload(write: Write, name: str, value: Any) -> None:
+def _write_site_payload(write: Write, name: str, value: Any) -> None:
     write(f"{name}.js", payload.payload_file(name, value))

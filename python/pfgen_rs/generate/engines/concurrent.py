@@ -30,7 +30,7 @@ def gathered(
     is raised after the results before it and cancels all other work, as does closing the iterator. Also works
     if the caller's thread runs an event loop.
     """
-    work = _BackgroundWork(items, opened, concurrency)
+    work = _ConcurrentWork(items, opened, concurrency)
     work.start()
     taken = 0
     try:
@@ -45,7 +45,7 @@ def gathered(
         work.stop()
 
 
-class _BackgroundWork(Generic[T, R]):
+class _ConcurrentWork(Generic[T, R]):
     """One call of `gathered`: an event loop, its thread, and the pipe out of it."""
 
     def __init__(
