@@ -25,8 +25,8 @@ __all__ = [
     "RunComparison",
     "TypicalAnswer",
     "compare_runs",
+    "comparison_samples",
     "distinct",
-    "samples",
     "score_runs",
 ]
 
@@ -74,7 +74,7 @@ class RunComparison:
         Texts that are not in memory are read again. Raises `InputError` if their file has changed.
         """
         by_run = [
-            _typical_answers(result, name, questions, metric)
+            _typical_answers_of_comparison(result, name, questions, metric)
             for result, name in zip(self.results, self.statistics.runs, strict=True)
         ]
         return {question: [found[question] for found in by_run] for question in questions}
@@ -102,7 +102,7 @@ def compare_runs(results: Sequence[Result], **settings: Any) -> RunComparison:
     Runs scored with different `summation` are compared in that of the first.
     """
     results = _comparable_results(results)
-    found, notes = samples(results)
+    found, notes = comparison_samples(results)
     statistics = stats.compare(found, **settings)
     return RunComparison(results, statistics, (*notes, *statistics.notes))
 
@@ -115,7 +115,7 @@ def _comparable_results(results: Sequence[Result]) -> Sequence[Result]:
     ]
 
 
-def samples(results: Sequence[Result]) -> tuple[list[stats.Sample], list[str]]:
+def comparison_samples(results: Sequence[Result]) -> tuple[list[stats.Sample], list[str]]:
     """Returns the values of the runs, with usable times, and notes about unusable ones."""
     found, notes = [], []
     for result, name in zip(results, _compared_names(results), strict=True):
@@ -135,7 +135,7 @@ def _compared_names(results: Sequence[Result]) -> list[str]:
     ]
 
 
-def _typical_answers(
+def _typical_answers_of_comparison(
     result: Result, name: str, questions: Sequence[str], metric: str
 ) -> dict[str, TypicalAnswer]:
     """Returns for each question the (first) answer whose value is nearest to the mean of all."""

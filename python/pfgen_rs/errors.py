@@ -59,7 +59,7 @@ class InputError(PfgenError, ValueError):
         self.line = line
         self.question = question
         self.item = item
-        super().__init__(_located_problem(problem, path, line, question, item))
+        super().__init__(_located_error_message(problem, path, line, question, item))
 
 
 class UnknownQuestionError(InputError, LookupError):
@@ -75,7 +75,7 @@ class BenchmarkError(PfgenError, ValueError):
     def __init__(self, problem: str, *, path: str | Path | None = None) -> None:
         self.problem = problem
         self.path = path
-        super().__init__(_located_problem(problem, path, None, None))
+        super().__init__(_located_error_message(problem, path, None, None))
 
 
 class BenchmarkNotFoundError(BenchmarkError, LookupError):
@@ -92,7 +92,7 @@ class ConfigError(SettingsError):
     def __init__(self, problem: str, *, path: str | Path | None = None) -> None:
         self.problem = problem
         self.path = path
-        super().__init__(_located_problem(problem, path, None, None))
+        super().__init__(_located_error_message(problem, path, None, None))
 
 
 class BuildError(PfgenError):
@@ -132,7 +132,7 @@ def unreadable(error: Exception) -> str:
     return f"cannot be read: {reason or error}"
 
 
-def _located_problem(
+def _located_error_message(
     problem: str,
     path: str | Path | None,
     line: int | None,

@@ -65,7 +65,7 @@ def scan(
     options = Options(question_field, answer_field, skip_bad_lines, tokens=tokens, clean=clean)
     patterns = as_paths(source)
     if patterns is None:
-        return _scan_frame(table(source).lazy(), scorer, options)
+        return _frame_for_scanning(table(source).lazy(), scorer, options)
     files = [Source(path) for path in expand_runs(patterns)]
     schema: dict[str, pl.DataType] = {**_TEXTS, "answer": options.answer_type, **scorer.schema}
     order = ["file", "line", "question_id", "question", "answer"]
@@ -133,7 +133,7 @@ class _ScanScorer:
     def _scores(
         self, frame: pl.DataFrame, fields: tuple[str, str], raw: Mode | None
     ) -> pl.DataFrame:
-        questions, answers = (_categories_as_text(frame.get_column(field)) for field in fields)
+        questions, answers = (_scanned_column_as_text(frame.get_column(field)) for field in fields)
         if raw is not None:
             answers = clean_column(answers, raw)
         return batch.score_batch_columns(self.benchmark, questions, answers, threads=self._threads)
@@ -160,13 +160,13 @@ class _ScanQuery:
         return frame.select(self._columns)
 
 
-def _scan_frame(frame: pl.LazyFrame, scorer: _ScanScorer, options: Options) -> pl.LazyFrame:
+def _frame_for_scanning(frame: pl.LazyFrame, scorer: _ScanScorer, options: Options) -> pl.LazyFrame:
     schema = frame.collect_schema()
     io.check_columns(schema, options)
     taken = [name for name in scorer.schema if name in schema]
     if taken:
         raise InputError(f"the table has columns of its own called {', '.join(taken)}: rename them")
-    known = _known_texts(scorer.benchmark)
+    known = _questions_known_to_scan(scorer.benchmark)
     mode = cleaning_mode(options.clean)
 
     def scored(batch: pl.DataFrame) -> pl.DataFrame:
@@ -179,11 +179,11 @@ def _scan_frame(frame: pl.LazyFrame, scorer: _ScanScorer, options: Options) -> p
     return frame.map_batches(scored, schema={**schema, **scorer.schema}, streamable=True)
 
 
-def _known_texts(benchmark: Benchmark) -> list[str]:
+def _questions_known_to_scan(benchmark: Benchmark) -> list[str]:
     return [text for question in benchmark for text in (question.text, question.id)]
 
 
-def _categories_as_text(column: pl.Series) -> pl.Series:
+def _scanned_column_as_text(column: pl.Series) -> pl.Series:
     """Categories as text; lists of token ids stay."""
     is_plain = column.dtype == pl.String or column.dtype.is_nested()
     return column if is_plain else column.cast(pl.String)

@@ -10,7 +10,7 @@ import pytest
 
 from pfgen_rs.errors import ConfigError
 from pfgen_rs.references.config import STEPS, Normalise, Rules, read_config
-from pfgen_rs.references.outlines import Outline, numbered, read_outlines
+from pfgen_rs.references.outlines import Outline, numbered_outlines, read_outlines
 from places import ROOT
 
 WHOLE = """
@@ -151,7 +151,7 @@ def test_outlines(tmp_path: Path) -> None:
     )
     assert read_outlines(tmp_path / "q.jsonl") == [Outline("Q9", "x")]
     assert [each.question_id for each in read_outlines(Path("data/mini"))][:2] == ["Q01", "Q02"]
-    assert numbered(["a", "b"]) == [Outline("Q01", "a"), Outline("Q02", "b")]
+    assert numbered_outlines(["a", "b"]) == [Outline("Q01", "a"), Outline("Q02", "b")]
     assert list(second.to_dict({"X": ["y"]})) == [
         *("question_id", "question", "category", "note", "keywords", "answers")
     ]

@@ -40,7 +40,7 @@ from pfgen_rs.references.check.coverage import coverage
 from pfgen_rs.references.check.lengths import length_histogram, lengths
 from pfgen_rs.references.check.near_duplicates import near_duplicates, similar_pairs
 from pfgen_rs.references.check.plots import TITLES
-from pfgen_rs.references.check.report import to_markdown
+from pfgen_rs.references.check.report import check_report_markdown
 from pfgen_rs.references.check.rules import rules
 from pfgen_rs.references.check.scored_runs import run_means, scored_runs
 from pfgen_rs.references.check.self_scores import leave_one_out, self_scores
@@ -557,7 +557,7 @@ def hostile() -> Benchmark:
 
 
 def test_nothing_acts_on_the_page() -> None:
-    page = to_markdown(check(hostile()))
+    page = check_report_markdown(check(hostile()))
     for acting in ("\x1b", "<script", "\u202e", "**", "[x]", "`", "&amp;am", "http:"):
         assert acting not in page
     for block in page.split("\n\n"):
@@ -567,7 +567,7 @@ def test_nothing_acts_on_the_page() -> None:
 
 def test_a_lone_surrogate_does_not_break_the_page() -> None:
     found = check(hostile())
-    page = to_markdown(dataclasses.replace(found, findings=["a\ud800b", *found.findings]))
+    page = check_report_markdown(dataclasses.replace(found, findings=["a\ud800b", *found.findings]))
     assert "a&#92;ud800b" in page
     page.encode()
 

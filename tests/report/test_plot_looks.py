@@ -104,7 +104,7 @@ def test_an_unknown_language() -> None:
 @pytest.fixture
 def no_font(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     fonts._japanese_font_found.cache_clear()
-    monkeypatch.setattr(fonts, "_japanese_families", lambda: iter(()))
+    monkeypatch.setattr(fonts, "_japanese_font_families", lambda: iter(()))
     yield
     fonts._japanese_font_found.cache_clear()
 
@@ -172,7 +172,7 @@ def test_families_with_hyphens_and_the_last_resort(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("matplotlib.font_manager.get_font_names", lambda: names)
     monkeypatch.setattr(fonts, "_FAMILIES", ())
     monkeypatch.setattr(fonts, "_add_new_fonts", lambda: None)
-    assert list(fonts._japanese_families()) == []
+    assert list(fonts._japanese_font_families()) == []
     assert fonts.lacks("No-Such Family", "a") == {"a"}
 
 

@@ -131,11 +131,11 @@ def _runs_in_checkout(checkout: Path) -> Iterator[Run]:
     for top in (RUNS, _DATA):
         for folder, _, names in os.walk(checkout / top):
             run = Run(Path(folder), Path(folder).relative_to(checkout).as_posix())
-            if _is_run_folder(run, names):
+            if _is_run_in_checkout(run, names):
                 yield run
 
 
-def _is_run_folder(run: Run, names: list[str]) -> bool:
+def _is_run_in_checkout(run: Run, names: list[str]) -> bool:
     if run.name == _DATA:
         return CONFIG in names or RESULT in names
     return any(
@@ -152,22 +152,22 @@ def inspect_run(checkout: Checkout, run: Run, *, force: bool = False) -> State:
     config = None  # stays so where the run cannot be scored
     try:
         remove_unfinished(run.folder)
-        found = _run_config(run)
-        _pack_trials(checkout, state)
+        found = _config_in_checkout(run)
+        _pack_trials_of_checkout(checkout, state)
         config = found
     except (PfgenError, OSError) as error:
-        state.problems.append(_as_pfgen_error(error, run.folder))
+        state.problems.append(_checkout_error(error, run.folder))
     there = state.packed is not None or run.responses is not None
-    _read_result(checkout, state, lost=not there)
+    _read_result_in_checkout(checkout, state, lost=not there)
     if there and config is not None:
-        state.stale = force or _is_result_stale(checkout, state, config)
-    state.stale_readme = force or not _is_readme_of(state)
+        state.stale = force or _is_stale_in_checkout(checkout, state, config)
+    state.stale_readme = force or not _is_checkout_readme_current(state)
     if state.published is not None and not state.stale_readme:
         state.published.drop_samples()
     return state
 
 
-def _read_result(checkout: Checkout, state: State, *, lost: bool) -> None:
+def _read_result_in_checkout(checkout: Checkout, state: State, *, lost: bool) -> None:
     """Read the result. If the responses are lost, it cannot be rebuilt, so its faults are problems."""
     path = state.run.folder / RESULT
     try:
@@ -189,13 +189,13 @@ def _read_result(checkout: Checkout, state: State, *, lost: bool) -> None:
         state.problems.append(BenchmarkError(problem, path=path))
 
 
-def _as_pfgen_error(error: PfgenError | OSError, place: Path) -> PfgenError:
+def _checkout_error(error: PfgenError | OSError, place: Path) -> PfgenError:
     if isinstance(error, PfgenError):
         return error
     return InputError(unreadable(error), path=error.filename or place)
 
 
-def _run_config(run: Run) -> dict[str, Any] | None:
+def _config_in_checkout(run: Run) -> dict[str, Any] | None:
     """Returns the run's configuration; `None` for a result without any other files."""
     path = run.folder / CONFIG
     if not path.is_file():
@@ -211,13 +211,13 @@ def _run_config(run: Run) -> dict[str, Any] | None:
     return config
 
 
-def _pack_trials(checkout: Checkout, state: State) -> None:
+def _pack_trials_of_checkout(checkout: Checkout, state: State) -> None:
     if state.run.name == _DATA:
         return
     state.packed, state.unfinished = run_files.packed_trials(state.run.folder, checkout.questions)
 
 
-def _is_result_stale(checkout: Checkout, state: State, config: dict[str, Any]) -> bool:
+def _is_stale_in_checkout(checkout: Checkout, state: State, config: dict[str, Any]) -> bool:
     if state.published is None:
         return True
     result = state.published.result
@@ -225,11 +225,11 @@ def _is_result_stale(checkout: Checkout, state: State, config: dict[str, Any]) -
         result["metadata_hash"] != checkout.metadata_hash
         or result["config"] != config
         or "signature" in result  # of other settings
-        or result.get("input_hash") != _input_hash(state)
+        or result.get("input_hash") != _input_hash_in_checkout(state)
     )
 
 
-def _input_hash(state: State) -> str | None:
+def _input_hash_in_checkout(state: State) -> str | None:
     """Returns the SHA-1 of the responses; `None` if they cannot be read, which scoring will report."""
     if state.packed is not None:
         return file_digest(state.packed)
@@ -239,7 +239,7 @@ def _input_hash(state: State) -> str | None:
         return None
 
 
-def _is_readme_of(state: State) -> bool:
+def _is_checkout_readme_current(state: State) -> bool:
     try:
         text = (state.run.folder / README).read_bytes()
     except OSError:

@@ -110,16 +110,16 @@ def _entry(
     return Entry(
         run=run.run,
         model=run.model,
-        organisation=_organisation(run),
-        mode=_text_or_none(config.get("mode")),
-        engine=_text_or_none(config.get("engine")),
+        organisation=_entry_organisation(run),
+        mode=_entry_text_or_none(config.get("mode")),
+        engine=_entry_text_or_none(config.get("engine")),
         score=result["score"],
         score_std=result["score_std"],
         num_trials=result["num_trials"],
         length=result["length"],
         length_std=result["length_std"],
-        fluency=_sum_of_shares(scores["fluency"]),
-        truthfulness=_sum_of_shares(scores["truthfulness"]),
+        fluency=_entry_sum_of_shares(scores["fluency"]),
+        truthfulness=_entry_sum_of_shares(scores["truthfulness"]),
         helpfulness=scores["helpfulness"],
         sources={metric: sources_in_order(scores[metric]) for metric in BY_SOURCE},
         estimate=estimate,
@@ -131,11 +131,11 @@ def _entry(
         metadata_hash=result["metadata_hash"],
         signature=result.get("signature") or signature(result["metadata_hash"], Settings()),
         config=config,
-        questions=_question_means(run),
+        questions=_entry_question_means(run),
     )
 
 
-def _organisation(run: Published) -> str | None:
+def _entry_organisation(run: Published) -> str | None:
     organisation, slash, _ = run.model.partition("/")
     if slash:
         return organisation
@@ -143,15 +143,15 @@ def _organisation(run: Published) -> str | None:
     return inner[0] if top == RUNS and len(inner) > 2 else None
 
 
-def _sum_of_shares(shares: Mapping[str, float]) -> float:
+def _entry_sum_of_shares(shares: Mapping[str, float]) -> float:
     return round(float(left_sum(shares.values())), 5)  # as many decimals as its parts have
 
 
-def _text_or_none(value: object) -> str | None:
+def _entry_text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _question_means(run: Published) -> dict[str, float]:
+def _entry_question_means(run: Published) -> dict[str, float]:
     return {key: entry["scores"]["average"] for key, entry in run.result["questions"].items()}
 
 
@@ -179,7 +179,7 @@ def _entry_rank_ranges(
     if not counts:
         return [None] * len(runs)
     [(ids, _)] = counts.most_common(1)
-    alike = [_question_means(run) for run, own in zip(runs, sets, strict=True) if own == ids]
+    alike = [_entry_question_means(run) for run, own in zip(runs, sets, strict=True) if own == ids]
     ranges = iter(rank_ranges(np.array([[means[key] for key in ids] for means in alike])))
     return [next(ranges) if own == ids else None for own in sets]
 

@@ -63,23 +63,25 @@ def select_standings(
     for name in wanted:
         if any(name not in row for row in rows):
             raise InputError(f"no column {name!r} to filter by")
-    return [row for row in rows if _row_has_model(row, model) and _row_matches(row, wanted)]
+    return [
+        row for row in rows if _standing_has_model(row, model) and _standing_matches(row, wanted)
+    ]
 
 
 def standings_choices(rows: Sequence[Row], **exactly: str | None) -> dict[str, list[str]]:
     """Returns for each column whose filter matches no row the values to choose from, sorted."""
     found = {}
     for name, value in exactly.items():
-        if value is not None and not any(_row_matches(row, {name: value}) for row in rows):
+        if value is not None and not any(_standing_matches(row, {name: value}) for row in rows):
             found[name] = sorted({row[name] for row in rows if row[name]}, key=str.casefold)
     return found
 
 
-def _row_has_model(row: Row, model: str | None) -> bool:
+def _standing_has_model(row: Row, model: str | None) -> bool:
     return model is None or model.casefold() in row["model"].casefold()
 
 
-def _row_matches(row: Row, wanted: Mapping[str, str]) -> bool:
+def _standing_matches(row: Row, wanted: Mapping[str, str]) -> bool:
     return all((row[name] or "").casefold() == value.casefold() for name, value in wanted.items())
 
 
@@ -89,7 +91,9 @@ def read_standings_file(path: Path) -> list[dict[str, Any]]:
     if not isinstance(rows, list):
         raise InputError("not a leaderboard: no list of 'runs'", path=path)
     for number, row in enumerate(rows, 1):
-        wrong = [name for name, kinds in _NEEDED.items() if not _row_has_column(row, name, kinds)]
+        wrong = [
+            name for name, kinds in _NEEDED.items() if not _standing_has_column(row, name, kinds)
+        ]
         if wrong:
             raise InputError(
                 f"run {number}: {wrong[0]!r} is missing or has the wrong type: pfgen-rs report "
@@ -99,7 +103,7 @@ def read_standings_file(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _row_has_column(row: object, name: str, kinds: tuple[type, ...]) -> bool:
+def _standing_has_column(row: object, name: str, kinds: tuple[type, ...]) -> bool:
     return isinstance(row, dict) and name in row and type(row[name]) in kinds
 
 

@@ -31,32 +31,32 @@ def rewritten(path: Path, result: Result) -> bytes:
         old = published(before, path, "").result
     except (OSError, InputError):  # missing or damaged: there is nothing to keep
         return content
-    if (old.get("input_hash"), old["metadata_hash"]) == _input_hashes(result):
+    if (old.get("input_hash"), old["metadata_hash"]) == _hashes_for_summation(result):
         return best_reading(old, result).content
     summation = _summation_of_samples(old)
     return content if summation == "plain" else result.with_summation(summation).to_bytes()
 
 
-def _input_hashes(result: Result) -> tuple[str | None, str]:
+def _hashes_for_summation(result: Result) -> tuple[str | None, str]:
     return result.input_hash, result.benchmark.metadata_hash
 
 
 def _summation_of_samples(old: Mapping[str, Any]) -> Summation:
     """Returns the reading that gives more of the samples' averages; about 1 in 1,000 depends on it."""
     right = dict.fromkeys(SUMMATIONS, 0)
-    for scores in _published_samples(old):
+    for scores in _samples_for_summation(old):
         for summation in SUMMATIONS:
-            right[summation] += scores["average"] == _average_under(scores, summation)
+            right[summation] += scores["average"] == _average_under_summation(scores, summation)
     return "compensated" if right["compensated"] > right["plain"] else "plain"
 
 
-def _published_samples(old: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _samples_for_summation(old: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for entry in old["questions"].values():
         for sample in entry["samples"]:
             yield sample["scores"]
 
 
-def _average_under(scores: Mapping[str, Any], summation: Summation) -> float:
+def _average_under_summation(scores: Mapping[str, Any], summation: Summation) -> float:
     fluency, truthfulness = (
         left_sum(scores[metric].values(), compensated=summation == "compensated")
         for metric in BY_SOURCE

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
-__all__ = ["NARROWEST", "WIDEST", "Bars", "bounds", "interval_bar"]
+__all__ = ["NARROWEST", "WIDEST", "Bars", "bar_bounds", "interval_bar"]
 
 WIDEST, NARROWEST = 40, 12
 """Maximum and minimum width of a bar; a narrower one has no room for the labels of its scale."""
@@ -16,7 +16,7 @@ WIDEST, NARROWEST = 40, 12
 _TICKS = 20  # ends of a scale are twentieths
 
 
-def bounds(row: Mapping[str, Any]) -> str:
+def bar_bounds(row: Mapping[str, Any]) -> str:
     """Returns a row's interval as `[low, high]`; empty if it has none."""
     low, high = row["score_low"], row["score_high"]
     return "" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"

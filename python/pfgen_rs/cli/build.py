@@ -33,7 +33,7 @@ class _Build(loading.Group):
 app = loading.group("Build sets of reference answers from candidates, and check sets.", cls=_Build)
 
 
-def _memory_size(text: str) -> int:
+def _build_memory_size(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12})\s*([KMG]?I?)B?", text.strip().upper())
     if match is None or match[2] not in _UNITS:
         raise typer.BadParameter(f"invalid size {text!r}: expected a size such as 4GB or 512MiB")
@@ -85,7 +85,7 @@ def run(
         seed=seed,
         allow_fewer=allow_fewer or None,
     )
-    size = _memory_size(memory)
+    size = _build_memory_size(memory)
     kept = output.resumable(lambda: work_folder(changed), "done", options.RESUME)
     with kept, output.building() as progress:
         built = build(changed, memory=size, threads=threads, resume=resume, progress=progress)
@@ -95,9 +95,9 @@ def run(
     for question in built.left_out:
         output.warn(f"question {question.outline.question_id}: skipped, because no answer is left")
     if output_format is options.JsonFormat.JSON:
-        output.emit_json(_built_rows(built))
+        output.emit_json(_rows_of_build(built))
     else:
-        _show_built(built)
+        _show_build(built)
 
 
 @app.command("suggest-rules")
@@ -145,7 +145,7 @@ def suggest_rules(
 app.command("check")(build_check.check)
 
 
-def _built_rows(built: Built) -> list[dict[str, Any]]:
+def _rows_of_build(built: Built) -> list[dict[str, Any]]:
     return [
         {
             "question_id": question.outline.question_id,
@@ -157,7 +157,7 @@ def _built_rows(built: Built) -> list[dict[str, Any]]:
     ]
 
 
-def _show_built(built: Built) -> None:
+def _show_build(built: Built) -> None:
     steps = [report.step for report in built.questions[0].reports]
     names = ["candidates", *steps]
     table = output.new_table("question", *names, numbers=names)

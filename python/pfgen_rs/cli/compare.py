@@ -24,7 +24,7 @@ class ComparedMetric(StrEnum):
     ALL = "all"
 
 
-def _page_path(path: Path | None) -> Path | None:
+def _compare_html_path(path: Path | None) -> Path | None:
     if path is not None and not path.absolute().parent.is_dir():
         raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
@@ -68,7 +68,7 @@ def compare(
         Path | None,
         typer.Option(
             metavar="PAGE",
-            callback=_page_path,
+            callback=_compare_html_path,
             help="Also write a web page with all metrics and answers: a single file if PAGE ends in "
             ".html, otherwise a folder.",
             show_default=False,

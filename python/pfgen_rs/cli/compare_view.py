@@ -50,14 +50,14 @@ def comparison_document(found: RunComparison, count: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Ordered:
+class _ComparisonView:
     """A comparison with its runs numbered from 1 by descending mean of its first metric."""
 
     statistics: Comparison
     numbers: Mapping[str, int]
 
     @classmethod
-    def of(cls, statistics: Comparison) -> _Ordered:
+    def of(cls, statistics: Comparison) -> _ComparisonView:
         means = {
             name: found.mean
             for name, found in zip(
@@ -100,23 +100,25 @@ def comparison_report(found: RunComparison, count: int, room: int) -> list[Rende
     Runs are numbered by descending mean, and tables refer to them by number; two runs are also compared in a
     sentence.
     """
-    ordered = _Ordered.of(found.statistics)
+    ordered = _ComparisonView.of(found.statistics)
     shown = ordered.pairs()
-    runs, no_run_columns = _runs_table_that_fits(ordered, room)
-    pairs, no_pair_columns = _pair_table_that_fits(ordered, shown)
+    runs, no_run_columns = _compared_runs_that_fit(ordered, room)
+    pairs, no_pair_columns = _compared_pairs_that_fit(ordered, shown)
     parts: list[RenderableType] = [runs, pairs]
-    parts += map(output.cell, _table_captions(ordered, shown, pairs))
+    parts += map(output.cell, _comparison_captions(ordered, shown, pairs))
     if missing := no_run_columns + no_pair_columns:
         parts.append(output.cell(table_fit.not_shown(missing)))
     if not ordered.several:
         parts += [output.cell(""), output.cell(verdict(shown[0], found.statistics))]
-    for table in _category_tables(ordered, room):
+    for table in _compared_category_tables(ordered, room):
         parts += [output.cell(""), table]
-    parts += _answers_side_by_side(found, ordered, count)
+    parts += _compared_answers(found, ordered, count)
     return [*parts, output.cell(""), output.cell(found.statistics.signature or "")]
 
 
-def _table_captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> Iterator[str]:
+def _comparison_captions(
+    ordered: _ComparisonView, shown: Sequence[Pair], table: Table
+) -> Iterator[str]:
     yield _INTERVALS
     if ordered.several:
         sizes = " or ".join(str(size) for size in sorted({pair.family for pair in shown}))
@@ -128,14 +130,14 @@ def _table_captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> I
         yield _NEIGHBOURS
 
 
-def _runs_table_that_fits(ordered: _Ordered, room: int) -> tuple[Table, list[str]]:
+def _compared_runs_that_fit(ordered: _ComparisonView, room: int) -> tuple[Table, list[str]]:
     """Returns a table, with standard errors if names then need not be wrapped, and the omitted headings."""
     tables = [_compared_run_table(ordered, count) for count in (4, 3, 2)]
     shown = next((table for table in tables if table_fit.width(table) <= room), tables[-1])
     return shown, table_fit.dropped(tables[0], shown)
 
 
-def _compared_run_table(ordered: _Ordered, count: int) -> Table:
+def _compared_run_table(ordered: _ComparisonView, count: int) -> Table:
     statistics, metric = ordered.statistics, ordered.metric
     title = f"{metric}, {len(statistics.compared)} questions"
     table = output.new_table("no.", "ranks", "run", numbers=("no.", "ranks"), title=title)
@@ -169,7 +171,9 @@ def _compared_estimate(estimate: Estimate) -> tuple[str, ...]:
     )
 
 
-def _pair_table_that_fits(ordered: _Ordered, pairs: Sequence[Pair]) -> tuple[Table, list[str]]:
+def _compared_pairs_that_fit(
+    ordered: _ComparisonView, pairs: Sequence[Pair]
+) -> tuple[Table, list[str]]:
     """Returns a table with as many columns as fit, and the omitted headings.
 
     Omits the detectable difference first, then the uncorrected p.
@@ -178,12 +182,14 @@ def _pair_table_that_fits(ordered: _Ordered, pairs: Sequence[Pair]) -> tuple[Tab
     if not ordered.several:
         everything.remove("p (Holm)")
     without = [*everything[:-1]], [*everything[:2], everything[-2]]
-    tables = [_pair_table(ordered, pairs, headings) for headings in (everything, *without)]
+    tables = [_compared_pair_table(ordered, pairs, headings) for headings in (everything, *without)]
     shown = output.first_that_fits(*tables)
     return shown, table_fit.dropped(tables[0], shown)
 
 
-def _pair_table(ordered: _Ordered, pairs: Sequence[Pair], headings: Sequence[str]) -> Table:
+def _compared_pair_table(
+    ordered: _ComparisonView, pairs: Sequence[Pair], headings: Sequence[str]
+) -> Table:
     metrics = len(ordered.statistics.metrics) > 1
     about = [*(["metric"] if metrics else []), *(["runs"] if ordered.several else [])]
     title = None if ordered.several else "1 minus 2"
@@ -191,7 +197,7 @@ def _pair_table(ordered: _Ordered, pairs: Sequence[Pair], headings: Sequence[str
     for pair in pairs:
         sure = _SURE if pair.p_holm <= 1 - ordered.statistics.level else ""
         runs = f"{ordered.numbers[pair.a]} – {ordered.numbers[pair.b]}"
-        cells = {"metric": pair.metric, "runs": runs, **_pair_cells(ordered, pair)}
+        cells = {"metric": pair.metric, "runs": runs, **_compared_pair_cells(ordered, pair)}
         table.add_row(
             *(
                 output.cell(cells[heading], sure if heading == "difference" else "")
@@ -201,7 +207,7 @@ def _pair_table(ordered: _Ordered, pairs: Sequence[Pair], headings: Sequence[str
     return table
 
 
-def _pair_cells(ordered: _Ordered, pair: Pair) -> dict[str, str]:
+def _compared_pair_cells(ordered: _ComparisonView, pair: Pair) -> dict[str, str]:
     """Returns the cells of a pair by heading."""
     smallest = ordered.statistics.smallest_p
     return {
@@ -213,13 +219,13 @@ def _pair_cells(ordered: _Ordered, pair: Pair) -> dict[str, str]:
     }
 
 
-def _category_tables(ordered: _Ordered, room: int) -> Iterator[Table]:
+def _compared_category_tables(ordered: _ComparisonView, room: int) -> Iterator[Table]:
     """Yield, for two runs, a table with differences and intervals; for more, means in tables that fit."""
     frame = ordered.statistics.categories.filter(pl.col("metric") == ordered.metric)
     if frame.is_empty():
         return
     if not ordered.several:
-        yield _category_differences(ordered, frame)
+        yield _compared_category_differences(ordered, frame)
         return
     means = {(row["a"], row["category"]): row["mean_a"] for row in frame.iter_rows(named=True)}
     means |= {(row["b"], row["category"]): row["mean_b"] for row in frame.iter_rows(named=True)}
@@ -231,7 +237,7 @@ def _category_tables(ordered: _Ordered, room: int) -> Iterator[Table]:
         yield _compared_category_means(ordered, sizes, means, names[start : start + fitting])
 
 
-def _category_differences(ordered: _Ordered, frame: pl.DataFrame) -> Table:
+def _compared_category_differences(ordered: _ComparisonView, frame: pl.DataFrame) -> Table:
     numbers = ["questions", "1", "2", "difference", ordered.interval]
     everything = output.new_table("category", *numbers, numbers=numbers, title=_CATEGORIES)
     less = output.new_table("category", *numbers[3:], numbers=numbers[3:], title=_CATEGORIES)
@@ -254,7 +260,7 @@ def _category_differences(ordered: _Ordered, frame: pl.DataFrame) -> Table:
 
 
 def _compared_category_means(
-    ordered: _Ordered,
+    ordered: _ComparisonView,
     sizes: Sequence[tuple[str, int]],
     means: Mapping[tuple[str, str], float],
     names: Sequence[str],
@@ -270,8 +276,8 @@ def _compared_category_means(
     return table
 
 
-def _answers_side_by_side(
-    found: RunComparison, ordered: _Ordered, count: int
+def _compared_answers(
+    found: RunComparison, ordered: _ComparisonView, count: int
 ) -> Iterator[RenderableType]:
     chosen = found.most_different(ordered.metric, count)
     answers = found.side_by_side(chosen, ordered.metric)

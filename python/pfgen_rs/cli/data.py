@@ -57,7 +57,7 @@ def _data_table(available: Sequence[Available], *, folders: bool) -> Table:
     return table
 
 
-def _known_benchmark_names(incomplete: str) -> list[str]:
+def _names_of_installable_data(incomplete: str) -> list[str]:
     return [name for name in installer.known() if name.startswith(incomplete)]
 
 
@@ -66,7 +66,7 @@ def install(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", autocompletion=_known_benchmark_names, help="Name of the benchmark."
+            metavar="NAME", autocompletion=_names_of_installable_data, help="Name of the benchmark."
         ),
     ] = "pfgen-bench",
     source: Annotated[
@@ -106,7 +106,7 @@ def install(
     output.emit(f"{name} is installed in {folder}\n")
 
 
-def _usable_benchmark_names(incomplete: str) -> list[str]:
+def _names_of_usable_data(incomplete: str) -> list[str]:
     usable = (found.name for found in inventory() if found.path is not None)
     return [name for name in usable if name.startswith(incomplete)]
 
@@ -117,7 +117,7 @@ def where(
         str | None,
         typer.Argument(
             metavar="NAME",
-            autocompletion=_usable_benchmark_names,
+            autocompletion=_names_of_usable_data,
             help="Name of the benchmark (default: the one that commands use).",
         ),
     ] = None,

@@ -42,7 +42,7 @@ def explain(
     from pfgen_rs.cli import explain_view
 
     loaded = options.load(benchmark, unit)
-    text = _answer_from_standard_input() if answer == "-" else answer
+    text = _read_answer_to_explain() if answer == "-" else answer
     found = loaded.explain(question, loaded.coder.parse(text))
     if output_format is options.JsonFormat.JSON:
         output.emit_json(explain_view.explanation_object(loaded, found))
@@ -50,7 +50,7 @@ def explain(
         output.show(*explain_view.rendered_explanation(loaded, found))
 
 
-def _answer_from_standard_input() -> str:
+def _read_answer_to_explain() -> str:
     process.interrupt_reads()
     try:
         text = sys.stdin.buffer.read().decode()

@@ -82,23 +82,23 @@ def rendered_explanation(benchmark: Benchmark, found: Explanation) -> Iterator[R
     yield output.cell(f"{found.question_id}  {found.question}", "bold")
     yield Text("")
     levels = found.levels
-    yield _shaded_answer(found.pieces, levels)
+    yield _explained_answer(found.pieces, levels)
     yield Text("")
     if levels:
-        yield _shading_legend(levels, benchmark.settings.unit)
+        yield _explanation_legend(levels, benchmark.settings.unit)
     yield _explained_metrics(benchmark, found)
     yield _explained_rules(found)
     yield output.cell(found.score.signature)
 
 
-def _shaded_answer(pieces: Sequence[str], levels: Sequence[str]) -> Text:
+def _explained_answer(pieces: Sequence[str], levels: Sequence[str]) -> Text:
     text = Text()
     for piece, level in zip(pieces, levels, strict=True):
         text.append_text(output.cell(piece, _STYLES[level]))
     return text if pieces else output.cell("(an empty answer)", "dim")
 
 
-def _shading_legend(levels: Sequence[str], unit: Unit) -> Text:
+def _explanation_legend(levels: Sequence[str], unit: Unit) -> Text:
     parts = (
         Text(f"{levels.count(level)} {_LEGEND[level]}", style=style)
         for level, style in _STYLES.items()

@@ -218,8 +218,8 @@ def generate_answers(
         num_examples=examples,
         stop=generate_values.stop_strings(stop),
         max_tokens=generate_values.tokens_or_none("--max-tokens", max_tokens),
-        temperature=_sampling_value("--temperature", temperature, 1.0, engine),
-        top_p=_sampling_value("--top-p", top_p, 0.98, engine),
+        temperature=_generation_option("--temperature", temperature, 1.0, engine),
+        top_p=_generation_option("--top-p", top_p, 0.98, engine),
         more=generate_values.recorded_options(
             given, seed=seed_text, prefix=prefix, think=think.value
         ),
@@ -229,7 +229,7 @@ def generate_answers(
     if dry_run or export is not None:
         generate_view.tell_beginning(named, len(shown), trials, None)
         tasks = open_tasks(config, examples=shown, trials=trials, results=results)
-        _export_tasks(task_lines(tasks, config.parameters), len(tasks), export)
+        _export_generation_tasks(task_lines(tasks, config.parameters), len(tasks), export)
         return
     own = {
         "concurrency": concurrency,
@@ -240,9 +240,9 @@ def generate_answers(
         "import": answers,
     }
     with (
-        closing(_make_engine(engine, model, own, given)) as asked,
+        closing(_generation_engine(engine, model, own, given)) as asked,
         _resumable_generation(config.folder(results)),
-        _watched_progress(engine, answers) as progress,
+        _watched_generation(engine, answers) as progress,
     ):
         generate_view.tell_beginning(named, len(shown), trials, config.folder(results))
         run = generate(
@@ -266,7 +266,7 @@ def generate_answers(
         output.fail(1)
 
 
-def _sampling_value(
+def _generation_option(
     option: str, text: str | None, published: float, engine: EngineName
 ) -> float | None:
     """Returns the given value or, except for people (engine manual), the published one."""
@@ -275,7 +275,7 @@ def _sampling_value(
     return generate_values.number_or_none(option, text)
 
 
-def _export_tasks(lines: str, count: int, path: Path | None) -> None:
+def _export_generation_tasks(lines: str, count: int, path: Path | None) -> None:
     from pfgen_rs.io import write_atomic
     from pfgen_rs.io.safe_text import escaped_json
 
@@ -286,7 +286,7 @@ def _export_tasks(lines: str, count: int, path: Path | None) -> None:
     output.emit(f"wrote {count:,} tasks to {path}\n")
 
 
-def _make_engine(
+def _generation_engine(
     engine: EngineName, model: str, own: Mapping[str, Any], given: Mapping[str, Any]
 ) -> Engine:
     from pfgen_rs.generate.engines import factory
@@ -310,7 +310,7 @@ def _make_engine(
     return factory.make(engine.value, model, **chosen, **passed)
 
 
-def _watched_progress(
+def _watched_generation(
     engine: EngineName, answers: Path | None
 ) -> AbstractContextManager[Callable[[int, int, float, int], None] | None]:
     """Show a progress bar, unless a person answers in the terminal."""

@@ -51,7 +51,7 @@ class EngineName(StrEnum):
 
 def number_or_none(option: str, text: str) -> float | None:
     """Parse a number, or 'none' as `None`."""
-    if _is_none_text(text):
+    if _is_none_value(text):
         return None
     try:
         return float(text)
@@ -72,7 +72,7 @@ def check_export(answers: Path | None, export: Path | None, dry_run: bool) -> No
 
 def tokens_or_none(option: str, text: str) -> int | None:
     """Parse a positive integer, or 'none' as `None`."""
-    if _is_none_text(text):
+    if _is_none_value(text):
         return None
     try:
         number = int(text)
@@ -86,7 +86,7 @@ def tokens_or_none(option: str, text: str) -> int | None:
     return number
 
 
-def _is_none_text(text: str) -> bool:
+def _is_none_value(text: str) -> bool:
     return text.strip().lower() == "none"
 
 
@@ -94,7 +94,7 @@ def stop_strings(texts: Sequence[str] | None) -> tuple[str, ...] | None:
     r"""Parse stop strings, in which `\n` is a newline; a single 'none' or empty one means no stop strings."""
     if texts is None:
         return None
-    if any(map(_is_none_text, texts)):
+    if any(map(_is_none_value, texts)):
         if len(texts) > 1:
             raise typer.BadParameter(
                 "'none' cannot be combined with other values", param_hint="--stop"
@@ -114,20 +114,20 @@ def engine_settings(pairs: Sequence[str]) -> dict[str, Any]:
             )
         if (plain := key.removeprefix("_")) in _RESERVED:
             raise typer.BadParameter(f"use {_RESERVED[plain]} for {plain}", param_hint="--set")
-        found[key] = _setting_value(value)
+        found[key] = _generate_setting_value(value)
     return found
 
 
-def _setting_value(text: str) -> Any:
+def _generate_setting_value(text: str) -> Any:
     if text.startswith("@"):
-        return _setting_file(Path(text[1:]))
+        return _generate_file_value(Path(text[1:]))
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
 
 
-def _setting_file(path: Path) -> str:
+def _generate_file_value(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:

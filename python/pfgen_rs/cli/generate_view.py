@@ -141,7 +141,7 @@ def check_examples(wanted: int, questions: int) -> None:
 
 def tell_run(run: Run, *, score: bool) -> None:
     """Print the numbers of trials and answers, failures with their reasons and, if requested, the scores."""
-    _tell_failures(run)
+    _tell_generation_failures(run)
     if run.elsewhere:
         output.warn(f"{len(run.elsewhere)} trials are being worked on by other processes")
     output.emit(
@@ -154,7 +154,7 @@ def tell_run(run: Run, *, score: bool) -> None:
         report_gaps(run.result)
         show_results([run.result], RowsFormat.TABLE, plain=False)
     elif score:
-        output.warn(f"nothing to score: no trial is complete{_worst_question(run)}")
+        output.warn(f"nothing to score: no trial is complete{_worst_generated_question(run)}")
 
 
 def tell_import(unused: Sequence[tuple[int, str]], blank: int) -> None:
@@ -169,7 +169,7 @@ def tell_import(unused: Sequence[tuple[int, str]], blank: int) -> None:
         output.warn(f"{blank} of the imported answers are empty: their tasks stay open")
 
 
-def _tell_failures(run: Run) -> None:
+def _tell_generation_failures(run: Run) -> None:
     earlier = set(run.earlier)
     for failure in [*(f for f in run.failures if f not in earlier), *run.earlier][:_SHOWN]:
         when = "given up earlier: " if failure in earlier else ""
@@ -181,7 +181,7 @@ def _tell_failures(run: Run) -> None:
         )
 
 
-def _worst_question(run: Run) -> str:
+def _worst_generated_question(run: Run) -> str:
     """Returns a note on the question that failed most often."""
     failed = Counter(failure.question for failure in run.failures)
     if not failed:

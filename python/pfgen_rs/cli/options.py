@@ -91,7 +91,7 @@ class ThinkName(StrEnum):
     STRIP = "strip"
 
 
-def _benchmark_names(incomplete: str) -> list[tuple[str, str]]:
+def _benchmark_option_names(incomplete: str) -> list[tuple[str, str]]:
     """Complete the names of installed benchmarks."""
     from pfgen_rs.questions.inventory import inventory
 
@@ -106,7 +106,7 @@ BenchmarkName = Annotated[
         "-b",
         metavar="NAME|DIR",
         envvar=ENVIRONMENT,
-        autocompletion=_benchmark_names,
+        autocompletion=_benchmark_option_names,
         help=f"An installed benchmark or a folder of question files (default: '{BUNDLED}', "
         "the small bundled one).",
     ),

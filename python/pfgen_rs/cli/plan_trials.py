@@ -67,7 +67,7 @@ def plan_trials(
     paths = comparisons.distinct([run] if other is None else [run, other])
     with output.scoring([Source(path) for path in paths]) as progress:
         results = comparisons.score_runs(paths, benchmark, progress=progress, threads=threads)
-    samples, _ = comparisons.samples(results)
+    samples, _ = comparisons.comparison_samples(results)
     plan = stats.plan_trials(
         samples,
         precision=precision,

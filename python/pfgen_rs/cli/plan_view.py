@@ -34,7 +34,7 @@ def _plan_sentences(plan: Plan) -> Iterator[str]:
         yield f"{a} minus {b}: {what} {plan.mean:+.4f}, SD of a trial {plan.trial_sd:.4f}"
     level = f"{plan.level * 100:g} %"
     yield (
-        f"±{plan.precision:g} ({level}) needs {_trials_text(plan.trials_needed)} for the same questions"
+        f"±{plan.precision:g} ({level}) needs {_trials_planned(plan.trials_needed)} for the same questions"
     )
     if plan.trials_needed_with_questions is None:
         yield (
@@ -43,14 +43,14 @@ def _plan_sentences(plan: Plan) -> Iterator[str]:
         )
     else:
         yield (
-            f"for other questions of the same kind, {_trials_text(plan.trials_needed_with_questions)}; "
+            f"for other questions of the same kind, {_trials_planned(plan.trials_needed_with_questions)}; "
             f"±{plan.remaining:.4f} remains with any number of trials"
         )
     if plan.difference is not None:
-        yield from _telling_apart(plan)
+        yield from _plan_to_tell_apart(plan)
 
 
-def _telling_apart(plan: Plan) -> Iterator[str]:
+def _plan_to_tell_apart(plan: Plan) -> Iterator[str]:
     finding = f"{plan.power * 100:g} % power to detect {plan.difference:.4f}"
     for trials, where in (
         (plan.trials_to_tell, "for the same questions"),
@@ -59,10 +59,10 @@ def _telling_apart(plan: Plan) -> Iterator[str]:
         needed = (
             "cannot be reached with any number of trials"
             if trials is None
-            else f"needs {_trials_text(trials)} per run"
+            else f"needs {_trials_planned(trials)} per run"
         )
         yield f"{finding} {needed} {where}"
 
 
-def _trials_text(count: int) -> str:
+def _trials_planned(count: int) -> str:
     return f"{count:,} trial" if count == 1 else f"{count:,} trials"

@@ -36,7 +36,7 @@ class LanguageName(StrEnum):
     JAPANESE = "ja"
 
 
-def _picture_path(path: Path) -> Path:
+def _plot_file_path(path: Path) -> Path:
     if path.suffix.lower() not in _SUFFIXES:
         raise typer.BadParameter(
             f"unknown format: expected a name ending in one of {', '.join(_SUFFIXES)}"
@@ -63,7 +63,7 @@ def plot(
             "--out",
             "-o",
             metavar="FILE",
-            callback=_picture_path,
+            callback=_plot_file_path,
             help="File to write: .svg or .png.",
         ),
     ],

@@ -15,7 +15,7 @@ __all__ = ["end_tidily", "interrupt_reads", "leave"]
 
 def end_tidily() -> None:
     """Make a termination signal unwind the stack, so that unfinished files are removed."""
-    signal.signal(signal.SIGTERM, _terminate_by_signal)
+    signal.signal(signal.SIGTERM, _end_process_by_signal)
 
 
 def interrupt_reads() -> None:
@@ -28,7 +28,7 @@ def interrupt_reads() -> None:
         signal.siginterrupt(signal.SIGINT, True)
 
 
-def _terminate_by_signal(signum: int, _: FrameType | None) -> None:
+def _end_process_by_signal(signum: int, _: FrameType | None) -> None:
     sys.exit(128 + signum)
 
 

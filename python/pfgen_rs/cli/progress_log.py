@@ -17,7 +17,7 @@ __all__ = ["logged", "told_at_times"]
 def logged(name: str) -> Iterator[None]:
     """Print this logger's warnings, each on one line, instead of passing them to other handlers."""
     logger = logging.getLogger(name)
-    handler, passed_on = _Remarks(logging.WARNING), logger.propagate
+    handler, passed_on = _ProgressLogHandler(logging.WARNING), logger.propagate
     logger.addHandler(handler)
     logger.propagate = False
     try:
@@ -27,7 +27,7 @@ def logged(name: str) -> Iterator[None]:
         logger.propagate = passed_on
 
 
-class _Remarks(logging.Handler):
+class _ProgressLogHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         output.remark(record.getMessage())
 

@@ -64,10 +64,10 @@ def report(
     done = update.report(
         checkout, force=force, html=html, jobs=jobs, watch=output.scoring, busy=output.busy
     )
-    _tell_updates(done)
+    _print_report(done)
 
 
-def _tell_updates(done: Report) -> None:
+def _print_report(done: Report) -> None:
     for path in done.unfinished:
         output.warn(f"{path}: skipped, because it is not finished (or not JSON lines)")
     for problem in done.problems:

@@ -52,7 +52,7 @@ def _ngram_range(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def _table_path(path: Path | None) -> Path | None:
+def _score_table_path(path: Path | None) -> Path | None:
     if path is not None and path.suffix.lower() not in io.TABLES:
         raise typer.BadParameter(
             f"unknown format: expected a name ending in one of {', '.join(io.TABLES)}"
@@ -70,12 +70,12 @@ class ScoreCommand(TyperCommand):
         except typer.BadParameter as error:
             if getattr(error.param, "name", None) != "files" or not sys.stdin.isatty():
                 raise
-            for line in _how_to_try():
+            for line in _how_to_try_score():
                 output.remark(line)
             raise typer.Exit(output.BAD_INPUT) from None
 
 
-def _how_to_try() -> list[str]:
+def _how_to_try_score() -> list[str]:
     runs = Path(glob.escape(str(bundled_path()))) / "runs" / "*"
     return [
         "error: no runs given: name files or folders of answers, or - for standard input",
@@ -109,7 +109,7 @@ def score(
         Path | None,
         typer.Option(
             metavar="FILE",
-            callback=_table_path,
+            callback=_score_table_path,
             help="Write the scores of every response of all runs to this file (.parquet, .jsonl, .csv "
             "or .arrow).",
         ),
@@ -232,7 +232,7 @@ def score(
         per_response=per_response,
         resume=resume,
         allow_partial=allow_partial,
-        keep=_kept_names(keep),
+        keep=_names_kept_by_score(keep),
         run_field=run_field,
         threads=threads,
     )
@@ -251,7 +251,7 @@ def score(
     show_results(results, output_format, plain)
 
 
-def _kept_names(keep: str | None) -> Any:
+def _names_kept_by_score(keep: str | None) -> Any:
     return keep if keep in (None, "all", "none") else keep.split(",")
 
 

@@ -15,7 +15,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from pfgen_rs.cli import output, table_fit
-from pfgen_rs.cli.bars import NARROWEST, WIDEST, Bars, bounds
+from pfgen_rs.cli.bars import NARROWEST, WIDEST, Bars, bar_bounds
 
 __all__ = ["INTERVAL", "ScoreTable", "aligned_score_lines", "score_number"]
 
@@ -48,11 +48,11 @@ class ScoreTable:
     def parts(self, room: int) -> list[RenderableType]:
         """Returns a table with as many columns as fit a window of `room`, and its legend."""
         columns, table, bar = self._fitting(room)
-        legend = [_interval_legend(bar)] if INTERVAL in columns else []
+        legend = [_score_table_legend(bar)] if INTERVAL in columns else []
         missing = [name for name in self._columns() if name not in columns]
         return [
             table,
-            *map(output.cell, legend + ([_columns_left_out(missing)] if missing else [])),
+            *map(output.cell, legend + ([_score_table_omissions(missing)] if missing else [])),
         ]
 
     def _columns(self) -> list[str]:
@@ -94,17 +94,17 @@ class ScoreTable:
         self, i: int, row: Row, columns: Sequence[str], bars: Bars, bar: int
     ) -> Iterator[RenderableType]:
         for name in columns:
-            yield output.cell(bounds(row) if name == INTERVAL else self.columns[name][i])
+            yield output.cell(bar_bounds(row) if name == INTERVAL else self.columns[name][i])
             if name == INTERVAL and bar:
                 yield bars.bar(row, bar)
 
 
-def _interval_legend(bar: int) -> str:
+def _score_table_legend(bar: int) -> str:
     shown = f"{INTERVAL} and ├─●─┤" if bar else INTERVAL
     return f"{shown}: 95 % interval over questions (Student's t)"
 
 
-def _columns_left_out(columns: Sequence[str]) -> str:
+def _score_table_omissions(columns: Sequence[str]) -> str:
     return table_fit.not_shown(columns, *(["--plain"] if _IN_PLAIN.issuperset(columns) else []))
 
 

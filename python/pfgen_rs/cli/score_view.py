@@ -25,36 +25,36 @@ def score_leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
     ranks = [str(rank) for rank, _ in enumerate(rows, 1)]
     table = ScoreTable(
         rows,
-        about={"rank": ranks, "run": _scored_run_names(rows)},
+        about={"rank": ranks, "run": _score_view_names(rows)},
         columns=_score_view_columns(rows),
         optional=(_PUBLISHED, _LENGTH),
     )
     if len(signatures) == 1:
         return [*table.parts(room), *map(output.cell, signatures)]
-    marked = (f"{sign}  (rank {', '.join(_ranks_by_signature(rows, sign))})" for sign in signatures)
+    marked = (f"{sign}  (rank {', '.join(_score_view_ranks(rows, sign))})" for sign in signatures)
     return [*table.parts(room), *map(output.cell, marked)]
 
 
 def _score_view_columns(rows: Sequence[Row]) -> dict[str, list[str]]:
     """Returns the cells of all columns after the interval."""
     return {
-        _PUBLISHED: [_published_spread(row) for row in rows],
+        _PUBLISHED: [_score_view_spread(row) for row in rows],
         _LENGTH: [f"{row['length']:.1f} ±{row['length_std']:.1f}" for row in rows],
         **{metric: [f"{row[metric]:.4f}" for row in rows] for metric in PARTS},
     }
 
 
-def _published_spread(row: Row) -> str:
+def _score_view_spread(row: Row) -> str:
     trials = row["num_trials"]
     return f"±{row['score_std']:.4f}/√{trials}" if trials > 1 else "–"
 
 
-def _scored_run_names(rows: Sequence[Row]) -> list[str]:
+def _score_view_names(rows: Sequence[Row]) -> list[str]:
     times = Counter(row["name"] for row in rows)
     return [row["name"] + f" ({row['file']})" * (times[row["name"]] > 1) for row in rows]
 
 
-def _ranks_by_signature(rows: Sequence[Row], signature: str) -> list[str]:
+def _score_view_ranks(rows: Sequence[Row], signature: str) -> list[str]:
     return [str(rank) for rank, row in enumerate(rows, 1) if row["signature"] == signature]
 
 

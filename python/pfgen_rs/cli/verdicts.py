@@ -15,11 +15,13 @@ def verdict(pair: Pair, statistics: Comparison) -> str:
     more = f"{pair.a} scores {pair.difference:.4f} more than {pair.b}{what}"
     least = 1 - statistics.level
     if pair.family == 1:
-        evidence = f"{_interval_in_words(pair, statistics, '')}, {_p_in_words(pair, statistics)}"
+        evidence = (
+            f"{_interval_in_verdict(pair, statistics, '')}, {_p_in_verdict(pair, statistics)}"
+        )
         return f"{more} ({evidence})" if pair.p <= least else _alike_verdict(pair, what, evidence)
-    corrected = f"{_p_holm_in_words(pair, statistics)} corrected for {pair.family} pairs"
-    interval = _interval_in_words(pair, statistics, " of this pair alone")
-    evidence = f"{interval}, {_p_in_words(pair, statistics)}"
+    corrected = f"{_p_holm_in_verdict(pair, statistics)} corrected for {pair.family} pairs"
+    interval = _interval_in_verdict(pair, statistics, " of this pair alone")
+    evidence = f"{interval}, {_p_in_verdict(pair, statistics)}"
     if pair.p_holm <= least:
         return f"{more} ({evidence}; {corrected})"
     if pair.p <= least:
@@ -34,19 +36,19 @@ def _alike_verdict(pair: Pair, what: str, evidence: str) -> str:
     )
 
 
-def _interval_in_words(pair: Pair, statistics: Comparison, which: str) -> str:
+def _interval_in_verdict(pair: Pair, statistics: Comparison, which: str) -> str:
     return f"{statistics.level * 100:g} % bootstrap interval{which} {pair.low:+.4f} to {pair.high:+.4f}"
 
 
-def _p_in_words(pair: Pair, statistics: Comparison) -> str:
-    return _p_value_in_words(pair.p, statistics.smallest_p)
+def _p_in_verdict(pair: Pair, statistics: Comparison) -> str:
+    return _p_value_in_verdict(pair.p, statistics.smallest_p)
 
 
-def _p_holm_in_words(pair: Pair, statistics: Comparison) -> str:
-    return _p_value_in_words(pair.p_holm, statistics.smallest_p * pair.family)
+def _p_holm_in_verdict(pair: Pair, statistics: Comparison) -> str:
+    return _p_value_in_verdict(pair.p_holm, statistics.smallest_p * pair.family)
 
 
-def _p_value_in_words(p: float, smallest: float) -> str:
+def _p_value_in_verdict(p: float, smallest: float) -> str:
     if p < 0.001:
         return "p < 0.001"
     return f"p {'≤' if is_bound(p, smallest) else '='} {p:.3f}"

@@ -102,14 +102,16 @@ def _verified_entry(run: str, checked: Verification | PfgenError, limit: int) ->
         "agreeing": checked.agreeing,
         "identical": checked.identical,
         "summation": checked.summation,
-        "largest_difference": None if largest is None else _difference_entry(largest),
+        "largest_difference": None if largest is None else _verified_difference_entry(largest),
         "failures": len(checked.failures),
-        "listed_failures": [_difference_entry(found) for found in checked.failures[:limit]],
+        "listed_failures": [
+            _verified_difference_entry(found) for found in checked.failures[:limit]
+        ],
         "signature": checked.signature,
     }
 
 
-def _difference_entry(found: Difference) -> dict[str, Any]:
+def _verified_difference_entry(found: Difference) -> dict[str, Any]:
     # JSON has no infinity, so the size is null then. Files may nevertheless contain Python's NaN.
     size = found.size if math.isfinite(found.size) else None
     theirs = json.loads(json.dumps(found.theirs), parse_constant=str)
@@ -128,7 +130,7 @@ def _verification_report(
 ) -> list[RenderableType]:
     """Returns a table that fits a window of `room` columns, differences, and a summary."""
     table, omitted = _verify_table(checked, room)
-    lines = [line for found in checked for line in _failure_lines(found, limit)]
+    lines = [line for found in checked for line in _verification_failure_lines(found, limit)]
     if omitted:
         lines = [table_fit.not_shown(omitted), *lines]
     signatures = dict.fromkeys(found.signature for found in checked)
@@ -170,7 +172,7 @@ def _verify_rows(
             "numbers": found.numbers,
             "agree": found.agreeing,
             "failures": len(found.failures),
-            "largest difference": _largest_difference(found.largest, brief=brief),
+            "largest difference": _largest_verified_difference(found.largest, brief=brief),
             "sums": found.summation,
             "file": "same bytes" if found.identical else "other bytes",
         }
@@ -179,15 +181,15 @@ def _verify_rows(
     return table
 
 
-def _largest_difference(found: Difference | None, *, brief: bool) -> str:
+def _largest_verified_difference(found: Difference | None, *, brief: bool) -> str:
     if found is None:
         return "none"
     return f"{found.size:.3g}" + ("" if brief else f" ({found.place})")
 
 
-def _failure_lines(found: Verification, limit: int) -> list[str]:
+def _verification_failure_lines(found: Verification, limit: int) -> list[str]:
     lines = [
-        f"{found.run}: {d.place}: theirs {_short_value(d.theirs)}, ours {_short_value(d.ours)}"
+        f"{found.run}: {d.place}: theirs {_verified_value(d.theirs)}, ours {_verified_value(d.ours)}"
         + (f" ({d.note})" if d.note else "")
         for d in found.failures[:limit]
     ]
@@ -195,7 +197,7 @@ def _failure_lines(found: Verification, limit: int) -> list[str]:
     return [*lines, f"{found.run}: … and {hidden} more"] if hidden else lines
 
 
-def _short_value(value: object) -> str:
+def _verified_value(value: object) -> str:
     text = repr(value)
     return text if len(text) <= _VALUE_WIDTH else text[:_VALUE_WIDTH] + "…"
 

@@ -156,7 +156,7 @@ def watch(
     output.remark(
         _watch_beginning(watcher) + ("" if once else f", checking every {every_seconds:g} s")
     )
-    failed = _report_outcomes(watcher.once() if once else watcher.forever(every_seconds))
+    failed = _print_watch_outcomes(watcher.once() if once else watcher.forever(every_seconds))
     incomplete = len(watcher.open()) - failed
     if incomplete:
         output.warn(f"{incomplete} skipped, because they are empty or still being written")
@@ -170,7 +170,7 @@ def _watch_beginning(watcher: Watcher) -> str:
     return f"watching {watcher.folder} for {', '.join(watcher.patterns)}: {found} found{before}"
 
 
-def _report_outcomes(outcomes: Iterable[Evaluated]) -> int:
+def _print_watch_outcomes(outcomes: Iterable[Evaluated]) -> int:
     """Print a line for each checkpoint. Returns the number of failures."""
     failed = 0
     for outcome in outcomes:
@@ -179,11 +179,11 @@ def _report_outcomes(outcomes: Iterable[Evaluated]) -> int:
             failed += 1
             output.warn(f"{name}: {outcome.error}")
         else:
-            output.emit(_checkpoint_line(name, outcome.row))
+            output.emit(_watched_checkpoint_line(name, outcome.row))
     return failed
 
 
-def _checkpoint_line(name: str, row: dict[str, float | None]) -> str:
+def _watched_checkpoint_line(name: str, row: dict[str, float | None]) -> str:
     parts = [f"{label} {row[label]:.4f}" for label in PARTS]
     interval = (
         "" if row["score_low"] is None else f" ({row['score_low']:.4f}…{row['score_high']:.4f})"

@@ -92,13 +92,13 @@ def _font_added(file: str) -> str:
 
 @cache
 def _japanese_font_found() -> str | None:
-    found = next(_japanese_families(), None)
+    found = next(_japanese_font_families(), None)
     if found is None:
         warnings.warn(_MISSING, FontWarning, stacklevel=2)
     return found
 
 
-def _japanese_families() -> Iterator[str]:
+def _japanese_font_families() -> Iterator[str]:
     """Yield families with Japanese glyphs, common ones first."""
     yield from (name for name in _FAMILIES if not lacks(name, _PROBE))
     _add_new_fonts()

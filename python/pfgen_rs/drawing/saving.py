@@ -45,7 +45,7 @@ def finish(figure: Figure, description: str) -> Figure:
 
 def svg(figure: Figure) -> bytes:
     """Returns the figure as SVG; text as shapes, with `<title>` and `<desc>` for screen readers."""
-    content = _rendered_figure(figure, "svg", {"Date": None, "Title": figure.get_suptitle()})
+    content = _figure_for_saving(figure, "svg", {"Date": None, "Title": figure.get_suptitle()})
     described = f"</title>\n <desc>{escape(str(figure.get_label()))}</desc>".encode()
     content = content.replace(b"</title>", described, 1)
     return content.replace(b"<svg ", b'<svg role="img" ', 1)
@@ -54,7 +54,7 @@ def svg(figure: Figure) -> bytes:
 def png(figure: Figure) -> bytes:
     """Returns the figure as PNG, 150 dots per inch."""
     about = {"Software": None, "Title": figure.get_suptitle(), "Description": figure.get_label()}
-    return _rendered_figure(figure, "png", about)
+    return _figure_for_saving(figure, "png", about)
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
@@ -67,7 +67,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     write_atomic(path, svg(figure) if suffix == ".svg" else png(figure))
 
 
-def _rendered_figure(figure: Figure, kind: str, about: dict[str, Any]) -> bytes:
+def _figure_for_saving(figure: Figure, kind: str, about: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
     with matplotlib_settings():
         figure.savefig(buffer, format=kind, dpi=_DPI[kind], metadata=about)

@@ -132,14 +132,14 @@ def matplotlib_settings(families: Sequence[str] = (LATIN,)) -> Iterator[None]:
     """Apply matplotlib's settings for all figures within the block; the previous ones are restored."""
     import matplotlib as mpl
 
-    with mpl.rc_context(), _quiet(logging.getLogger("matplotlib.font_manager")):
+    with mpl.rc_context(), _quiet_style_warnings(logging.getLogger("matplotlib.font_manager")):
         mpl.rcdefaults()
         mpl.rcParams.update({**_STYLE, "font.family": list(families)})
         yield
 
 
 @contextmanager
-def _quiet(logger: logging.Logger) -> Iterator[None]:
+def _quiet_style_warnings(logger: logging.Logger) -> Iterator[None]:
     """Silence warnings within the block, such as that a Japanese font has no bold face."""
     level = logger.level
     logger.setLevel(logging.ERROR)

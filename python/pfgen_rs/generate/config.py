@@ -69,7 +69,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise SettingsError(f"unknown mode {self.mode!r}: expected one of {', '.join(MODES)}")
-        _check_model_name(self.model)
+        _check_config_model(self.model)
         stop = default_stop(self.mode) if self.stop is None else _check_config_stop(self.stop)
         object.__setattr__(self, "stop", stop)
         for name in ("temperature", "top_p"):
@@ -153,7 +153,7 @@ class RunConfig:
 
         So runs with other questions or example answers never share a folder with published ones.
         """
-        digest = _examples_digest(examples)
+        digest = _config_examples_digest(examples)
         if digest == _PUBLISHED:
             return self
         return replace(self, more={**self.more, "questions": digest[:_QUESTIONS]})
@@ -162,7 +162,7 @@ class RunConfig:
 _FIELDS = ("engine", "model", "mode", "num_examples", "stop", "max_tokens", "temperature", "top_p")
 
 
-def _check_model_name(model: str) -> None:
+def _check_config_model(model: str) -> None:
     """Reject names that would escape the results folder or be ambiguous."""
     parts = model.split("/")
     climbs = any(part in ("", ".", "..") for part in parts) or "\\" in model
@@ -185,6 +185,6 @@ def _check_config_number(name: str, value: float) -> float:
     return float(value)
 
 
-def _examples_digest(examples: Sequence[Example]) -> str:
+def _config_examples_digest(examples: Sequence[Example]) -> str:
     lines = (json.dumps(example._asdict(), ensure_ascii=False) + "\n" for example in examples)
     return hashlib.sha256("".join(lines).encode()).hexdigest()

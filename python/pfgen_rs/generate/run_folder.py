@@ -73,7 +73,7 @@ class RunFolder:
             lines = trial.read_bytes().splitlines()
         except OSError as error:
             raise InputError(unreadable(error), path=trial) from error
-        found = Counter(_question_of_trial_line(line, trial, n) for n, line in enumerate(lines, 1))
+        found = Counter(_question_in_run_folder(line, trial, n) for n, line in enumerate(lines, 1))
         if found != Counter(self.questions):
             raise GenerationError(
                 f"{trial}: does not answer each of the {len(self.questions)} questions once: remove it to "
@@ -107,7 +107,7 @@ class RunFolder:
                 write_atomic(self.path / run_files.PACKED, content)
 
 
-def _question_of_trial_line(line: bytes, trial: Path, number: int) -> str:
+def _question_in_run_folder(line: bytes, trial: Path, number: int) -> str:
     try:
         return text_field(parse_line(line), "question")
     except InputError as error:

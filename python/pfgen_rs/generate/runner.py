@@ -83,9 +83,9 @@ def generate(
     ends early, the remaining tasks stay open. The engine is not closed. Raises `GenerationError`,
     `SettingsError`, `InputError` and `OutputError`.
     """
-    prompter = _make_prompter(config, benchmark, examples)
+    prompter = _prompter_for_runner(config, benchmark, examples)
     config = config.with_questions(prompter.examples)
-    _check_positive_counts(trials=trials, rounds=rounds, batch=batch)
+    _check_runner_counts(trials=trials, rounds=rounds, batch=batch)
     folder = RunFolder.open(config, Path(results), prompter.questions)
     work = Work(
         folder,
@@ -123,18 +123,18 @@ def open_tasks(
     results: str | os.PathLike[str] = "result",
 ) -> list[Task]:
     """Returns the open tasks that `generate` would start with, in order; writes nothing."""
-    prompter = _make_prompter(config, benchmark, examples)
+    prompter = _prompter_for_runner(config, benchmark, examples)
     config = config.with_questions(prompter.examples)
     folder = RunFolder(config.folder(Path(results)), prompter.questions)
     numbers = range(1, trials + 1)
     return [task for n in numbers for task in prompter.tasks(n, folder.missing(n))]
 
 
-def _make_prompter(
+def _prompter_for_runner(
     config: RunConfig, benchmark: Place, examples: Sequence[Example] | None
 ) -> Prompter:
     if examples is None:
-        examples = _benchmark_examples(benchmark)
+        examples = _examples_for_runner(benchmark)
     return Prompter(
         examples,
         config.mode,
@@ -144,7 +144,7 @@ def _make_prompter(
     )
 
 
-def _benchmark_examples(benchmark: Place) -> list[Example]:
+def _examples_for_runner(benchmark: Place) -> list[Example]:
     if not isinstance(benchmark, Benchmark):
         return read_examples(benchmark)
     if benchmark.folder is None:
@@ -154,7 +154,7 @@ def _benchmark_examples(benchmark: Place) -> list[Example]:
     return read_examples(benchmark.folder)
 
 
-def _check_positive_counts(**numbers: int) -> None:
+def _check_runner_counts(**numbers: int) -> None:
     for name, value in numbers.items():
         if value < 1:
             raise SettingsError(f"{name} must be at least 1, not {value}")

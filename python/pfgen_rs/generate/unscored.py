@@ -34,10 +34,10 @@ def read_failures(folder: Path) -> list[Failure]:
         return []
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
-    return [_parse_failure(line, path, n) for n, line in enumerate(lines, 1) if line.strip()]
+    return [_parse_unscored_line(line, path, n) for n, line in enumerate(lines, 1) if line.strip()]
 
 
-def _parse_failure(line: bytes, path: Path, number: int) -> Failure:
+def _parse_unscored_line(line: bytes, path: Path, number: int) -> Failure:
     try:
         record = parse_line(line)
         trial = record.get("trial")

@@ -60,59 +60,61 @@ def read_members(
     label = str(path) if label is None else label
     seen: set[str] = set()
     with _archive_errors_explained(label):
-        for member, content in _members_found(path, wanted, label):
+        for member, content in _archive_members(path, wanted, label):
             if member in seen:
                 raise InstallError(f"{label}: duplicate member {member}")
             seen.add(member)
             yield member, content
 
 
-def _members_found(path: Path, wanted: Collection[str], label: str) -> Iterator[tuple[str, bytes]]:
+def _archive_members(
+    path: Path, wanted: Collection[str], label: str
+) -> Iterator[tuple[str, bytes]]:
     if path.is_dir():
-        return _members_from_folder(path, wanted, label)
+        return _archive_members_from_folder(path, wanted, label)
     if path.is_file():
-        return _members_from_file(path, wanted, label)
+        return _archive_members_from_file(path, wanted, label)
     problem = "neither an archive file nor a folder" if path.exists() else "no such file or folder"
     raise InstallError(f"{label}: {problem}")
 
 
-def _members_from_folder(
+def _archive_members_from_folder(
     folder: Path, wanted: Collection[str], label: str
 ) -> Iterator[tuple[str, bytes]]:
     # Links are followed here: the folder is the user's own, and digests decide.
     for member in wanted:
         for place in (folder / member, folder / PurePosixPath(member).name):
             if place.exists():
-                yield member, _read_regular_member(place, member, label)
+                yield member, _read_regular_archive_member(place, member, label)
                 break
 
 
-def _read_regular_member(place: Path, member: str, label: str) -> bytes:
+def _read_regular_archive_member(place: Path, member: str, label: str) -> bytes:
     if not place.is_file():
         raise InstallError(f"{label}: {member} is not a regular file")
     with place.open("rb") as stream:
-        return _read_whole_member(stream, member, label)
+        return _read_whole_archive_member(stream, member, label)
 
 
-def _members_from_file(
+def _archive_members_from_file(
     path: Path, wanted: Collection[str], label: str
 ) -> Iterator[tuple[str, bytes]]:
     with path.open("rb") as stream:
         start = stream.read(len(_XZ))
         stream.seek(0)
         if start.startswith(_ZIP):
-            yield from _members_from_zip(stream, wanted, label)
+            yield from _members_of_zip_archive(stream, wanted, label)
         elif start.startswith(_GZIP):
             with gzip.open(stream, "rb") as plain:
-                yield from _members_from_tar(cast("IO[bytes]", plain), wanted, label)
+                yield from _members_of_tar_archive(cast("IO[bytes]", plain), wanted, label)
         elif start == _XZ:
             with lzma.open(stream, "rb") as plain:
-                yield from _members_from_tar(plain, wanted, label)
+                yield from _members_of_tar_archive(plain, wanted, label)
         else:
-            yield from _members_from_tar(stream, wanted, label)
+            yield from _members_of_tar_archive(stream, wanted, label)
 
 
-def _members_from_tar(
+def _members_of_tar_archive(
     stream: IO[bytes], wanted: Collection[str], label: str
 ) -> Iterator[tuple[str, bytes]]:
     with tarfile.open(fileobj=_BoundedMember(stream, label), mode="r:") as tar:
@@ -122,32 +124,32 @@ def _members_from_tar(
                 raise InstallError(
                     f"{label}: damaged archive, or more than {MEMBERS_LIMIT} members"
                 )
-            member = _matching_member(info.name, wanted, label)
+            member = _matching_archive_member(info.name, wanted, label)
             if member is None:
                 continue
             content = tar.extractfile(info) if info.isreg() else None
             if content is None:
-                raise _not_regular_error(info.name, label)
+                raise _irregular_archive_member(info.name, label)
             with content:
-                yield member, _read_whole_member(content, member, label)
+                yield member, _read_whole_archive_member(content, member, label)
 
 
-def _members_from_zip(
+def _members_of_zip_archive(
     stream: IO[bytes], wanted: Collection[str], label: str
 ) -> Iterator[tuple[str, bytes]]:
     with zipfile.ZipFile(stream) as archive:
         for info in archive.infolist():
-            member = _matching_member(info.filename, wanted, label)
+            member = _matching_archive_member(info.filename, wanted, label)
             if member is None:
                 continue
             # Zero: an archive made where files have no Unix type.
             if info.is_dir() or stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
-                raise _not_regular_error(info.filename, label)
+                raise _irregular_archive_member(info.filename, label)
             with archive.open(info) as content:
-                yield member, _read_whole_member(content, member, label)
+                yield member, _read_whole_archive_member(content, member, label)
 
 
-def _matching_member(name: str, wanted: Collection[str], label: str) -> str | None:
+def _matching_archive_member(name: str, wanted: Collection[str], label: str) -> str | None:
     """Find the wanted member that the archive's `name` stands for; refuse unsafe names."""
     # Windows' reading of a name knows both separators, and drives.
     windows = PureWindowsPath(name)
@@ -165,14 +167,14 @@ def _matching_member(name: str, wanted: Collection[str], label: str) -> str | No
     return next((member for member in wanted if PurePosixPath(member).name == parts[0]), None)
 
 
-def _read_whole_member(stream: IO[bytes], member: str, label: str) -> bytes:
+def _read_whole_archive_member(stream: IO[bytes], member: str, label: str) -> bytes:
     content = stream.read(MEMBER_LIMIT + 1)
     if len(content) > MEMBER_LIMIT:
         raise InstallError(f"{label}: {member} is larger than {MEMBER_LIMIT} bytes")
     return content
 
 
-def _not_regular_error(name: str, label: str) -> InstallError:
+def _irregular_archive_member(name: str, label: str) -> InstallError:
     return InstallError(f"{label}: member {name!r} is a link, device or folder, not a regular file")
 
 

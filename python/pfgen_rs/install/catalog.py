@@ -66,7 +66,7 @@ def known() -> Mapping[str, CatalogEntry]:
         name="pfgen-bench",
         url=f"https://github.com/pfnet-research/pfgen-bench/archive/{_PFGEN_REVISION}.tar.gz",
         revision=_PFGEN_REVISION,
-        digests=_packaged_digests("pfgen-bench.sha256"),
+        digests=_catalog_digests("pfgen-bench.sha256"),
     )
     return {pfgen.name: pfgen}
 
@@ -91,6 +91,6 @@ def parse_digests(text: str, origin: str) -> dict[str, str]:
     return digests
 
 
-def _packaged_digests(file_name: str) -> dict[str, str]:
+def _catalog_digests(file_name: str) -> dict[str, str]:
     text = resources.files(__package__).joinpath(file_name).read_text(encoding="utf-8")
     return parse_digests(text, file_name)

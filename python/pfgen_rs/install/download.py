@@ -44,15 +44,15 @@ def download(
     Raises `InstallError` where the server cannot be reached, refuses, stalls, sends less than it
     announced or more than `limit` bytes; `OSError` where `target` cannot be written.
     """
-    _check_url_scheme(url)
+    _check_download_url(url)
     timeout = TIMEOUT if timeout is None else timeout
     limit = DOWNLOAD_LIMIT if limit is None else limit
-    with _transfer_errors_explained(url, timeout):
-        response = _url_opener().open(_http_request(url), timeout=timeout)
-    with response, _removed_on_failure(target) as sink:
-        total = _announced_size(response, url, limit)
+    with _download_errors_explained(url, timeout):
+        response = _download_opener().open(_download_request(url), timeout=timeout)
+    with response, _failed_download_removed(target) as sink:
+        total = _announced_download_size(response, url, limit)
         done = 0
-        for chunk in _body_chunks(response, total, url, timeout):
+        for chunk in _downloaded_chunks(response, total, url, timeout):
             done += len(chunk)
             if done > limit:
                 raise _download_too_large(url, limit)
@@ -62,7 +62,9 @@ def download(
     return done
 
 
-def _announced_size(response: http.client.HTTPResponse, url: str, limit: int) -> int | None:
+def _announced_download_size(
+    response: http.client.HTTPResponse, url: str, limit: int
+) -> int | None:
     """Return the size of the body; None for a chunked one, or one that ends with the connection."""
     if response.status != http.client.OK:
         raise InstallError(f"{url}: the server answered {response.status}, not a file; {_ADVICE}")
@@ -71,12 +73,12 @@ def _announced_size(response: http.client.HTTPResponse, url: str, limit: int) ->
     return response.length
 
 
-def _body_chunks(
+def _downloaded_chunks(
     response: http.client.HTTPResponse, total: int | None, url: str, timeout: float
 ) -> Iterator[bytes]:
     done = 0
     while done != total:
-        with _transfer_errors_explained(url, timeout):
+        with _download_errors_explained(url, timeout):
             # read1 hands over what has arrived; read would wait for a full chunk.
             chunk = response.read1(_CHUNK)
         if not chunk:
@@ -92,7 +94,7 @@ def _download_too_large(url: str, limit: int) -> InstallError:
 
 
 @contextmanager
-def _removed_on_failure(target: Path) -> Iterator[IO[bytes]]:
+def _failed_download_removed(target: Path) -> Iterator[IO[bytes]]:
     sink = target.open("xb")  # fails, and removes nothing, where the file exists
     try:
         with sink:
@@ -103,7 +105,7 @@ def _removed_on_failure(target: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _transfer_errors_explained(url: str, timeout: float) -> Iterator[None]:
+def _download_errors_explained(url: str, timeout: float) -> Iterator[None]:
     """Turn every way a transfer can fail into `InstallError`."""
     try:
         yield
@@ -120,7 +122,7 @@ def _transfer_errors_explained(url: str, timeout: float) -> Iterator[None]:
         raise InstallError(f"{url}: cannot be downloaded: {reason}; {_ADVICE}") from error
 
 
-def _check_url_scheme(url: str) -> None:
+def _check_download_url(url: str) -> None:
     try:
         scheme = urlsplit(url).scheme
     except ValueError as error:
@@ -129,7 +131,7 @@ def _check_url_scheme(url: str) -> None:
         raise InstallError(f"{url}: not an http or https URL: give a path for a local file")
 
 
-class _WebOnly(urllib.request.HTTPRedirectHandler):
+class _WebDownloadsOnly(urllib.request.HTTPRedirectHandler):
     """Follows redirects to http and https; the stock handler would follow ftp as well."""
 
     def redirect_request(
@@ -147,13 +149,13 @@ class _WebOnly(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _http_request(url: str) -> urllib.request.Request:
-    with _transfer_errors_explained(url, 0.0):
+def _download_request(url: str) -> urllib.request.Request:
+    with _download_errors_explained(url, 0.0):
         # The scheme has been checked.
         return urllib.request.Request(url, headers={"User-Agent": "pfgen_rs"})  # noqa: S310
 
 
-def _url_opener() -> urllib.request.OpenerDirector:
+def _download_opener() -> urllib.request.OpenerDirector:
     # Built by hand: the stock opener also knows file:, ftp: and data: URLs.
     opener = urllib.request.OpenerDirector()
     for handler in (
@@ -162,7 +164,7 @@ def _url_opener() -> urllib.request.OpenerDirector:
         urllib.request.HTTPHandler(),
         urllib.request.HTTPSHandler(),
         urllib.request.HTTPDefaultErrorHandler(),
-        _WebOnly(),
+        _WebDownloadsOnly(),
         urllib.request.HTTPErrorProcessor(),
     ):
         opener.add_handler(handler)

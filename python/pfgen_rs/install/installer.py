@@ -36,14 +36,14 @@ def install(
     entry = catalog.find(name)
     if not force and store.is_intact(entry):
         return store.place(entry.name)
-    with _storage_errors_explained(entry), store.staging(entry.name) as staged:
-        path, label = _fetch_source(entry, source, staged, progress)
+    with _installer_errors_explained(entry), store.staging(entry.name) as staged:
+        path, label = _fetch_source_to_install(entry, source, staged, progress)
         _fill_staging(staged, entry, path, label)
         staged.seal(entry)
         return store.publish(staged, entry)
 
 
-def _fetch_source(
+def _fetch_source_to_install(
     entry: catalog.CatalogEntry,
     source: str | Path | None,
     staged: store.Staging,
@@ -87,7 +87,7 @@ def _check_installed_digest(
 
 
 @contextmanager
-def _storage_errors_explained(entry: catalog.CatalogEntry) -> Iterator[None]:
+def _installer_errors_explained(entry: catalog.CatalogEntry) -> Iterator[None]:
     # Sources explain their own errors, so an OSError that gets here is about the store.
     try:
         yield

@@ -77,7 +77,7 @@ class Staging:
         """Add the record that makes the folder an installation of `entry`."""
         record = {"name": entry.name, "revision": entry.revision, "files": entry.files}
         self.add(_RECORD, (json.dumps(record, indent=2) + "\n").encode())
-        _sync_folder(self.files)
+        _sync_store_folder(self.files)
 
 
 def benchmarks_folder() -> Path:
@@ -97,28 +97,30 @@ def installed() -> list[Installed]:
     """
     folder = benchmarks_folder()
     try:
-        names = sorted(_installation_names(folder)) if folder.is_dir() else []
+        names = sorted(_names_in_store(folder)) if folder.is_dir() else []
     except OSError as error:
         raise InstallError(f"{folder}: {unreadable(error)}") from error
-    return [found for name in names if (found := _read_installation(name)) is not None]
+    return [found for name in names if (found := _read_from_store(name)) is not None]
 
 
 def installed_path(name: str) -> Path | None:
     """Return the folder with the question files of `name`; None if it is not installed."""
-    found = _read_installation(name)
+    found = _read_from_store(name)
     return None if found is None else found.path
 
 
 def is_intact(entry: CatalogEntry) -> bool:
     """Whether exactly `entry` is installed: its revision, its files, and no other JSON file."""
-    found = _read_installation(entry.name)
+    found = _read_from_store(entry.name)
     if found is None or found.revision != entry.revision:
         return False
     try:
-        others = _installation_names(found.path) - {*entry.files, _RECORD}
+        others = _names_in_store(found.path) - {*entry.files, _RECORD}
         if any(name.endswith(".json") for name in others):
             return False
-        return all(_file_digest(found.path / name) == hexa for name, hexa in entry.files.items())
+        return all(
+            _stored_file_digest(found.path / name) == hexa for name, hexa in entry.files.items()
+        )
     except OSError:
         return False
 
@@ -128,7 +130,7 @@ def staging(name: str) -> Iterator[Staging]:
     """Make a fresh `Staging` for the benchmark `name`; remove what is left of it at the end."""
     folder = benchmarks_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    _remove_stale_staging(folder, name)
+    _clear_stale_from_store(folder, name)
     root = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=folder))
     try:
         files = root / "files"
@@ -148,13 +150,13 @@ def publish(staged: Staging, entry: CatalogEntry) -> Path:
     for attempt in range(_ATTEMPTS):
         if is_intact(entry):
             return final
-        if _swap_folders(staged.files, final, staged.root / f"old-{attempt}"):
-            _sync_folder(final.parent)
+        if _swap_stored_folders(staged.files, final, staged.root / f"old-{attempt}"):
+            _sync_store_folder(final.parent)
             return final
     raise InstallError(f"{final}: other processes keep replacing this folder; try again later")
 
 
-def _swap_folders(new: Path, final: Path, aside: Path) -> bool:
+def _swap_stored_folders(new: Path, final: Path, aside: Path) -> bool:
     """Rename `new` to `final`; False where another process was in the way at that moment."""
     try:
         if os.path.lexists(final):
@@ -170,7 +172,7 @@ def _swap_folders(new: Path, final: Path, aside: Path) -> bool:
     return True
 
 
-def _read_installation(name: str) -> Installed | None:
+def _read_from_store(name: str) -> Installed | None:
     """Return the installation called `name`, if its record is sound and all its files are there."""
     path = place(name)
     if not is_name(name):
@@ -178,7 +180,7 @@ def _read_installation(name: str) -> Installed | None:
     try:
         record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
         files, revision = record["files"], record["revision"]
-        present = _installation_names(path)
+        present = _names_in_store(path)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     if not (isinstance(files, dict) and isinstance(revision, str) and present >= files.keys()):
@@ -186,16 +188,16 @@ def _read_installation(name: str) -> Installed | None:
     return Installed(name, path, revision, count_questions(files))
 
 
-def _installation_names(folder: Path) -> set[str]:
+def _names_in_store(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def _file_digest(path: Path) -> str:
+def _stored_file_digest(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _sync_folder(folder: Path) -> None:
+def _sync_store_folder(folder: Path) -> None:
     if os.name != "posix":  # elsewhere a folder cannot be opened
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -205,7 +207,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _remove_stale_staging(folder: Path, name: str) -> None:
+def _clear_stale_from_store(folder: Path, name: str) -> None:
     for left in folder.glob(f".{name}.*.tmp"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _STALE:

@@ -25,7 +25,7 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
     """
     known = [*SAMPLING, *(inspect.signature(StepEvaluator).parameters.keys() - _OURS)]
     for name in settings.keys() - known:
-        raise SettingsError(f"unknown setting `{name}`{_meant_setting(name, known)}")
+        raise SettingsError(f"unknown setting `{name}`{_meant_callback_setting(name, known)}")
     sampling = {name: value for name, value in settings.items() if name in SAMPLING}
     check_sampling(**sampling)
     others = {name: value for name, value in settings.items() if name not in SAMPLING}
@@ -43,17 +43,17 @@ def check_sampling(
     """Raise `SettingsError` for invalid sampling settings."""
     count(batch_size, "batch_size")
     count(max_new_tokens, "max_new_tokens")
-    if not _setting_number(temperature) or not 0 <= temperature < float("inf"):
+    if not _callback_setting_number(temperature) or not 0 <= temperature < float("inf"):
         raise SettingsError(f"`temperature` must be at least 0, not {temperature!r:.60}")
-    if not _setting_number(top_p) or not 0 < top_p <= 1:
+    if not _callback_setting_number(top_p) or not 0 < top_p <= 1:
         raise SettingsError(f"`top_p` must be positive and at most 1, not {top_p!r:.60}")
 
 
-def _setting_number(value: Any) -> bool:
+def _callback_setting_number(value: Any) -> bool:
     return isinstance(value, int | float)
 
 
-def _meant_setting(name: str, known: list[str]) -> str:
+def _meant_callback_setting(name: str, known: list[str]) -> str:
     close = difflib.get_close_matches(name, known, 1)
     if close:
         return f": did you mean `{close[0]}`?"

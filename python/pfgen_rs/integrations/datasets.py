@@ -92,9 +92,9 @@ class DatasetScorer:
 
     def _scores(self, questions: Any, answers: Any) -> Columns:
         # Does not use polars, because its threads do not survive a fork.
-        with _named_column_errors(self.question_field):
+        with _datasets_column_errors(self.question_field):
             numbers = batch.numbers_of(self.benchmark, _native.Texts(questions, self.threads))
-        with _named_column_errors(self.answer_field):
+        with _datasets_column_errors(self.answer_field):
             column = self.benchmark.coder.column(answers, self.threads)
         found = batch.score_arrays(self.benchmark, numbers, column, threads=self.threads)
         return {metric: found.columns[place] for metric, place in self._places.items()}
@@ -108,7 +108,7 @@ def _dataset_scorer_again(
 
 
 @contextmanager
-def _named_column_errors(column: str) -> Iterator[None]:
+def _datasets_column_errors(column: str) -> Iterator[None]:
     """Add the name of the batch's column to errors."""
     try:
         yield

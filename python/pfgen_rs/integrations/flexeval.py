@@ -131,8 +131,12 @@ class PfgenChats(ChatDataset):
         prefix: str = "",
     ) -> None:
         self._instances = [
-            ChatInstance(messages=task.messages, references=[answer], extra_info=_task_info(task))
-            for task, answer in _asked_tasks(benchmark, mode, trials, num_examples, seed, prefix)
+            ChatInstance(
+                messages=task.messages, references=[answer], extra_info=_flexeval_task_info(task)
+            )
+            for task, answer in _flexeval_tasks_asked(
+                benchmark, mode, trials, num_examples, seed, prefix
+            )
         ]
 
     def __len__(self) -> int:
@@ -157,9 +161,9 @@ class PfgenPrompts(GenerationDataset):
     ) -> None:
         self._instances = [
             GenerationInstance(
-                inputs={"prompt": task.prompt, **_task_info(task)}, references=[answer]
+                inputs={"prompt": task.prompt, **_flexeval_task_info(task)}, references=[answer]
             )
-            for task, answer in _asked_tasks(
+            for task, answer in _flexeval_tasks_asked(
                 benchmark, "completion", trials, num_examples, seed, prefix
             )
         ]
@@ -173,11 +177,11 @@ class PfgenPrompts(GenerationDataset):
         return self._instances[i]
 
 
-def _task_info(task: Task) -> dict[str, Any]:
+def _flexeval_task_info(task: Task) -> dict[str, Any]:
     return {"question": task.question, "trial": task.trial}
 
 
-def _asked_tasks(
+def _flexeval_tasks_asked(
     benchmark: str | None, mode: Mode, trials: int, num_examples: int, seed: str, prefix: str
 ) -> Iterator[tuple[Task, str]]:
     """Yield all tasks with the example answers to their questions."""

@@ -54,7 +54,7 @@ def pfgen(
     chat models. The other parameters are those of `Prompter` and `cleaned`. Sampling is as published (at most
     300 tokens, temperature 1.0, top-p 0.98, stop at `Q:`) unless overridden on the command line.
     """
-    with _problems_in_a_line():
+    with _inspect_ai_errors():
         count(trials, "trials")
         bench = prepared(benchmark)
         return ai.Task(
@@ -71,7 +71,7 @@ def pfgen(
 
 
 @contextmanager
-def _problems_in_a_line() -> Iterator[None]:
+def _inspect_ai_errors() -> Iterator[None]:
     """Convert errors to a type that inspect_ai shows without tracebacks."""
     try:
         yield
@@ -102,7 +102,7 @@ def pfgen_solver(
 
     Retries empty answers; `rounds` is the maximum number of attempts. Raises `SettingsError`.
     """
-    _check_think(think)
+    _check_inspect_ai_think(think)
     whole(num_examples, "the number of examples")
     count(rounds, "rounds")
     if mode not in _CHATS:
@@ -128,7 +128,7 @@ def pfgen_solver(
     return solve
 
 
-def _check_think(think: str) -> None:
+def _check_inspect_ai_think(think: str) -> None:
     """Reject values immediately that `cleaned` would reject after answers have been paid for."""
     if think not in THINK:
         raise SettingsError(f"think must be one of {', '.join(THINK)}, not {think!r}")
@@ -161,7 +161,7 @@ def pfgen_scorer(
     provider filtered it, else `no_response`. An unknown question is an error of its sample. Raises
     `SettingsError`.
     """
-    _check_think(think)
+    _check_inspect_ai_think(think)
     if mode is not None and mode not in MODES:
         raise SettingsError(f"unknown mode {mode!r}: expected one of {', '.join(MODES)}")
     bench = prepared(benchmark)

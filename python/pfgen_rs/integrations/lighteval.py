@@ -81,17 +81,19 @@ def tasks(
             for t in asked
         ]
         configs.append(
-            _task_config(mode, _lighteval_dataset(rows), pfgen_metrics(benchmark, mode, think))
+            _lighteval_task_config(
+                mode, _lighteval_dataset(rows), pfgen_metrics(benchmark, mode, think)
+            )
         )
     return configs
 
 
-def _task_config(
+def _lighteval_task_config(
     mode: Mode, dataset: Path, metrics: list[SampleLevelMetric]
 ) -> LightevalTaskConfig:
     return LightevalTaskConfig(
         name=f"pfgen_{mode}",
-        prompt_function=_doc_of_row,
+        prompt_function=_lighteval_doc_of_row,
         hf_repo=str(dataset),
         hf_subset="default",
         hf_avail_splits=["test"],
@@ -112,7 +114,7 @@ def _lighteval_dataset(rows: list[dict[str, Any]]) -> Path:
     return folder
 
 
-def _doc_of_row(row: dict[str, Any], task_name: str) -> Doc:
+def _lighteval_doc_of_row(row: dict[str, Any], task_name: str) -> Doc:
     return Doc(
         query=row["prompt"],
         choices=[row["answer"]],

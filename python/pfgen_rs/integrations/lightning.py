@@ -58,7 +58,7 @@ class PfgenCallback(Callback):  # type: ignore[misc]
         self.sampling, self.settings = split_settings(settings)
         if generate is not None:
             function(generate, "generate")
-            _check_unused(self.sampling)
+            _check_lightning_sampling(self.sampling)
         self.evaluator: StepEvaluator | None = None
         self._finished = Finished()
         self._restored: dict[str, Any] | None = None
@@ -107,7 +107,7 @@ class PfgenCallback(Callback):  # type: ignore[misc]
         settings["loggers"] = (*settings["loggers"], self._finished)
         return StepEvaluator(
             self.benchmark,
-            partial(_undisturbed_module, self.generate, module)
+            partial(_undisturbed_lightning_module, self.generate, module)
             if self.generate
             else self._of(module),
             every=self.every or 1,
@@ -128,14 +128,14 @@ class PfgenCallback(Callback):  # type: ignore[misc]
                 logger.log_metrics(metrics, step)
 
 
-def _check_unused(sampling: dict[str, Any]) -> None:
+def _check_lightning_sampling(sampling: dict[str, Any]) -> None:
     for name in sampling:
         raise SettingsError(
             f"`{name}` cannot be combined with `generate`, which determines how to sample"
         )
 
 
-def _undisturbed_module(
+def _undisturbed_lightning_module(
     generate: Callable[[Any, Sequence[Task]], Sequence[str]], module: Any, tasks: Sequence[Task]
 ) -> Sequence[str]:
     with undisturbed(module):

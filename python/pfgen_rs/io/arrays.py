@@ -95,7 +95,7 @@ def elements_at(stream: io.BufferedIOBase, starts: Iterable[int]) -> Iterator[by
             stream.seek(start)
             text = b""
         at, size = start, _WINDOW
-        while (element := _first_element(text[:size])) is None:
+        while (element := _first_array_element(text[:size])) is None:
             if size < len(text):
                 size *= 2
             elif fresh := stream.read(_WINDOW):
@@ -105,7 +105,7 @@ def elements_at(stream: io.BufferedIOBase, starts: Iterable[int]) -> Iterator[by
         yield text if element is None else element
 
 
-def _first_element(text: bytes) -> bytes | None:
+def _first_array_element(text: bytes) -> bytes | None:
     """Returns the element that the text begins with, if the text contains its end."""
     codes = np.frombuffer(bytearray(text), dtype=np.uint8)
     if text.lstrip().startswith(b"["):  # the first element is preceded by the array's bracket
@@ -120,7 +120,7 @@ def _array_structure(codes: NDArray[np.uint8]) -> tuple[NDArray[np.intp], int | 
     kinds = _KINDS[codes]
     at = np.flatnonzero(kinds)
     kinds = kinds[at]
-    quotes = (kinds == _QUOTE) & ~_escaped_characters(at, kinds == _SLASH)
+    quotes = (kinds == _QUOTE) & ~_escaped_in_array(at, kinds == _SLASH)
     is_outside = np.cumsum(quotes) % 2 == 0
     codes[at[(kinds == _LINE_END) & is_outside]] = ord(" ")
     # JSON strings must not contain raw newlines; the decoder reports this character in the same way.
@@ -136,7 +136,7 @@ def _array_structure(codes: NDArray[np.uint8]) -> tuple[NDArray[np.intp], int | 
     return commas, end
 
 
-def _escaped_characters(at: NDArray[np.intp], slashes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _escaped_in_array(at: NDArray[np.intp], slashes: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Returns which characters follow an odd number of backslashes."""
     if not slashes.any():
         return slashes

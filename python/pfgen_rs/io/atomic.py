@@ -39,7 +39,7 @@ def remove_unfinished(path: Path) -> None:
 
 
 @contextmanager
-def _replacing_file(path: Path) -> Iterator[IO[bytes]]:
+def _atomic_replacement(path: Path) -> Iterator[IO[bytes]]:
     """Open a new file that replaces `path` on success, and is removed otherwise."""
     temporary, file = new_file(path)
     try:
@@ -56,5 +56,5 @@ def _replacing_file(path: Path) -> Iterator[IO[bytes]]:
 
 def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file atomically. Raises `OutputError` on failure, leaving an existing file unchanged."""
-    with _replacing_file(Path(path)) as file:
+    with _atomic_replacement(Path(path)) as file:
         file.write(content)

@@ -66,9 +66,9 @@ def cleaned(text: str, mode: Mode, stop: tuple[str, ...] = (), *, think: Think =
     """
     if think not in THINK:
         raise SettingsError(f"think must be one of {', '.join(THINK)}, not {think!r}")
-    text = _without_lone_surrogates(text)
+    text = _cleaned_of_lone_surrogates(text)
     if think == "strip":
-        text = _without_thoughts(text)
+        text = _cleaned_of_thoughts(text)
     places = [place for end in stop if (place := text.find(end)) >= 0]
     text = text[: min(places, default=len(text))]
     if mode != "completion":
@@ -77,7 +77,7 @@ def cleaned(text: str, mode: Mode, stop: tuple[str, ...] = (), *, think: Think =
     return text.strip()
 
 
-def _without_thoughts(text: str) -> str:
+def _cleaned_of_thoughts(text: str) -> str:
     before, closed, after = text.partition(_CLOSE)
     if closed and _OPEN not in before:  # opened by the prompt or its template
         text = after
@@ -96,5 +96,5 @@ def _clean_chat_answer(text: str) -> Iterator[str]:
     yield text[place:]
 
 
-def _without_lone_surrogates(text: str) -> str:
+def _cleaned_of_lone_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -74,7 +74,7 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
             part = frame[at : at + options.rows]
             rows = np.arange(first + at, first + at + part.height, dtype=np.int64)
             questions, answers = (part.get_column(key) for key in options.fields)
-            identity = _block_identity(block, at)
+            identity = _csv_block_identity(block, at)
             texts = tuple(_optional_csv_column(part, key) for key in options.more_fields)
             kept = [_kept_csv_column(part, column) for column in options.keep]
             yield Chunk(
@@ -113,7 +113,7 @@ def csv_schema(source: Source) -> dict[str, pl.DataType]:
     return dict(frame.schema)
 
 
-def _block_identity(block: _CsvBlock, at: int) -> Callable[[], str]:
+def _csv_block_identity(block: _CsvBlock, at: int) -> Callable[[], str]:
     def identity() -> str:
         digest = hashlib.sha1(block.header + block.text, usedforsecurity=False)
         return f"{digest.hexdigest()}:{block.start}:{at}"

@@ -42,7 +42,7 @@ def kept_columns(
         name = key
         while name in taken or name in kept:
             name = _PREFIX + name
-        kept[name] = Kept(key, name, _kept_column_kind(key, schemas))
+        kept[name] = Kept(key, name, _column_kind_to_keep(key, schemas))
     return tuple(kept.values())
 
 
@@ -73,7 +73,7 @@ def _names_to_keep(
     return list(dict.fromkeys(keep))
 
 
-def _kept_column_kind(key: str, schemas: Sequence[dict[str, pl.DataType] | None]) -> pl.DataType:
+def _column_kind_to_keep(key: str, schemas: Sequence[dict[str, pl.DataType] | None]) -> pl.DataType:
     kinds = {str(schema[key]): schema[key] for schema in schemas if schema and key in schema}
     kinds.pop("Null", None)
     if len(kinds) != 1 or None in schemas:

@@ -27,7 +27,7 @@ def expand(patterns: Iterable[str]) -> list[str]:
     """
     paths: dict[str, None] = {}
     for pattern in patterns:
-        paths.update(dict.fromkeys(_matching_paths(pattern)))
+        paths.update(dict.fromkeys(_paths_of_pattern(pattern)))
     return list(paths)
 
 
@@ -43,7 +43,7 @@ def expand_runs(patterns: Iterable[str]) -> list[str]:
     return list(paths)
 
 
-def _matching_paths(pattern: str) -> list[str]:
+def _paths_of_pattern(pattern: str) -> list[str]:
     # A file may actually be named "a[1].jsonl".
     if not _MAGIC.intersection(pattern) or os.path.lexists(pattern):
         return [pattern]

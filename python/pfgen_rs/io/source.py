@@ -36,7 +36,7 @@ class Source:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         place = Path(path)
         if path != "-" and os.path.isdir(place):  # noqa: PTH112 - is_dir raises for impossible names
-            place = _file_of_run(place)
+            place = _source_of_run(place)
         self.path = str(place)
         self._copy: IO[bytes] | None = None
         self._state: tuple[int, ...] | None = None
@@ -61,7 +61,7 @@ class Source:
         """Open the file at its beginning. Raises `InputError` if it has changed since it was first opened."""
         try:
             if self._copy is not None:
-                return Raw(_reopened_copy(self._copy))
+                return Raw(_reopened_source(self._copy))
             if self.path == "-":
                 return Raw(cast("IO[bytes]", sys.stdin.buffer), self._new_copy())
             return self._opened(cast("IO[bytes]", open(self.path, "rb", buffering=0)))  # noqa: PTH123
@@ -103,7 +103,7 @@ class Source:
         self._state = state
 
 
-def _reopened_copy(copy: IO[bytes]) -> IO[bytes]:
+def _reopened_source(copy: IO[bytes]) -> IO[bytes]:
     copy.flush()
     return open(copy.name, "rb", buffering=0)  # noqa: PTH123
 
@@ -164,7 +164,7 @@ class Raw(io.RawIOBase):
         super().close()
 
 
-def _file_of_run(folder: Path) -> Path:
+def _source_of_run(folder: Path) -> Path:
     found = run_file(folder)
     if found is not None:
         return found

@@ -30,12 +30,12 @@ _PARQUET: dict[str, Any] = {
 
 def _flat_table(frame: pl.DataFrame) -> pl.DataFrame:
     """Returns the table with types that CSV lacks as text: lists with spaces, other nested values as JSON."""
-    return _as_base64(frame).with_columns(
-        _flat_column(column) for column in frame if column.dtype.is_nested()
+    return _base64_for_table_writer(frame).with_columns(
+        _column_for_table_writer(column) for column in frame if column.dtype.is_nested()
     )
 
 
-def _flat_column(column: pl.Series) -> pl.Series:
+def _column_for_table_writer(column: pl.Series) -> pl.Series:
     inner = column.dtype.inner if isinstance(column.dtype, pl.List | pl.Array) else None
     if inner is not None and not inner.is_nested() and inner != pl.Binary:
         texts = column.cast(pl.List(inner)).cast(pl.List(pl.String))
@@ -47,7 +47,7 @@ def _flat_column(column: pl.Series) -> pl.Series:
     return pl.Series(column.name, values, dtype=pl.String)
 
 
-def _as_base64(frame: pl.DataFrame) -> pl.DataFrame:
+def _base64_for_table_writer(frame: pl.DataFrame) -> pl.DataFrame:
     """Returns the table with binary columns encoded as base64."""
     return frame.with_columns(pl.col(pl.Binary).bin.encode("base64"))
 
@@ -123,7 +123,7 @@ class TableWriter:
             if suffix == ".csv":
                 _flat_table(frame).write_csv(self._file, include_header=first)
             else:
-                _as_base64(frame).write_ndjson(self._file)
+                _base64_for_table_writer(frame).write_ndjson(self._file)
             first = False
 
     def _sink(self, suffix: str) -> None:

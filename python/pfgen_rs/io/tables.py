@@ -28,15 +28,15 @@ __all__ = [
 ]
 
 
-def _scan_ipc(path: str) -> pl.LazyFrame:
+def _scan_ipc_table(path: str) -> pl.LazyFrame:
     return pl.scan_ipc(path, glob=False, hive_partitioning=False)
 
 
 _SCANS: dict[str, Callable[[str], pl.LazyFrame]] = {
     ".parquet": lambda path: pl.scan_parquet(path, glob=False, hive_partitioning=False),
-    ".arrow": _scan_ipc,
-    ".feather": _scan_ipc,
-    ".ipc": _scan_ipc,
+    ".arrow": _scan_ipc_table,
+    ".feather": _scan_ipc_table,
+    ".ipc": _scan_ipc_table,
 }
 _CHUNKS_AT_ONCE = 4  # every slice decodes its page or batch again
 # polars panics on some damaged files, and its PanicException is not an Exception.
@@ -82,12 +82,12 @@ def _opened_table(source: Source, path: str, options: Options) -> tuple[pl.LazyF
         else:
             columns.append(pl.lit(None, dtype=pl.String).alias(str(i)))
     columns += [
-        _kept_columns(schema, kept).alias(f"kept {i}") for i, kept in enumerate(options.keep)
+        _kept_table_columns(schema, kept).alias(f"kept {i}") for i, kept in enumerate(options.keep)
     ]
     return scan.select(columns), scan.select(pl.len()).collect().item()
 
 
-def _kept_columns(schema: pl.Schema, kept: Kept) -> pl.Expr:
+def _kept_table_columns(schema: pl.Schema, kept: Kept) -> pl.Expr:
     if kept.key not in schema or schema[kept.key] == pl.Null:
         return pl.lit(None, dtype=kept.kind)
     return pl.col(kept.key).cast(kept.kind)

@@ -52,10 +52,10 @@ def parse_rules(keywords: object) -> tuple[Rule, ...]:
     """
     if not isinstance(keywords, list):
         raise BenchmarkError(f"keywords must be a list of rules, not {type(keywords).__name__}")
-    return tuple(_parse_rule(rule, f"keywords[{i}]") for i, rule in enumerate(keywords))
+    return tuple(_parse_helpfulness_rule(rule, f"keywords[{i}]") for i, rule in enumerate(keywords))
 
 
-def _parse_rule(rule: object, where: str, depth: int = 1) -> Rule:
+def _parse_helpfulness_rule(rule: object, where: str, depth: int = 1) -> Rule:
     if depth > _DEEPEST:
         raise BenchmarkError(
             f"{where[:_SHOWN]}…: rules must not be nested over {_DEEPEST} levels deep"
@@ -69,20 +69,21 @@ def _parse_rule(rule: object, where: str, depth: int = 1) -> Rule:
             "and may have 'name' and 'importance'"
         )
     kind = kinds[0]
-    name = _parse_name(rule.get("name"), where)
-    importance = _parse_importance(rule.get("importance", 1.0), where)
+    name = _parse_helpfulness_name(rule.get("name"), where)
+    importance = _parse_helpfulness_importance(rule.get("importance", 1.0), where)
     if kind == "t":
-        return Rule(kind, _parse_pattern(rule["t"], where), (), name, importance)
+        return Rule(kind, _parse_helpfulness_pattern(rule["t"], where), (), name, importance)
     parts = rule[kind]
     if not isinstance(parts, list) or not parts:
         raise BenchmarkError(f"{where}: '{kind}' must be a non-empty list of rules, not {parts!r}")
     parsed = tuple(
-        _parse_rule(part, f"{where}.{kind}[{i}]", depth + 1) for i, part in enumerate(parts)
+        _parse_helpfulness_rule(part, f"{where}.{kind}[{i}]", depth + 1)
+        for i, part in enumerate(parts)
     )
     return Rule(kind, "", parsed, name, importance)
 
 
-def _parse_name(name: object, where: str) -> str | None:
+def _parse_helpfulness_name(name: object, where: str) -> str | None:
     if name is None:
         return None
     if not isinstance(name, str):
@@ -94,7 +95,7 @@ def _parse_name(name: object, where: str) -> str | None:
     return name
 
 
-def _parse_importance(importance: object, where: str) -> float:
+def _parse_helpfulness_importance(importance: object, where: str) -> float:
     if isinstance(importance, bool) or not isinstance(importance, int | float):
         raise BenchmarkError(f"{where}: the importance must be a number, not {importance!r}")
     if not 0 <= importance <= 1:
@@ -102,7 +103,7 @@ def _parse_importance(importance: object, where: str) -> float:
     return float(importance)
 
 
-def _parse_pattern(pattern: object, where: str) -> str:
+def _parse_helpfulness_pattern(pattern: object, where: str) -> str:
     if not isinstance(pattern, str):
         raise BenchmarkError(f"{where}: the pattern must be text, not {pattern!r}")
     try:
@@ -122,16 +123,19 @@ def is_literal(pattern: str) -> bool:
     return not _SPECIAL.intersection(pattern)
 
 
-def _rule_patterns(rules: Sequence[Rule]) -> list[str]:
-    own = (([rule.pattern] if rule.kind == "t" else _rule_patterns(rule.parts)) for rule in rules)
+def _helpfulness_patterns(rules: Sequence[Rule]) -> list[str]:
+    own = (
+        ([rule.pattern] if rule.kind == "t" else _helpfulness_patterns(rule.parts))
+        for rule in rules
+    )
     return list(dict.fromkeys(pattern for patterns in own for pattern in patterns))
 
 
-def _rule_steps(rule: Rule, numbers: Mapping[str, int]) -> list[tuple[str, int]]:
+def _helpfulness_rule_steps(rule: Rule, numbers: Mapping[str, int]) -> list[tuple[str, int]]:
     """Returns a rule in reverse Polish notation, as the native code expects it."""
     if rule.kind == "t":
         return [("t", numbers[rule.pattern])]
-    steps = [step for part in rule.parts for step in _rule_steps(part, numbers)]
+    steps = [step for part in rule.parts for step in _helpfulness_rule_steps(part, numbers)]
     return [*steps, (rule.kind, len(rule.parts))]
 
 
@@ -147,7 +151,7 @@ class Helpfulness:
         self._rules = tuple(rules)
         self._settings = settings
         self._in_words = settings.unit == "word"
-        patterns = _rule_patterns(self._rules)
+        patterns = _helpfulness_patterns(self._rules)
         self._literals = [pattern for pattern in patterns if is_literal(pattern)]
         self._expressions = {p: re.compile(p) for p in patterns if not is_literal(p)}
         numbers = {p: i for i, p in enumerate([*self._literals, *self._expressions])}
@@ -156,7 +160,7 @@ class Helpfulness:
         self.native = _native.Rules(
             _native.Texts(literals),
             self._others,
-            [(rule.importance, _rule_steps(rule, numbers)) for rule in self._rules],
+            [(rule.importance, _helpfulness_rule_steps(rule, numbers)) for rule in self._rules],
         )
 
     @property
@@ -174,7 +178,7 @@ class Helpfulness:
         limit = self._settings.max_length
         rows = [
             [
-                _match_end(expression.search(answer[:limit]))
+                _helpfulness_match_end(expression.search(answer[:limit]))
                 for expression in self._expressions.values()
             ]
             for answer in answers
@@ -187,7 +191,7 @@ class Helpfulness:
         found = [_native.word_ends(literals, texts, limit, threads)]
         if self._expressions:
             patterns = self._expressions.values()
-            rows = [list(_words_to_match(patterns, answer, limit)) for answer in answers]
+            rows = [list(_helpfulness_word_ends(patterns, answer, limit)) for answer in answers]
             found.append(np.array(rows, dtype=np.uint32).reshape(len(rows), len(self._expressions)))
         return np.hstack(found)
 
@@ -221,17 +225,17 @@ class Helpfulness:
 
     def positions(self, ends: Mapping[str, int]) -> list[tuple[Rule, str, int]]:
         """Returns each rule with its label and position."""
-        return [(rule, *_located_rule(rule, ends)) for rule in self._rules]
+        return [(rule, *_located_helpfulness_rule(rule, ends)) for rule in self._rules]
 
 
-def _match_end(match: re.Match[str] | None) -> int:
+def _helpfulness_match_end(match: re.Match[str] | None) -> int:
     return _native.NOT_FOUND if match is None else match.end()
 
 
-def _words_to_match(
+def _helpfulness_word_ends(
     expressions: Iterable[re.Pattern[str]], answer: str, limit: int
 ) -> Iterator[int]:
-    """Yield `_match_end` within the first `limit` words of an answer, in words: how many begin before it."""
+    """Yield match ends within the first `limit` words of an answer, in words: how many begin before it."""
     spans = _native.word_spans(answer, limit + 1)
     window = answer if len(spans) <= limit else answer[: spans[limit - 1][1]]
     starts = [start for start, _ in spans]
@@ -240,11 +244,11 @@ def _words_to_match(
         yield _native.NOT_FOUND if match is None else bisect_left(starts, match.end())
 
 
-def _located_rule(rule: Rule, ends: Mapping[str, int]) -> tuple[str, int]:
+def _located_helpfulness_rule(rule: Rule, ends: Mapping[str, int]) -> tuple[str, int]:
     """Returns the label and position of a rule: those of the first part that decides it."""
     if rule.kind == "t":
         return rule.pattern if rule.name is None else rule.name, ends[rule.pattern]
-    parts = [_located_rule(part, ends) for part in rule.parts]
+    parts = [_located_helpfulness_rule(part, ends) for part in rule.parts]
     choose = max if rule.kind == "and" else min
     label, position = choose(parts, key=lambda part: part[1])
     return label if rule.name is None else rule.name, position

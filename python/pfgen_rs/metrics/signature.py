@@ -37,7 +37,7 @@ def signature(
         f"variant:{settings.variant}",
         f"n:{settings.min_n}-{settings.max_n}",
         f"t:{settings.truthfulness_n}",
-        *_unusual_settings(settings),
+        *_unusual_settings_in_signature(settings),
     ]
     if clean is not None:
         parts.append(f"clean:{clean}")
@@ -46,7 +46,7 @@ def signature(
     return "|".join([*parts, f"v:{_native.__version__}"])
 
 
-def _unusual_settings(settings: Settings) -> list[str]:
+def _unusual_settings_in_signature(settings: Settings) -> list[str]:
     from pfgen_rs.metrics.settings import SKIPPED, Settings  # not needed by `fixed_part`
 
     parts, usual = [], Settings()

@@ -98,10 +98,10 @@ def coder(unit: Unit, *references: Any, skipped: str = "") -> Coder:
     (array([4, 2]), "The cat's mat .")
     """
     if unit == "character":
-        return _Characters()
+        return _CharacterUnits()
     if unit == "token":
-        return _Tokens()
-    return _Words([_native.Texts(column) for column in references], skipped)
+        return _TokenUnits()
+    return _WordUnits([_native.Texts(column) for column in references], skipped)
 
 
 def texts_of(column: Any, threads: int | None = None) -> _native.Texts:
@@ -116,7 +116,7 @@ def _not_a_text_column(column: Any) -> InputError:
     return InputError(f"expected a list or a column, not {type(column).__name__}")
 
 
-class _Characters(Coder):
+class _CharacterUnits(Coder):
     unit = "character"
 
     def column(self, answers: Any, threads: int | None = None) -> Column:
@@ -140,7 +140,7 @@ class _Characters(Coder):
         return cast("str", answer)
 
 
-class _Words(Coder):
+class _WordUnits(Coder):
     unit = "word"
 
     def __init__(self, references: Sequence[_native.Texts], skipped: str) -> None:
@@ -174,16 +174,16 @@ def _needs_no_space(before: str, after: str) -> bool:
     return _UNSPACED.match(before[-1]) is not None or _UNSPACED.match(after[0]) is not None
 
 
-class _Tokens(Coder):
+class _TokenUnits(Coder):
     unit = "token"
 
     def column(self, answers: Any, threads: int | None = None) -> Column:
-        texts = _native.Texts(_coded_tokens(answers), threads)
+        texts = _native.Texts(_coded_token_units(answers), threads)
         return Column(texts, texts)
 
     def encode(self, answers: Any, threads: int | None = None) -> pl.Series:
         del threads
-        return pl.Series(_coded_tokens(answers), dtype=pl.String)
+        return pl.Series(_coded_token_units(answers), dtype=pl.String)
 
     def decode(self, coded: str) -> tuple[int, ...]:
         return tuple(_native.token_ids(coded))
@@ -198,7 +198,7 @@ class _Tokens(Coder):
             raise InputError(f"expected token ids separated by spaces, not {text!r}") from None
 
 
-def _coded_tokens(answers: Any) -> _native.TextArray:
+def _coded_token_units(answers: Any) -> _native.TextArray:
     if isinstance(answers, pl.Series) and answers.dtype == pl.List(pl.Null):
         answers = answers.cast(
             pl.List(pl.UInt32)

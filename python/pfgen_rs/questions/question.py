@@ -152,7 +152,7 @@ def _question_text(value: object, key: str) -> str:
         raise BenchmarkError(f"missing key {key!r}")
     if not isinstance(value, str):
         raise BenchmarkError(f"{key!r} must be text, not {value!r}")
-    if _has_surrogate(value):
+    if _question_has_surrogate(value):
         raise BenchmarkError(f"{key!r} contains a lone surrogate: {value!r}")
     return value
 
@@ -169,13 +169,13 @@ def _question_answers(value: object) -> dict[str, tuple[str, ...]]:
 
 
 def _check_question_source(source: str, answers: object) -> None:
-    if _has_surrogate(source):
+    if _question_has_surrogate(source):
         raise BenchmarkError(f"the name of source {source!r} contains a lone surrogate")
     if not isinstance(answers, list) or not answers:
         raise BenchmarkError(f"source {source!r} must have a list of at least one answer")
     if all(isinstance(answer, list) for answer in answers):
         _check_question_tokens(source, answers)
-    elif not _are_clean_texts(answers):
+    elif not _are_valid_question_texts(answers):
         _reject_question_answers(source, answers)
     if not any(answers):
         raise BenchmarkError(
@@ -190,10 +190,10 @@ def _check_question_tokens(source: str, answers: list[list[Any]]) -> None:
         raise BenchmarkError(f"answers of source {source!r}: {error}") from None
 
 
-def _are_clean_texts(answers: list[Any]) -> bool:
+def _are_valid_question_texts(answers: list[Any]) -> bool:
     """Whether all answers are valid text; checking them together is fast."""
     try:
-        return not _has_surrogate("".join(answers))
+        return not _question_has_surrogate("".join(answers))
     except TypeError:
         return False
 
@@ -202,11 +202,11 @@ def _reject_question_answers(source: str, answers: list[Any]) -> None:
     for i, answer in enumerate(answers):
         if not isinstance(answer, str):
             raise BenchmarkError(f"answer {i} of source {source!r} must be text, not {answer!r}")
-        if _has_surrogate(answer):
+        if _question_has_surrogate(answer):
             raise BenchmarkError(f"answer {i} of source {source!r} contains a lone surrogate")
 
 
-def _has_surrogate(text: str) -> bool:
+def _question_has_surrogate(text: str) -> bool:
     if text.isascii():
         return False
     try:

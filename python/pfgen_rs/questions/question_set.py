@@ -43,7 +43,7 @@ class QuestionSet:
         self.settings = settings or Settings()
         self.folder = folder
         for question in questions:
-            _check_unit(question, self.settings.unit)
+            _check_question_set_unit(question, self.settings.unit)
         self.metadata_hash = metadata_hash
         self._questions = {q.id: q for q in sorted(questions, key=lambda q: q.id)}
         self._by_text = {q.text: q for q in self._questions.values()}
@@ -274,7 +274,7 @@ class QuestionSet:
         return {question_id: number for number, question_id in enumerate(self._questions)}
 
 
-def _check_unit(question: Question, unit: Unit) -> None:
+def _check_question_set_unit(question: Question, unit: Unit) -> None:
     if question.has_tokens != (unit == "token"):
         theirs = "lists of token ids" if question.has_tokens else "texts"
         raise BenchmarkError(

@@ -54,9 +54,11 @@ class Lookalikes:
     def __init__(self, name: str | None, questions: Sequence[Question]) -> None:
         self._name = name
         self._questions = questions
-        self._by_id = {_folded_id(question.id): question for question in reversed(questions)}
+        self._by_id = {
+            _folded_unknown_id(question.id): question for question in reversed(questions)
+        }
         self._by_text = {
-            _folded_question(question.text): question for question in reversed(questions)
+            _folded_unknown_question(question.text): question for question in reversed(questions)
         }
 
     def message(self, asked: str, others: Iterable[str] = (), *, search: bool = True) -> str:
@@ -91,20 +93,20 @@ class Lookalikes:
         published = {found for text in different if (found := digest(text)) in _IDS}
         if published <= self._digests or 2 * len(published) < len(different):
             return None
-        return (
-            f"{len(published)} of {len(different)} questions are those of {_how_to_use_published()}"
-        )
+        return f"{len(published)} of {len(different)} questions are those of {_published_hint_for_unknown()}"
 
     def _same(self, asked: str) -> str | None:
         """Suggest a question whose text or id differs only in width, case, white space or zeros."""
         if len(asked) > _LONGEST:
             return None
-        found = self._by_text.get(_folded_question(asked)) or self._by_id.get(_folded_id(asked))
-        return None if found is None else f"did you mean {_shown_question(found)}?"
+        found = self._by_text.get(_folded_unknown_question(asked)) or self._by_id.get(
+            _folded_unknown_id(asked)
+        )
+        return None if found is None else f"did you mean {_lookalike_of_unknown(found)}?"
 
     def _published(self, asked: str) -> str | None:
         found = _IDS.get(digest(asked) or "")
-        return None if found is None else f"it is {found} of {_how_to_use_published()}"
+        return None if found is None else f"it is {found} of {_published_hint_for_unknown()}"
 
     def _other_id(self, asked: str) -> str | None:
         """Returns the range of ids if the question looks like an id."""
@@ -113,21 +115,24 @@ class Lookalikes:
         first, last = (shortened(self._questions[place].id) for place in (0, -1))
         ids = f"its ids are {first} to {last}"
         return (
-            f"{ids}; {asked} is one of {_how_to_use_published()}" if asked in _IDS.values() else ids
+            f"{ids}; {asked} is one of {_published_hint_for_unknown()}"
+            if asked in _IDS.values()
+            else ids
         )
 
     def _nearest(self, asked: str) -> str | None:
         if len(asked) > _LONGEST:
             return None
-        own = _question_letter_pairs(_folded_question(asked))
+        own = _question_letter_pairs(_folded_unknown_question(asked))
         alike = [
-            (_question_likeness(own, pairs), -i)
+            (_likeness_to_unknown(own, pairs), -i)
             for i, pairs in enumerate(self._question_letter_pairs)
         ]
         likeness, place = max(alike, default=(0.0, 0))
         if likeness < _NEAR:
             return None
-        return f"the most similar one is {_shown_question(self._questions[-place])}; otherwise, {_ELSEWHERE}"
+        nearest = _lookalike_of_unknown(self._questions[-place])
+        return f"the most similar one is {nearest}; otherwise, {_ELSEWHERE}"
 
     @cached_property
     def _digests(self) -> set[str | None]:
@@ -136,7 +141,7 @@ class Lookalikes:
     @cached_property
     def _question_letter_pairs(self) -> list[Counter[str]]:
         return [
-            _question_letter_pairs(_folded_question(question.text[:_LONGEST]))
+            _question_letter_pairs(_folded_unknown_question(question.text[:_LONGEST]))
             for question in self._questions[:_MOST]
         ]
 
@@ -148,27 +153,27 @@ def digest(text: str) -> str | None:
     """
     if len(text) > _LONGEST:
         return None
-    return hashlib.sha256(_folded_question(text).encode(errors="replace")).hexdigest()[:16]
+    return hashlib.sha256(_folded_unknown_question(text).encode(errors="replace")).hexdigest()[:16]
 
 
-def _shown_question(question: Question) -> str:
+def _lookalike_of_unknown(question: Question) -> str:
     return f"{shortened(question.id)}, {shortened(question.text)!r}"
 
 
-def _how_to_use_published() -> str:
+def _published_hint_for_unknown() -> str:
     use = f"use -b {_PUBLISHED} (in Python, load_benchmark({_PUBLISHED!r}))"
     if install.installed_path(_PUBLISHED) is None:
         use = f"run 'pfgen-rs data install {_PUBLISHED}', then {use}"
     return f"{_PUBLISHED}: {use}"
 
 
-def _folded_question(text: str) -> str:
+def _folded_unknown_question(text: str) -> str:
     """Normalise width, case and white space, which are easily mistyped."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def _folded_id(text: str) -> str:
-    folded = _folded_question(text[:_LONGEST])
+def _folded_unknown_id(text: str) -> str:
+    folded = _folded_unknown_question(text[:_LONGEST])
     match = _ID.fullmatch(folded)
     return folded if match is None else match[1] + match[2]
 
@@ -177,6 +182,6 @@ def _question_letter_pairs(text: str) -> Counter[str]:
     return Counter(map("".join, pairwise(text)))
 
 
-def _question_likeness(a: Counter[str], b: Counter[str]) -> float:
+def _likeness_to_unknown(a: Counter[str], b: Counter[str]) -> float:
     """Returns Dice's coefficient, from 0 to 1."""
     return 2 * (a & b).total() / max(a.total() + b.total(), 1)

@@ -9,7 +9,7 @@ import polars as pl
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 
-__all__ = ["Answers", "BatchProgress", "Batches", "as_batches", "texts_of"]
+__all__ = ["Answers", "BatchProgress", "Batches", "as_batches", "batch_texts"]
 
 Batches = Callable[[], Iterable[pl.Series]]
 """Each call iterates over all answers from the start, as text columns; row numbers continue across them."""
@@ -29,11 +29,11 @@ def as_batches(answers: Answers) -> Batches:
     """
     if callable(answers):
         return answers
-    column = _answer_column(answers)
+    column = _column_to_batch(answers)
     return lambda: (column[start : start + ROWS] for start in range(0, len(column), ROWS))
 
 
-def texts_of(
+def batch_texts(
     batches: Batches, *, threads: int | None = None
 ) -> Iterator[tuple[int, _native.Texts]]:
     """Read all answers once, yielding the number of each batch's first row and its texts.
@@ -49,7 +49,7 @@ def texts_of(
         first += len(batch)
 
 
-def _answer_column(answers: pl.Series | Sequence[str]) -> pl.Series:
+def _column_to_batch(answers: pl.Series | Sequence[str]) -> pl.Series:
     if isinstance(answers, pl.Series):
         return answers
     if isinstance(answers, str) or not isinstance(answers, Iterable):

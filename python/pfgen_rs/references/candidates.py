@@ -15,7 +15,7 @@ from pfgen_rs.errors import ConfigError, InputError, UnknownQuestionError
 from pfgen_rs.io import Chunk, Options, Reading, Source
 from pfgen_rs.io.patterns import expand
 from pfgen_rs.references.config import BuildConfig
-from pfgen_rs.references.outlines import Outline, numbered
+from pfgen_rs.references.outlines import Outline, numbered_outlines
 from pfgen_rs.references.pool import PoolWriter
 
 __all__ = ["Gathered", "Input", "gather", "input_files"]
@@ -76,13 +76,13 @@ def gather(
         tokens=config.unit == "token",
         advice=_ADVICE,
     )
-    sorter = _Sorter(config, outlines, folder, memory)
+    sorter = _CandidateSorter(config, outlines, folder, memory)
     with io.read_ahead(sources, options) as readings:
         inputs = [sorter.take(reading, progress) for reading in readings]
     return Gathered(inputs, sorter.finish())
 
 
-class _Sorter:
+class _CandidateSorter:
     def __init__(
         self,
         config: BuildConfig,
@@ -119,7 +119,7 @@ class _Sorter:
         unknown = [text for text in texts if text not in self._ids]
         if not self._fixed:
             for text in unknown:
-                self._outlines = numbered([*(o.question for o in self._outlines), text])
+                self._outlines = numbered_outlines([*(o.question for o in self._outlines), text])
                 self._ids[text] = self._outlines[-1].question_id
             return chunk
         if not unknown:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.references.batches import Answers, Batches, as_batches, texts_of
+from pfgen_rs.references.batches import Answers, Batches, as_batches, batch_texts
 
 __all__ = ["Duplicates", "duplicates"]
 
@@ -102,7 +102,7 @@ class _DuplicateSpan:
     def read(self) -> _DuplicateTexts:
         """Find the distinct texts in the range, which may be narrowed."""
         parts, held, rows = [self._of(_native.Texts([]), 0)], 0, 0
-        for first, texts in texts_of(self._batches, threads=self._threads):
+        for first, texts in batch_texts(self._batches, threads=self._threads):
             parts.append(self._of(texts, first))
             held += len(parts[-1].rows)
             rows = first + len(texts)

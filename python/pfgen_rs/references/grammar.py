@@ -80,8 +80,8 @@ class Grammar:
         Only `rng.random()` is used, whose sequence Python keeps stable across versions, so the
         same seed gives the same answer everywhere.
         """
-        rows = {name: _pick_weighted(rows, rng) for name, rows in self.records.items()}
-        return "".join(self._expand(_pick_weighted(self.start, rng), rows, rng))
+        rows = {name: _pick_grammar_alternative(rows, rng) for name, rows in self.records.items()}
+        return "".join(self._expand(_pick_grammar_alternative(self.start, rng), rows, rng))
 
     def _expand(
         self, template: Template, rows: Mapping[str, Mapping[str, str]], rng: random.Random
@@ -92,7 +92,9 @@ class Grammar:
             elif isinstance(part, Field):
                 yield rows[part.record][part.name]
             else:
-                yield from self._expand(_pick_weighted(self.rules[part.name], rng), rows, rng)
+                yield from self._expand(
+                    _pick_grammar_alternative(self.rules[part.name], rng), rows, rng
+                )
 
     def _ways(self, template: Template, counts: dict[str, int]) -> int:
         """Count the derivations of `template` for fixed rows; `counts` caches those of the rules."""
@@ -170,7 +172,7 @@ def loads(text: str, *, path: str | Path = "<string>") -> QuestionGrammar:
     )
 
 
-def _pick_weighted(items: Sequence[T], rng: random.Random) -> T:
+def _pick_grammar_alternative(items: Sequence[T], rng: random.Random) -> T:
     # Not `rng.choice`: only the sequence of `random()` is guaranteed to stay the same.
     return items[int(rng.random() * len(items))]
 

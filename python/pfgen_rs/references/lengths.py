@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.references.batches import Answers, Batches, as_batches, texts_of
+from pfgen_rs.references.batches import Answers, Batches, as_batches, batch_texts
 
 __all__ = ["Lengths", "nearest_length"]
 
@@ -60,7 +60,7 @@ def nearest_length(
     last = np.partition(distances, count - 1)[count - 1] if count else -1
     kept = distances < last
     tied = np.flatnonzero(distances == last)
-    kept[_smallest_digests(batches, tied, count - int(kept.sum()), seed, threads)] = True
+    kept[_break_length_ties(batches, tied, count - int(kept.sum()), seed, threads)] = True
     return _kept_length_summary(kept, lengths)
 
 
@@ -72,18 +72,20 @@ def _check_length_settings(target: int, count: int, seed: int) -> None:
 
 
 def _answer_lengths(batches: Batches, threads: int | None) -> NDArray[np.uint32]:
-    found = [texts.lengths().astype(np.uint32) for _, texts in texts_of(batches, threads=threads)]
+    found = [
+        texts.lengths().astype(np.uint32) for _, texts in batch_texts(batches, threads=threads)
+    ]
     return np.concatenate(found) if found else np.zeros(0, np.uint32)
 
 
-def _smallest_digests(
+def _break_length_ties(
     batches: Batches, rows: NDArray[np.int64], count: int, seed: int, threads: int | None
 ) -> NDArray[np.int64]:
     """Returns the `count` rows (of ascending `rows`) whose texts have the smallest digests."""
     if count in (0, len(rows)):
         return rows[:count]
     parts, end = [], 0
-    for first, texts in texts_of(batches, threads=threads):
+    for first, texts in batch_texts(batches, threads=threads):
         end = first + len(texts)
         mine = rows[np.searchsorted(rows, first) : np.searchsorted(rows, end)] - first
         parts.append(_native.text_digests(texts, seed, threads)[mine])

@@ -45,13 +45,13 @@ def mine_rules(
         )
         return {
             outline.question_id: suggest_rules(
-                _pool_sample(Pool(Path(folder, outline.question_id)), count, style), top=top
+                _mining_sample(Pool(Path(folder, outline.question_id)), count, style), top=top
             )
             for outline, count in gathered.questions
         }
 
 
-def _pool_sample(pool: Pool, count: int, style: Style | None) -> pl.Series:
+def _mining_sample(pool: Pool, count: int, style: Style | None) -> pl.Series:
     """Returns every k-th answer of a pool, normalised if a style is given."""
     step, at = max(1, -(-count // SAMPLE)), 0
     pieces = [pl.Series("answer", [], dtype=pl.String)]

@@ -95,7 +95,7 @@ class Style:
     def __init__(self, rules: Iterable[StyleRule]) -> None:
         self.rules = tuple(rules)
         self._native = compiled(rule.native for rule in self.rules)
-        self._codes = _reason_codes(self.rules)
+        self._codes = _normalise_reason_codes(self.rules)
 
     @classmethod
     def standard(cls, extra: Iterable[str | Path] = (), without: Iterable[str] = ()) -> Style:
@@ -166,17 +166,17 @@ def read_style(path: str | Path) -> tuple[StyleRule, ...]:
         )
     if not isinstance(tables, list) or not tables:
         raise BenchmarkError("no rules: add a [[rule]]", path=path)
-    rules = tuple(_parse_style_rule(RuleTable(table, path, "rule")) for table in tables)
+    rules = tuple(_parse_normalise_rule(RuleTable(table, path, "rule")) for table in tables)
     names = [rule.name for rule in rules]
     for name in names:
         if names.count(name) > 1:
             raise BenchmarkError(f"duplicate rule {name!r}", path=path)
     for rule in rules:
-        _check_rule_examples(rule, path)
+        _check_normalise_examples(rule, path)
     return rules
 
 
-def _parse_style_rule(table: RuleTable) -> StyleRule:
+def _parse_normalise_rule(table: RuleTable) -> StyleRule:
     table.only(_KEYS)
     name = table.text("name")
     if not _NAME.fullmatch(name) or name == UNSTABLE:
@@ -194,11 +194,13 @@ def _parse_style_rule(table: RuleTable) -> StyleRule:
         kind=kind,
         pattern=table.text(kind),
         replacement=table.text("by", ""),
-        examples=_parse_examples(table, correcting),
+        examples=_parse_normalise_examples(table, correcting),
     )
 
 
-def _parse_examples(table: RuleTable, correcting: bool) -> tuple[tuple[str, str | None], ...]:
+def _parse_normalise_examples(
+    table: RuleTable, correcting: bool
+) -> tuple[tuple[str, str | None], ...]:
     if not correcting:
         rejected = table.texts("example")
         if not rejected:
@@ -210,7 +212,7 @@ def _parse_examples(table: RuleTable, correcting: bool) -> tuple[tuple[str, str 
     return tuple(zip(before, after, strict=True))
 
 
-def _check_rule_examples(rule: StyleRule, path: str | Path) -> None:
+def _check_normalise_examples(rule: StyleRule, path: str | Path) -> None:
     """Raise `BenchmarkError` unless the rule on its own handles its examples as stated."""
     alone = compiled([rule.native], path)
     texts = _native.Texts([text for text, _ in rule.examples])
@@ -226,7 +228,7 @@ def _check_rule_examples(rule: StyleRule, path: str | Path) -> None:
         raise BenchmarkError(f"rule {rule.name!r}: {problem}", path=path)
 
 
-def _reason_codes(rules: Sequence[StyleRule]) -> NDArray[np.int32]:
+def _normalise_reason_codes(rules: Sequence[StyleRule]) -> NDArray[np.int32]:
     """Map native rule indices to indices into `Style.reasons`, followed by those of `unstable` and of -1."""
     codes = np.cumsum([0, *(rule.rejects for rule in rules)], dtype=np.int32)
     return np.append(codes, np.int32(-1))

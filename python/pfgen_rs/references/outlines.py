@@ -14,7 +14,7 @@ from pfgen_rs.errors import BenchmarkError, ConfigError, unreadable
 from pfgen_rs.metrics.helpfulness import parse_rules
 from pfgen_rs.questions import question
 
-__all__ = ["Outline", "numbered", "read_outlines"]
+__all__ = ["Outline", "numbered_outlines", "read_outlines"]
 
 _ID = re.compile(r"Q[A-Za-z0-9_-]{1,60}")
 _KEYS = ("question_id", "question", "category", "note", "keywords")
@@ -68,7 +68,7 @@ def read_outlines(path: Path) -> list[Outline]:
     ]
     if not outlines:
         raise ConfigError("no questions", path=path)
-    _reject_duplicates(outlines, path)
+    _reject_duplicate_outlines(outlines, path)
     return outlines
 
 
@@ -92,7 +92,7 @@ def _parse_outline(record: object, where: str, path: Path) -> Outline:
         raise ConfigError(f"{where}: {error}", path=path) from None
 
 
-def _reject_duplicates(outlines: Iterable[Outline], path: Path) -> None:
+def _reject_duplicate_outlines(outlines: Iterable[Outline], path: Path) -> None:
     seen: set[str] = set()
     for outline in outlines:
         for value in dict.fromkeys((outline.question_id, outline.question)):
@@ -101,6 +101,6 @@ def _reject_duplicates(outlines: Iterable[Outline], path: Path) -> None:
             seen.add(value)
 
 
-def numbered(texts: Iterable[str]) -> list[Outline]:
+def numbered_outlines(texts: Iterable[str]) -> list[Outline]:
     """Returns outlines with only a text and a numbered id: Q01, Q02 and so on."""
     return [Outline(f"Q{number:02}", text) for number, text in enumerate(texts, 1)]

@@ -69,7 +69,7 @@ def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
     Question files that were not written by a build are never overwritten (unless the `work` folder shows
     that a build was interrupted), and building only some questions never removes the others.
     """
-    _refuse_unwritable_folder(folder)
+    _refuse_unwritable_provenance(folder)
     built = built_names(folder)
     if not work.is_dir():
         for path in sorted(folder.glob("Q*.json*")):
@@ -86,7 +86,7 @@ def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
         )
 
 
-def _refuse_unwritable_folder(folder: Path) -> None:
+def _refuse_unwritable_provenance(folder: Path) -> None:
     """Raise `OutputError` before the work if its result could not be written."""
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder}: not a directory: choose another folder")

@@ -96,7 +96,7 @@ def select(
     ([0, 3], True)
     """
     start = time.perf_counter()
-    limit = _proposal_limit(proposals, seconds)
+    limit = _selection_proposal_limit(proposals, seconds)
     deadline = math.inf if seconds is None else start + seconds
     texts = _native.Texts(answers)
     try:
@@ -115,21 +115,21 @@ def select(
     growth = _SelectionPace(_FIRST_ROUND)
     while not growth.timed(native.grow):
         pass
-    _climb_in_rounds(
+    _climb_in_selection_rounds(
         native, PASSES * native.neighbours if limit is None else limit, deadline, threads, progress
     )
     return Selection(
         rows=native.rows(),
-        error=_error_quotient(native.error),
-        greedy_error=_error_quotient(native.greedy_error),
-        random_error=_error_quotient(native.random_error()),
+        error=_selection_error_quotient(native.error),
+        greedy_error=_selection_error_quotient(native.greedy_error),
+        random_error=_selection_error_quotient(native.random_error()),
         proposals=native.proposals,
         seconds=time.perf_counter() - start,
         seed=seed,
     )
 
 
-def _climb_in_rounds(
+def _climb_in_selection_rounds(
     native: _native.Selector,
     limit: int,
     deadline: float,
@@ -144,7 +144,8 @@ def _climb_in_rounds(
     step = native.largest_step
     pace = _SelectionPace(_FIRST_ROUND * step, step)
     while (
-        progress is None or progress(native.proposals, _error_quotient(native.error)) is not False
+        progress is None
+        or progress(native.proposals, _selection_error_quotient(native.error)) is not False
     ):
         before, left = native.proposals, deadline - time.perf_counter()
         if left <= 0:
@@ -180,7 +181,7 @@ class _SelectionPace:
         self.amount = max(self._least, int(min(amount, _MOST_PROPOSALS)))
 
 
-def _proposal_limit(proposals: int | None, seconds: float | None) -> int | None:
+def _selection_proposal_limit(proposals: int | None, seconds: float | None) -> int | None:
     """Returns the maximum number of proposals, or `None` for the default."""
     if proposals is not None and seconds is not None:
         raise SettingsError("proposals and seconds are mutually exclusive")
@@ -223,7 +224,7 @@ def _selection_column(name: str, values: Sequence[Any] | NDArray[Any]) -> NDArra
     return column
 
 
-def _error_quotient(error: tuple[int, int]) -> float:
+def _selection_error_quotient(error: tuple[int, int]) -> float:
     """Returns the nearest float; 0 for a pool without n-grams."""
     numerator, denominator = error
     return numerator / denominator if denominator else 0.0

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.references.batches import Answers, Batches, BatchProgress, as_batches, texts_of
+from pfgen_rs.references.batches import Answers, Batches, BatchProgress, as_batches, batch_texts
 
 __all__ = ["Singletons", "singletons"]
 
@@ -57,7 +57,7 @@ def singletons(
     _check_singleton_settings(n, threshold, memory)
     batches = as_batches(answers)
     scan = _native.Scan(n, threads)
-    for _, texts in texts_of(batches, threads=threads):
+    for _, texts in batch_texts(batches, threads=threads):
         scan.add(texts)
         if progress is not None:
             progress(scan.rows, 0)
@@ -96,7 +96,7 @@ class _SingletonPasses:
 
     def _read(self) -> None:
         start, total = self._done, self._done + self._rows
-        for first, texts in texts_of(self._batches, threads=self._threads):
+        for first, texts in batch_texts(self._batches, threads=self._threads):
             self._counted.add(texts, first)
             self._done = start + first + len(texts)
             if self._progress is not None:

@@ -93,7 +93,7 @@ def _normalise_step(state: State, context: Context) -> tuple[State, StepReport]:
         found = context.style.apply(answers, threads=context.threads)
         for name, count in found.changed.items():
             changed[name] = changed.get(name, 0) + count
-        _count_removals(removals, context.style.reasons, found.reason, answers)
+        _count_step_removals(removals, context.style.reasons, found.reason, answers)
         kept = found.reason < 0
         fresh = frame.with_columns(answer=found.answers).filter(pl.Series(kept))
         writer.add(fresh)
@@ -114,14 +114,14 @@ def _rules_step(state: State, context: Context) -> tuple[State, StepReport]:
     for frame in state.frames("answer"):
         answers = frame.get_column("answer")
         broken = rules.apply(answers, threads=context.threads)
-        _count_removals(removals, rules.names, broken, answers)
+        _count_step_removals(removals, rules.names, broken, answers)
         masks.append(broken < 0)
         context.progress(sum(map(len, masks)), state.height)
     after = state.narrowed(np.concatenate([np.zeros(0, dtype=np.bool_), *masks]))
     return after, context.report("rules", state, after, removals, rules=rules.names)
 
 
-def _count_removals(
+def _count_step_removals(
     removals: Removals, names: Sequence[str], broken: NDArray[np.int32], answers: pl.Series
 ) -> None:
     """Count rows by the rule they break, in the order of the rules."""
@@ -134,7 +134,7 @@ def _count_removals(
 def _duplicates_step(state: State, context: Context) -> tuple[State, StepReport]:
     keep = context.config.duplicates.keep
     # Different texts may have the same words; duplicates are equal texts.
-    texts = context.coded if context.config.unit == "token" else _texts_left
+    texts = context.coded if context.config.unit == "token" else _texts_left_by_steps
     found = duplicates(texts(state), memory=context.memory, threads=context.threads)
     distinct = int(np.count_nonzero(found.first))
     after = state if keep == "all" else state.narrowed(found.first)
@@ -144,7 +144,7 @@ def _duplicates_step(state: State, context: Context) -> tuple[State, StepReport]
         after = State(after.pool, after.kept, weights)
     removals = context.removals()
     if keep != "all":
-        examples = _first_removed(state, ~found.first, context)
+        examples = _first_removed_by_step(state, ~found.first, context)
         removals.add("the same text again", examples, state.height - distinct)
     details = {"keep": keep, "distinct": distinct, "most": int(found.counts.max(initial=0))}
     return after, context.report("duplicates", state, after, removals, **details)
@@ -167,7 +167,7 @@ def _singletons_step(state: State, context: Context) -> tuple[State, StepReport]
     reason = f"a {settings.n}-gram that occurs at most {settings.threshold} times"
     if settings.threshold == 1:
         reason = f"a {settings.n}-gram that occurs once"
-    examples = _first_removed(state, ~found.kept, context)
+    examples = _first_removed_by_step(state, ~found.kept, context)
     removals.add(reason, examples, state.height - after.height)
     # With few candidates everything is rare; the funnel shows that without an error.
     report = StepReport(
@@ -197,7 +197,7 @@ def _length_step(state: State, context: Context) -> tuple[State, StepReport]:
     after = state.narrowed(kept)
     removals = context.removals()
     reason = f"further from {settings.target} than {settings.count:,} others of its source"
-    removals.add(reason, _first_removed(state, ~kept, context), state.height - after.height)
+    removals.add(reason, _first_removed_by_step(state, ~kept, context), state.height - after.height)
     return after, context.report("length", state, after, removals, sources=details)
 
 
@@ -206,12 +206,12 @@ def _select_step(state: State, context: Context) -> tuple[State, StepReport]:
     kept, details = np.zeros(state.height, dtype=np.bool_), {}
     for source, own in state.by_source().items():
         part = state.narrowed(own)
-        answers = _joined_batches(context.coded(part))
+        answers = _join_batches_for_step(context.coded(part))
         found = select(
             answers,
             settings.count,
             weights=part.kept_weights(),
-            strata=_answer_strata(part, answers, settings.stratify),
+            strata=_strata_for_select_step(part, answers, settings.stratify),
             seed=context.config.seed,
             proposals=settings.proposals,
             seconds=settings.seconds,
@@ -219,7 +219,7 @@ def _select_step(state: State, context: Context) -> tuple[State, StepReport]:
             min_n=settings.min_n,
             max_n=settings.max_n,
             threads=context.threads,
-            progress=partial(_report_search, context, settings.proposals or 0),
+            progress=partial(_report_select_step, context, settings.proposals or 0),
         )
         chosen = np.zeros(part.height, dtype=np.bool_)
         chosen[found.rows] = True
@@ -236,22 +236,22 @@ def _select_step(state: State, context: Context) -> tuple[State, StepReport]:
     return after, StepReport("select", state.height, after.height, [], {"sources": details})
 
 
-def _report_search(context: Context, whole: float, done: int, error: float) -> None:
+def _report_select_step(context: Context, whole: float, done: int, error: float) -> None:
     context.progress(done, whole, f"error {error:.3g}")
 
 
-def _answer_strata(state: State, answers: pl.Series, by: str) -> NDArray[Any] | None:
+def _strata_for_select_step(state: State, answers: pl.Series, by: str) -> NDArray[Any] | None:
     """Returns the stratum of each answer: its model, or the decile of its length in the pool."""
     if not by:
         return None
     if by == "model":
-        return _joined_batches(state.batches("model")).to_numpy()
+        return _join_batches_for_step(state.batches("model")).to_numpy()
     lengths = answers.str.len_chars().to_numpy()
     ranks = np.argsort(np.argsort(lengths, kind="stable"), kind="stable")
     return ranks * _TENTHS // max(1, len(ranks))
 
 
-def _first_removed(state: State, mask: Mask, context: Context) -> list[str]:
+def _first_removed_by_step(state: State, mask: Mask, context: Context) -> list[str]:
     """Returns the first few answers for which `mask` is true."""
     found: list[str] = []
     at = 0
@@ -264,11 +264,11 @@ def _first_removed(state: State, mask: Mask, context: Context) -> list[str]:
     return found
 
 
-def _texts_left(state: State) -> Batches:
+def _texts_left_by_steps(state: State) -> Batches:
     return state.batches("answer")
 
 
-def _joined_batches(batches: Batches) -> pl.Series:
+def _join_batches_for_step(batches: Batches) -> pl.Series:
     """Concatenate a column; by this step few rows remain."""
     columns = list(batches())
     return pl.concat(columns) if columns else pl.Series(dtype=pl.String)

@@ -62,8 +62,9 @@ class Suggestion:
     def forbid(self) -> str:
         """A pattern for an NG rule that forbids all but the most frequent alternative."""
         left, right = self.context
-        minority = "|".join(_regex_escaped(each.text) for each in self.alternatives[1:])
-        return f"{_regex_escaped(left) or '^'}(?:{minority}){_regex_escaped(right) or '$'}"
+        minority = "|".join(_suggestion_regex_escaped(each.text) for each in self.alternatives[1:])
+        before, after = map(_suggestion_regex_escaped, (left, right))
+        return f"{before or '^'}(?:{minority}){after or '$'}"
 
 
 def suggest_rules(
@@ -87,12 +88,12 @@ def suggest_rules(
     score are broken by the context, so the same answers give the same suggestions. Time and memory: linear
     in the number of characters read. Raises `SettingsError` for numbers out of range.
     """
-    _check(top=top, left=left, right=right, sample=sample)
+    _check_suggest_settings(top=top, left=left, right=right, sample=sample)
     if not 0 <= min_share <= 1:
         raise SettingsError(f"min_share must be between 0 and 1, not {min_share}")
     column = pl.Series("answer", answers, dtype=pl.String)
     texts = column.gather_every(max(1, -(-len(column) // sample))).drop_nulls().to_list()
-    places = _places_by_context(texts, left, right)
+    places = _suggestion_places_by_context(texts, left, right)
     least = max(2, min_share * len(texts))
     found = (_suggestion_of(context, fills, texts, least) for context, fills in places.items())
     suggestions = [each for each in found if each is not None]
@@ -100,7 +101,7 @@ def suggest_rules(
     return suggestions[:top]
 
 
-def _check(*, top: int, **positive: int) -> None:
+def _check_suggest_settings(*, top: int, **positive: int) -> None:
     if top < 0:
         raise SettingsError(f"top must be at least 0, not {top}")
     for name, value in positive.items():
@@ -117,7 +118,7 @@ def suggestions_toml(suggestions: Mapping[str, Sequence[Suggestion]]) -> str:
     lines = ["# Places where answers contradict each other. Uncomment a rule to use it."]
     for question, found in suggestions.items():
         for number, suggestion in enumerate(found, 1):
-            lines += ["", *_toml_lines(question, number, suggestion)]
+            lines += ["", *_suggestion_toml_lines(question, number, suggestion)]
     return "\n".join(lines) + "\n"
 
 
@@ -126,14 +127,14 @@ def write_suggestions(path: str | Path, suggestions: Mapping[str, Sequence[Sugge
     write_atomic(path, suggestions_toml(suggestions).encode())
 
 
-def _places_by_context(
+def _suggestion_places_by_context(
     texts: Sequence[str], left: int, right: int
 ) -> dict[Context, dict[str, list[int]]]:
     """Map contexts to fills to rows; rows that fill a context in several ways are left out."""
     places: dict[Context, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for row, text in enumerate(texts):
         mine: dict[Context, str | None] = {}
-        for context, fill in _fills_of_text(text, left, right):
+        for context, fill in _suggestion_fills_of_text(text, left, right):
             mine[context] = fill if mine.get(context, fill) == fill else None
         for context, only in mine.items():
             if only is not None:
@@ -141,7 +142,7 @@ def _places_by_context(
     return places
 
 
-def _fills_of_text(text: str, left: int, right: int) -> Iterator[tuple[Context, str]]:
+def _suggestion_fills_of_text(text: str, left: int, right: int) -> Iterator[tuple[Context, str]]:
     for match in _FILLS.finditer(text):
         start, end = match.span()
         context = text[max(0, start - left) : start], text[end : end + right]
@@ -166,27 +167,27 @@ def _suggestion_of(
     return Suggestion(context, tuple(listed), answers * sum(shares) * sum(shares[1:]))
 
 
-def _toml_lines(question: str, number: int, suggestion: Suggestion) -> Iterator[str]:
+def _suggestion_toml_lines(question: str, number: int, suggestion: Suggestion) -> Iterator[str]:
     left, right = suggestion.context
     answers = sum(each.answers for each in suggestion.alternatives)
-    yield f"# {_toml_string(f'{left}【…】{right}')}: {answers} answers"
+    yield f"# {_suggestion_toml_string(f'{left}【…】{right}')}: {answers} answers"
     for each in suggestion.alternatives:
-        text, example = _toml_string(each.text), _toml_string(each.example)
+        text, example = _suggestion_toml_string(each.text), _suggestion_toml_string(each.example)
         yield f"#   {each.answers} ({each.share:.1%}) {text}, as in {example}"
-    yield f"#[[{_toml_key(question)}.rule]]"
-    yield f"#name = {_toml_string(f'suggestion-{number}')}"
-    yield f"#forbid = {_toml_string(suggestion.forbid)}"
+    yield f"#[[{_suggestion_toml_key(question)}.rule]]"
+    yield f"#name = {_suggestion_toml_string(f'suggestion-{number}')}"
+    yield f"#forbid = {_suggestion_toml_string(suggestion.forbid)}"
 
 
-def _toml_key(text: str) -> str:
-    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else _toml_string(text)
+def _suggestion_toml_key(text: str) -> str:
+    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else _suggestion_toml_string(text)
 
 
-def _toml_string(text: str) -> str:
+def _suggestion_toml_string(text: str) -> str:
     """Format a TOML string, which is escaped as in JSON, except that DEL is escaped as well."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _regex_escaped(text: str) -> str:
+def _suggestion_regex_escaped(text: str) -> str:
     """Escape a text for use in a pattern of the crate `regex`."""
     return re.sub(r"[\\.+*?()|\[\]{}^$#&~-]", r"\\\g<0>", text)

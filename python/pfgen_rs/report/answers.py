@@ -68,15 +68,17 @@ class QuestionAnswers:
         sources = [self.question.sources[i] for i in places]
         cuts = [*places, *(len(places) + i for i in places), 2 * len(places)]
         names = (*share_names(sources), "helpfulness")
-        shares = [_in_whole_units(self.scores, name, _SHARE) for name in names]
+        shares = [_answer_scores_as_integers(self.scores, name, _SHARE) for name in names]
         return {
             "total": self.total,
             "sources": sources,
             "ranks": None if len(self.ranks) == self.total else self.ranks,
-            "quantiles": [self.ranks.index(rank) for rank in _quantile_ranks(self.total)],
+            "quantiles": [
+                self.ranks.index(rank) for rank in _answer_ranks_at_quantiles(self.total)
+            ],
             "lines": self.scores.get_column("line").to_list(),
             "texts": self.texts,
-            "averages": _in_whole_units(self.scores, "average", _AVERAGE),
+            "averages": _answer_scores_as_integers(self.scores, "average", _AVERAGE),
             "shares": shares,
             "cuts": self.cuts.T[cuts].tolist(),
             "rules": [
@@ -97,16 +99,16 @@ class QuestionAnswers:
         }
 
 
-def _in_whole_units(scores: pl.DataFrame, name: str, unit: int) -> list[int]:
+def _answer_scores_as_integers(scores: pl.DataFrame, name: str, unit: int) -> list[int]:
     return np.rint(scores.get_column(name).to_numpy() * unit).astype(np.int64).tolist()  # type: ignore[no-any-return]
 
 
 def quantile_ranks(count: int) -> list[int]:
     """Returns the ranks (from 0) of the published samples among `count` answers, without repeats."""
-    return list(dict.fromkeys(_quantile_ranks(count)))
+    return list(dict.fromkeys(_answer_ranks_at_quantiles(count)))
 
 
-def _quantile_ranks(count: int) -> list[int]:
+def _answer_ranks_at_quantiles(count: int) -> list[int]:
     return [round(x * (count - 1)) for x in QUANTILES]
 
 
@@ -140,12 +142,12 @@ def _chosen_answers(result: Result, question_id: str, limit: int) -> pl.DataFram
     """Returns lines and ranks of the answers to show."""
     columns = result.response_scores.of_question(question_id, ["line", "average"])
     order = np.argsort(-columns["average"], kind="stable")
-    ranks = _spread_ranks(len(order), limit)
+    ranks = _spread_answer_ranks(len(order), limit)
     lines = columns["line"][order[ranks]].astype(np.int64)
     return pl.DataFrame({"line": lines, "rank": ranks})
 
 
-def _spread_ranks(count: int, limit: int) -> NDArray[np.int64]:
+def _spread_answer_ranks(count: int, limit: int) -> NDArray[np.int64]:
     """Returns up to `limit` of `count` ranks, ascending: published samples, others at even distances."""
     if count <= limit:
         return np.arange(count)
@@ -158,8 +160,8 @@ def _detailed_answers(
     benchmark: QuestionSet, question: Question, total: int, frame: pl.DataFrame
 ) -> QuestionAnswers:
     texts = frame.get_column("answer").to_list()
-    cuts, ends = _answer_cuts(benchmark, question, texts)
-    positions, labels, names = _located_keywords(benchmark, question, ends)
+    cuts, ends = _cuts_of_answers(benchmark, question, texts)
+    positions, labels, names = _keywords_in_answers(benchmark, question, ends)
     return QuestionAnswers(
         question=question,
         total=total,
@@ -172,7 +174,7 @@ def _detailed_answers(
     )
 
 
-def _answer_cuts(
+def _cuts_of_answers(
     benchmark: QuestionSet, question: Question, texts: Sequence[str]
 ) -> tuple[NDArray[np.int64], list[dict[str, int]]]:
     """Returns the cuts of each text, and the end of each keyword in it."""
@@ -186,7 +188,7 @@ def _answer_cuts(
     return cuts, ends
 
 
-def _located_keywords(
+def _keywords_in_answers(
     benchmark: QuestionSet, question: Question, ends: Sequence[dict[str, int]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[list[str]]]:
     """Returns positions and indices of labels (shape (answers, rules)), and the labels of each rule."""

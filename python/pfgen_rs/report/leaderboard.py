@@ -61,14 +61,14 @@ def readme_with_leaderboard(readme: bytes, leaderboard: str, path: Path) -> byte
     Raises `InputError` unless each mark occurs once, on its own line, in order.
     """
     lines = readme.split(b"\n")
-    places = [_only_line_with(lines, mark, path) for mark in (BEGIN, END)]
+    places = [_leaderboard_mark_line(lines, mark, path) for mark in (BEGIN, END)]
     if places[0] > places[1]:
         raise InputError(f"the mark {END} comes before {BEGIN}", path=path, line=places[1] + 1)
     kept = (lines[: places[0] + 1], leaderboard.encode().split(b"\n"), lines[places[1] :])
     return b"\n".join(line for part in kept for line in part)
 
 
-def _only_line_with(lines: Sequence[bytes], mark: str, path: Path) -> int:
+def _leaderboard_mark_line(lines: Sequence[bytes], mark: str, path: Path) -> int:
     places = [i for i, line in enumerate(lines) if line.strip() == mark.encode()]
     if not places:
         raise InputError(

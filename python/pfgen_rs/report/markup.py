@@ -48,9 +48,9 @@ def link_target(path: str) -> str:
 
 def padding(heading: str, cells: list[str]) -> str:
     """Returns spaces that make a heading as wide as its widest cell; non-ASCII characters count as two."""
-    widest = max(map(_display_width, cells), default=0)
-    return "&nbsp;" * max(0, widest - _display_width(heading))
+    widest = max(map(_markup_width, cells), default=0)
+    return "&nbsp;" * max(0, widest - _markup_width(heading))
 
 
-def _display_width(text: str) -> int:
+def _markup_width(text: str) -> int:
     return sum(1 if c.isascii() else 2 for c in text)

@@ -82,7 +82,7 @@ def run_view(
     result: Result, metrics: Mapping[str, stats.Estimate], *, run: str | None = None
 ) -> RunView:
     """Returns the data of a run, with its `estimates`; `run` is its name within a site."""
-    questions = _question_rows(result)
+    questions = _question_rows_of_view(result)
     return RunView(
         name=result.name,
         run=run or result.path or result.name,
@@ -94,7 +94,7 @@ def run_view(
         length_std=result.length_std,
         metrics=dict(metrics),
         questions=questions,
-        categories=_category_rows(result, questions),
+        categories=_category_rows_of_view(result, questions),
         missing=result.missing,
         scores=_run_histogram(result, "average", 0.05),
         lengths=_run_histogram(result, "length", 5),
@@ -105,16 +105,16 @@ def run_view(
     )
 
 
-def _question_rows(result: Result) -> list[Row]:
+def _question_rows_of_view(result: Result) -> list[Row]:
     numbers = {question.id: number for number, question in enumerate(result.benchmark)}
     rows = []
     for row in result.by_question.to_dicts():
         row["name"], row["text"] = row.pop("question_id"), row.pop("question")
-        rows.append(_spread_row(result, [row["name"]], row, numbers[row["name"]]))
+        rows.append(_run_view_row(result, [row["name"]], row, numbers[row["name"]]))
     return rows
 
 
-def _category_rows(result: Result, questions: Sequence[Row]) -> list[Row]:
+def _category_rows_of_view(result: Result, questions: Sequence[Row]) -> list[Row]:
     """Returns means over the questions of each category, in order of first appearance."""
     members: dict[str, list[Row]] = {}
     for row in questions:
@@ -125,11 +125,11 @@ def _category_rows(result: Result, questions: Sequence[Row]) -> list[Row]:
         about["answers"] = sum(row.answers for row in rows)
         for key in ("length", *stats.METRICS):
             about[key] = left_mean(np.array([getattr(row, key) for row in rows]))
-        found.append(_spread_row(result, [row.name for row in rows], about, len(rows)))
+        found.append(_run_view_row(result, [row.name for row in rows], about, len(rows)))
     return found
 
 
-def _spread_row(
+def _run_view_row(
     result: Result, question_ids: Iterable[str], about: dict[str, Any], number: int
 ) -> Row:
     """Complete `about` with the spread of the answers to these questions."""

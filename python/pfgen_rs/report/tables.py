@@ -29,7 +29,7 @@ def write_tables(
     """
     about = "".join(f"{run.digest}  {run.run}\n" for run in runs) + _native.__version__
     head = {"metadata_hash": metadata_hash, "results": file_digest(about.encode())}
-    if not force and _is_table_current(folder, head):
+    if not force and _are_report_tables_current(folder, head):
         return []
     from pfgen_rs.checkout.entries import (
         entries,
@@ -51,7 +51,7 @@ def write_tables(
     ]
 
 
-def _is_table_current(folder: Path, head: dict[str, str]) -> bool:
+def _are_report_tables_current(folder: Path, head: dict[str, str]) -> bool:
     try:
         found = load_standings_object(folder / JSON)
     except InputError:

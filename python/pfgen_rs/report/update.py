@@ -64,35 +64,35 @@ def report(
     """
     found = open_checkout(checkout)
     done = Report(found)
-    states = _inspected_runs(done, force, jobs)
+    states = _runs_inspected_for_update(done, force, jobs)
     _update_runs(done, states, jobs, watch)
     for state in states:
         done.problems += state.problems
         done.unfinished += state.unfinished
     done.failed = [state.run.name for state in states if state.problems]
     done.runs = [state.published for state in states if state.published is not None]
-    _write_leaderboard(done)
-    _write_tables(done, force)
+    _update_leaderboard(done)
+    _update_tables(done, force)
     if html is not None:
-        _write_site(done, html, jobs, watch, busy)
+        _update_site(done, html, jobs, watch, busy)
     return done
 
 
-def _inspected_runs(done: Report, force: bool, jobs: int | None) -> list[State]:
+def _runs_inspected_for_update(done: Report, force: bool, jobs: int | None) -> list[State]:
     """Inspect all runs in threads; packed trials are written here, in the thread that gets signals."""
     pool = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
     try:
         found = pool.map(
             lambda run: inspect_run(done.checkout, run, force=force), done.checkout.runs
         )
-        return [_with_packed_trials(done, state) for state in found]
+        return [_update_packed_trials(done, state) for state in found]
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _with_packed_trials(done: Report, state: State) -> State:
+def _update_packed_trials(done: Report, state: State) -> State:
     if state.packed is not None:
-        written = _write_run_file(done, state, state.run.folder / PACKED, state.packed)
+        written = _update_run_file(done, state, state.run.folder / PACKED, state.packed)
         state.stale, state.packed = state.stale and written, None
     return state
 
@@ -109,11 +109,13 @@ def _update_runs(
 
     benchmark = load_benchmark(done.checkout.data, settings=Settings())  # the published ones
     if stale:
-        _rescore_stale(done, benchmark, stale, jobs, watch)
-    _write_readmes(done, benchmark, [state for state in described if _can_have_readme(done, state)])
+        _update_stale_scores(done, benchmark, stale, jobs, watch)
+    _update_readmes(
+        done, benchmark, [state for state in described if _can_update_readme(done, state)]
+    )
 
 
-def _rescore_stale(
+def _update_stale_scores(
     done: Report,
     benchmark: QuestionSet,
     stale: Sequence[State],
@@ -128,13 +130,13 @@ def _rescore_stale(
             state.problems.append(result)
             continue
         published, content = result
-        if _write_run_file(done, state, state.run.folder / RESULT, content):
+        if _update_run_file(done, state, state.run.folder / RESULT, content):
             state.published = published
             state.stale_readme = True
             done.scored.append(state.run.name)
 
 
-def _can_have_readme(done: Report, state: State) -> bool:
+def _can_update_readme(done: Report, state: State) -> bool:
     """Whether the run's result is about these questions, which the marks in its README need."""
     published = state.published
     return (
@@ -144,18 +146,20 @@ def _can_have_readme(done: Report, state: State) -> bool:
     )
 
 
-def _write_readmes(done: Report, benchmark: QuestionSet, states: Sequence[State]) -> None:
+def _update_readmes(done: Report, benchmark: QuestionSet, states: Sequence[State]) -> None:
     from pfgen_rs.checkout.marks import marks_of
     from pfgen_rs.report.run_readme import run_readme
 
-    usable = [(state, found) for state in states if (found := _usable_result(benchmark, state))]
+    usable = [
+        (state, found) for state in states if (found := _result_usable_for_update(benchmark, state))
+    ]
     results = [found.result for _, found in usable]
     for (state, found), marks in zip(usable, marks_of(benchmark, results), strict=True):
         content = run_readme(found.result, found.digest, marks)
-        _write_run_file(done, state, state.run.folder / README, content)
+        _update_run_file(done, state, state.run.folder / README, content)
 
 
-def _usable_result(benchmark: QuestionSet, state: State) -> Published | None:
+def _result_usable_for_update(benchmark: QuestionSet, state: State) -> Published | None:
     """Returns the run's result, unless it contains unknown questions."""
     found = state.published
     strangers = found.result["questions"].keys() - {q.id for q in benchmark} if found else ()
@@ -169,7 +173,7 @@ def _usable_result(benchmark: QuestionSet, state: State) -> Published | None:
     return None
 
 
-def _write_run_file(done: Report, state: State, path: Path, content: bytes) -> bool:
+def _update_run_file(done: Report, state: State, path: Path, content: bytes) -> bool:
     try:
         if write_changed(path, content):
             done.written.append(path)
@@ -179,7 +183,7 @@ def _write_run_file(done: Report, state: State, path: Path, content: bytes) -> b
     return True
 
 
-def _write_leaderboard(done: Report) -> None:
+def _update_leaderboard(done: Report) -> None:
     path = done.checkout.readme
     try:
         old = path.read_bytes()
@@ -196,7 +200,7 @@ def _write_leaderboard(done: Report) -> None:
         done.problems.append(InputError(unreadable(error), path=path))
 
 
-def _write_site(
+def _update_site(
     done: Report,
     folder: str | os.PathLike[str],
     jobs: int | None,
@@ -214,7 +218,7 @@ def _write_site(
     done.site = Path(folder, "index.html")
 
 
-def _write_tables(done: Report, force: bool) -> None:
+def _update_tables(done: Report, force: bool) -> None:
     folder, metadata_hash = done.checkout.folder, done.checkout.metadata_hash
     try:
         done.written += write_tables(folder, done.runs, metadata_hash, force=force)

@@ -62,7 +62,7 @@ def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
         **_aggregate_mean_and_std("score", by_trial, 4, compensated),
         **_aggregate_lengths(stored, compensated),
     }
-    scores = _running_scores([summary.scores for summary in questions.values()])
+    scores = _aggregate_scores([summary.scores for summary in questions.values()])
     return Summaries(questions, num_trials, spread, scores)
 
 
@@ -127,7 +127,7 @@ def _rounded_aggregate(name: str, mean: float, variance: float, digits: int) -> 
     return {name: round(mean, digits), f"{name}_std": round(math.sqrt(variance), digits)}
 
 
-def _running_scores(questions: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _aggregate_scores(questions: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Returns the run's `scores`: running values, rounded to 5 decimals after each question.
 
     Sources are in order of appearance. The published scorer adds the values one by one, so they are the same

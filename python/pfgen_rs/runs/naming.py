@@ -18,7 +18,7 @@ _LONGEST = 200  # maximum length of a name in bytes
 
 def run_name(path: str | None) -> str:
     """Returns the name of a run's folder or, if it has none of its own or the path omits it, of its file."""
-    return _name_parts(path or STANDARD_INPUT)[-1]
+    return _naming_parts(path or STANDARD_INPUT)[-1]
 
 
 def output_names(paths: Sequence[str]) -> list[str]:
@@ -28,7 +28,7 @@ def output_names(paths: Sequence[str]) -> list[str]:
     parents as necessary are prepended, and finally suffixes are kept. Raises `InputError` if names still
     collide.
     """
-    shapes: list[Callable[[str], tuple[str, ...]]] = [_name_parts, _whole_name_parts]
+    shapes: list[Callable[[str], tuple[str, ...]]] = [_naming_parts, _whole_naming_parts]
     for shape in shapes:
         parts = [shape(path) for path in paths]
         for depth in range(1, max(map(len, parts), default=0) + 1):
@@ -48,7 +48,7 @@ def result_names(runs: Sequence[tuple[str, str | None]]) -> list[str]:
     files = list(dict.fromkeys(path for path, _ in runs))
     folders = dict(zip(files, output_names(files), strict=True)) if len(files) > 1 else {}
     names = [
-        "/".join(filter(None, [folders.get(path), None if run is None else _run_output_name(run)]))
+        "/".join(filter(None, [folders.get(path), None if run is None else _name_for_folder(run)]))
         for path, run in runs
     ]
     seen: dict[str, tuple[str, str | None]] = {}
@@ -63,22 +63,22 @@ def result_names(runs: Sequence[tuple[str, str | None]]) -> list[str]:
     return names
 
 
-def _run_output_name(run: str) -> str:
+def _name_for_folder(run: str) -> str:
     """Convert a run's name to a folder name, as evaluation harnesses do with names of models."""
     name = re.sub(r'[\x00-\x1f\x7f"*/:<>?\\|\[\]]+', "__", run.encode(errors="replace").decode())
     name = name.strip(" ") if name.strip(" .") else "_" * len(name)
     return name.encode()[:_LONGEST].decode(errors="ignore")
 
 
-def _whole_name_parts(path: str) -> tuple[str, ...]:
+def _whole_naming_parts(path: str) -> tuple[str, ...]:
     if path == STANDARD_INPUT:
         return ("stdin",)
     place = Path(os.path.abspath(path))  # noqa: PTH100 - resolves "..", which must not get into names
     return tuple(part for part in place.parts if part != place.anchor)
 
 
-def _name_parts(path: str) -> tuple[str, ...]:
-    *parents, name = _whole_name_parts(path) or ("root",)
+def _naming_parts(path: str) -> tuple[str, ...]:
+    *parents, name = _whole_naming_parts(path) or ("root",)
     stem = name.split(".", 1)[0] or name
     # A run's file has the same name in every run; its folder distinguishes the runs. The bare name of the
     # file does not imply that the current folder is a run's.

@@ -91,7 +91,7 @@ def per_response(results: Sequence[Result]) -> pl.DataFrame:
 def with_place(frame: pl.DataFrame, path: str | None, signature: str) -> pl.DataFrame:
     """Add the columns `file`, in front, and `signature`, at the end, to a run's rows."""
     return frame.select(
-        pl.lit(_path_as_text(path), dtype=pl.String).alias("file"),
+        pl.lit(_output_path_text(path), dtype=pl.String).alias("file"),
         pl.all(),
         pl.lit(signature, dtype=pl.String).alias("signature"),
     )
@@ -110,7 +110,7 @@ def signed_frames(runs: Sequence[Result]) -> Iterator[pl.DataFrame]:
             yield signed[0] if len(signed) == 1 else pl.concat(signed).sort("line")
 
 
-def _path_as_text(path: str | None) -> str | None:
+def _output_path_text(path: str | None) -> str | None:
     return None if path is None else os.fsencode(path).decode(errors="backslashreplace")
 
 

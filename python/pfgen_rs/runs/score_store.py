@@ -131,7 +131,7 @@ def _temporary_store() -> tuple[IO[bytes], Path]:
     return cast("IO[bytes]", tempfile.TemporaryFile(buffering=0)), Path(tempfile.gettempdir())
 
 
-class _SummedAgain:
+class _StoreSummedAgain:
     """A store whose totals are recomputed when read."""
 
     def __init__(
@@ -158,7 +158,7 @@ class ResponseScores:
     """The scores of one run, chunk by chunk."""
 
     def __init__(self, store: Store) -> None:
-        self._store: Store | _SummedAgain = store
+        self._store: Store | _StoreSummedAgain = store
         self.parts: list[Part] = []
 
     def summed_again(
@@ -167,7 +167,7 @@ class ResponseScores:
         """Returns the same scores with plain or compensated totals; `sources`: by question, in file order."""
         store = self._store
         found = copy(self)
-        found._store = _SummedAgain(
+        found._store = _StoreSummedAgain(
             store if isinstance(store, Store) else store.store, sources, compensated
         )
         return found
@@ -200,12 +200,16 @@ class ResponseScores:
         line, wanted = (self._store.names.index(key) for key in ("line", name))
         for part in self.parts:
             matrix = self._store.rows(part, 0, part.rows)
-            yield matrix[_stable_order(matrix[:, line]), wanted] if in_order else matrix[:, wanted]
+            yield (
+                matrix[_stable_order_in_store(matrix[:, line]), wanted]
+                if in_order
+                else matrix[:, wanted]
+            )
 
     def frame(self, part: Part) -> pl.DataFrame:
         """Returns a chunk as a table in the file's order: `line`, `question_id`, `length` and the scores."""
         matrix = self._store.rows(part, 0, part.rows)
-        order = _stable_order(matrix[:, 0])
+        order = _stable_order_in_store(matrix[:, 0])
         matrix = matrix[order]
         ids, ends = list(part.bounds), [stop for _, stop in part.bounds.values()]
         numbers = np.searchsorted(np.array(ends, dtype=np.int64), order, side="right")
@@ -241,7 +245,7 @@ def chunk_matrix(
 
     `numbers`: the number of each response's question.
     """
-    order = _stable_order(numbers)
+    order = _stable_order_in_store(numbers)
     matrix = np.empty((len(lines), len(names)))
     place = {"line": lines, "start": 0 if starts is None else starts}
     for i, name in enumerate(names):
@@ -254,7 +258,7 @@ def chunk_matrix(
     return matrix, dict(zip(ids, zip(begins.tolist(), stops.tolist(), strict=True), strict=True))
 
 
-def _stable_order(numbers: NDArray[Any]) -> NDArray[np.intp]:
+def _stable_order_in_store(numbers: NDArray[Any]) -> NDArray[np.intp]:
     """Returns the stable order of integers; takes linear time if their range is small."""
     if not len(numbers):
         return np.empty(0, np.intp)

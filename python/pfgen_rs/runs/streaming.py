@@ -178,7 +178,7 @@ class _StreamedFile:
         """Returns the scores of a chunk that was completely scored before an interruption."""
         found: dict[str | None, Part] = {}
         for name, rows in self._rows_by_run(chunk).items():
-            part = self._store.known(_chunk_key(chunk.rows(rows), name), len(rows))
+            part = self._store.known(_streamed_chunk_key(chunk.rows(rows), name), len(rows))
             if part is None:
                 return None
             found[name] = part
@@ -212,7 +212,7 @@ class _StreamedFile:
     def _part(self, chunk: Chunk, numbers: Numbers, scores: pl.DataFrame, name: str | None) -> Part:
         store = self._store
         matrix, bounds = chunk_matrix(store.names, numbers, chunk.lines, chunk.starts, scores)
-        return store.add(lambda: _chunk_key(chunk, name), matrix, bounds)
+        return store.add(lambda: _streamed_chunk_key(chunk, name), matrix, bounds)
 
     def _add(self, parts: Mapping[str | None, Part], chunk: Chunk) -> None:
         """Add a chunk's scores; a run without any gets an empty part, so that chunks and parts match."""
@@ -287,7 +287,7 @@ class _StreamedFile:
         return f"all lines are invalid; line {first.line}: {first.problem}"
 
 
-def _chunk_key(chunk: Chunk, run: str | None) -> str:
+def _streamed_chunk_key(chunk: Chunk, run: str | None) -> str:
     """Returns the key in a journal of a run's responses in a chunk."""
     name = "" if run is None else f":{run}"
     return f"{chunk.identity()}:{chunk.lines[0]}{name}" if len(chunk) else ""
@@ -349,7 +349,7 @@ def evaluate(
 ) -> Result:
     """Score responses in memory (in any form that `score_batch` accepts) and summarise them as a run."""
     questions, texts = text_columns(data, answers, (question_field, answer_field), clean)
-    numbers, coded = batch.numbered(benchmark, questions, texts, threads=threads)
+    numbers, coded = batch.numbered_batch(benchmark, questions, texts, threads=threads)
     scores = batch.score_numbered(benchmark, numbers, coded, threads=threads)
     if not len(scores):
         raise InputError("no responses")

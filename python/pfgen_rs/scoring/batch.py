@@ -25,7 +25,7 @@ __all__ = [
     "Details",
     "Score",
     "ScoreArrays",
-    "numbered",
+    "numbered_batch",
     "numbers_of",
     "question_numbers",
     "score",
@@ -108,7 +108,7 @@ def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> S
     batches = benchmark.lone_batches(found)
     _, columns = batches.score(np.zeros(1, np.uint32), column.coded, 0, ends, 1)
     if benchmark.settings.compensated:
-        _compensate_sums(benchmark, columns, [(slice(None), found.sources)])
+        _compensate_batch_sums(benchmark, columns, [(slice(None), found.sources)])
     values = dict(
         zip(score_names(benchmark.sources), (column[0].item() for column in columns), strict=True)
     )
@@ -121,12 +121,12 @@ def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> S
         helpfulness=values["helpfulness"],
         helpfulness_results=rules.missed(rules.ends(text), value, cut),
         average=values["average"],
-        details=_score_details(benchmark, found, coded, value, cut),
+        details=_batch_score_details(benchmark, found, coded, value, cut),
         signature=benchmark.signature,
     )
 
 
-def _score_details(
+def _batch_score_details(
     benchmark: QuestionSet, question: Question, coded: str, value: float, cut: int
 ) -> Details:
     cuts = benchmark.native_scorer(question).cuts(coded)
@@ -162,11 +162,11 @@ def score_batch_columns(
     chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
     """`score_batch` for a column of questions and a column of answers of the same length."""
-    numbers, column = numbered(benchmark, questions, answers, threads=threads)
+    numbers, column = numbered_batch(benchmark, questions, answers, threads=threads)
     return score_numbered(benchmark, numbers, column, threads=threads, chunk_size=chunk_size)
 
 
-def numbered(
+def numbered_batch(
     benchmark: QuestionSet, questions: pl.Series, answers: Any, *, threads: int | None = None
 ) -> tuple[Numbers, Column]:
     """Returns the numbers of a column of questions and the coded answers, for `score_numbered`."""
@@ -196,10 +196,10 @@ def score_numbered(
     ids = pl.Series([question.id for question in benchmark], dtype=pl.String)
     columns = [
         ids.gather(numbers).alias("question_id"),
-        pl.Series("length", _joined_arrays([part.lengths for part in parts])).cast(pl.Int64),
+        pl.Series("length", _joined_batch_arrays([part.lengths for part in parts])).cast(pl.Int64),
     ]
     for i, name in enumerate(score_names(benchmark.sources)):
-        values = _joined_arrays([part.columns[i] for part in parts])
+        values = _joined_batch_arrays([part.columns[i] for part in parts])
         columns.append(pl.Series(name, values, nan_to_null=True))
     return pl.DataFrame(columns)
 
@@ -222,7 +222,7 @@ def score_arrays(
         if (rules := benchmark.helpfulness(question)).has_expressions
     }
     compensated = benchmark.settings.compensated
-    rows = _rows_by_number(numbers, counts) if expressions or compensated else []
+    rows = _batch_rows_by_number(numbers, counts) if expressions or compensated else []
     others = []
     for number, rules in expressions.items():
         texts = (answers.texts[start + row] for row in rows[number].tolist())
@@ -230,16 +230,16 @@ def score_arrays(
     found = ScoreArrays(*batches.score(numbers, answers.coded, start, others, threads))
     if compensated:
         by_question = [(rows[number], question.sources) for number, question in asked.items()]
-        _compensate_sums(benchmark, found.columns, by_question)
+        _compensate_batch_sums(benchmark, found.columns, by_question)
     return found
 
 
-def _rows_by_number(numbers: Numbers, counts: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+def _batch_rows_by_number(numbers: Numbers, counts: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     """Returns the rows of each number, ascending, in time linear in rows and numbers."""
     return np.split(np.argsort(numbers, kind="stable"), np.cumsum(counts)[:-1])
 
 
-def _compensate_sums(
+def _compensate_batch_sums(
     benchmark: QuestionSet,
     columns: Sequence[Floats],
     questions: Sequence[tuple[Rows, Sequence[str]]],
@@ -279,5 +279,5 @@ def score_names(sources: Sequence[str]) -> list[str]:
     return [*COLUMNS, *share_names(sources)]
 
 
-def _joined_arrays(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def _joined_batch_arrays(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -172,7 +172,7 @@ def compare(
     check_level(level)
     for metric in metrics:
         check_metric(metric)
-    _check_samples(samples)
+    _check_samples_to_compare(samples)
     common, left_out = common_questions(samples)
     samples = [sample.only(common) for sample in samples]
     if all(sample.system for sample in samples):
@@ -207,12 +207,17 @@ def as_html(found: Comparison, notes: Sequence[str]) -> str:
     metric, interval = found.metrics[0], f"{found.level * 100:g} % interval"
     each = zip(found.runs, found.ranks[metric], found.estimates[metric], strict=True)
     runs = [
-        (name, _rank_range_text(ranks), estimate.mean, _bounds_text(estimate.low, estimate.high))
+        (
+            name,
+            _compared_rank_range(ranks),
+            estimate.mean,
+            _compared_bounds_text(estimate.low, estimate.high),
+        )
         for name, ranks, estimate in sorted(each, key=lambda row: -row[2].mean)
     ]
     of_metric = (pair.better_first() for pair in found.pairs if pair.metric == metric)
     pairs = [
-        (p.a, p.b, p.difference, _bounds_text(p.low, p.high), _corrected_p(p, found))
+        (p.a, p.b, p.difference, _compared_bounds_text(p.low, p.high), _compared_p_value(p, found))
         for p in of_metric
     ]
     return notebook.document(
@@ -226,15 +231,15 @@ def as_html(found: Comparison, notes: Sequence[str]) -> str:
     )
 
 
-def _rank_range_text(ranks: tuple[int, int] | None) -> str | None:
+def _compared_rank_range(ranks: tuple[int, int] | None) -> str | None:
     return None if ranks is None else "–".join(dict.fromkeys(map(str, ranks)))
 
 
-def _bounds_text(low: float | None, high: float | None) -> str | None:
+def _compared_bounds_text(low: float | None, high: float | None) -> str | None:
     return None if low is None or high is None else f"[{low:.4f}, {high:.4f}]"
 
 
-def _corrected_p(pair: Pair, found: Comparison) -> str:
+def _compared_p_value(pair: Pair, found: Comparison) -> str:
     return shown_p(pair.p_holm, found.smallest_p * pair.family)
 
 
@@ -301,7 +306,7 @@ class _ComparisonWork:
         }
 
 
-def _check_samples(samples: Sequence[Sample]) -> None:
+def _check_samples_to_compare(samples: Sequence[Sample]) -> None:
     if not 2 <= len(samples) <= _MOST_RUNS:
         raise InputError(
             f"expected 2 to {_MOST_RUNS} runs to compare, found {len(samples)} (a leaderboard ranks more)"

@@ -95,7 +95,7 @@ def estimate(
     check_metric(metric)
     check_level(level)
     if not resamples:
-        return _from_sample(sample, metric, level)
+        return _estimate_from_sample(sample, metric, level)
     resampler = Resampler(len(sample.questions), resamples, seed)
     errors = resampler.within(sample.values[metric], sample.name)
     return resampled_estimate(sample, metric, level, resampler, errors)
@@ -105,7 +105,7 @@ def resampled_estimate(
     sample: Sample, metric: str, level: float, resampler: Resampler, errors: Floats
 ) -> Estimate:
     """`estimate` with existing resamples; `errors` as returned by `Resampler.within`."""
-    found = _from_sample(sample, metric, level)
+    found = _estimate_from_sample(sample, metric, level)
     means = sample.means(metric)
     if len(means) < 2:
         return found
@@ -115,10 +115,13 @@ def resampled_estimate(
     return replace(found, bootstrap_low=low, bootstrap_high=high)
 
 
-def _from_sample(sample: Sample, metric: str, level: float) -> Estimate:
+def _estimate_from_sample(sample: Sample, metric: str, level: float) -> Estimate:
     """Estimate everything but the bootstrap."""
     moments = sample.means(metric), sample.variances(metric), sample.counts
-    return replace(_standard_errors(*moments, level), regrouped_sd=_regrouped_sd(sample, metric))
+    return replace(
+        _estimate_from_moments(*moments, level),
+        regrouped_sd=_estimated_regrouped_sd(sample, metric),
+    )
 
 
 def from_summary(
@@ -149,15 +152,15 @@ def from_summary(
         ) from None
     with np.errstate(divide="ignore", invalid="ignore"):
         variances = np.where(counts > 1, sds**2 * counts / (counts - 1), np.nan)
-    return _standard_errors(means, variances, counts, level)
+    return _estimate_from_moments(means, variances, counts, level)
 
 
-def _regrouped_sd(sample: Sample, metric: str) -> float | None:
+def _estimated_regrouped_sd(sample: Sample, metric: str) -> float | None:
     by_trial = sample.by_trial(metric)
     return None if by_trial is None or len(by_trial) < 2 else float(by_trial.std(ddof=1))
 
 
-def _standard_errors(
+def _estimate_from_moments(
     means: Floats, variances: Floats, counts: NDArray[np.int64], level: float
 ) -> Estimate:
     number, mean = len(means), float(means.mean())

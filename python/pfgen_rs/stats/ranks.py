@@ -38,7 +38,7 @@ def rank_ranges(means: Floats, *, level: float = 0.95) -> list[tuple[int, int]]:
     runs, questions = means.shape
     if questions < 2 or runs < 2:
         return [(1, runs)] * runs
-    t = _t_statistics(means)
+    t = _t_statistics_for_ranks(means)
     upper = np.triu_indices(runs, 1)
     apart = np.zeros((runs, runs), dtype=bool)
     apart[upper] = holm(two_sided_p(t[upper], questions - 1)) <= 1 - level
@@ -52,7 +52,7 @@ def ranges(better: Flags) -> list[tuple[int, int]]:
     return list(zip(best.tolist(), worst.tolist(), strict=True))
 
 
-def _t_statistics(means: Floats) -> Floats:
+def _t_statistics_for_ranks(means: Floats) -> Floats:
     """Returns paired t of every two runs: shape (runs, runs), infinite if all differences are equal."""
     runs, questions = means.shape
     t = np.zeros((runs, runs))

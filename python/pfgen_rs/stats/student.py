@@ -39,14 +39,16 @@ def two_sided_p(t: Floats, freedom: int) -> Floats:
 def two_sided_quantile(level: float, freedom: int) -> float:
     """Returns t such that P(|T| <= t) = `level`, by bisection."""
     low, high = 0.0, 1.0
-    while _probability_inside(high, freedom) < level:
+    while _student_probability_inside(high, freedom) < level:
         low, high = high, 2 * high
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         if not low < middle < high:
             break
         low, high = (
-            (middle, high) if _probability_inside(middle, freedom) < level else (low, middle)
+            (middle, high)
+            if _student_probability_inside(middle, freedom) < level
+            else (low, middle)
         )
     return high
 
@@ -57,5 +59,5 @@ def check_level(level: float) -> None:
         raise SettingsError(f"invalid confidence level {level}: expected 0.5 to 0.9999")
 
 
-def _probability_inside(t: float, freedom: int) -> float:
+def _student_probability_inside(t: float, freedom: int) -> float:
     return 1 - float(two_sided_p(np.array([t]), freedom)[0])

@@ -38,7 +38,7 @@ def by_question(
     """
     rows: list[tuple[Any, ...]] = []
     for metric in metrics:
-        moments = [_question_moments(sample, metric) for sample in samples]
+        moments = [_question_moments_for_table(sample, metric) for sample in samples]
         for i, j in pairs:
             rows += _question_table_rows(
                 samples[i], samples[j], metric, moments[i], moments[j], level
@@ -86,7 +86,7 @@ def _category_table_row(a: Floats, b: Floats, level: float) -> tuple[float | Non
     return float(a.mean()), float(b.mean()), mean, *bounds
 
 
-def _question_moments(sample: Sample, metric: str) -> list[tuple[float, float, int]]:
+def _question_moments_for_table(sample: Sample, metric: str) -> list[tuple[float, float, int]]:
     """Returns mean, variance of the mean, and number of responses of each question."""
     means, counts = sample.means(metric), sample.counts
     variances = sample.variances(metric) / counts
@@ -108,7 +108,7 @@ def _question_table_rows(
         difference = mean_a - mean_b
         low = high = None
         if n_a > 1 and n_b > 1:
-            freedom = _welch_freedom(var_a, n_a, var_b, n_b)
+            freedom = _welch_freedom_in_table(var_a, n_a, var_b, n_b)
             reach = two_sided_quantile(level, freedom) * (var_a + var_b) ** 0.5
             low, high = difference - reach, difference + reach
         place = (a.name, b.name, metric, question, a.categories[question])
@@ -116,7 +116,7 @@ def _question_table_rows(
     return rows
 
 
-def _welch_freedom(var_a: float, n_a: int, var_b: float, n_b: int) -> int:
+def _welch_freedom_in_table(var_a: float, n_a: int, var_b: float, n_b: int) -> int:
     """Returns the degrees of freedom of the difference of two means with these variances, rounded down."""
     below = var_a**2 / (n_a - 1) + var_b**2 / (n_b - 1)
     if below == 0.0:

@@ -34,7 +34,7 @@ class Background:
     def submit(self, what: str, work: Callable[[], object]) -> None:
         """Submit a piece of work, called `what` in errors, blocking until there is room; never raises."""
         self._settle(self._behind - 1)
-        self._pending.append(self._pool.submit(_run_logged, what, work))
+        self._pending.append(self._pool.submit(_run_in_background, what, work))
 
     def check(self) -> None:
         """Raise the earliest pending error, if any; one per call."""
@@ -64,7 +64,7 @@ class Background:
                     self._errors.append(error)
 
 
-def _run_logged(what: str, work: Callable[[], object]) -> None:
+def _run_in_background(what: str, work: Callable[[], object]) -> None:
     try:
         work()
     except PfgenError as error:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.prompts import Task
 
-__all__ = ["check_texts", "count", "function", "functions", "texts_of", "whole"]
+__all__ = ["check_texts", "checked_texts", "count", "function", "functions", "whole"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -17,7 +17,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def whole(value: Any, what: str) -> int:
     """Convert an integer of any library, such as a GPU scalar; raises `InputError` for other values."""
     try:
-        number = value if isinstance(value, int) else _as_whole_number(value)
+        number = value if isinstance(value, int) else _checked_whole_number(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):
         number = None
     if number is None or number < 0:
@@ -25,7 +25,7 @@ def whole(value: Any, what: str) -> int:
     return int(number)
 
 
-def _as_whole_number(value: Any) -> int | None:
+def _checked_whole_number(value: Any) -> int | None:
     try:
         return operator.index(value)
     except TypeError:
@@ -62,7 +62,7 @@ def functions(value: Function | Sequence[Function], what: str) -> tuple[Function
     return tuple(value)
 
 
-def texts_of(value: Sequence[str], what: str) -> tuple[str, ...]:
+def checked_texts(value: Sequence[str], what: str) -> tuple[str, ...]:
     """Returns a list of texts as a tuple; raises `SettingsError` for other values, including one string."""
     several = isinstance(value, Sequence) and not isinstance(value, str)
     if not several or not all(isinstance(text, str) for text in value):

@@ -18,7 +18,7 @@ from pfgen_rs.generate.prompts import Mode, Task
 from pfgen_rs.io.closing import Closing
 from pfgen_rs.questions.examples import Example
 from pfgen_rs.training.background import Background
-from pfgen_rs.training.checks import check_texts, count, function, functions, texts_of, whole
+from pfgen_rs.training.checks import check_texts, checked_texts, count, function, functions, whole
 from pfgen_rs.training.curve import Axis, plot_curve
 from pfgen_rs.training.forks import check_polars
 from pfgen_rs.training.loggers import Logger
@@ -87,7 +87,7 @@ class StepEvaluator(Closing):
     ) -> None:
         self.every, behind = count(every, "every"), count(behind, "behind")
         self._generate = function(generate, "generate")
-        stop = default_stop(mode) if stop is None else texts_of(stop, "stop")
+        stop = default_stop(mode) if stop is None else checked_texts(stop, "stop")
         if think not in THINK:
             raise SettingsError(f"`think` must be one of {', '.join(THINK)}, not {think!r}")
         check_polars()

@@ -32,7 +32,7 @@ def check_polars() -> None:
     """
     if not _forked:
         return
-    trial = threading.Thread(target=_use_polars, daemon=True)
+    trial = threading.Thread(target=_use_polars_after_fork, daemon=True)
     trial.start()
     trial.join(_PATIENCE)
     if trial.is_alive():
@@ -42,5 +42,5 @@ def check_polars() -> None:
         )
 
 
-def _use_polars() -> None:
+def _use_polars_after_fork() -> None:
     pl.DataFrame({"a": [1, 2]}).write_parquet(io.BytesIO())

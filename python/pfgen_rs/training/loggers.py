@@ -55,7 +55,9 @@ class TensorBoard:
     """
 
     def __init__(self, place: Any) -> None:
-        self.writer = _tensorboard_writer(place) if isinstance(place, str | os.PathLike) else place
+        self.writer = (
+            _tensorboard_logger_writer(place) if isinstance(place, str | os.PathLike) else place
+        )
         if not callable(getattr(self.writer, "add_scalar", None)):
             raise InputError(
                 f"TensorBoard: expected a writer or a folder, not {type(place).__name__}"
@@ -90,14 +92,14 @@ class WandB:
     def __call__(self, metrics: dict[str, float], step: int) -> None:
         """Log the metrics of a step."""
         if self.run is None:
-            self.run = _active_wandb_run()
+            self.run = _wandb_logger_run()
         for name in metrics.keys() - self._declared:
             self.run.define_metric(name, step_metric=self.axis)
             self._declared.add(name)
         self.run.log({**metrics, self.axis: step})
 
 
-def _active_wandb_run() -> Any:
+def _wandb_logger_run() -> Any:
     import wandb
 
     if wandb.run is None:
@@ -105,7 +107,7 @@ def _active_wandb_run() -> Any:
     return wandb.run
 
 
-def _tensorboard_writer(folder: str | os.PathLike[str]) -> Any:
+def _tensorboard_logger_writer(folder: str | os.PathLike[str]) -> Any:
     try:
         from tensorboardX import SummaryWriter
     except ImportError:

@@ -46,16 +46,20 @@ def row_of(
     measured: Measured, step: int, tokens: int | None, baseline: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Returns a row of the curve; differences from `baseline` (the row of step 0) are paired by question."""
-    score = _metric_estimate(measured.metrics["average"])
-    row: dict[str, Any] = {"step": step, "tokens": tokens, **_interval_bounds("score", score)}
+    score = _measured_estimate(measured.metrics["average"])
+    row: dict[str, Any] = {
+        "step": step,
+        "tokens": tokens,
+        **_measured_interval_bounds("score", score),
+    }
     for name in PARTS:
-        row |= _interval_bounds(name, _metric_estimate(measured.metrics[name]))
+        row |= _measured_interval_bounds(name, _measured_estimate(measured.metrics[name]))
     means = measured.metrics["average"].mean(axis=0)
     empty = [not text for text in measured.texts]
     return row | {
         "question_se": score.question_se,
         "trial_se": score.trial_se,
-        **_baseline_difference(means, baseline),
+        **_measured_difference(means, baseline),
         "length": float(measured.lengths.mean()),
         "empty": sum(empty) / len(empty),
         "questions": score.questions,
@@ -79,20 +83,20 @@ def answer_table(sample: FixedSample, measured: Measured) -> pl.DataFrame:
     )
 
 
-def _metric_estimate(values: Floats) -> Estimate:
+def _measured_estimate(values: Floats) -> Estimate:
     """Returns the mean of a metric with standard errors clustered by question."""
     return from_summary(values.mean(axis=0), values.std(axis=0), len(values))
 
 
-def _interval_bounds(name: str, estimate: Estimate) -> dict[str, float | None]:
+def _measured_interval_bounds(name: str, estimate: Estimate) -> dict[str, float | None]:
     return {name: estimate.mean, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
-def _baseline_difference(
+def _measured_difference(
     means: Floats, baseline: Mapping[str, Any] | None
 ) -> dict[str, float | None]:
     if baseline is None or baseline["question_scores"] is None:
         return dict.fromkeys(("difference", "difference_low", "difference_high"))
     changes = means - np.array(baseline["question_scores"])
     # The spread of the questions' changes already includes the noise of trials.
-    return _interval_bounds("difference", from_summary(changes, np.zeros_like(changes), 1))
+    return _measured_interval_bounds("difference", from_summary(changes, np.zeros_like(changes), 1))

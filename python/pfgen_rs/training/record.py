@@ -45,7 +45,7 @@ class Record:
         if folder is not None and folder.exists() and not folder.is_dir():
             raise OutputError(f"{folder}: not a directory: choose another folder for the curve")
         if folder is not None:
-            _remove_unfinished_files(folder)
+            _remove_unfinished_record(folder)
         self.sample, self.folder = sample, folder
         self._clean = clean
         self._loggers, self._prefix = tuple(loggers), prefix
@@ -96,12 +96,12 @@ class Record:
             dropped = [row["step"] for row in self._curve.rows if row["step"] >= step]
             if self.folder is None or not dropped:
                 return
-            old = _new_old_folder(self.folder)
+            old = _folder_for_old_record(self.folder)
             self._curve.save_as(old / CURVE)
             self._curve.drop_from(step)
             self._curve.save()
             self._move(dropped, old / ANSWERS)
-        _LOG.warning(_moved_file(self.folder, step, dropped, old))
+        _LOG.warning(_moved_record(self.folder, step, dropped, old))
 
     def replace(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Replace all rows, and remove the answers of dropped steps."""
@@ -144,14 +144,14 @@ class Record:
                 warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
-def _remove_unfinished_files(folder: Path) -> None:
+def _remove_unfinished_record(folder: Path) -> None:
     """Remove temporary files left by a killed process."""
     remove_unfinished(folder / CURVE)
     for path in (folder / ANSWERS).glob(".step_*.parquet.*.tmp"):
         path.unlink(missing_ok=True)
 
 
-def _new_old_folder(place: Path) -> Path:
+def _folder_for_old_record(place: Path) -> Path:
     """Create the first of the folders `old-1`, `old-2`, … that does not exist."""
     names = (place / f"old-{number}" for number in count(1))
     folder = next(path for path in names if not path.exists())
@@ -162,7 +162,7 @@ def _new_old_folder(place: Path) -> Path:
     return folder
 
 
-def _moved_file(folder: Path, step: int, steps: Sequence[int], old: Path) -> str:
+def _moved_record(folder: Path, step: int, steps: Sequence[int], old: Path) -> str:
     many = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
     return (
         f"{folder} contains the curve of an earlier run, but training starts at step {step}: moved {many} "

@@ -89,10 +89,10 @@ class Reward:
         texts = list(map(completion_text, completions))
         if self.clean is not None:
             return list(map(self.clean, texts))
-        if _nothing_to_cut("\0".join(texts)):  # checking all texts at once is much faster
+        if _is_clean_for_reward("\0".join(texts)):  # checking all texts at once is much faster
             return [text.strip() for text in texts]
         return [
-            text.strip() if _nothing_to_cut(text) else _cleaned_completion(prompt, text)
+            text.strip() if _is_clean_for_reward(text) else _cleaned_for_reward(prompt, text)
             for prompt, text in zip(prompts, texts, strict=True)
         ]
 
@@ -130,13 +130,13 @@ def reward(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -
     return _default_reward()(prompts, completions, **columns)
 
 
-def _cleaned_completion(prompt: Any, text: str) -> str:
+def _cleaned_for_reward(prompt: Any, text: str) -> str:
     open_end = isinstance(prompt, str) and prompt.endswith("A:")
     mode: Mode = "completion" if open_end else "chat"
     return cleaned(text, mode, _STOPS[mode])
 
 
-def _nothing_to_cut(text: str) -> bool:
+def _is_clean_for_reward(text: str) -> bool:
     """Whether cleaning would do no more than strip white space."""
     try:
         text.encode()

@@ -16,7 +16,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.prompts import Mode, Prompter, Task
 from pfgen_rs.questions.examples import Example, read_examples
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.training.checks import count, texts_of
+from pfgen_rs.training.checks import checked_texts, count
 
 __all__ = ["FixedSample", "choose_questions", "examples_of"]
 
@@ -102,9 +102,9 @@ def choose_questions(
     elif isinstance(wanted, int):
         if not 1 <= wanted <= len(known):
             raise SettingsError(f"questions must be between 1 and {len(known)}, not {wanted}")
-        chosen = set(sorted(known, key=lambda text: _question_digest(seed, text))[:wanted])
+        chosen = set(sorted(known, key=lambda text: _sample_question_digest(seed, text))[:wanted])
     else:
-        chosen = {benchmark.find(question).text for question in texts_of(wanted, "questions")}
+        chosen = {benchmark.find(question).text for question in checked_texts(wanted, "questions")}
     for text in chosen - set(known):
         raise InputError("no example answer to this question", question=text)
     if not chosen:
@@ -123,5 +123,5 @@ def examples_of(benchmark: QuestionSet) -> list[Example]:
     return read_examples(benchmark.folder)
 
 
-def _question_digest(seed: str, question: str) -> str:
+def _sample_question_digest(seed: str, question: str) -> str:
     return hashlib.sha1(f"{seed}::{question}".encode(), usedforsecurity=False).hexdigest()

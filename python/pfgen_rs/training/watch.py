@@ -85,7 +85,7 @@ class Watcher:
         self.folder, self.patterns = Path(folder), tuple(patterns)
         find_checkpoints(self.folder, *self.patterns)
         self.out = self.folder / _OUT if out is None else Path(out)
-        self._command, self._timeout = _split_command(command), timeout
+        self._command, self._timeout = _watch_command_words(command), timeout
         if not isinstance(benchmark, Benchmark):
             benchmark = load_benchmark(benchmark)
         self._parameters = parameters or Parameters(stop=default_stop(mode))
@@ -107,7 +107,7 @@ class Watcher:
 
     def once(self) -> Iterator[Evaluated]:
         """Evaluate all complete checkpoints, after waiting long enough to detect which are complete."""
-        with _alone_in_folder(self.out):
+        with _only_watch_in_folder(self.out):
             if self._pause and any(self.open()):
                 list(self._settled())
                 time.sleep(self._pause)
@@ -117,7 +117,7 @@ class Watcher:
         self, every_seconds: float = 30.0, sleep: Callable[[float], None] = time.sleep
     ) -> Iterator[Evaluated]:
         """Evaluate existing and new checkpoints, checking for them every `every_seconds`."""
-        with _alone_in_folder(self.out):
+        with _only_watch_in_folder(self.out):
             while True:
                 yield from self._round()
                 sleep(every_seconds)
@@ -174,7 +174,7 @@ class Watcher:
         return [texts[task] for task in tasks]
 
 
-def _split_command(command: str | Sequence[str]) -> list[str]:
+def _watch_command_words(command: str | Sequence[str]) -> list[str]:
     try:
         parts = shlex.split(command) if isinstance(command, str) else list(command)
     except ValueError as error:
@@ -187,7 +187,7 @@ def _split_command(command: str | Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def _alone_in_folder(out: Path) -> Iterator[None]:
+def _only_watch_in_folder(out: Path) -> Iterator[None]:
     """Lock the output folder; raises `OutputError` if another watcher uses it."""
     try:
         out.mkdir(parents=True, exist_ok=True)

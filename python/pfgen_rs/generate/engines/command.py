@@ -45,7 +45,7 @@ class CommandEngine:
     ) -> None:
         """Check the settings without starting the program; raises `SettingsError`."""
         self.model = model
-        self._command = _split_command(command)
+        self._command = _engine_command_words(command)
         if timeout is not None and not timeout > 0:
             raise SettingsError(f"timeout must be positive, not {timeout}")
         self._timeout = timeout
@@ -59,7 +59,7 @@ class CommandEngine:
             self._program = Program(self._command)
         program = self._program
         program.send(
-            [_encoded_task(number, task, parameters) for number, task in open_tasks.items()]
+            [_task_for_command(number, task, parameters) for number, task in open_tasks.items()]
         )
         try:
             while open_tasks:
@@ -83,7 +83,7 @@ class CommandEngine:
                 f"({len(open_tasks)} missing): see its standard error for the reason"
             )
         try:
-            return _parsed_outcome(line, open_tasks)
+            return _outcome_from_command(line, open_tasks)
         except InputError as error:
             raise GenerationError(
                 f"{program.name!r} wrote an invalid result: {error.problem}"
@@ -96,7 +96,7 @@ class CommandEngine:
             self._program = None
 
 
-def _split_command(command: str | Sequence[str]) -> list[str]:
+def _engine_command_words(command: str | Sequence[str]) -> list[str]:
     if not isinstance(command, str):
         parts = list(command)
     else:
@@ -109,11 +109,11 @@ def _split_command(command: str | Sequence[str]) -> list[str]:
     return parts
 
 
-def _encoded_task(number: int, task: Task, parameters: Parameters) -> bytes:
+def _task_for_command(number: int, task: Task, parameters: Parameters) -> bytes:
     return f"{task_line(number, task, parameters)}\n".encode()
 
 
-def _parsed_outcome(line: bytes, open_tasks: dict[int, Task]) -> Outcome:
+def _outcome_from_command(line: bytes, open_tasks: dict[int, Task]) -> Outcome:
     """Parse the outcome in a line, removing its task from the open ones."""
     record = parse_line(line)
     number = record.get("id")

@@ -48,7 +48,7 @@ class AnswersFile:
 
     def __init__(self, model: str, path: str | os.PathLike[str]) -> None:
         self.model = model
-        self._answers, self.blank = _read_answers(Path(path))
+        self._answers, self.blank = _read_manual_answers(Path(path))
 
     @property
     def unused(self) -> list[Key]:
@@ -66,7 +66,7 @@ class AnswersFile:
         """Do nothing: no resources are held."""
 
 
-def _read_answers(path: Path) -> tuple[dict[Key, str], int]:
+def _read_manual_answers(path: Path) -> tuple[dict[Key, str], int]:
     """Returns the answers, and the number of blank ones."""
     try:
         lines = path.read_bytes().split(b"\n")
@@ -78,7 +78,7 @@ def _read_answers(path: Path) -> tuple[dict[Key, str], int]:
         if not line.strip():
             continue
         try:
-            key, answer = _parsed_answer(line)
+            key, answer = _parsed_manual_answer(line)
             if key in answers:
                 raise InputError(f"duplicate answer in trial {key[0]}, question {key[1]!r}")
         except InputError as error:
@@ -90,7 +90,7 @@ def _read_answers(path: Path) -> tuple[dict[Key, str], int]:
     return answers, blank
 
 
-def _parsed_answer(line: bytes) -> tuple[Key, str]:
+def _parsed_manual_answer(line: bytes) -> tuple[Key, str]:
     record = parse_line(line)
     trial = record.get("trial")
     if type(trial) is not int:

@@ -44,7 +44,7 @@ class Hopeless(NamedTuple):
 
 def refusal(error: APIStatusError, model: str) -> Again | Refused | Hopeless:
     """Classify a response with a 4xx or 5xx status."""
-    words = f"the server answered {error.status_code}{_error_words(error)}"
+    words = f"the server answered {error.status_code}{_openai_failure_words(error)}"
     if error.status_code in (401, 403):
         return Hopeless(f"{words}. Check the API key ({KEY}) and its permissions")
     if error.status_code == 404:
@@ -53,11 +53,11 @@ def refusal(error: APIStatusError, model: str) -> Again | Refused | Hopeless:
         return Hopeless(words)
     if error.status_code in _PASSING or error.status_code >= 500:
         return Again(words, retry_after(error.response.headers))
-    return _about_option(error, words)
+    return _is_openai_failure_option(error, words)
 
 
-def _about_option(error: APIStatusError, words: str) -> Refused | Hopeless:
-    option = _refused_option(error)
+def _is_openai_failure_option(error: APIStatusError, words: str) -> Refused | Hopeless:
+    option = _option_in_openai_failure(error)
     if option is None:
         return Refused(words)
     named = f"{words}. It rejects the option {option}"
@@ -75,16 +75,16 @@ def cure(option: str) -> str:
     return f"rename it with --set max_tokens_name=max_completion_tokens, or {omit}"
 
 
-def _refused_option(error: APIStatusError) -> str | None:
+def _option_in_openai_failure(error: APIStatusError) -> str | None:
     """Returns the option an error is about: its `param`, else the only option named in its message."""
     if error.param in OPTIONS:
         return error.param
-    words = _error_words(error)
+    words = _openai_failure_words(error)
     named = [name for name in OPTIONS if name in words]
     return named[0] if len(named) == 1 else None
 
 
-def _error_words(error: APIStatusError) -> str:
+def _openai_failure_words(error: APIStatusError) -> str:
     body: Any = error.body
     words = body.get("message") or body.get("detail") if isinstance(body, dict) else body
     return f": {in_short(words)}" if words else ""

@@ -55,8 +55,8 @@ def find_place(base_url: str | None = None, key: str | None = None) -> Place:
     """
     url = base_url or os.environ.get(BASE_URL) or _DEFAULT
     key = (key or os.environ.get(KEY) or "").strip() or None
-    parts = _url_parts(url)
-    if key is None and not _is_local_host(parts.hostname or ""):
+    parts = _openai_place_parts(url)
+    if key is None and not _is_openai_place_local(parts.hostname or ""):
         raise GenerationError(f"{parts.hostname} needs an API key: set {KEY} in the environment")
     if key is not None and not (key.isascii() and key.isprintable()):
         raise SettingsError(
@@ -65,7 +65,7 @@ def find_place(base_url: str | None = None, key: str | None = None) -> Place:
     return Place(url, key)
 
 
-def _url_parts(url: str) -> SplitResult:
+def _openai_place_parts(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -80,7 +80,7 @@ def _url_parts(url: str) -> SplitResult:
     return parts
 
 
-def _is_local_host(host: str) -> bool:
+def _is_openai_place_local(host: str) -> bool:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -40,7 +40,7 @@ async def connected(place: Place, timeout: float) -> AsyncIterator[openai.AsyncO
         # The package's own retries use an unseeded random source, and their timing cannot be controlled.
         max_retries=0,
         timeout=openai.Timeout(timeout, connect=min(timeout, _CONNECTING)),
-        http_client=_fast_client(),
+        http_client=_fast_session_client(),
     )
     async with client:
         yield client
@@ -71,7 +71,7 @@ class Session:
         self._timeout = timeout
         self._retries = retries
         self._backoff = backoff
-        self._broken = _transport_errors()
+        self._broken = _session_transport_errors()
         self._waits = Waits()
         self._heard = False
         self._silent = 0
@@ -151,7 +151,7 @@ class Session:
 
     def _trouble(self, error: BaseException) -> str:
         """Describe a failure by its innermost error, since the outer ones may be misleading."""
-        causes = list(_error_chain(error))
+        causes = list(_session_error_chain(error))
         if any(isinstance(cause, TimeoutError) for cause in causes):
             return f"no answer within {self._timeout:g} seconds"
         # aiohttp's text for a truncated body begins with 400, though no server sent that status.
@@ -166,13 +166,13 @@ def _read_session_reply(task: Task, content: bytes) -> Outcome | Again:
         return Again(str(error))
 
 
-def _error_chain(error: BaseException | None) -> Iterator[BaseException]:
+def _session_error_chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__
 
 
-def _fast_client() -> openai.DefaultAsyncHttpxClient | None:
+def _fast_session_client() -> openai.DefaultAsyncHttpxClient | None:
     """Returns an aiohttp client, which takes half the time, or `None` if aiohttp is not installed."""
     try:
         return openai.DefaultAioHttpClient()
@@ -180,7 +180,7 @@ def _fast_client() -> openai.DefaultAsyncHttpxClient | None:
         return None
 
 
-def _transport_errors() -> tuple[type[Exception], ...]:
+def _session_transport_errors() -> tuple[type[Exception], ...]:
     """Returns the errors of failed transfers; not all errors of aiohttp are converted by the client."""
     try:
         from aiohttp import ClientError

@@ -56,7 +56,7 @@ class Form:
             raise SettingsError(
                 f"extra must not set {own[0]!r}, which is fixed or has its own option"
             )
-        return cls(model, _omitted_options(omit), max_tokens_name, dict(further))
+        return cls(model, _omitted_wire_options(omit), max_tokens_name, dict(further))
 
     def request(self, task: Task, parameters: Parameters) -> tuple[str, dict[str, Any]]:
         """Returns the path and body of the request for a task."""
@@ -78,7 +78,7 @@ class Form:
         return "/chat/completions", {"messages": task.messages, **common}
 
 
-def _omitted_options(names: object) -> frozenset[str]:
+def _omitted_wire_options(names: object) -> frozenset[str]:
     listed = [names] if isinstance(names, str) else names
     if not isinstance(listed, Sequence):
         raise SettingsError(f"omit must be a list of names, not {names!r:.60}")
@@ -99,9 +99,9 @@ def read_answer(task: Task, body: bytes) -> Outcome:
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
-        return Failed(task, _reply_without_choice(reply))
+        return Failed(task, _wire_reply_without_choice(reply))
     message = choice if task.mode == "completion" else choice.get("message")
-    return _answer_of_message(task, message if isinstance(message, dict) else {}, choice)
+    return _answer_in_wire_message(task, message if isinstance(message, dict) else {}, choice)
 
 
 def in_short(words: object) -> str:
@@ -111,7 +111,7 @@ def in_short(words: object) -> str:
     return "".join(c if c.isprintable() else _REPLACEMENT for c in shown)
 
 
-def _reply_without_choice(reply: Mapping[str, Any]) -> str:
+def _wire_reply_without_choice(reply: Mapping[str, Any]) -> str:
     error = reply.get("error")
     if error:
         words = error.get("message", error) if isinstance(error, dict) else error
@@ -119,7 +119,7 @@ def _reply_without_choice(reply: Mapping[str, Any]) -> str:
     return "the server's answer has no choices"
 
 
-def _answer_of_message(
+def _answer_in_wire_message(
     task: Task, message: Mapping[str, Any], choice: Mapping[str, Any]
 ) -> Outcome:
     key = "text" if task.mode == "completion" else "content"
@@ -131,12 +131,13 @@ def _answer_of_message(
     if not isinstance(text, str):
         said = "null" if text is None else type(text).__name__
         return Failed(
-            task, f"the server's answer has no text: {key} is {said}{_thought_of_message(message)}"
+            task,
+            f"the server's answer has no text: {key} is {said}{_thought_in_wire_message(message)}",
         )
     return Answered(task, text)
 
 
-def _thought_of_message(message: Mapping[str, Any]) -> str:
+def _thought_in_wire_message(message: Mapping[str, Any]) -> str:
     if any(message.get(key) for key in ("reasoning_content", "reasoning")):
         return " (only reasoning; try a larger max_tokens)"
     return ""

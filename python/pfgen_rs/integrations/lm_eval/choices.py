@@ -54,18 +54,21 @@ def choices(metadata: Mapping[str, Any]) -> Choices:
     The harness adds the model's arguments to the metadata, so our settings have their own key. Raises
     `SettingsError`, also for settings outside that key.
     """
-    _check_beside_metadata(metadata)
+    _check_choices_beside_metadata(metadata)
     chosen = metadata.get(KEY) or {}
     known = [field.name for field in fields(Choices)]
     if not isinstance(chosen, Mapping) or not set(chosen) <= set(known):
         raise SettingsError(
             f"metadata {KEY!r} must be an object with keys among {', '.join(known)}, not {chosen!r}"
         )
-    defaults = {"benchmark": os.environ.get(ENVIRONMENT) or BUNDLED, "trials": _chosen_trials()}
+    defaults = {
+        "benchmark": os.environ.get(ENVIRONMENT) or BUNDLED,
+        "trials": _trials_among_choices(),
+    }
     return Choices(**{**defaults, **chosen})
 
 
-def _check_beside_metadata(metadata: Mapping[str, Any]) -> None:
+def _check_choices_beside_metadata(metadata: Mapping[str, Any]) -> None:
     """Reject settings that would be ignored silently. A numeric seed is an argument of the model."""
     for field in fields(Choices):
         value = metadata.get(field.name)
@@ -76,7 +79,7 @@ def _check_beside_metadata(metadata: Mapping[str, Any]) -> None:
             )
 
 
-def _chosen_trials() -> int:
+def _trials_among_choices() -> int:
     text = os.environ.get(TRIALS) or str(_FEW)
     if not text.isdecimal():
         raise SettingsError(f"{TRIALS} must be an integer, not {text!r}")

@@ -30,7 +30,9 @@ class PfgenTask(_Base):  # type: ignore[misc]
 
     def build_all_requests(self, **options: Any) -> Any:
         """Reject prompts that would differ from ours, and bypass the cache, which ignores trials."""
-        _check_template(self.config.dataset_kwargs["pfgen_mode"], options["apply_chat_template"])
+        _check_task_template(
+            self.config.dataset_kwargs["pfgen_mode"], options["apply_chat_template"]
+        )
         return super().build_all_requests(**options | {"cache_requests": False})
 
     def construct_requests(self, doc: dict[str, Any], ctx: Any, **more: Any) -> Any:
@@ -47,7 +49,7 @@ class PfgenTask(_Base):  # type: ignore[misc]
         return super().aggregate(bootstrap_iters=0)
 
 
-def _check_template(mode: str, applied: bool) -> None:
+def _check_task_template(mode: str, applied: bool) -> None:
     if mode == "chat" and not applied:
         raise SettingsError("pfgen_chat has a system message: add --apply_chat_template")
     if mode == "completion" and applied:

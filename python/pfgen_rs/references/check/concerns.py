@@ -8,7 +8,7 @@ from typing import Any
 
 from pfgen_rs.metrics.settings import Settings
 
-__all__ = ["LIMITS", "warnings_of"]
+__all__ = ["LIMITS", "concerns_about"]
 
 Found = Mapping[str, list[dict[str, Any]]]
 
@@ -26,20 +26,20 @@ LIMITS: dict[str, float] = {
 _SHOWN = 40
 
 
-def warnings_of(found: Found, settings: Settings) -> list[str]:
+def concerns_about(found: Found, settings: Settings) -> list[str]:
     """Returns the warnings about one question; `found` holds its rows of all tables."""
     return list(
         chain(
-            _warn_of_copies(found),
-            _warn_of_lengths(found, settings),
-            _warn_of_sources(found),
-            _warn_of_note(found),
-            _warn_of_rest(found),
+            _concern_about_copies(found),
+            _concern_about_lengths(found, settings),
+            _concern_about_sources(found),
+            _concern_about_note(found),
+            _other_concerns(found),
         )
     )
 
 
-def _warn_of_copies(found: Found) -> Iterator[str]:
+def _concern_about_copies(found: Found) -> Iterator[str]:
     [copies] = found["near_duplicates"]
     repeated = copies["answers"] - copies["distinct"]
     if repeated > LIMITS["repeated"] * copies["answers"]:
@@ -48,9 +48,9 @@ def _warn_of_copies(found: Found) -> Iterator[str]:
         yield f"{copies['in_near_pairs']} of {copies['distinct']} texts are nearly identical to another"
 
 
-def _warn_of_lengths(found: Found, settings: Settings) -> Iterator[str]:
+def _concern_about_lengths(found: Found, settings: Settings) -> Iterator[str]:
     for row in found["lengths"]:
-        source = _quoted_source(row["source"])
+        source = _source_in_concern(row["source"])
         if row["answers"] < LIMITS["answers"]:
             yield f"source {source} has only {_concern_count(row['answers'], 'answer')}"
         if abs(row["mean"] - settings.target_length) > LIMITS["off_target"]:
@@ -62,11 +62,11 @@ def _warn_of_lengths(found: Found, settings: Settings) -> Iterator[str]:
             yield f"lengths of the answers of source {source} vary by ±{row['std']:.1f}"
 
 
-def _warn_of_sources(found: Found) -> Iterator[str]:
+def _concern_about_sources(found: Found) -> Iterator[str]:
     for row in found["sources"]:
         source, against, both = (
-            _quoted_source(row["source"]),
-            _quoted_source(row["against"]),
+            _source_in_concern(row["source"]),
+            _source_in_concern(row["against"]),
             row["both"],
         )
         if both is None:
@@ -77,7 +77,7 @@ def _warn_of_sources(found: Found) -> Iterator[str]:
             yield f"answers of source {source} score only {both:.2f} against source {against}"
 
 
-def _warn_of_note(found: Found) -> Iterator[str]:
+def _concern_about_note(found: Found) -> Iterator[str]:
     note = found["coverage"][0]
     if not note["length"]:
         yield "no example answer"
@@ -88,17 +88,17 @@ def _warn_of_note(found: Found) -> Iterator[str]:
         yield "the example answer satisfies too few keyword rules (Helpfulness 0)"
 
 
-def _warn_of_rest(found: Found) -> Iterator[str]:
+def _other_concerns(found: Found) -> Iterator[str]:
     for row in found["rules"]:
         if row["remark"] == "hardly any" and row["rule"] is not None:
-            yield f"only {row['share']:.0%} of answers satisfy the rule {_quoted_source(row['label'])}"
+            yield f"only {row['share']:.0%} of answers satisfy the rule {_source_in_concern(row['label'])}"
     verbatim = sum(row["verbatim"] for row in found.get("contamination", []))
     if verbatim:
         occur = "occurs" if verbatim == 1 else "occur"
         yield f"{_concern_count(verbatim, 'answer')} of runs {occur} verbatim in the set"
 
 
-def _quoted_source(text: str) -> str:
+def _source_in_concern(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 

@@ -55,12 +55,17 @@ def contamination(
     asked = {q: part for (q,), part in responses.group_by(["question_id"], maintain_order=True)}
     present = [question for question in benchmark if question.id in asked]
     for question in tracked(present, "contamination", progress):
-        places, stretches = _answer_places(question), _reference_stretches(question, stretch)
+        places, stretches = (
+            _contamination_answer_places(question),
+            _contamination_stretches(question, stretch),
+        )
         runs = asked[question.id].group_by(["run"], maintain_order=True)
         for (run,), part in runs:
             answers = [answer.strip() for answer in part.get_column("answer")]
             found = [answer for answer in answers if answer in places]
-            copied = sum(_holds_stretch(answer, stretches, stretch) for answer in answers)
+            copied = sum(
+                _holds_contamination_stretch(answer, stretches, stretch) for answer in answers
+            )
             shares = (len(found) / len(answers), copied / len(answers))
             counts.append((run, question.id, len(answers), len(found), copied, *shares))
             distinct = list(dict.fromkeys(found))
@@ -71,7 +76,7 @@ def contamination(
     )
 
 
-def _answer_places(question: Question) -> Mapping[str, tuple[str, int]]:
+def _contamination_answer_places(question: Question) -> Mapping[str, tuple[str, int]]:
     """Map each stripped reference answer to its first place; empty ones do not count as copied."""
     places: dict[str, tuple[str, int]] = {}
     for source, answers in question.answers.items():
@@ -81,7 +86,7 @@ def _answer_places(question: Question) -> Mapping[str, tuple[str, int]]:
     return places
 
 
-def _reference_stretches(question: Question, length: int) -> frozenset[str]:
+def _contamination_stretches(question: Question, length: int) -> frozenset[str]:
     return frozenset(
         answer[i : i + length]
         for answers in question.answers.values()
@@ -90,5 +95,5 @@ def _reference_stretches(question: Question, length: int) -> frozenset[str]:
     )
 
 
-def _holds_stretch(answer: str, stretches: frozenset[str], length: int) -> bool:
+def _holds_contamination_stretch(answer: str, stretches: frozenset[str], length: int) -> bool:
     return any(answer[i : i + length] in stretches for i in range(len(answer) - length + 1))

@@ -85,11 +85,11 @@ def check(
     if loaded.settings.unit == "token":
         raise SettingsError("cannot check a set of tokens: it contains no text")
     io.interruptibly(lambda: loaded.prepare(threads=threads))
-    tables = _tables_of_set(loaded, similarity, threads, progress)
+    tables = _diagnosis_of_set(loaded, similarity, threads, progress)
     files = list(runs)
     if files:
         responses = scored_runs(loaded, files, threads=threads, progress=progress)
-        tables |= _tables_of_runs(loaded, responses, stretch, progress)
+        tables |= _diagnosis_of_runs(loaded, responses, stretch, progress)
         tables["shrinking_runs"] = shrinking_runs(
             loaded,
             responses,
@@ -104,7 +104,7 @@ def check(
     return Check(loaded.signature, tables, summary, findings(tables, summary))
 
 
-def _tables_of_set(
+def _diagnosis_of_set(
     benchmark: Benchmark, similarity: float, threads: int | None, progress: CheckProgress | None
 ) -> dict[str, pl.DataFrame]:
     scores = self_scores(benchmark, threads=threads, progress=progress)
@@ -123,7 +123,7 @@ def _tables_of_set(
     }
 
 
-def _tables_of_runs(
+def _diagnosis_of_runs(
     benchmark: Benchmark, responses: pl.DataFrame, stretch: int, progress: CheckProgress | None
 ) -> dict[str, pl.DataFrame]:
     counts, examples = contamination(benchmark, responses, stretch=stretch, progress=progress)

@@ -64,7 +64,7 @@ def near_duplicates(
     """
     counts, pairs = [], []
     for question in tracked(list(benchmark), "near-duplicates", progress):
-        places = _first_places(question)
+        places = _first_duplicate_places(question)
         texts = list(places)
         coded = benchmark.coder.encode(texts).to_list()
         found = similar_pairs(coded, n=n, threshold=threshold)
@@ -81,7 +81,7 @@ def near_duplicates(
     )
 
 
-def _first_places(question: Question) -> dict[str, tuple[str, int]]:
+def _first_duplicate_places(question: Question) -> dict[str, tuple[str, int]]:
     """Map each distinct text to the source and number of its first occurrence."""
     places: dict[str, tuple[str, int]] = {}
     for source, answers in question.answers.items():
@@ -106,18 +106,20 @@ def similar_pairs(texts: Sequence[str], *, n: int = 5, threshold: float = 0.9) -
     sets = [frozenset(text[i : i + n] for i in range(len(text) - n + 1)) for text in texts]
     pairs = [
         SimilarPair(similarity, *sorted(pair))
-        for pair in _candidate_pairs(sets, threshold)
-        if (similarity := _jaccard_similarity(sets[pair[0]], sets[pair[1]])) >= threshold
+        for pair in _candidate_duplicate_pairs(sets, threshold)
+        if (similarity := _near_duplicate_similarity(sets[pair[0]], sets[pair[1]])) >= threshold
     ]
     return sorted(pairs, key=lambda pair: (-pair.similarity, pair.one, pair.other))
 
 
-def _jaccard_similarity(one: frozenset[str], other: frozenset[str]) -> float:
+def _near_duplicate_similarity(one: frozenset[str], other: frozenset[str]) -> float:
     both = len(one & other)
     return both / (len(one) + len(other) - both)
 
 
-def _candidate_pairs(sets: Sequence[frozenset[str]], threshold: float) -> Iterator[tuple[int, int]]:
+def _candidate_duplicate_pairs(
+    sets: Sequence[frozenset[str]], threshold: float
+) -> Iterator[tuple[int, int]]:
     """Yield each pair of sets that may reach the threshold once."""
     frequency = Counter(chain.from_iterable(sets))
     rarity = {gram: rank for rank, (gram, _) in enumerate(reversed(frequency.most_common()))}

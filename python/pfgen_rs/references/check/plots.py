@@ -17,7 +17,7 @@ from pfgen_rs.metrics.names import BY_SOURCE, COLUMNS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["TITLES", "draw"]
+__all__ = ["TITLES", "draw_check_plots"]
 
 Tables = Mapping[str, pl.DataFrame]
 
@@ -31,7 +31,7 @@ TITLES = {
 _POINTS = 500
 
 
-def draw(tables: Tables) -> dict[str, bytes]:
+def draw_check_plots(tables: Tables) -> dict[str, bytes]:
     """Draw the plots in `TITLES` for which there are rows; equal tables give equal bytes.
 
     Raises `OutputError` if matplotlib is missing.
@@ -44,7 +44,7 @@ def draw(tables: Tables) -> dict[str, bytes]:
             return {
                 name: _drawn_check_plot(look, name, tables)
                 for name in TITLES
-                if _has_table_rows(tables, name)
+                if _has_check_plot_rows(tables, name)
             }
 
 
@@ -54,13 +54,13 @@ def _drawn_check_plot(look: Look, name: str, tables: Tables) -> bytes:
     return svg(finish(figure, TITLES[name]))
 
 
-def _has_table_rows(tables: Tables, name: str) -> bool:
+def _has_check_plot_rows(tables: Tables, name: str) -> bool:
     return name in tables and not tables[name].is_empty()
 
 
 def _plot_width(name: str, tables: Tables) -> float:
     """Returns the width in inches; the plot of sources grows with their number."""
-    return 2.4 + 0.8 * max(len(_question_names(tables)), 4) if name == "sources" else 6.4
+    return 2.4 + 0.8 * max(len(_check_plot_questions(tables)), 4) if name == "sources" else 6.4
 
 
 def _draw_check_lines(
@@ -73,7 +73,7 @@ def _draw_check_lines(
     axes.legend()
 
 
-def _draw_lengths(look: Look, axes: Axes, tables: Tables) -> None:
+def _check_plot_of_lengths(look: Look, axes: Axes, tables: Tables) -> None:
     counts = tables["length_histogram"].group_by("source", "length").agg(pl.col("answers").sum())
     lines = {}
     for source in dict.fromkeys(tables["length_histogram"]["source"]):
@@ -86,7 +86,7 @@ def _draw_lengths(look: Look, axes: Axes, tables: Tables) -> None:
     axes.set_ylim(bottom=0)
 
 
-def _draw_self_scores(look: Look, axes: Axes, tables: Tables) -> None:
+def _check_plot_self_scores(look: Look, axes: Axes, tables: Tables) -> None:
     lines = {}
     for metric in COLUMNS:
         values = tables["self_scores"][metric].drop_nulls().sort().to_list()
@@ -100,7 +100,7 @@ def _draw_self_scores(look: Look, axes: Axes, tables: Tables) -> None:
     axes.set_ylabel("share of answers up to this score")
 
 
-def _draw_coverage(look: Look, axes: Axes, tables: Tables) -> None:
+def _check_plot_of_coverage(look: Look, axes: Axes, tables: Tables) -> None:
     table = tables["coverage"]
     columns = [name for name in table.columns if name.startswith("known_")]
     lines = {}
@@ -114,9 +114,9 @@ def _draw_coverage(look: Look, axes: Axes, tables: Tables) -> None:
     axes.set_ylim(0, 1.02)
 
 
-def _draw_sources(look: Look, axes: Axes, tables: Tables) -> None:
+def _check_plot_of_sources(look: Look, axes: Axes, tables: Tables) -> None:
     table = tables["sources_overall"]
-    names = _question_names(tables)
+    names = _check_plot_questions(tables)
     found = {(row["source"], row["against"]): row["both"] for row in table.to_dicts()}
     values = [[found.get((one, other)) for other in names] for one in names]
     shown = [[float("nan") if value is None else value for value in row] for row in values]
@@ -134,12 +134,12 @@ def _draw_sources(look: Look, axes: Axes, tables: Tables) -> None:
     axes.set_ylabel("answers of")
 
 
-def _question_names(tables: Tables) -> list[str]:
+def _check_plot_questions(tables: Tables) -> list[str]:
     table = tables["sources_overall"]
     return list(dict.fromkeys([*table["source"], *table["against"]]))
 
 
-def _draw_shrinking(look: Look, axes: Axes, tables: Tables) -> None:
+def _check_plot_of_shrinking(look: Look, axes: Axes, tables: Tables) -> None:
     lines = {}
     for metric in BY_SOURCE:
         part = tables["shrinking"].filter(pl.col("metric") == metric)
@@ -155,9 +155,9 @@ def _draw_shrinking(look: Look, axes: Axes, tables: Tables) -> None:
 
 
 _DRAWINGS: dict[str, Callable[[Look, Axes, Tables], None]] = {
-    "lengths": _draw_lengths,
-    "self_scores": _draw_self_scores,
-    "coverage": _draw_coverage,
-    "sources": _draw_sources,
-    "shrinking": _draw_shrinking,
+    "lengths": _check_plot_of_lengths,
+    "self_scores": _check_plot_self_scores,
+    "coverage": _check_plot_of_coverage,
+    "sources": _check_plot_of_sources,
+    "shrinking": _check_plot_of_shrinking,
 }

@@ -10,10 +10,10 @@ import polars as pl
 
 from pfgen_rs.drawing.style import available
 from pfgen_rs.io import write_atomic
-from pfgen_rs.references.check.plots import TITLES, draw
+from pfgen_rs.references.check.plots import TITLES, draw_check_plots
 from pfgen_rs.report.markup import inert
 
-__all__ = ["to_markdown", "write_report"]
+__all__ = ["check_report_markdown", "write_report"]
 
 PAGE = "check.md"
 # Tables short enough for the page, and their headings.
@@ -47,19 +47,19 @@ def write_report(check: Check, folder: Path, *, plots: bool | None) -> list[Path
     """Write a check to a folder, the page last because it links to the rest; returns the paths."""
     drawings = {}
     if plots or (plots is None and available()):
-        drawings = draw(check.tables)
+        drawings = draw_check_plots(check.tables)
     contents = {
         **{f"{name}.csv": table.write_csv().encode() for name, table in check.tables.items()},
         "summary.csv": check.summary.write_csv().encode(),
         **{f"{name}.svg": content for name, content in drawings.items()},
-        PAGE: to_markdown(check, list(drawings)).encode(),
+        PAGE: check_report_markdown(check, list(drawings)).encode(),
     }
     for name, content in contents.items():
         write_atomic(folder / name, content)
     return [folder / name for name in contents]
 
 
-def to_markdown(check: Check, drawings: Sequence[str] = ()) -> str:
+def check_report_markdown(check: Check, drawings: Sequence[str] = ()) -> str:
     """Format the page: findings, summary, short tables and plots, with text of the set and runs escaped."""
     return "\n".join(_report_lines(check, drawings)) + "\n"
 

@@ -59,10 +59,12 @@ def _rules_of_question(
     rows: list[tuple[Any, ...]] = []
     for source, matrix in parts:
         for number, (rule, column) in enumerate(zip(parsed, matrix.T, strict=True)):
-            about = (number, _rule_label(rule), rule.importance)
-            rows.append((question_id, *about, source, *_met_counts(column, source)))
+            about = (number, _label_in_rules_check(rule), rule.importance)
+            rows.append((question_id, *about, source, *_counts_of_rules_met(column, source)))
         about_all = (None, "all rules", None)
-        rows.append((question_id, *about_all, source, *_met_counts(matrix.all(axis=1), source)))
+        rows.append(
+            (question_id, *about_all, source, *_counts_of_rules_met(matrix.all(axis=1), source))
+        )
     return rows
 
 
@@ -78,7 +80,7 @@ def _rules_met(helpfulness: Helpfulness, answers: Sequence[str], count: int) -> 
     return np.array(rows, dtype=np.bool_).reshape(len(answers), count)
 
 
-def _met_counts(met: Any, source: str | None) -> tuple[int, int, float, str | None]:
+def _counts_of_rules_met(met: Any, source: str | None) -> tuple[int, int, float, str | None]:
     share = int(met.sum()) / len(met)
     remark = None
     if source is None and (share < RARE or share == 1):
@@ -86,10 +88,10 @@ def _met_counts(met: Any, source: str | None) -> tuple[int, int, float, str | No
     return len(met), int(met.sum()), share, remark
 
 
-def _rule_label(rule: Rule) -> str:
+def _label_in_rules_check(rule: Rule) -> str:
     """Returns a rule's name or, if it has none, its patterns."""
     if rule.name is not None:
         return rule.name
     if rule.kind == "t":
         return rule.pattern
-    return "(" + f" {rule.kind} ".join(map(_rule_label, rule.parts)) + ")"
+    return "(" + f" {rule.kind} ".join(map(_label_in_rules_check, rule.parts)) + ")"

@@ -37,7 +37,7 @@ def shrunk(benchmark: Benchmark, size: int, *, seed: int = 0, draw: int = 0) -> 
         dataclasses.replace(
             question,
             answers={
-                source: _shrunk_answers(question, source, size, f"{seed}:{draw}")
+                source: _answers_after_shrinking(question, source, size, f"{seed}:{draw}")
                 for source in question.sources
             },
         )
@@ -46,7 +46,9 @@ def shrunk(benchmark: Benchmark, size: int, *, seed: int = 0, draw: int = 0) -> 
     return Benchmark(questions, "", benchmark.settings)
 
 
-def _shrunk_answers(question: Question, source: str, size: int, stream: str) -> tuple[str, ...]:
+def _answers_after_shrinking(
+    question: Question, source: str, size: int, stream: str
+) -> tuple[str, ...]:
     answers = question.answers[source]
     # Only the sequence of `random()` is guaranteed to stay the same in all versions of Python.
     rng = random.Random(f"{stream}:{question.id}:{source}")  # noqa: S311 - a sample, no secret
@@ -73,7 +75,7 @@ def shrinking_runs(
     """
     largest = max(len(answers) for question in benchmark for answers in question.answers.values())
     steps = [(size, draw) for size in sorted(set(sizes)) if size < largest for draw in range(draws)]
-    tables = [_draw_placed(run_means(responses), None, None)]
+    tables = [_shrinking_draw_placed(run_means(responses), None, None)]
     for size, draw in tracked(steps, "shrinking", progress):
         smaller = shrunk(benchmark, size, seed=seed, draw=draw)
         io.interruptibly(partial(smaller.prepare, threads=threads))
@@ -81,11 +83,11 @@ def shrinking_runs(
             responses.get_column("question_id"), responses.get_column("answer"), threads=threads
         )
         scores.insert_column(0, responses.get_column("run"))
-        tables.append(_draw_placed(run_means(scores), size, draw))
+        tables.append(_shrinking_draw_placed(run_means(scores), size, draw))
     return pl.concat(tables)
 
 
-def _draw_placed(means: pl.DataFrame, size: int | None, draw: int | None) -> pl.DataFrame:
+def _shrinking_draw_placed(means: pl.DataFrame, size: int | None, draw: int | None) -> pl.DataFrame:
     return means.select(
         pl.lit(size, dtype=pl.Int64).alias("size"),
         pl.lit(draw, dtype=pl.Int64).alias("draw"),
@@ -103,7 +105,12 @@ def shrinking(by_run: pl.DataFrame) -> pl.DataFrame:
     whole = by_run.filter(pl.col("size").is_null())
     smaller = by_run.filter(pl.col("size").is_not_null())
     rows = [
-        (size, draw, metric, *_rank_agreement(whole[metric].to_list(), part[metric].to_list()))
+        (
+            size,
+            draw,
+            metric,
+            *_shrinking_rank_agreement(whole[metric].to_list(), part[metric].to_list()),
+        )
         for (size, draw), part in smaller.group_by(["size", "draw"], maintain_order=True)
         for metric in SCORES
     ]
@@ -118,7 +125,7 @@ def shrinking(by_run: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _rank_agreement(
+def _shrinking_rank_agreement(
     whole: list[float], part: list[float]
 ) -> tuple[int, float | None, float | None, float, float]:
     differences = [abs(x - y) for x, y in zip(whole, part, strict=True)]

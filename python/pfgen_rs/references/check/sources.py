@@ -38,13 +38,15 @@ def sources_compared(benchmark: Benchmark, self_scores: pl.DataFrame) -> pl.Data
         for other in against:
             values = [row[share_name(metric, other)] for metric in BY_SOURCE]
             whole = [None if value is None else value * len(against) for value in values]
-            rows.append((row["question_id"], row["source"], other, *whole, _metric_mean(whole)))
+            rows.append(
+                (row["question_id"], row["source"], other, *whole, _mean_over_sources(whole))
+            )
     numbers = dict.fromkeys([*BY_SOURCE, "both"], pl.Float64)
     schema = {**dict.fromkeys(_KEYS, pl.String), **numbers}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _metric_mean(values: list[float | None]) -> float | None:
+def _mean_over_sources(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
 

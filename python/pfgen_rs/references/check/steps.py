@@ -39,13 +39,13 @@ def means(frame: pl.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> p
     groups = frame.group_by(keys, maintain_order=True).agg(columns)
     return groups.with_columns(
         pl.Series(
-            name, [_mean_of_columns(values) for values in groups.get_column(name)], dtype=pl.Float64
+            name, [_check_step_mean(values) for values in groups.get_column(name)], dtype=pl.Float64
         )
         for name in columns
     )
 
 
-def _mean_of_columns(values: pl.Series) -> float | None:
+def _check_step_mean(values: pl.Series) -> float | None:
     known = values.drop_nulls()
     return math.fsum(known) / len(known) if len(known) else None
 

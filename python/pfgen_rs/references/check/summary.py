@@ -10,7 +10,7 @@ import polars as pl
 
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.metrics.names import COLUMNS
-from pfgen_rs.references.check.concerns import warnings_of
+from pfgen_rs.references.check.concerns import concerns_about
 
 __all__ = ["Tables", "summarise"]
 
@@ -54,7 +54,7 @@ def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
     rows = []
     for question in benchmark:
         found = {name: part.get(question.id, []) for name, part in parts.items()}
-        remarks = "; ".join(warnings_of(found, benchmark.settings))
+        remarks = "; ".join(concerns_about(found, benchmark.settings))
         numbers = {
             **_summary_answer_counts(found),
             **_summary_lengths(found),

@@ -39,7 +39,7 @@ def running(sample: Sample, metric: str = "average", *, level: float = 0.95) -> 
     """
     check_metric(metric)
     check_level(level)
-    values = _values_by_trial(sample, metric)
+    values = _converging_values_by_trial(sample, metric)
     numbers = np.arange(1, values.shape[1] + 1)
     means = np.cumsum(values, axis=1) / numbers
     centred = values - values.mean(axis=1, keepdims=True)  # otherwise squares would lose digits
@@ -47,7 +47,7 @@ def running(sample: Sample, metric: str = "average", *, level: float = 0.95) -> 
     squares = np.clip(np.cumsum(centred**2, axis=1) - numbers * shifts**2, 0, None)
     with np.errstate(invalid="ignore"):
         errors = np.sqrt((squares / (numbers - 1) / numbers).sum(axis=0)) / len(values)
-    reach = [_t_quantile(level, len(values) * (n - 1)) for n in numbers.tolist()] * errors
+    reach = [_convergence_quantile(level, len(values) * (n - 1)) for n in numbers.tolist()] * errors
     mean = means.mean(axis=0)
     table = pl.DataFrame(
         {"trials": numbers, "mean": mean, "low": mean - reach, "high": mean + reach}
@@ -89,7 +89,7 @@ def convergence(
         return finish(figure, description)
 
 
-def _values_by_trial(sample: Sample, metric: str) -> np.ndarray:
+def _converging_values_by_trial(sample: Sample, metric: str) -> np.ndarray:
     """Returns values of shape (questions, trials)."""
     rows = []
     random = np.random.default_rng(0)
@@ -101,7 +101,7 @@ def _values_by_trial(sample: Sample, metric: str) -> np.ndarray:
     return np.array(rows)
 
 
-def _t_quantile(level: float, freedom: int) -> float:
+def _convergence_quantile(level: float, freedom: int) -> float:
     if not freedom:
         return math.nan
     if freedom < _NORMAL:

@@ -42,27 +42,31 @@ def distributions(
         width = max(9.6, 1 + 0.21 * len(questions))
         figure = look.figure(title, "Distribution of scores and lengths", width, 7)
         places = figure.subplot_mosaic([["total", "metrics", "length"], ["boxes"] * 3])
-        _score_histogram(places["total"], found, look)
-        _cumulative_metrics(places["metrics"], found, look)
-        _length_histogram(places["length"], found, look)
-        _question_boxes(places["boxes"], found, questions, look)
+        _score_distribution(places["total"], found, look)
+        _cumulative_distribution_of_metrics(places["metrics"], found, look)
+        _length_distribution(places["length"], found, look)
+        _distributions_by_question(places["boxes"], found, questions, look)
         description = f"{look.say('Responses')}: {len(found):,}"
         return finish(figure, description)
 
 
-def _bin_edges(values: pl.Series, least: float) -> list[float]:
+def _distribution_bin_edges(values: pl.Series, least: float) -> list[float]:
     """Returns the edges of bins from 0 that cover all values."""
     edges: list[float] = np.linspace(0, max(least, np.max(values.to_numpy())), _BINS + 1).tolist()
     return edges
 
 
-def _score_histogram(axes: Axes, found: pl.DataFrame, look: Look) -> None:
-    axes.hist(found["average"].to_numpy(), _bin_edges(found["average"], 1.0), color=COLOURS[0])
-    _mean_line(axes, found["average"], look, "{:.4f}")
+def _score_distribution(axes: Axes, found: pl.DataFrame, look: Look) -> None:
+    axes.hist(
+        found["average"].to_numpy(),
+        _distribution_bin_edges(found["average"], 1.0),
+        color=COLOURS[0],
+    )
+    _mean_of_distribution(axes, found["average"], look, "{:.4f}")
     axes.set(xlabel=look.say("Score"), ylabel=look.say("Responses"))
 
 
-def _cumulative_metrics(axes: Axes, found: pl.DataFrame, look: Look) -> None:
+def _cumulative_distribution_of_metrics(axes: Axes, found: pl.DataFrame, look: Look) -> None:
     """Draw cumulative shares, since the bars of several histograms would hide each other."""
     for metric, colour, dash in zip(PARTS, COLOURS[1:], DASHES, strict=False):
         values = found[metric].sort().to_numpy()
@@ -76,19 +80,25 @@ def _cumulative_metrics(axes: Axes, found: pl.DataFrame, look: Look) -> None:
     axes.legend(loc="upper left")
 
 
-def _length_histogram(axes: Axes, found: pl.DataFrame, look: Look) -> None:
-    axes.hist(found["length"].to_numpy(), _bin_edges(found["length"], 150.0), color=COLOURS[2])
-    _mean_line(axes, found["length"], look, "{:.1f}")
+def _length_distribution(axes: Axes, found: pl.DataFrame, look: Look) -> None:
+    axes.hist(
+        found["length"].to_numpy(),
+        _distribution_bin_edges(found["length"], 150.0),
+        color=COLOURS[2],
+    )
+    _mean_of_distribution(axes, found["length"], look, "{:.1f}")
     axes.set(xlabel=look.say("Length (characters)"), ylabel=look.say("Responses"))
 
 
-def _mean_line(axes: Axes, values: pl.Series, look: Look, form: str) -> None:
+def _mean_of_distribution(axes: Axes, values: pl.Series, look: Look, form: str) -> None:
     mean = float(values.to_numpy().mean())
     axes.axvline(mean, color=INK, linewidth=1.2, linestyle="--")
     axes.set_title(f"{look.say('mean')} {form.format(mean)}", loc="right", fontsize=9)
 
 
-def _question_boxes(axes: Axes, found: pl.DataFrame, questions: list[str], look: Look) -> None:
+def _distributions_by_question(
+    axes: Axes, found: pl.DataFrame, questions: list[str], look: Look
+) -> None:
     parts = found.partition_by("question_id", as_dict=True)
     axes.boxplot(
         [parts[(question,)]["average"].to_numpy() for question in questions],

@@ -66,14 +66,14 @@ def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
     about 1e-5 times the number of sources, since shares are rounded.
     """
     rows = chain.from_iterable(
-        _with_source_alone(name, question_id, entry["scores"])
+        _frame_rows_by_source(name, question_id, entry["scores"])
         for name, result in results.items()
         for question_id, entry in result["questions"].items()
     )
     return pl.DataFrame(list(rows), schema=_SOURCE_SCORES, orient="row")
 
 
-def _with_source_alone(
+def _frame_rows_by_source(
     name: str, question_id: str, scores: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, str, float, float, float]]:
     shares = scores["fluency"]

@@ -67,7 +67,7 @@ def read_inputs(patterns: Sequence[str], benchmark: str | None = None) -> Inputs
             unscored.append(path)
     if unscored:
         results = score_runs(unscored, question_folder(paths, benchmark))
-        found += [_as_published(result) for result in results]
+        found += [_published_input(result) for result in results]
     table = _named_plot_runs(
         pl.concat([entries_frame(entries(found)), *tables], how="diagonal_relaxed")
     )
@@ -132,7 +132,7 @@ def _input_bytes(path: Path) -> bytes:
         raise InputError(unreadable(error), path=path) from error
 
 
-def _as_published(result: Result) -> Published:
+def _published_input(result: Result) -> Published:
     config = {**(result.config or {}), "model": result.name}
     content = {**result.to_dict(allow_partial=True), "config": config}
     return Published(result.path or "", content, "")

@@ -11,7 +11,7 @@ from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.report.plots.frames import drawable
-from pfgen_rs.report.plots.points import kinds, numbered
+from pfgen_rs.report.plots.points import kinds, numbered_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ def intervals(
     `rank_high`. A run without an interval, for example because its score is not the mean of its questions,
     is a point only. The 100 best runs are shown. Raises `PlotError` if there is nothing to draw.
     """
-    found = numbered(drawable(runs, ["model", "mode"], ["score"]))
+    found = numbered_points(drawable(runs, ["model", "mode"], ["score"]))
     shown = found.head(MOST)
     with drawing(language, font) as look:
         height = 1.5 + 0.235 * len(shown)
@@ -49,7 +49,7 @@ def intervals(
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_xlabel(look.say("Score (95 % interval over questions, Student's t)"))
         axes.grid(visible=False, axis="y")
-        _rank_column(axes, shown, look.say("rank range"))
+        _ranks_beside_intervals(axes, shown, look.say("rank range"))
         if len(kinds(shown)) > 1:
             lines, names = axes.get_legend_handles_labels()
             said = [look.say(name) for name in names]
@@ -62,7 +62,7 @@ def _interval_rows(axes: Axes, runs: pl.DataFrame) -> None:
     placed = runs.with_row_index("row")
     for kind, drawn in kinds(runs).items():
         part = placed.filter(pl.col("kind") == kind)
-        low, high = (_numbers_or_nan(part, name) for name in _LIMITS)
+        low, high = (_interval_bounds_or_nan(part, name) for name in _LIMITS)
         rows = part["row"].to_numpy()
         axes.hlines(rows, low, high, color=drawn["color"], linewidth=1.6)
         axes.plot(
@@ -77,14 +77,14 @@ def _interval_rows(axes: Axes, runs: pl.DataFrame) -> None:
         )
 
 
-def _numbers_or_nan(runs: pl.DataFrame, name: str) -> Any:
+def _interval_bounds_or_nan(runs: pl.DataFrame, name: str) -> Any:
     """Returns a column, with NaN for missing values, which are not drawn."""
     if name not in runs.columns:
         return np.full(len(runs), np.nan)
     return runs[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
-def _rank_column(axes: Axes, runs: pl.DataFrame, heading: str) -> None:
+def _ranks_beside_intervals(axes: Axes, runs: pl.DataFrame, heading: str) -> None:
     """Write the rank range of each run in a column on the right."""
     if not {"rank_low", "rank_high"} <= set(runs.columns):
         return

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pfgen_rs.comparisons import samples
+from pfgen_rs.comparisons import comparison_samples
 from pfgen_rs.drawing.style import NEEDED, available
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import OutputError, PlotError
@@ -107,7 +107,7 @@ def _with_results(wish: Wish) -> Inputs:
 
 
 def _draw_convergence(wish: Wish) -> Drawn:
-    found, notes = samples(score_inputs(wish.paths, wish.benchmark))
+    found, notes = comparison_samples(score_inputs(wish.paths, wish.benchmark))
     return Drawn(convergence(found, metric=wish.metric, **wish.look), notes)
 
 

@@ -43,7 +43,7 @@ def learning_curve(
     with drawing(language, font) as look:
         figure = look.figure(title, "Score during training", 8, 4.8)
         axes = figure.subplots()
-        _score_panel(axes, rows, x, look)
+        _score_while_learning(axes, rows, x, look)
         for name, colour, dash in zip(PARTS, COLOURS[1:], DASHES[1:], strict=False):
             label = look.say(name.capitalize())
             axes.plot(rows[x].to_numpy(), rows[name].to_numpy(), dash, color=colour, label=label)
@@ -55,7 +55,7 @@ def learning_curve(
         return finish(figure, f"{look.say('Score')}: {first:.4f} → {last:.4f}; n = {len(rows)}")
 
 
-def _score_panel(axes: Axes, rows: pl.DataFrame, x: str, look: Look) -> None:
+def _score_while_learning(axes: Axes, rows: pl.DataFrame, x: str, look: Look) -> None:
     places = rows[x].to_numpy()
     marker = "o" if len(rows) <= _MARKED else None
     axes.plot(

@@ -13,16 +13,22 @@ from pfgen_rs.drawing.style import GREY, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.metrics.names import PARTS
 from pfgen_rs.report.plots.frames import drawable
-from pfgen_rs.report.plots.points import list_height, list_runs, number_points, numbered, scatter
+from pfgen_rs.report.plots.points import (
+    list_height,
+    list_runs,
+    number_points,
+    numbered_points,
+    scatter,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = [
-    "correlation",
     "counted",
     "diagonal",
+    "metric_correlation",
     "metric_pairs",
     "over_list",
     "panels_over_list",
@@ -47,7 +53,7 @@ def metric_pairs(
     `pfgen_rs.checkout.entries.frame`; runs with missing values are left out. Correlations do not include
     system runs. Raises `PlotError` if there is nothing to draw.
     """
-    found = numbered(drawable(runs, ["model", "mode"], ["score", *PARTS]))
+    found = numbered_points(drawable(runs, ["model", "mode"], ["score", *PARTS]))
     with drawing(language, font) as look:
         pairs = list(combinations(PARTS, 2))
         figure = look.figure(title, "Relationships between metrics", *over_list(found))
@@ -58,7 +64,7 @@ def metric_pairs(
         number_points(
             figure, [(axes, x, y, found) for axes, (x, y) in zip(panels, pairs, strict=True)]
         )
-        told = ", ".join(f"{x}–{y} {correlation(found, x, y)}" for x, y in pairs)
+        told = ", ".join(f"{x}–{y} {metric_correlation(found, x, y)}" for x, y in pairs)
         return finish(figure, f"{counted(look, found)}; {told}")
 
 
@@ -73,13 +79,13 @@ def score_length(
 
     `runs`: columns `model`, `mode`, `score`, `length`. Raises `PlotError` if there is nothing to draw.
     """
-    found = numbered(drawable(runs, ["model", "mode"], ["score", "length"]))
+    found = numbered_points(drawable(runs, ["model", "mode"], ["score", "length"]))
     with drawing(language, font) as look:
         figure = look.figure(title, "Score and length", *over_list(found))
         [axes] = panels_over_list(figure, 1, found, look)
         scatter(axes, found, "length", "score")
         right = max(1.05 * float(np.max(found["length"].to_numpy())), _NOTHING + 90)
-        _mark_discount(axes, look, right)
+        _discount_in_metrics_plot(axes, look, right)
         axes.set(xlabel=look.say("Mean length (characters)"), ylabel=look.say("Score"))
         axes.set_xlim(left=0, right=right)
         axes.set_ylim(bottom=0)
@@ -87,7 +93,7 @@ def score_length(
         return finish(figure, counted(look, found))
 
 
-def _mark_discount(axes: Axes, look: Look, right: float) -> None:
+def _discount_in_metrics_plot(axes: Axes, look: Look, right: float) -> None:
     """Mark where the length discount begins, and where nothing is left."""
     for start, stop, ground, said in (
         (_FULL, _NOTHING, "#f7f1e3", "length discount"),
@@ -123,10 +129,10 @@ def diagonal(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
     top = 1.06 * max(1.0, float(np.max(runs.select(x, y).to_numpy())))
     axes.plot([0, top], [0, top], ":", color=GREY, linewidth=1, zorder=1)
     axes.set(xlim=(0, top), ylim=(0, top), aspect="equal")
-    axes.set_title(correlation(runs, x, y), loc="right", fontsize=9)
+    axes.set_title(metric_correlation(runs, x, y), loc="right", fontsize=9)
 
 
-def correlation(runs: pl.DataFrame, x: str, y: str) -> str:
+def metric_correlation(runs: pl.DataFrame, x: str, y: str) -> str:
     """Returns Pearson's correlation over the `numbered` runs other than system runs, and their number.
 
     With four decimals, or a dash if it is undefined. Reference answers scored against themselves are far from

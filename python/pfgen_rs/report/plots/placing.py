@@ -31,42 +31,42 @@ def offsets_of(places: Any, marks: Sequence[str], frame: Any) -> list[tuple[floa
     found = []
     for (x, y), mark in zip(places, marks, strict=True):
         width, height = 0.33 * SIZE * len(mark) + 0.5, 0.5 * SIZE
-        dx, dy = _cheapest_offset(places, np.array(taken), frame, (x, y, width, height))
-        taken += [_box_around(x + dx, y + dy, width, height), *_leader(x, y, dx, dy)]
+        dx, dy = _cheapest_placing(places, np.array(taken), frame, (x, y, width, height))
+        taken += [_box_around(x + dx, y + dy, width, height), *_leader_to_placed_mark(x, y, dx, dy)]
         found.append((dx, dy))
     return found
 
 
-def _cheapest_offset(places: Any, taken: Any, frame: Any, mark: Box) -> tuple[float, float]:
+def _cheapest_placing(places: Any, taken: Any, frame: Any, mark: Box) -> tuple[float, float]:
     """Returns the offset of a mark from its point, given half its size."""
     x, y, width, height = mark
     best, least = (0.0, 0.0), math.inf
-    for step, dx, dy in _offset_candidates(width):
+    for step, dx, dy in _placing_candidates(width):
         if least <= step:  # what comes is further still
             break
         box = _box_around(x + dx, y + dy, width, height)
-        shared = _shared_area(box, taken) + sum(
-            _shared_area(part, taken) for part in _leader(x, y, dx, dy)
+        shared = _area_shared_when_placed(box, taken) + sum(
+            _area_shared_when_placed(part, taken) for part in _leader_to_placed_mark(x, y, dx, dy)
         )
         cost = (
             shared
             + step
-            + _crowdedness(places, x + dx, y + dy)
-            + 1000 * _is_outside_frame(box, frame)
+            + _crowdedness_of_placing(places, x + dx, y + dy)
+            + 1000 * _is_placed_outside_frame(box, frame)
         )
         if cost < least:
             best, least = (dx, dy), cost
     return best
 
 
-def _leader(x: float, y: float, dx: float, dy: float) -> list[Box]:
+def _leader_to_placed_mark(x: float, y: float, dx: float, dy: float) -> list[Box]:
     """Returns points of the leader line of a mark, if it is long enough to be in the way."""
     if math.hypot(dx, dy) <= LEADER:
         return []
     return [_box_around(x + share * dx, y + share * dy, 1.2, 1.2) for share in (0.45, 0.6, 0.75)]
 
 
-def _offset_candidates(width: float) -> Iterable[tuple[float, float, float]]:
+def _placing_candidates(width: float) -> Iterable[tuple[float, float, float]]:
     """Yields costs of the distance, and offsets, starting at the upper right."""
     for radius in _RADII:
         for i in range(_ANGLES):
@@ -75,18 +75,18 @@ def _offset_candidates(width: float) -> Iterable[tuple[float, float, float]]:
             yield radius / 4 + i / 100, round(dx, 3), round(radius * math.sin(angle), 3)
 
 
-def _shared_area(box: Box, others: Any) -> float:
+def _area_shared_when_placed(box: Box, others: Any) -> float:
     """Returns the area that a box shares with others."""
     across = np.minimum(box[2], others[:, 2]) - np.maximum(box[0], others[:, 0])
     along = np.minimum(box[3], others[:, 3]) - np.maximum(box[1], others[:, 1])
     return float((np.clip(across, 0, None) * np.clip(along, 0, None)).sum())
 
 
-def _is_outside_frame(box: Box, frame: Any) -> bool:
+def _is_placed_outside_frame(box: Box, frame: Any) -> bool:
     return bool(box[0] < frame[0] or box[1] < frame[1] or box[2] > frame[2] or box[3] > frame[3])
 
 
-def _crowdedness(places: Any, x: float, y: float) -> float:
+def _crowdedness_of_placing(places: Any, x: float, y: float) -> float:
     """Returns how crowded with points a place is."""
     distances = np.hypot(*(places - (x, y)).T)
     near: float = np.exp(-((distances / _NEAR) ** 2)).sum()

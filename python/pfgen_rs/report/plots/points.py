@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["NAMED", "kinds", "list_runs", "number_points", "numbered", "scatter"]
+__all__ = ["NAMED", "kinds", "list_runs", "number_points", "numbered_points", "scatter"]
 
 NAMED = 60  # maximum number of runs with numbers; more are points only
 Panel = tuple[
@@ -26,7 +26,7 @@ Panel = tuple[
 _MODES = ("completion", "chat", "qa", "system")
 
 
-def numbered(runs: pl.DataFrame) -> pl.DataFrame:
+def numbered_points(runs: pl.DataFrame) -> pl.DataFrame:
     """Sort runs by descending score, and add `mark` (1, 2, …; a, b, … for systems) and `kind` (the mode).
 
     `name` defaults to the model.
@@ -41,7 +41,7 @@ def numbered(runs: pl.DataFrame) -> pl.DataFrame:
     marks, ranked, systems = [], 0, 0
     for system in (ordered["kind"] == "system").to_list():
         ranked, systems = ranked + (not system), systems + system
-        marks.append(_letters_of_number(systems) if system else str(ranked))
+        marks.append(_point_letters_of_number(systems) if system else str(ranked))
     return ordered.with_columns(pl.Series("mark", marks, dtype=pl.String))
 
 
@@ -56,7 +56,7 @@ def kinds(runs: pl.DataFrame) -> dict[str, dict[str, Any]]:
 
 
 def scatter(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
-    """Draw one point per run, by kind and in the order of `numbered`."""
+    """Draw one point per run, by kind and in the order of `numbered_points`."""
     for kind, look in kinds(runs).items():
         part = runs.filter(pl.col("kind") == kind)
         axes.plot(
@@ -87,16 +87,20 @@ def number_points(figure: Figure, panels: Sequence[Panel]) -> None:
         offsets = offsets_of(places, marks, frame)
         for place, offset, mark in zip(places, offsets, marks, strict=True):
             at = axes.transData.inverted().transform(place / scale)
-            _write_mark(axes, mark, at, offset, led=_is_mark_doubtful(places, place, offset))
+            _write_mark_at_point(
+                axes, mark, at, offset, led=_is_point_mark_doubtful(places, place, offset)
+            )
 
 
-def _is_mark_doubtful(places: Any, place: Any, offset: tuple[float, float]) -> bool:
+def _is_point_mark_doubtful(places: Any, place: Any, offset: tuple[float, float]) -> bool:
     """Whether another point is about as close to a mark as its own."""
     distances = np.sort(np.hypot(*(places - place - offset).T))
     return bool(math.hypot(*offset) > LEADER or (distances < 1.4 * math.hypot(*offset)).sum() > 1)
 
 
-def _write_mark(axes: Axes, mark: str, at: Any, offset: tuple[float, float], *, led: bool) -> None:
+def _write_mark_at_point(
+    axes: Axes, mark: str, at: Any, offset: tuple[float, float], *, led: bool
+) -> None:
     axes.annotate(
         mark,
         at,
@@ -141,7 +145,7 @@ def list_height(runs: int, columns: int) -> float:
     return 1.5 + (math.ceil(runs / columns) if runs <= NAMED else 0) + 0.5
 
 
-def _letters_of_number(number: int) -> str:
+def _point_letters_of_number(number: int) -> str:
     """Returns the name of a number from 1: a, b, …, z, aa, ab, and so on."""
     letters = ""
     while number:

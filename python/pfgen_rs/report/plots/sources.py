@@ -15,13 +15,13 @@ from pfgen_rs.metrics.names import BY_SOURCE, check_metric
 from pfgen_rs.questions.sources import known, order
 from pfgen_rs.report.plots.frames import drawable
 from pfgen_rs.report.plots.metrics import (
-    correlation,
     counted,
     diagonal,
+    metric_correlation,
     over_list,
     panels_over_list,
 )
-from pfgen_rs.report.plots.points import number_points, numbered
+from pfgen_rs.report.plots.points import number_points, numbered_points
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,7 +65,7 @@ def source_pairs(
         raise PlotError(
             f"too many pairs of sources: {len(chosen)} sources make {len(pairs)} pairs, at most {_MOST} fit"
         )
-    found = numbered(
+    found = numbered_points(
         drawable(runs, ["name", "model", "mode"], ["score"]).join(
             pl.concat(pairs.values()).select("name").unique(), on="name", how="semi"
         )
@@ -81,7 +81,7 @@ def source_pairs(
             x, y = (look.name(_explained_source(source, usable), 28) for source in (one, other))
             axes.set(xlabel=f"{said} {x}", ylabel=f"{said} {y}")
             drawn.append((axes, "one", "other", both))
-            told.append(f"{one}–{other} {correlation(both, 'one', 'other')}")
+            told.append(f"{one}–{other} {metric_correlation(both, 'one', 'other')}")
         number_points(figure, drawn)
         description = "; ".join([counted(look, found), *told])
         return finish(figure, description)

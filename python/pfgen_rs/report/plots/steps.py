@@ -86,7 +86,7 @@ def score_steps(
         for part, colour, dash, marker in zip(
             lines, cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False
         ):
-            _series_line(axes, part, look, colour=colour, dash=dash, marker=marker)
+            _line_over_steps(axes, part, look, colour=colour, dash=dash, marker=marker)
         axes.set(xlabel=look.say("Step"), ylabel=look.say("Score (95 % interval)"))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         figure.legend(loc="outside lower center", ncols=1 if len(lines) < 3 else 2)
@@ -94,7 +94,7 @@ def score_steps(
         return finish(figure, description)
 
 
-def _series_line(
+def _line_over_steps(
     axes: Axes, part: pl.DataFrame, look: Look, *, colour: str, dash: str, marker: str
 ) -> None:
     name = look.name(part["series"][0] or look.say("Score"))

@@ -46,7 +46,7 @@ def benchmark_page(
         questions=list(benchmark),
         baselines={question.id: benchmark.baselines(question) for question in benchmark},
         samples=samples or {},
-        counts={question.id: _reference_counts(question) for question in benchmark},
+        counts={question.id: _reference_counts_of_benchmark(question) for question in benchmark},
         explained=explained(source for question in benchmark for source in question.sources),
         shown=shown,
         payload_name=references_payload_name,
@@ -67,16 +67,18 @@ def references_payload(question: Question, shown: int | None = None) -> dict[str
     written with spaces; `ngrams`: by length, rows of an n-gram and its document frequency in each source.
     Time and memory are linear in the answers' length, for the index.
     """
-    sources = list(_reference_counts(question))
+    sources = list(_reference_counts_of_benchmark(question))
     return {
         "sources": sources,
-        "answers": [_reference_texts(question.answers[source], shown) for source in sources],
+        "answers": [
+            _reference_texts_on_page(question.answers[source], shown) for source in sources
+        ],
         "tokens": question.has_tokens,
-        "ngrams": {str(n): _frequent_ngrams(question, n, sources) for n in LENGTHS},
+        "ngrams": {str(n): _benchmark_page_ngrams(question, n, sources) for n in LENGTHS},
     }
 
 
-def _reference_counts(question: Question) -> dict[str, int]:
+def _reference_counts_of_benchmark(question: Question) -> dict[str, int]:
     """Returns the number of reference answers of each source, in the order of `sources.order`."""
     return {
         question.sources[i]: len(question.answers[question.sources[i]])
@@ -84,17 +86,20 @@ def _reference_counts(question: Question) -> dict[str, int]:
     }
 
 
-def _reference_texts(answers: Sequence[Any], shown: int | None) -> list[str]:
-    return [_reference_text(answer) for answer in islice(answers, shown)]
+def _reference_texts_on_page(answers: Sequence[Any], shown: int | None) -> list[str]:
+    return [_reference_text_on_page(answer) for answer in islice(answers, shown)]
 
 
-def _reference_text(answer: Any) -> str:
+def _reference_text_on_page(answer: Any) -> str:
     return answer if isinstance(answer, str) else " ".join(map(str, answer))
 
 
-def _frequent_ngrams(question: Question, n: int, sources: Sequence[str]) -> list[list[Any]]:
+def _benchmark_page_ngrams(question: Question, n: int, sources: Sequence[str]) -> list[list[Any]]:
     found = question.index.ngrams(n, top=TOP)
     return [
-        [_reference_text(g.text), *(g.document_frequency.by_source[source] for source in sources)]
+        [
+            _reference_text_on_page(g.text),
+            *(g.document_frequency.by_source[source] for source in sources),
+        ]
         for g in found
     ]

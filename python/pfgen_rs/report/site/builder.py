@@ -18,7 +18,14 @@ from pfgen_rs.report.site.benchmark_page import (
 )
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.leaderboard import leaderboard_page
-from pfgen_rs.report.site.runs import Nav, Runs, comparisons, most_compared, page_of, write_runs
+from pfgen_rs.report.site.runs import (
+    Nav,
+    Runs,
+    comparisons,
+    most_compared,
+    run_page_path,
+    write_runs,
+)
 from pfgen_rs.runs.result import Result
 
 __all__ = ["File", "build"]
@@ -59,17 +66,17 @@ def build(
         leaderboard_page,
         entries,
         nav=nav,
-        run_pages={run: page_of(run) for run in runs.results},
+        run_pages={run: run_page_path(run) for run in runs.results},
         comparisons=comparisons(compared),
         signature=benchmark.signature,
     )
-    tasks = _benchmark_tasks(benchmark, samples, references_per_source, nav)
+    tasks = _benchmark_tasks_to_build(benchmark, samples, references_per_source, nav)
     write_runs(runs, compared, place.write, nav=nav, jobs=jobs)
-    _write_all(place, [*tasks, lambda: ("index.html", front())], jobs)
+    _build_all(place, [*tasks, lambda: ("index.html", front())], jobs)
     place.finish()
 
 
-def _benchmark_tasks(
+def _benchmark_tasks_to_build(
     benchmark: QuestionSet, samples: Mapping[str, str] | None, shown: int | None, nav: Nav
 ) -> Iterator[Callable[[], File]]:
     yield lambda: (
@@ -84,7 +91,7 @@ def _benchmark_tasks(
         )
 
 
-def _write_all(folder: SiteFolder, tasks: Iterable[Callable[[], File]], jobs: int) -> None:
+def _build_all(folder: SiteFolder, tasks: Iterable[Callable[[], File]], jobs: int) -> None:
     """Run all tasks and write their files, in threads: most of the work releases the GIL."""
     with ThreadPoolExecutor(jobs) as pool:
         for _ in pool.map(lambda task: folder.write(*task()), tasks):

@@ -101,13 +101,13 @@ class Bars:
     def ticks(self) -> list[tuple[float, str]]:
         """Positions and labels of at most nine round values on the axis."""
         start, stop = self.histogram.start, self.histogram.stop
-        step, digits = _tick_step(stop - start)
+        step, digits = _chart_tick_step(stop - start)
         first = -(-round(start / step, 6) // 1)
         values = [(first + i) * step for i in range(_TICKS + 1)]
         return [(self.at(v), f"{v:.{digits}f}") for v in values if v <= stop + step * 1e-6]
 
 
-def _tick_step(width: float) -> tuple[float, int]:
+def _chart_tick_step(width: float) -> tuple[float, int]:
     """Returns the smallest of 0.01, 0.02, 0.05, 0.1 … of which `width` has at most 8, and its decimals."""
     for power in range(-2, 12):
         for digit in _STEPS:

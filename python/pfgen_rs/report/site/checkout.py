@@ -44,13 +44,13 @@ def write_site(
     usable = {run.run for run in runs if run.result["metadata_hash"] == checkout.metadata_hash}
     answered = [run for run in checkout.runs if run.name in usable and run.responses is not None]
     results, problems = scored_again(benchmark, answered, jobs, watch)
-    samples = _samples(checkout.data / EXAMPLES)
+    samples = _example_answers_of_checkout(checkout.data / EXAMPLES)
     with busy("writing the site") if busy else nullcontext():
         site.build(folder, benchmark, entries(runs), results, samples=samples, jobs=jobs)
     return problems
 
 
-def _samples(path: Path) -> dict[str, str]:
+def _example_answers_of_checkout(path: Path) -> dict[str, str]:
     """Returns example answers by question, if the checkout has any."""
     try:
         return dict(read_examples(path))

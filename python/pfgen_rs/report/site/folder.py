@@ -31,19 +31,19 @@ class SiteFolder:
         if self._before is None:
             self._refuse_foreign()
             write_atomic(
-                self._marker, _listing_content(())
+                self._marker, _site_folder_listing(())
             )  # so that a site that was interrupted is known as ours
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file of the site; `name` is its path within the folder, with slashes."""
         self._written.add(name)
-        _write_changed_file(self.place / name, content)
+        _write_into_site_folder(self.place / name, content)
 
     def finish(self) -> None:
         """Remove files of the earlier site that this one does not have, and write the marker."""
         for name in (self._before or set()) - self._written:
             self._remove(name)
-        _write_changed_file(self._marker, _listing_content(self._written))
+        _write_into_site_folder(self._marker, _site_folder_listing(self._written))
 
     def _listed(self) -> set[str] | None:
         """Returns the files of the earlier site; `None` without a marker."""
@@ -83,12 +83,12 @@ class SiteFolder:
                 parent.rmdir()
 
 
-def _listing_content(names: set[str] | tuple[()]) -> bytes:
+def _site_folder_listing(names: set[str] | tuple[()]) -> bytes:
     about = "Files of a site written by pfgen-rs, which updates and removes these alone."
     return (json.dumps({"about": about, "files": sorted(names)}, indent=0) + "\n").encode()
 
 
-def _write_changed_file(path: Path, content: bytes) -> None:
+def _write_into_site_folder(path: Path, content: bytes) -> None:
     try:
         if path.read_bytes() == content:
             return

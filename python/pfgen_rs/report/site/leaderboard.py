@@ -36,23 +36,28 @@ def leaderboard_page(
         entries=entries,
         pages=pages,
         slugs={entry.run: names.slug(entry.run) for entry in entries},
-        axis=Axis.of_most([_entry_interval(entry) for entry in ranked]),
+        axis=Axis.of_most([_leaderboard_page_interval(entry) for entry in ranked]),
         ranked=max((entry.rank or 0 for entry in entries), default=0),
-        choices={key: _column_choices(entries, key) for key in ("mode", "engine", "organisation")},
-        comparisons={_pair_key(runs): path for runs, path in (comparisons or {}).items()},
+        choices={
+            key: _leaderboard_page_choices(entries, key)
+            for key in ("mode", "engine", "organisation")
+        },
+        comparisons={
+            _leaderboard_page_pair(runs): path for runs, path in (comparisons or {}).items()
+        },
     )
 
 
-def _entry_interval(entry: Entry) -> tuple[float, float]:
+def _leaderboard_page_interval(entry: Entry) -> tuple[float, float]:
     low, high = entry.estimate.low, entry.estimate.high
     return (entry.score, entry.score) if low is None or high is None else (low, high)
 
 
-def _column_choices(entries: Sequence[Entry], name: str) -> list[str]:
+def _leaderboard_page_choices(entries: Sequence[Entry], name: str) -> list[str]:
     """Returns the values of a column to choose from."""
     return sorted({getattr(entry, name) or "" for entry in entries} - {""}, key=str.casefold)
 
 
-def _pair_key(runs: Sequence[str]) -> str:
+def _leaderboard_page_pair(runs: Sequence[str]) -> str:
     """Returns pairs of runs regardless of order."""
     return " ".join(sorted(names.slug(run) for run in runs))

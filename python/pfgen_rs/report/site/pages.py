@@ -33,8 +33,8 @@ class _SitePageAssets:
     @property
     def policy(self) -> str:
         """The content security policy: exactly these texts, and scripts that they add (`strict-dynamic`)."""
-        scripts = f"{_policy_digest(self.early)} {_policy_digest(self.script)}"
-        style = _policy_digest(self.style)
+        scripts = f"{_page_policy_digest(self.early)} {_page_policy_digest(self.script)}"
+        style = _page_policy_digest(self.style)
         return (
             f"default-src 'none'; script-src {scripts} 'strict-dynamic'; style-src {style}; "
             "img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'"
@@ -51,34 +51,34 @@ def render(kind: str, *, parts: Sequence[str] = (), root: str = "", **context: A
     names = (*_COMMON, *(parts or (kind,)))
     assets = _page_assets(names)
     strings = i18n.strings(names)
-    template = _template_environment().get_template(f"{kind}.html.j2")
+    template = _page_template_environment().get_template(f"{kind}.html.j2")
     page = template.render(root=root, assets=assets, t=strings, **context)
     return page.encode()
 
 
 @cache
-def _template_environment() -> jinja2.Environment:
+def _page_template_environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("pfgen_rs.report.site"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=_without_controls,
+        finalize=_page_text_without_controls,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters["shown"] = shown
-    environment.filters["fixed"] = _fixed_decimals
+    environment.filters["fixed"] = _fixed_decimals_in_pages
     environment.globals["data_block"] = payload.data_block
     environment.globals["payload"] = payload.inline
     return environment
 
 
-def _without_controls(value: Any) -> Any:
+def _page_text_without_controls(value: Any) -> Any:
     """Returns text other than markup without control characters."""
     return plain(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-def _fixed_decimals(value: float | None, digits: int = 4) -> str:
+def _fixed_decimals_in_pages(value: float | None, digits: int = 4) -> str:
     """Format a number with this many decimals; `None` as a dash."""
     return "–" if value is None else f"{value:.{digits}f}"
 
@@ -86,17 +86,19 @@ def _fixed_decimals(value: float | None, digits: int = 4) -> str:
 @cache
 def _page_assets(names: tuple[str, ...]) -> _SitePageAssets:
     return _SitePageAssets(
-        _joined_assets(names, "css"), _joined_assets((_EARLY,), "js"), _joined_assets(names, "js")
+        _joined_page_assets(names, "css"),
+        _joined_page_assets((_EARLY,), "js"),
+        _joined_page_assets(names, "js"),
     )
 
 
-def _joined_assets(names: Sequence[str], suffix: str) -> Markup:
+def _joined_page_assets(names: Sequence[str], suffix: str) -> Markup:
     folder = resources.files("pfgen_rs.report.site") / "assets"
     files = [folder / f"{name}.{suffix}" for name in names]
     texts = [file.read_text(encoding="utf-8") for file in files if file.is_file()]
     return Markup("\n" + "".join(texts))  # noqa: S704 - our own
 
 
-def _policy_digest(text: str) -> str:
+def _page_policy_digest(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"

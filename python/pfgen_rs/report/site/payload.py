@@ -21,7 +21,7 @@ _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 def payload_file(name: str, value: Any) -> bytes:
     """Returns a script that hands over `value` (any JSON type) under `name`."""
-    return f"pfgen.take({_safe_json(name)},{encode(value)!r});\n".encode()
+    return f"pfgen.take({_payload_json(name)},{encode(value)!r});\n".encode()
 
 
 def inline(name: str, value: Any) -> Markup:
@@ -42,10 +42,10 @@ def encode(value: Any) -> str:
 def data_block(name: str, value: Any) -> Markup:
     """Returns a small value as readable JSON in an inert element, for `pfgen.data(name)`."""
     element = Markup('<script type="application/json" id="data-{}">{}</script>')
-    return element.format(name, Markup(_safe_json(value)))  # noqa: S704 - nothing is left to obey
+    return element.format(name, Markup(_payload_json(value)))  # noqa: S704 - nothing is left to obey
 
 
-def _safe_json(value: Any) -> str:
+def _payload_json(value: Any) -> str:
     """Returns JSON without characters that could end a script or an element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
     return text.encode("utf-8", "backslashreplace").decode()

@@ -65,7 +65,7 @@ def run_page(
         scores=Bars(view.scores),
         lengths=Bars(view.lengths),
         explained=explained(sources),
-        config=_flat_config(view.config),
+        config=_config_on_run_page(view.config),
         data={
             "reading": reading(settings),
             "questions": [
@@ -83,7 +83,7 @@ def run_page(
     )
 
 
-def _flat_config(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _config_on_run_page(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Returns the configuration for display: text unchanged, other values as their repr."""
     return [
         (key, value if isinstance(value, str) else repr(value)) for key, value in config.items()

@@ -33,9 +33,9 @@ __all__ = [
     "Runs",
     "Tables",
     "comparisons",
-    "folder_of",
     "most_compared",
-    "page_of",
+    "run_page_folder",
+    "run_page_path",
     "write_runs",
 ]
 
@@ -96,7 +96,7 @@ class Runs:
         numbers = {question.id: number for number, question in enumerate(self.benchmark)}
         for found in run_answers(self.results[run], limit=self.limit):
             tables.add(found.question.id, found.texts)
-            yield answers_name(folder_of(run), numbers[found.question.id]), found.payload()
+            yield answers_name(run_page_folder(run), numbers[found.question.id]), found.payload()
 
     @property
     def sources(self) -> set[str]:
@@ -113,8 +113,8 @@ class Runs:
         return [
             Compared(
                 name=name if shown.count(name) == 1 else f"{name} ({run})",
-                folder=folder_of(run),
-                page=page_of(run) if linked else None,
+                folder=run_page_folder(run),
+                page=run_page_path(run) if linked else None,
                 is_system=is_system(self.results[run].config or {}),
             )
             for run, name in zip(chosen, shown, strict=True)
@@ -130,14 +130,14 @@ def most_compared(runs: Runs) -> list[str]:
     return [run for run in complete if run in best] if len(best) > 1 else []
 
 
-def folder_of(run: str) -> str:
+def run_page_folder(run: str) -> str:
     """Returns the folder of a run's page within a site."""
     return f"runs/{names.slug(run)}"
 
 
-def page_of(run: str) -> str:
+def run_page_path(run: str) -> str:
     """Returns the path of a run's page within a site."""
-    return f"{folder_of(run)}/index.html"
+    return f"{run_page_folder(run)}/index.html"
 
 
 def comparisons(compared: Sequence[str]) -> dict[Sequence[str], str]:
@@ -184,9 +184,9 @@ def _write_site_run_page(
 ) -> None:
     result = runs.results[run]
     view = run_view(result, metrics or estimates(sample_of(result)), run=run)
-    settings, folder = runs.benchmark.settings, folder_of(run)
+    settings, folder = runs.benchmark.settings, run_page_folder(run)
     page = run_page(view, settings, folder=folder, sources=runs.sources, root="../../", nav=nav)
-    write(page_of(run), page)
+    write(run_page_path(run), page)
 
 
 def _write_site_comparison(

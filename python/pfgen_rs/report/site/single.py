@@ -16,7 +16,7 @@ from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.compare_page import COMPARISON, comparison_page, comparison_payload
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.run_page import run_page
-from pfgen_rs.report.site.runs import Runs, Tables, folder_of
+from pfgen_rs.report.site.runs import Runs, Tables, run_page_folder
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import sample_of
 
@@ -37,10 +37,10 @@ def write_run(
     name, settings = result.name, result.benchmark.settings
     runs = Runs(result.benchmark, {name: result}, answers_per_question)
     view = run_view(result, estimates(sample_of(result)))
-    folder = folder_of(name)
-    _write_page_files(
+    folder = run_page_folder(name)
+    _write_single_page(
         Path(path),
-        _page_payloads(runs),
+        _single_page_payloads(runs),
         lambda data: run_page(view, settings, folder=folder, sources=runs.sources, payloads=data),
     )
 
@@ -66,9 +66,9 @@ def write_comparison(
         runs.compare(list(named), **settings),
         runs.labels(list(named), linked=False),
     )
-    payloads = _page_payloads(runs)
+    payloads = _single_page_payloads(runs)
     payloads[COMPARISON] = comparison_payload(benchmark, comparison, labels)
-    _write_page_files(
+    _write_single_page(
         Path(path),
         payloads,
         lambda data: comparison_page(benchmark, comparison, labels, payloads=data),
@@ -85,14 +85,14 @@ def _named_results(results: Sequence[Result]) -> dict[str, Result]:
     return named
 
 
-def _page_payloads(runs: Runs) -> dict[str, Any]:
+def _single_page_payloads(runs: Runs) -> dict[str, Any]:
     """Returns all payloads of pages about these runs, by name."""
     tables = Tables(runs.benchmark)
     answers = {name: value for run in runs.results for name, value in runs.answers(run, tables)}
     return answers | dict(tables.payload(*place) for place in tables.places)
 
 
-def _write_page_files(path: Path, payloads: Mapping[str, Any], page: Page) -> None:
+def _write_single_page(path: Path, payloads: Mapping[str, Any], page: Page) -> None:
     """Write the page with its data inside or, in a folder, in files; the page comes last."""
     if path.suffix == ".html":
         write_atomic(path, page(payloads))
