@@ -133,7 +133,9 @@ def test_a_run_of_trial_files_is_scored(tmp_path: Path) -> None:
         0,
         "3 runs: 3 scored; 13 files written in the checkout\n",
     )
-    assert done.stderr.startswith(f"warning: {run / 'trial_003.jsonl'}: is not finished")
+    assert done.stderr.startswith(
+        f"warning: {run / 'trial_003.jsonl'}: skipped, because it is not finished"
+    )
     assert contents(run).items() >= before.items()
     for name in ("result.json", "trials.jsonl.xz"):
         assert (run / name).read_bytes() == (plain / name).read_bytes()
