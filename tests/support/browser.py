@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NewPage = Callable[..., "Page"]
 
 _STAYS = re.compile(r"(file|data|blob|about):")
-_PATIENCE = 10_000  # milliseconds
+_PATIENCE = 30_000  # milliseconds; machines that run tests side by side are slow
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -27,6 +27,7 @@ def browser() -> Iterator[Browser]:
     path = next(filter(None, map(shutil.which, _CHROMIUM)), None)
     if path is None:
         pytest.skip("there is no chromium")
+    playwright.expect.set_options(timeout=_PATIENCE)
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
