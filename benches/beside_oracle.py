@@ -19,6 +19,7 @@ from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, Question
 from responses import World, spread
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import oracle
 
