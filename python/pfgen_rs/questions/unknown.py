@@ -102,7 +102,7 @@ class Lookalikes:
         found = self._by_text.get(_folded_unknown_question(asked)) or self._by_id.get(
             _folded_unknown_id(asked)
         )
-        return None if found is None else f"did you mean {_lookalike_of_unknown(found)}?"
+        return None if found is None else f"did you mean {_shown_lookalike(found)}?"
 
     def _published(self, asked: str) -> str | None:
         found = _IDS.get(digest(asked) or "")
@@ -131,7 +131,7 @@ class Lookalikes:
         likeness, place = max(alike, default=(0.0, 0))
         if likeness < _NEAR:
             return None
-        nearest = _lookalike_of_unknown(self._questions[-place])
+        nearest = _shown_lookalike(self._questions[-place])
         return f"the most similar one is {nearest}; otherwise, {_ELSEWHERE}"
 
     @cached_property
@@ -156,7 +156,7 @@ def digest(text: str) -> str | None:
     return hashlib.sha256(_folded_unknown_question(text).encode(errors="replace")).hexdigest()[:16]
 
 
-def _lookalike_of_unknown(question: Question) -> str:
+def _shown_lookalike(question: Question) -> str:
     return f"{shortened(question.id)}, {shortened(question.text)!r}"
 
 

@@ -39,8 +39,8 @@ class AnswerScorer:
         self.benchmark = benchmark
         self.metric = metric
         self.threads = threads
-        self._figure = COLUMNS.index(metric)
-        self._codes = benchmark.numbers
+        self._place = COLUMNS.index(metric)
+        self._numbers = benchmark.numbers
         self._column = benchmark.coder.column
         self._batches = benchmark.batches(list(benchmark))
         self._simple = not benchmark.settings.compensated and not any(
@@ -67,11 +67,11 @@ class AnswerScorer:
             asked = texts_of(asked_texts(each), self.threads)
         if self._simple:
             scores = self._batches.total(
-                self._codes, asked, column.coded, self._figure, self.threads
+                self._numbers, asked, column.coded, self._place, self.threads
             )
             if scores is not None:
                 return scores
-        return self._figures(asked, column)
+        return self._metric_of(asked, column)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments of the constructor."""
@@ -81,13 +81,13 @@ class AnswerScorer:
         """Show the metric and the signature."""
         return f"AnswerScorer({self.metric!r}, {self.benchmark.signature!r})"
 
-    def _figures(self, questions: _native.Texts, answers: Column) -> NDArray[np.float64]:
+    def _metric_of(self, questions: _native.Texts, answers: Column) -> NDArray[np.float64]:
         """Take the slow path: errors for unknown questions, regular expressions, compensated sums."""
         if len(questions) != len(answers.coded):
             raise InputError(f"{len(questions)} questions but {len(answers.coded)} answers")
         numbers = batch.numbers_of(self.benchmark, questions)
         found = batch.score_arrays(self.benchmark, numbers, answers, threads=self.threads)
-        return found.columns[self._figure]
+        return found.columns[self._place]
 
 
 def _answer_scorer_again(

@@ -63,7 +63,7 @@ def choices(metadata: Mapping[str, Any]) -> Choices:
         )
     defaults = {
         "benchmark": os.environ.get(ENVIRONMENT) or BUNDLED,
-        "trials": _trials_among_choices(),
+        "trials": _trials_per_question(),
     }
     return Choices(**{**defaults, **chosen})
 
@@ -79,7 +79,7 @@ def _check_choices_beside_metadata(metadata: Mapping[str, Any]) -> None:
             )
 
 
-def _trials_among_choices() -> int:
+def _trials_per_question() -> int:
     text = os.environ.get(TRIALS) or str(_FEW)
     if not text.isdecimal():
         raise SettingsError(f"{TRIALS} must be an integer, not {text!r}")

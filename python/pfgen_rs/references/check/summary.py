@@ -1,4 +1,4 @@
-"""Key figures of a check, by question."""
+"""Key numbers of a check, by question."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
-    """Returns one row per question with key figures of all tables and `warnings` (empty if there are none).
+    """Returns one row per question with key numbers of all tables and `warnings` (empty if there are none).
 
     Columns: `question_id`, `sources`, `answers`, `distinct` texts, `near_pairs` of them and how many texts
     are `in_near_pairs`; mean `length` and `length_std`; the means of the self-scores (`self_…`); `agreement`,
