@@ -29,6 +29,7 @@ GRAMMAR = building_singletons.GRAMMAR
 CONFIG = """
 candidates = ["candidates.jsonl"]
 out = "set"
+preset = "paper"
 per_source = false
 allow_fewer = true
 """

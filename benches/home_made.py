@@ -72,13 +72,13 @@ def variants(candidates: Path, only: Sequence[str]) -> dict[str, BuildConfig]:
         allow_fewer=True,
         steps=("normalise", "duplicates", "singletons", "length", "select"),
         duplicates=Duplicates("once"),
-        length=Length(100, 3_000),
+        length=Length(100, 3_000, share=1.0),
         select=Select(count=COUNT),
     )
     unfiltered = tuple(step for step in whole.steps if step != "singletons")
     return {
         "whole": whole,
-        "random": replace(whole, steps=whole.steps[:-1], length=Length(100, 3_000)),
+        "random": replace(whole, steps=whole.steps[:-1], length=Length(100, 3_000, share=1.0)),
         "no singleton filter": replace(whole, steps=unfiltered),
         "no singleton filter, random": replace(whole, steps=unfiltered[:-1]),
         "duplicates kept": replace(whole, duplicates=Duplicates("all")),

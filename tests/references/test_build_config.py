@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,18 @@ from pathlib import Path
 import pytest
 
 from pfgen_rs.errors import ConfigError
-from pfgen_rs.references.config import STEPS, Normalise, Rules, read_config
+from pfgen_rs.references import config as config_module
+from pfgen_rs.references.config import (
+    STEPS,
+    BuildConfig,
+    Duplicates,
+    Length,
+    Normalise,
+    Rules,
+    Select,
+    Singletons,
+    read_config,
+)
 from pfgen_rs.references.outlines import Outline, numbered_outlines, read_outlines
 from places import ROOT
 
@@ -69,15 +81,58 @@ def test_the_configuration_of_the_readme(tmp_path: Path) -> None:
 def test_what_a_file_leaves_out(tmp_path: Path) -> None:
     config = read_config(config_file(tmp_path, LEAST))
     assert config.steps == STEPS
-    assert (config.length.target, config.length.count, config.select.count) == (100, 30_000, 1_000)
-    assert (config.singletons.n, config.duplicates.keep, config.unit) == (5, "all", "character")
+    assert config.length == Length(target=100, count=30_000, share=0.2, deviation=None)
+    assert config.select.count == 1_000
+    assert (config.singletons.n, config.duplicates.keep, config.unit) == (5, "once", "character")
     assert config.with_changes(seed=3, out=None) == config.with_changes(seed=3)
     assert config.with_changes(seed=3).seed == 3
+
+
+def test_the_preset_of_the_papers(tmp_path: Path) -> None:
+    config = read_config(config_file(tmp_path, 'preset = "paper"\n' + LEAST))
+    assert config.preset == "paper"
+    assert config.steps == STEPS
+    assert config.duplicates == Duplicates("all")
+    assert config.singletons == Singletons(5, 1, repeat=False)
+    assert config.length == Length(100, 30_000, share=1.0)
+    assert config.select == Select(1_000)
+    named = BuildConfig(candidates=("a.jsonl",), out="set", preset="paper")
+    assert named == config
+    unnamed = BuildConfig(candidates=("a.jsonl",), out="set")
+    assert replace(unnamed, preset="paper") == config
+    assert config.with_changes(seed=3).length == config.length
+
+
+def test_explicit_values_override_a_preset(tmp_path: Path) -> None:
+    text = 'preset = "paper"\n' + LEAST + '[length]\ntarget = 80\n[duplicates]\nkeep = "once"'
+    config = read_config(config_file(tmp_path, text))
+    assert config.length == Length(80, 30_000, share=1.0)
+    assert config.duplicates.keep == "once"
+    explicit = BuildConfig(("a",), "set", preset="paper", length=Length(), steps=("select",))
+    assert (explicit.length.share, explicit.steps) == (0.2, ("select",))
+    assert explicit.duplicates.keep == "all"
+    assert BuildConfig.from_dict({"candidates": ["a"], "out": "x", "length": {"share": 1}}) == (
+        BuildConfig(("a",), "x", length=Length(share=1.0))
+    )
+
+
+def test_the_examples_in_docstrings_run() -> None:
+    done = doctest.testmod(config_module)
+    assert done.attempted
+    assert not done.failed
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        ('preset = "papers"\n' + LEAST, "unknown preset 'papers': expected one of paper"),
+        ("preset = 3\n" + LEAST, "unknown preset 3: expected one of paper"),
+        (
+            LEAST + "[length]\nshare = 0",
+            "[length]: share must be greater than 0 and at most 1, not",
+        ),
+        (LEAST + "[length]\nshare = nan", "[length]: share must be greater than 0 and at most 1"),
+        (LEAST + "[length]\ndeviation = -1", "[length]: deviation must be at least 0, not -1"),
         (LEAST + "[singeltons]\nn = 5", "unknown key 'singeltons' (did you mean 'singletons'?)"),
         (
             LEAST + "[length]\ntraget = 5",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import lzma
+import math
 import os
 import random
 import signal
+import statistics
 import subprocess
 import sys
 from collections import Counter
@@ -91,7 +93,7 @@ def prepared(tmp_path: Path) -> BuildConfig:
         seed=7,
         rules=Rules("rules.toml"),
         duplicates=Duplicates("weight"),
-        length=Length(100, 200),
+        length=Length(100, 200, share=1.0),
         select=Select(count=40, proposals=2_000),
         folder=tmp_path,
     )
@@ -218,7 +220,7 @@ def test_steps_against_plain_python(prepared: BuildConfig) -> None:
         steps=("duplicates", "singletons", "length"),
         duplicates=Duplicates("once"),
         singletons=Singletons(n=4, threshold=2, repeat=True),
-        length=Length(90, 10_000),
+        length=Length(90, 10_000, share=1.0),
     )
     built = build(config)
     benchmark = load_benchmark(built.folder)
@@ -241,6 +243,93 @@ def rare_removed(rows: list[tuple[str, str]]) -> list[tuple[str, str]]:
         if len(left) == len(rows):
             return left
         rows = left
+
+
+def lengths_of(built: Built) -> dict[tuple[str, str], list[int]]:
+    """Lengths of the reference answers by question and source."""
+    return {
+        (question.outline.question_id, source): list(map(len, answers))
+        for question in built.questions
+        for source, answers in question.answers.items()
+    }
+
+
+def test_lengths_are_relative_to_what_is_left(prepared: BuildConfig) -> None:
+    """Pools of hundreds are far below the count of 30,000, which would remove nothing."""
+    steps = tuple(step for step in STEPS if step != "select")
+    narrow = build(replace(prepared, steps=steps, length=Length(share=0.1), out="narrow"))
+    wide = build(replace(prepared, steps=steps, length=Length(share=1.0), out="wide"))
+    for place, lengths in lengths_of(narrow).items():
+        whole = lengths_of(wide)[place]
+        assert len(lengths) == math.ceil(len(whole) / 10)
+        nearest = sorted(abs(length - 100) for length in whole)[: len(lengths)]
+        assert sorted(abs(length - 100) for length in lengths) == nearest
+    for built in (narrow, wide):
+        found = provenance(replace(prepared, out=built.folder.name))
+        spreads = []
+        for (question_id, source), lengths in lengths_of(built).items():
+            spread = found["questions"][question_id]["lengths"][source]
+            assert spread["mean"] == pytest.approx(statistics.fmean(lengths))
+            assert spread["std"] == pytest.approx(statistics.pstdev(lengths))
+            spreads.append(spread["std"])
+        assert found["lengths"]["std"] == pytest.approx(statistics.fmean(spreads))
+        assert found["lengths"]["official_std"]["median"] == 2.7
+
+
+def test_a_share_leaves_what_the_selection_needs(prepared: BuildConfig) -> None:
+    config = replace(prepared, length=Length(share=0.01, deviation=0), select=Select(90))
+    built = build(config)
+    assert {len(lengths) for lengths in lengths_of(built).values()} == {90}
+    sources = provenance(config)["questions"]["Q03"]["steps"][4]["details"]["sources"]
+    assert {each["limit"] for each in sources.values()} == {"select.count"}
+    with pytest.raises(BuildError, match=r"Q03: 50 of source A, 50 of source B left, expected 90"):
+        build(replace(config, length=Length(count=50, share=0.01)))
+
+
+def test_steps_without_an_effect_are_told(
+    prepared: BuildConfig, caplog: pytest.LogCaptureFixture
+) -> None:
+    built = build(replace(prepared, length=Length(100, 10_000, share=1.0)))
+    [told] = [each for each in built.warnings if each.startswith("length ")]
+    assert told == (
+        "length removes no answers to 2 of 2 questions (Q03, Q14): "
+        "lower length.share or length.count, or set length.deviation"
+    )
+    assert provenance(prepared)["warnings"] == built.warnings
+    assert [record.getMessage() for record in caplog.records] == built.warnings
+    assert build(replace(prepared, out="quiet")).warnings == []
+
+
+def test_steps_that_remove_nearly_all_are_told(prepared: BuildConfig) -> None:
+    few = replace(prepared, only=("Q14",), select=Select(5), duplicates=Duplicates("all"))
+    rare = build(replace(few, singletons=Singletons(n=5, threshold=17), allow_fewer=True))
+    assert rare.warnings[0].startswith("singletons removes nearly all answers to 1 of 1 que")
+    assert not any("duplicates" in each for each in rare.warnings)  # told to keep all
+
+
+def test_the_preset_of_the_papers_keeps_its_sets(prepared: BuildConfig) -> None:
+    """The configuration before lengths became relative, spelt out."""
+    data: dict[str, object] = {
+        "candidates": ["candidates.jsonl"],
+        "out": "paper",
+        "preset": "paper",
+        "questions": "questions.toml",
+        "select": {"count": 40, "proposals": 2_000},
+    }
+    paper = build(BuildConfig.from_dict(data, prepared.folder))
+    plain = replace(
+        prepared,
+        out="plain",
+        seed=0,
+        rules=Rules(),
+        duplicates=Duplicates("all"),
+        length=Length(100, 30_000, share=1.0),
+    )
+    assert files(paper.folder)["Q03.json"] == files(build(plain).folder)["Q03.json"]
+    settings = provenance(replace(prepared, out="paper"))["settings"]
+    assert settings["preset"] == "paper"
+    assert settings["length"] == {"target": 100, "count": 30_000, "share": 1.0, "deviation": None}
+    assert settings["duplicates"] == {"keep": "all"}
 
 
 def test_questions_without_a_file_are_numbered(prepared: BuildConfig) -> None:
@@ -285,7 +374,7 @@ def test_words(prepared: BuildConfig) -> None:
         unit="word",
         steps=("singletons", "length"),
         singletons=Singletons(n=1),
-        length=Length(4, 10),
+        length=Length(4, 10, share=1.0),
     )
     [question] = build(replace(config, allow_fewer=True)).questions
     assert [report.after for report in question.reports] == [25, 10]
@@ -342,7 +431,7 @@ questions = "questions.toml"
 seed = 7
 rules.file = "rules.toml"
 duplicates.keep = "weight"
-length.count = 200
+length = { count = 200, share = 1.0 }
 
 [select]
 count = 40
@@ -573,8 +662,13 @@ def test_the_command(prepared: BuildConfig) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     [row] = json.loads(done.stdout)
     assert (row["question_id"], row["candidates"], row["answers"]) == ("Q14", 600, {"A": 40})
+    assert row["lengths"]["A"]["std"] > 0
+    wide = CONFIG.replace("count = 200", "count = 2_000")
+    path.write_text(wide, encoding="utf-8")
     shown = pfgen("build", "--out", prepared.folder / "other", path)
     assert "Q03" in shown.stdout
+    assert "±" in shown.stdout
+    assert "warning: length removes no answers to 2 of 2 questions" in shown.stderr
     assert str(prepared.folder / "other") in shown.stdout
 
 

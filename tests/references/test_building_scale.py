@@ -25,6 +25,7 @@ CANDIDATES = os.environ.get("PFGEN_CANDIDATES_DIR")
 CONFIG = """
 candidates = ["*.parquet"]
 out = "set"
+preset = "paper"
 steps = ["normalise", "duplicates", "singletons", "length", "select"]
 select.proposals = 30_000_000
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 import statistics
 from collections import Counter
 from itertools import combinations
@@ -544,6 +545,12 @@ def test_a_run_of_another_set_is_an_error(part: Benchmark) -> None:
         check(part, RUNS)
 
 
+def test_widely_spread_lengths_are_a_concern() -> None:
+    answers = ["赤い光です。" * repeats for repeats in range(1, 30)]
+    found = check(small.benchmark({"answers": {"A": answers}}))
+    assert "vary by ±50.2 (published sets: ±1.8 to ±7.2)" in found.summary["warnings"][0]
+
+
 HOSTILE = "\x1b[31m<script>|`[x](http://e.com)`\u202e**&amp;\n# x"
 
 
@@ -623,6 +630,8 @@ def test_the_command(part: Benchmark, tmp_path: Path) -> None:
     assert "Q01" in done.stdout
     assert "no example answer" in " ".join(done.stdout.split())
     assert "- 6 answers to 2 questions" in done.stdout
+    assert "those of the published sets by ±2.7 (±1.8 to ±7.2)" in done.stdout
+    assert re.search(r"[0-9]\.[0-9] ±[0-9]+\.[0-9]", done.stdout)
     assert "\x1b" not in done.stdout
     assert (tmp_path / "out" / "check.md").exists()
 
@@ -681,6 +690,7 @@ def test_published_answers_fit_their_set(published_benchmark: Benchmark) -> None
 def test_a_set_of_words_is_looked_into_by_words() -> None:
     found = check(ROOT / "data" / "mini-en")
     assert "|unit:word|" in found.signature
+    assert not any("published sets" in finding for finding in found.findings)
     assert found.summary.get_column("length").is_between(90, 110).all()
     assert (found.summary.get_column("self_helpfulness") > 0.4).all()
     own = found.tables["self_scores"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from fractions import Fraction
+from typing import Any
 
 import polars as pl
 import pytest
@@ -51,6 +53,48 @@ def test_as_sorted(
         assert math.isnan(found.std)
 
 
+@given(
+    ANSWERS,
+    st.integers(0, 12),
+    st.integers(0, 60),
+    st.sampled_from([0.01, 0.1, 0.2, 1 / 3, 0.9, 1.0]),
+    st.none() | st.integers(0, 9),
+    st.integers(0, 20),
+)
+def test_a_share_a_deviation_and_a_floor(
+    answers: list[str], target: int, count: int, share: float, deviation: int | None, least: int
+) -> None:
+    found = nearest_length(
+        answers, target=target, count=count, share=share, deviation=deviation, at_least=least
+    )
+    number = math.ceil(Fraction(str(share)) * len(answers))
+    if deviation is not None:
+        near = [answer for answer in answers if abs(len(answer) - target) <= deviation]
+        number = min(number, len(near))
+    number = min(count, len(answers), max(number, least))
+    assert found.kept.tolist() == sorted_out(answers, target, number, 0)
+    assert (found.limit == "all") == (number == len(answers))
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept", "limit"),
+    [
+        ({}, 10, "all"),
+        ({"share": 0.2}, 2, "share"),
+        ({"share": 0.2, "at_least": 5}, 5, "at_least"),
+        ({"share": 0.2, "at_least": 50}, 10, "all"),
+        ({"share": 0.2, "at_least": 5, "count": 3}, 3, "count"),
+        ({"deviation": 2}, 5, "deviation"),
+        ({"deviation": 2, "share": 0.4}, 4, "share"),
+        ({"deviation": 2, "at_least": 6}, 6, "at_least"),
+    ],
+    ids=str,
+)
+def test_what_decides_the_number(limits: dict[str, Any], kept: int, limit: str) -> None:
+    found = nearest_length(["a" * length for length in range(1, 11)], target=5, **limits)
+    assert (found.kept.sum(), found.limit) == (kept, limit)
+
+
 def test_the_order_of_answers_does_not_matter() -> None:
     answers = [f"{i:03}" * (1 + i % 3) for i in range(300)]
     shuffled = random.Random(1).sample(answers, len(answers))
@@ -65,7 +109,16 @@ def test_the_order_of_answers_does_not_matter() -> None:
 
 
 def test_wrong_input() -> None:
-    for wrong in ({"target": -1}, {"count": -1}, {"seed": -1}, {"seed": 2**64}):
+    for wrong in (
+        {"target": -1},
+        {"count": -1},
+        {"share": 0.0},
+        {"share": 1.1},
+        {"deviation": -1},
+        {"at_least": -1},
+        {"seed": -1},
+        {"seed": 2**64},
+    ):
         with pytest.raises(SettingsError):
             nearest_length(["あ"], **wrong)
     with pytest.raises(InputError, match="row 0 is null"):

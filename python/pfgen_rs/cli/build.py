@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import build_check, loading, options, output
+from pfgen_rs.cli import build_check, loading, options, output, progress_log
 from pfgen_rs.errors import OutputError
 
 if TYPE_CHECKING:
     from pfgen_rs.references.pipeline import Built
+    from pfgen_rs.references.writing import BuiltQuestion
 
 __all__ = ["app"]
 
@@ -87,7 +88,8 @@ def run(
     )
     size = _build_memory_size(memory)
     kept = output.resumable(lambda: work_folder(changed), "done", options.RESUME)
-    with kept, output.building() as progress:
+    logged = progress_log.logged("pfgen_rs.references", output.warn)
+    with kept, logged, output.building() as progress:
         built = build(changed, memory=size, threads=threads, resume=resume, progress=progress)
     for each in built.inputs:
         if each.left_out:
@@ -152,6 +154,10 @@ def _rows_of_build(built: Built) -> list[dict[str, Any]]:
             "candidates": question.candidates,
             **{report.step: report.after for report in question.reports},
             "answers": {source: len(answers) for source, answers in question.answers.items()},
+            "lengths": {
+                source: {"mean": each.mean, "std": each.std}
+                for source, each in question.lengths.items()
+            },
         }
         for question in [*built.questions, *built.left_out]
     ]
@@ -159,12 +165,18 @@ def _rows_of_build(built: Built) -> list[dict[str, Any]]:
 
 def _show_build(built: Built) -> None:
     steps = [report.step for report in built.questions[0].reports]
-    names = ["candidates", *steps]
+    names = ["candidates", *steps, "lengths"]
     table = output.new_table("question", *names, numbers=names)
     for question in [*built.questions, *built.left_out]:
         counts = [question.candidates, *(report.after for report in question.reports)]
         table.add_row(
             output.cell(question.outline.question_id),
             *(output.cell(f"{count:,}") for count in counts),
+            output.cell(_shown_build_lengths(question)),
         )
     output.show(table, output.cell(str(built.folder)))
+
+
+def _shown_build_lengths(question: BuiltQuestion) -> str:
+    """Returns the mean length and its standard deviation of each source."""
+    return ", ".join(f"{each.mean:.1f} ±{each.std:.1f}" for each in question.lengths.values())

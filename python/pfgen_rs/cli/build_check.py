@@ -111,13 +111,14 @@ def _check_progress() -> Iterator[CheckProgress]:
 
 
 def _check_report(found: Check) -> list[RenderableType]:
-    summary = found.summary.select(list(_HEADINGS))
-    numbers = [_HEADINGS[name] for name, kind in summary.schema.items() if kind.is_numeric()]
+    summary = found.summary.select([*_HEADINGS, "length_std"])
+    numbers = [_HEADINGS[name] for name in _HEADINGS if summary.schema[name].is_numeric()]
     table = output.new_table(*_HEADINGS.values(), numbers=numbers)
     for row in summary.iter_rows(named=True):
-        table.add_row(
-            *(output.cell(_shown_check_value(name, value)) for name, value in row.items())
-        )
+        spread = row.pop("length_std")
+        shown = {name: _shown_check_value(name, value) for name, value in row.items()}
+        shown["length"] += f" ±{spread:.1f}"
+        table.add_row(*map(output.cell, shown.values()))
     lines = [output.cell(f"- {finding}") for finding in found.findings]
     return [table, *lines, output.cell(found.signature)]
 

@@ -14,10 +14,10 @@ __all__ = ["logged", "told_at_times"]
 
 
 @contextmanager
-def logged(name: str) -> Iterator[None]:
+def logged(name: str, say: Callable[[str], None] = output.remark) -> Iterator[None]:
     """Print this logger's warnings, each on one line, instead of passing them to other handlers."""
     logger = logging.getLogger(name)
-    handler, passed_on = _ProgressLogHandler(logging.WARNING), logger.propagate
+    handler, passed_on = _ProgressLogHandler(say), logger.propagate
     logger.addHandler(handler)
     logger.propagate = False
     try:
@@ -28,8 +28,12 @@ def logged(name: str) -> Iterator[None]:
 
 
 class _ProgressLogHandler(logging.Handler):
+    def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._say = say
+
     def emit(self, record: logging.LogRecord) -> None:
-        output.remark(record.getMessage())
+        self._say(record.getMessage())
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pfgen_rs.errors import ConfigError, unreadable
 from pfgen_rs.metrics.units import UNITS, Unit
 
 __all__ = [
+    "PRESETS",
     "STEPS",
     "BuildConfig",
     "Duplicates",
@@ -29,6 +30,18 @@ T = TypeVar("T")
 Names = tuple[str, ...]
 STEPS: Names = ("normalise", "rules", "duplicates", "singletons", "length", "select")
 _LARGEST = 2**63 - 1
+
+
+def _check_config_choice(key: str, value: str, choices: Names) -> None:
+    if value not in choices:
+        shown = ", ".join(repr(choice) for choice in choices)
+        raise ConfigError(f"{key} must be one of {shown}, not {value!r}")
+
+
+def _check_config_minimum(least: int, **values: int) -> None:
+    for key, value in values.items():
+        if value < least:
+            raise ConfigError(f"{key} must be at least {least}, not {value}")
 
 
 @dataclass(frozen=True)
@@ -63,9 +76,9 @@ class Rules:
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Equal answers: keep `all`, keep one (`once`), or keep one with their count as its `weight`."""
+    """Equal answers: keep one (`once`), keep one with their count as its `weight`, or keep `all`."""
 
-    keep: str = "all"
+    keep: str = "once"
 
     def __post_init__(self) -> None:
         _check_config_choice("keep", self.keep, ("all", "once", "weight"))
@@ -89,13 +102,25 @@ class Singletons:
 
 @dataclass(frozen=True)
 class Length:
-    """Keep the `count` answers whose length in units is nearest to `target`."""
+    """Keep the answers whose length in units is nearest to `target`, separately for each source.
+
+    Of what the other filters leave: at most the nearest `share` (rounded up; 1 is no limit), only answers at
+    most `deviation` units from the target (`None` is no limit), and at most `count`. `share` and `deviation`
+    never leave fewer answers than `select.count` (or all, if there are fewer): then the nearest
+    `select.count` are kept.
+    """
 
     target: int = 100
     count: int = 30_000
+    share: float = 0.2
+    deviation: int | None = None
 
     def __post_init__(self) -> None:
         _check_config_minimum(1, target=self.target, count=self.count)
+        if not 0 < self.share <= 1:
+            raise ConfigError(f"share must be greater than 0 and at most 1, not {self.share}")
+        if self.deviation is not None:
+            _check_config_minimum(0, deviation=self.deviation)
 
 
 @dataclass(frozen=True)
@@ -125,14 +150,28 @@ class Select:
             raise ConfigError(f"seconds must be at least 0, not {self.seconds}")
 
 
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    # Imajo et al. 2025, section 3.2.
+    "paper": {
+        "steps": STEPS,
+        "duplicates": Duplicates(keep="all"),
+        "singletons": Singletons(n=5, threshold=1, repeat=False),
+        "length": Length(target=100, count=30_000, share=1.0, deviation=None),
+        "select": Select(count=1_000, min_n=1, max_n=10),
+    },
+}
+"""Named sets of defaults for `BuildConfig`."""
+
+
 @dataclass(frozen=True)
 class BuildConfig:
     """A complete configuration; paths are absolute or relative to `folder`.
 
-    `questions`: the file or folder with the ids, texts, categories, notes and keywords of the questions
-    (see `outlines.read_outlines`); without it, questions are numbered in order of appearance. `per_source`:
-    apply the length filter and the selection to each source separately, so that each ends with
-    `select.count` answers; otherwise all answers belong to one source.
+    `preset`: the name of other defaults (see `PRESETS`) for the steps and sections that are not given;
+    `from_dict` also completes sections that are given in part. `questions`: the file or folder with the ids,
+    texts, categories, notes and keywords of the questions (see `outlines.read_outlines`); without it, they
+    get numbers in order of appearance. `per_source`: apply the length filter and the selection to each
+    source separately, so that each ends with `select.count` answers; otherwise there is only one source.
     """
 
     candidates: Names
@@ -148,16 +187,18 @@ class BuildConfig:
     skip_bad_lines: bool = False
     examples: int = 3
     steps: Names = STEPS
-    fields: Fields = field(default_factory=Fields)
-    normalise: Normalise = field(default_factory=Normalise)
-    rules: Rules = field(default_factory=Rules)
-    duplicates: Duplicates = field(default_factory=Duplicates)
-    singletons: Singletons = field(default_factory=Singletons)
-    length: Length = field(default_factory=Length)
-    select: Select = field(default_factory=Select)
+    preset: str = ""
+    fields: Fields = Fields()
+    normalise: Normalise = Normalise()
+    rules: Rules = Rules()
+    duplicates: Duplicates = Duplicates()
+    singletons: Singletons = Singletons()
+    length: Length = Length()
+    select: Select = Select()
     folder: Path = field(default=Path(), compare=False)
 
     def __post_init__(self) -> None:
+        self._apply_preset()
         if not self.candidates:
             raise ConfigError("candidates: name at least one file or glob")
         if not self.out or not self.source:
@@ -167,6 +208,13 @@ class BuildConfig:
         if not 0 <= self.seed <= _LARGEST:
             raise ConfigError(f"seed must be between 0 and {_LARGEST}, not {self.seed}")
         self._check_steps()
+
+    def _apply_preset(self) -> None:
+        preset = _config_preset(self.preset)
+        for each in fields(self):
+            # The default object itself stands for "not given".
+            if each.name in preset and getattr(self, each.name) is each.default:
+                object.__setattr__(self, each.name, preset[each.name])
 
     def _check_steps(self) -> None:
         for step in self.steps:
@@ -182,6 +230,25 @@ class BuildConfig:
             raise ConfigError(
                 "steps: normalise and rules need text: remove them or use another unit"
             )
+
+    @property
+    def wanted(self) -> int:
+        """The number of answers that each source should end with, at least: 1 without a selection."""
+        return self.select.count if "select" in self.steps else 1
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object], folder: Path = Path()) -> Self:
+        """Returns the configuration of a dict like that of a TOML file; sections may be given in part.
+
+        What is not given has the value of the `preset`, if there is one, or the default. Raises
+        `ConfigError`, naming the key.
+
+        >>> given = {"preset": "paper", "length": {"target": 80}, "candidates": ["a.jsonl"], "out": "set"}
+        >>> BuildConfig.from_dict(given).length
+        Length(target=80, count=30000, share=1.0, deviation=None)
+        """
+        preset = _config_preset(data.get("preset", ""))
+        return _config_table(cls, data, "", preset, folder=folder)
 
     def path(self, name: str) -> Path:
         """Returns a configured path, resolved against `folder`."""
@@ -205,13 +272,26 @@ def read_config(path: str | Path) -> BuildConfig:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"invalid TOML: {error}", path=path) from None
     try:
-        return _config_table(BuildConfig, data, "", folder=path.resolve().parent)
+        return BuildConfig.from_dict(data, path.resolve().parent)
     except ConfigError as error:
         raise ConfigError(error.problem, path=path) from None
 
 
-def _config_table(kind: type[T], data: Mapping[str, object], where: str, **more: Any) -> T:
-    """Convert a table to the dataclass `kind`, checking values against its annotations."""
+def _config_preset(name: object) -> Mapping[str, Any]:
+    if not name:
+        return {}
+    if not isinstance(name, str) or name not in PRESETS:
+        raise ConfigError(f"unknown preset {name!r}: expected one of {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def _config_table(
+    kind: type[T], data: Mapping[str, object], where: str, others: Mapping[str, Any], **more: Any
+) -> T:
+    """Convert a table to the dataclass `kind`, checking values against its annotations.
+
+    `others`: values that replace the defaults.
+    """
     known = {each.name: each for each in fields(kind) if each.name not in more}  # type: ignore[arg-type]
     types = get_type_hints(kind)
     values = {}
@@ -220,21 +300,24 @@ def _config_table(kind: type[T], data: Mapping[str, object], where: str, **more:
             raise ConfigError(
                 f"{_config_place(where)}unknown key {key!r}{_config_key_hint(key, known)}"
             )
-        values[key] = _config_value(types[key], value, f"{where}.{key}" if where else key)
+        values[key] = _config_value(
+            types[key], value, f"{where}.{key}" if where else key, others.get(key)
+        )
     for key, each in known.items():
         if key not in values and each.default is MISSING and each.default_factory is MISSING:
             raise ConfigError(f"{_config_place(where)}missing key {key!r}")
     try:
-        return kind(**values, **more)
+        return kind(**{**others, **values}, **more)
     except ConfigError as error:
         raise ConfigError(f"{_config_place(where)}{error.problem}") from None
 
 
-def _config_value(kind: Any, value: object, where: str) -> Any:
+def _config_value(kind: Any, value: object, where: str, other: object = None) -> Any:
+    """Convert a value to `kind`; `other`: the section that replaces the default one, if any."""
     if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
         if not isinstance(value, dict):
             raise ConfigError(f"{where}: expected a table, not {value!r}")
-        return _config_table(kind, value, where)
+        return _config_table(kind, value, where, vars(other) if other is not None else {})
     if kind == Names:
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise ConfigError(f"{where}: expected a list of strings, not {value!r}")
@@ -258,15 +341,3 @@ def _config_key_hint(key: str, known: Mapping[str, object]) -> str:
     close = difflib.get_close_matches(key, known, 1)
     similar = f" (did you mean {close[0]!r}?)" if close else ""
     return f"{similar}: expected one of {', '.join(known)}"
-
-
-def _check_config_choice(key: str, value: str, choices: Names) -> None:
-    if value not in choices:
-        shown = ", ".join(repr(choice) for choice in choices)
-        raise ConfigError(f"{key} must be one of {shown}, not {value!r}")
-
-
-def _check_config_minimum(least: int, **values: int) -> None:
-    for key, value in values.items():
-        if value < least:
-            raise ConfigError(f"{key} must be at least {least}, not {value}")

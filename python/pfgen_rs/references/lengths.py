@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +14,15 @@ from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.references.batches import Answers, Batches, as_batches, batch_texts
 
-__all__ = ["Lengths", "nearest_length"]
+__all__ = ["OFFICIAL_STD", "Lengths", "Limit", "length_spread", "nearest_length", "nearest_share"]
 
+OFFICIAL_STD = (1.8, 2.7, 7.2)
+"""The smallest, the median and the largest standard deviation of the lengths (in characters) of the published
+reference answers to a question by one source."""
 SEEDS = 1 << 64
+
+Limit = Literal["all", "count", "share", "deviation", "at_least"]
+"""What decided how many answers are kept."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +30,14 @@ class Lengths:
     """Which rows are kept (bool, one per row), and the mean and standard deviation of their lengths.
 
     Lengths are in code points. The standard deviation is that of the population (divided by the
-    number of kept answers). Both are NaN if nothing is kept.
+    number of kept answers). Both are NaN if nothing is kept. `limit` is what decided the number of
+    kept answers.
     """
 
     kept: NDArray[np.bool_]
     mean: float
     std: float
+    limit: Limit = "all"
 
 
 def nearest_length(
@@ -35,10 +45,17 @@ def nearest_length(
     *,
     target: int = 100,
     count: int = 30_000,
+    share: float = 1.0,
+    deviation: int | None = None,
+    at_least: int = 0,
     seed: int = 0,
     threads: int | None = None,
 ) -> Lengths:
-    """Keep the `count` answers whose length is nearest to `target`, or all if there are fewer.
+    """Keep the answers whose length is nearest to `target`.
+
+    At most `count` answers are kept, at most this `share` of them (rounded up), and only those at
+    most `deviation` code points from the target. `share` and `deviation` leave at least `at_least`
+    answers (or all, if there are fewer), but `count` is never exceeded.
 
     Ties at the greatest distance, whether shorter or longer than `target`, are broken by the
     smallest digest (XXH3 of the text, seeded with `seed`; equal texts by row). So which texts are
@@ -50,23 +67,57 @@ def nearest_length(
     30,000 answers with a target of 100.
     Raises `SettingsError`, and `InputError` naming the row.
     """
-    _check_length_settings(target, count, seed)
+    _check_length_settings(target, count, share, deviation, at_least, seed)
     batches = as_batches(answers)
     lengths = _answer_lengths(batches, threads)
     distances = np.abs(lengths.astype(np.int64) - target)
-    if count >= len(lengths):
-        return _kept_length_summary(np.ones(len(lengths), np.bool_), lengths)
+    within = None if deviation is None else int(np.count_nonzero(distances <= deviation))
+    number, limit = _length_limit(len(lengths), count, share, within, at_least)
+    if number >= len(lengths):
+        return _kept_length_summary(np.ones(len(lengths), np.bool_), lengths, limit)
     # The greatest distance that is kept.
-    last = np.partition(distances, count - 1)[count - 1] if count else -1
+    last = np.partition(distances, number - 1)[number - 1] if number else -1
     kept = distances < last
     tied = np.flatnonzero(distances == last)
-    kept[_break_length_ties(batches, tied, count - int(kept.sum()), seed, threads)] = True
-    return _kept_length_summary(kept, lengths)
+    kept[_break_length_ties(batches, tied, number - int(kept.sum()), seed, threads)] = True
+    return _kept_length_summary(kept, lengths, limit)
 
 
-def _check_length_settings(target: int, count: int, seed: int) -> None:
-    if target < 0 or count < 0:
-        raise SettingsError(f"target and count must be at least 0, not {target} and {count}")
+def nearest_share(height: int, share: float) -> int:
+    """Returns a share of a number of answers, rounded up; the share is read as the decimal it shows."""
+    return math.ceil(Fraction(repr(float(share))) * height)
+
+
+def length_spread(answers: Answers, *, threads: int | None = None) -> Lengths:
+    """Returns the mean and the standard deviation of all lengths."""
+    lengths = _answer_lengths(as_batches(answers), threads)
+    return _kept_length_summary(np.ones(len(lengths), np.bool_), lengths, "all")
+
+
+def _length_limit(
+    height: int, count: int, share: float, within: int | None, at_least: int
+) -> tuple[int, Limit]:
+    """Returns how many of `height` answers to keep, and what decided it; `within`: those near enough."""
+    number = nearest_share(height, share)
+    limit: Limit = "share"
+    if within is not None and within < number:
+        number, limit = within, "deviation"
+    if number < min(height, at_least):
+        number, limit = min(height, at_least), "at_least"
+    if count < number:
+        number, limit = count, "count"
+    return (number, limit) if number < height else (height, "all")
+
+
+def _check_length_settings(
+    target: int, count: int, share: float, deviation: int | None, at_least: int, seed: int
+) -> None:
+    least = {"target": target, "count": count, "deviation": deviation or 0, "at_least": at_least}
+    for name, value in least.items():
+        if value < 0:
+            raise SettingsError(f"{name} must be at least 0, not {value}")
+    if not 0 < share <= 1:
+        raise SettingsError(f"share must be greater than 0 and at most 1, not {share}")
     if not 0 <= seed < SEEDS:
         raise SettingsError(f"seed must be between 0 and 2^64 - 1, not {seed}")
 
@@ -98,12 +149,16 @@ def _break_length_ties(
     return rows[np.lexsort((digests[:, 1], digests[:, 0]))[:count]]
 
 
-def _kept_length_summary(kept: NDArray[np.bool_], lengths: NDArray[np.uint32]) -> Lengths:
+def _kept_length_summary(
+    kept: NDArray[np.bool_], lengths: NDArray[np.uint32], limit: Limit
+) -> Lengths:
     """Compute the statistics from integer sums, exact until the final divisions."""
     values, counts = np.unique(lengths[kept], return_counts=True)
     pairs = list(zip(values.tolist(), counts.tolist(), strict=True))
     number, total = sum(count for _, count in pairs), sum(value * count for value, count in pairs)
     if not number:
-        return Lengths(kept, math.nan, math.nan)
+        return Lengths(kept, math.nan, math.nan, limit)
     squares = sum(value * value * count for value, count in pairs)
-    return Lengths(kept, total / number, math.sqrt(number * squares - total * total) / number)
+    return Lengths(
+        kept, total / number, math.sqrt(number * squares - total * total) / number, limit
+    )

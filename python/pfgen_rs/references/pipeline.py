@@ -5,6 +5,7 @@ Source: Imajo et al. 2025, section 3.2 (candidates, rules, frequencies, length a
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import threading
@@ -28,14 +29,17 @@ from pfgen_rs.references.ng_rules import AnswerRules, read_answer_rules
 from pfgen_rs.references.normalise import Style
 from pfgen_rs.references.outlines import Outline, read_outlines
 from pfgen_rs.references.pool import Pool, State
+from pfgen_rs.references.step_warnings import step_warnings
 from pfgen_rs.references.steps import STEPS, Context
 from pfgen_rs.references.writing import BuiltQuestion, write_set
 
 __all__ = ["MEMORY", "BuildProgress", "Built", "build", "work_folder"]
 
+_LOG = logging.getLogger("pfgen_rs.references")
 MEMORY = 4 << 30
 _LEAST = 256 << 20  # bytes to allow each question processed in parallel
 _CANDIDATES = "candidates"
+_FUNNELS = 3  # questions whose funnels an error shows
 _TICK = 0.1  # seconds between checks for Ctrl-C
 
 # The question (or the file being read), the step, the amount done and the total amount.
@@ -44,12 +48,16 @@ BuildProgress = Callable[[str, str, float, float], None]
 
 @dataclass(frozen=True)
 class Built:
-    """A built set: its folder, its questions, the questions left without answers, and all inputs."""
+    """A built set: its folder, its questions, the questions left without answers, and all inputs.
+
+    `warnings`: sentences about steps that remove nothing or nearly all answers; they are also logged.
+    """
 
     folder: Path
     questions: list[BuiltQuestion]
     left_out: list[BuiltQuestion]
     inputs: list[Input]
+    warnings: list[str]
 
 
 def work_folder(config: BuildConfig) -> Path | None:
@@ -139,11 +147,14 @@ class _PipelineRun:
         left_out = [each for each in built if not each.answers]
         questions = [each for each in built if each.answers]
         if not questions:
-            raise BuildError("no question has any answers left")
-        content = provenance.provenance(self._config, self._style, gathered.inputs, built)
+            raise BuildError(f"no question has any answers left: {_pipeline_funnels(built)}")
+        warnings = step_warnings({each.outline.question_id: each.reports for each in built})
+        content = provenance.provenance(self._config, self._style, gathered.inputs, built, warnings)
         write_set(self._out, questions, content)
         remove(self._work)
-        return Built(self._out, questions, left_out, gathered.inputs)
+        for each in warnings:
+            _LOG.warning(each)
+        return Built(self._out, questions, left_out, gathered.inputs, warnings)
 
     def _about(
         self, sources: Sequence[Source], outlines: Sequence[Outline] | None
@@ -226,7 +237,8 @@ class _PipelineRun:
                 shutil.rmtree(state.pool.folder, ignore_errors=True)
             state = found[0]
             reports.append(found[1])
-        return BuiltQuestion(outline, count, models, reports, _pipeline_answers(state))
+        spreads = self._context(name, "lengths", folder, workers).spreads(state)
+        return BuiltQuestion(outline, count, models, reports, _pipeline_answers(state), spreads)
 
     def _context(self, question_id: str, step: str, folder: Path, workers: int) -> Context:
         return Context(
@@ -254,7 +266,7 @@ class _PipelineRun:
     def _refuse_fewer(self, built: Sequence[BuiltQuestion]) -> None:
         if self._config.allow_fewer:
             return
-        wanted = self._config.select.count if "select" in self._config.steps else 1
+        wanted = self._config.wanted
         few = [
             question
             for question in built
@@ -268,6 +280,15 @@ class _PipelineRun:
                 f"expected {wanted:,}: {funnel(few[0].candidates, few[0].reports)}{more}; add candidates, "
                 "relax a step, or allow fewer answers (--resume --allow-fewer)"
             )
+
+
+def _pipeline_funnels(built: Sequence[BuiltQuestion]) -> str:
+    """Returns the funnels of the first few questions."""
+    lines = [
+        f"{each.outline.question_id}: {funnel(each.candidates, each.reports)}"
+        for each in built[:_FUNNELS]
+    ]
+    return "; ".join(lines) + "; …" * (len(built) > _FUNNELS)
 
 
 def _pipeline_answers_left(question: BuiltQuestion) -> str:

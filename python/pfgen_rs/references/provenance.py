@@ -7,13 +7,16 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, OutputError, unreadable
 from pfgen_rs.io import write_atomic
+from pfgen_rs.metrics.units import Unit
 from pfgen_rs.references.candidates import Gathered, Input
 from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.lengths import OFFICIAL_STD
 from pfgen_rs.references.normalise import Style
 from pfgen_rs.references.outlines import Outline
 from pfgen_rs.references.writing import BuiltQuestion, built_names
@@ -40,7 +43,11 @@ def provenance_settings(config: BuildConfig) -> dict[str, Any]:
 
 
 def provenance(
-    config: BuildConfig, style: Style, inputs: Sequence[Input], questions: Sequence[BuiltQuestion]
+    config: BuildConfig,
+    style: Style,
+    inputs: Sequence[Input],
+    questions: Sequence[BuiltQuestion],
+    warnings: Sequence[str],
 ) -> dict[str, Any]:
     """Returns the content of the file, without times and paths, so equal builds give equal bytes."""
     return {
@@ -49,6 +56,8 @@ def provenance(
         "settings": provenance_settings(config),
         "style": style.digest,
         "inputs": [asdict(each) for each in inputs],
+        "warnings": warnings,
+        "lengths": _length_provenance(config.unit, questions),
         "questions": {each.outline.question_id: _question_provenance(each) for each in questions},
     }
 
@@ -60,7 +69,24 @@ def _question_provenance(question: BuiltQuestion) -> dict[str, Any]:
         "models": dict(question.models),
         "steps": [report.to_dict() for report in question.reports],
         "answers": {source: len(answers) for source, answers in question.answers.items()},
+        "lengths": {
+            source: {"mean": each.mean, "std": each.std}
+            for source, each in question.lengths.items()
+        },
     }
+
+
+def _length_provenance(unit: Unit, questions: Sequence[BuiltQuestion]) -> dict[str, Any]:
+    """Returns the means over all questions and sources, beside the spread of the published sets."""
+    spreads = [each for question in questions for each in question.lengths.values()]
+    found: dict[str, Any] = {
+        name: fmean(getattr(each, name) for each in spreads) if spreads else None
+        for name in ("mean", "std")
+    }
+    if unit == "character":
+        names = ("smallest", "median", "largest")
+        found["official_std"] = dict(zip(names, OFFICIAL_STD, strict=True))
+    return found
 
 
 def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:

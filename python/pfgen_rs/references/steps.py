@@ -18,7 +18,7 @@ from pfgen_rs.references.batches import Batches
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.duplicates import duplicates
 from pfgen_rs.references.funnel import Removals, StepReport
-from pfgen_rs.references.lengths import nearest_length
+from pfgen_rs.references.lengths import Lengths, length_spread, nearest_length
 from pfgen_rs.references.ng_rules import AnswerRules
 from pfgen_rs.references.normalise import Style
 from pfgen_rs.references.pool import Pool, PoolWriter, State
@@ -70,6 +70,13 @@ class Context:
     def removals(self) -> Removals:
         """Returns an empty counter of removals."""
         return Removals(self.config.examples)
+
+    def spreads(self, state: State) -> dict[str, Lengths]:
+        """Returns the spread of the lengths in units of what remains, by source."""
+        return {
+            source: length_spread(self.coded(state.narrowed(own)), threads=self.threads)
+            for source, own in state.by_source().items()
+        }
 
     def coded(self, state: State) -> Batches:
         """Returns the remaining answers with one code point per unit; words are read into memory."""
@@ -177,7 +184,7 @@ def _singletons_step(state: State, context: Context) -> tuple[State, StepReport]
 
 
 def _length_step(state: State, context: Context) -> tuple[State, StepReport]:
-    settings = context.config.length
+    settings, config = context.config.length, context.config
     kept, details = np.zeros(state.height, dtype=np.bool_), {}
     for source, own in state.by_source().items():
         part = state.narrowed(own)
@@ -185,18 +192,23 @@ def _length_step(state: State, context: Context) -> tuple[State, StepReport]:
             context.coded(part),
             target=settings.target,
             count=settings.count,
-            seed=context.config.seed,
+            share=settings.share,
+            deviation=settings.deviation,
+            at_least=config.select.count if "select" in config.steps else 0,
+            seed=config.seed,
             threads=context.threads,
         )
         kept[own] = found.kept
+        number = int(np.count_nonzero(found.kept))
         details[source] = {
-            "answers": int(np.count_nonzero(found.kept)),
-            "mean": found.mean,
-            "std": found.std,
+            "answers": number,
+            "mean": found.mean if number else None,
+            "std": found.std if number else None,
+            "limit": "select.count" if found.limit == "at_least" else found.limit,
         }
     after = state.narrowed(kept)
     removals = context.removals()
-    reason = f"further from {settings.target} than {settings.count:,} others of its source"
+    reason = f"a length further from {settings.target} than that of the kept answers of its source"
     removals.add(reason, _first_removed_by_step(state, ~kept, context), state.height - after.height)
     return after, context.report("length", state, after, removals, sources=details)
 

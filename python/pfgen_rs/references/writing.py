@@ -11,6 +11,7 @@ from typing import Any
 from pfgen_rs.io import write_atomic
 from pfgen_rs.questions.question import PROVENANCE
 from pfgen_rs.references.funnel import StepReport
+from pfgen_rs.references.lengths import Lengths
 from pfgen_rs.references.outlines import Outline
 
 __all__ = ["PROVENANCE", "BuiltQuestion", "built_names", "question_bytes", "write_set"]
@@ -20,7 +21,7 @@ __all__ = ["PROVENANCE", "BuiltQuestion", "built_names", "question_bytes", "writ
 class BuiltQuestion:
     """A question, its number of candidates, what each step did, and its reference answers by source.
 
-    `models`: the number of candidates by model.
+    `models`: the number of candidates by model. `lengths`: the spread of the answers' lengths by source.
     """
 
     outline: Outline
@@ -28,6 +29,7 @@ class BuiltQuestion:
     models: Mapping[str, int]
     reports: list[StepReport]
     answers: Mapping[str, Sequence[str]]
+    lengths: Mapping[str, Lengths]
 
 
 def question_bytes(question: BuiltQuestion) -> bytes:

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.references.lengths import OFFICIAL_STD
 
 __all__ = ["LIMITS", "concerns_about"]
 
@@ -18,7 +19,7 @@ LIMITS: dict[str, float] = {
     "repeated": 0.01,  # share of the answers
     "near": 0.05,  # share of texts in pairs of near-duplicates
     "off_target": 10,  # units between a source's mean length and the target
-    "length_std": 15,  # units
+    "length_std": 8,  # units
     "own": 0.9,  # mean of Fluency and Truthfulness against the others of the source
     "agreement": 0.7,  # the same against another source
     "note": 0.7,  # Truthfulness of the example answer
@@ -59,7 +60,10 @@ def _concern_about_lengths(found: Found, settings: Settings) -> Iterator[str]:
                 f"far from {settings.target_length}"
             )
         if row["std"] > LIMITS["length_std"]:
-            yield f"lengths of the answers of source {source} vary by ±{row['std']:.1f}"
+            yield (
+                f"lengths of the answers of source {source} vary by ±{row['std']:.1f}"
+                f"{_official_lengths_in_concern(settings)}"
+            )
 
 
 def _concern_about_sources(found: Found) -> Iterator[str]:
@@ -96,6 +100,12 @@ def _other_concerns(found: Found) -> Iterator[str]:
     if verbatim:
         occur = "occurs" if verbatim == 1 else "occur"
         yield f"{_concern_count(verbatim, 'answer')} of runs {occur} verbatim in the set"
+
+
+def _official_lengths_in_concern(settings: Settings) -> str:
+    least, _, most = OFFICIAL_STD
+    known = settings.unit == "character"
+    return f" (published sets: ±{least} to ±{most})" if known else ""
 
 
 def _source_in_concern(text: str) -> str:

@@ -101,7 +101,8 @@ def check(
         )
         tables["shrinking"] = shrinking(tables["shrinking_runs"])
     summary = summarise(loaded, tables)
-    return Check(loaded.signature, tables, summary, findings(tables, summary))
+    found = findings(tables, summary, loaded.settings.unit)
+    return Check(loaded.signature, tables, summary, found)
 
 
 def _diagnosis_of_set(

@@ -10,15 +10,21 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.metrics.names import PARTS
+from pfgen_rs.metrics.units import Unit
 from pfgen_rs.references.check.summary import Tables
+from pfgen_rs.references.lengths import OFFICIAL_STD
 
 __all__ = ["findings"]
 
 
-def findings(tables: Tables, summary: pl.DataFrame) -> list[str]:
-    """Returns the findings, one sentence each, general ones first; those about runs if there are any."""
+def findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> list[str]:
+    """Returns the findings, one sentence each, general ones first; those about runs if there are any.
+
+    `unit`: that of the lengths.
+    """
     parts = [
         _set_findings(summary),
+        _length_findings(tables, unit),
         _score_findings(summary),
         _copy_findings(summary),
         _rule_findings(tables),
@@ -39,6 +45,18 @@ def _set_findings(summary: pl.DataFrame) -> Iterator[str]:
     lengths = _finding_mean(summary["length"])
     questions = _finding_plural("question", count)
     yield f"{answers:,} answers to {count} {questions}, with a mean length of {lengths:.1f}"
+
+
+def _length_findings(tables: Tables, unit: Unit) -> Iterator[str]:
+    spreads = tables["lengths"]
+    widest = _finding_most(spreads, "std")
+    least, usual, most = OFFICIAL_STD
+    official = f"; those of the published sets by ±{usual} (±{least} to ±{most})"
+    yield (
+        f"the lengths of a source's answers to a question vary by ±{_finding_mean(spreads['std']):.1f} on "
+        f"average, most in {widest['question_id']} (±{widest['std']:.1f})"
+        f"{official * (unit == 'character')}"
+    )
 
 
 def _score_findings(summary: pl.DataFrame) -> Iterator[str]:
