@@ -5,22 +5,31 @@ from __future__ import annotations
 import json
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import fault_server as faults
-from engine_tasks import engine, tasks
+from engine_tasks import SHORT, engine, tasks
 from fault_server import Asked, FaultServer, Handler
+from generating import Key, key_of
+from pfgen_rs.generate import Example, Prompter, Task
+from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.engines import Answered, Engine, Failed, Outcome, Parameters
 from pfgen_rs.generate.engines.command import CommandEngine
+from pfgen_rs.generate.engines.concurrent import gathered
 from pfgen_rs.generate.engines.manual import AnswersFile, ManualEngine
 from pfgen_rs.generate.engines.openai_place import Place
+from pfgen_rs.generate.engines.openai_wire import Form
 from pfgen_rs.generate.engines.vllm import VllmEngine
 from pfgen_rs.generate.prompts import Mode
+from pfgen_rs.generate.runner import generate
 
 PRINTABLE = st.characters(min_codepoint=0x21, max_codepoint=0x7E)
 ANSWERS = st.text(st.one_of(PRINTABLE, st.sampled_from("1x日月時間当たり。\n\t ")), max_size=40)
@@ -78,6 +87,90 @@ def test_an_answer_with_a_secret_fails_and_others_are_kept(
     assert isinstance(exposed, Failed)
     assert "contains the API key (OPENAI_API_KEY)" in exposed.reason
     assert key not in exposed.reason
+
+
+CHARACTERS = [chr(code) for code in range(0x21, 0x7F)]
+WORDS = ["1", "x", "none", "EMPTY", "null", "日", "1日に1時間当たり", "答えは", " ", "。"]
+
+
+def _random_keys(random: Random) -> list[str]:
+    """A thousand keys: every single character, and others of up to 60."""
+    rest = (random.choices(CHARACTERS, k=random.randint(1, 60)) for _ in range(1000 - 94))
+    return [*CHARACTERS, *map("".join, rest)]
+
+
+class ManyKeys:
+    """The engine for servers, with another key for each task."""
+
+    name = "openai-api"
+    rolling = True
+
+    def __init__(self, server: FaultServer, keys: Mapping[Key, str]) -> None:
+        self._url, self._keys = server.url, keys
+
+    def generate(self, asked: Iterable[Task | None], parameters: Parameters) -> Iterator[Outcome]:
+        return gathered(asked, partial(self._opened, parameters), 32)
+
+    @asynccontextmanager
+    async def _opened(
+        self, parameters: Parameters
+    ) -> AsyncIterator[Callable[[Task], Awaitable[Outcome]]]:
+        from pfgen_rs.generate.engines.openai_session import Session, connected
+
+        async with connected(Place(self._url, None), 20.0) as client:
+
+            async def outcome(task: Task) -> Outcome:
+                key = self._keys[key_of(task)]
+                session = Session(
+                    client.with_options(api_key=key),
+                    Place(self._url, key),
+                    Form("m"),
+                    parameters,
+                    timeout=20.0,
+                    retries=3,
+                    backoff=SHORT,
+                )
+                return await session.outcome(task)
+
+            yield outcome
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+def test_a_run_with_a_thousand_keys_stores_what_the_server_sent(tmp_path: Path) -> None:
+    pytest.importorskip("openai", reason="the package openai is not installed")
+    random = Random(12)
+    examples = [Example(f"{n}番は何ですか？", f"{n}番です。") for n in range(50)]
+    asked_for = [task for trial in range(1, 21) for task in Prompter(examples).tasks(trial)]
+    keys = dict(zip(map(key_of, asked_for), _random_keys(random), strict=True))
+    sent = {}
+    for task in asked_for:
+        said = [*random.choices(WORDS, k=6), *random.choices(CHARACTERS, k=3)]
+        if random.random() < 0.5:
+            said[random.randrange(9)] = keys[key_of(task)]
+        sent[task.prompt, task.seed] = f"答{''.join(said)}。"
+
+    def behave(handler: Handler, asked: Asked) -> None:
+        faults.answer(sent[asked.prompt, asked.body["seed"]])(handler, asked)
+
+    config = RunConfig("openai-api", "m", stop=())
+    with FaultServer(default=behave) as server:
+        run = generate(
+            config, ManyKeys(server, keys), examples=examples, trials=20, results=tmp_path
+        )
+        assert {asked.headers["authorization"] for asked in server.asked} == {
+            f"Bearer {key}" for key in keys.values()
+        }
+    expected = {key_of(task): sent[task.prompt, task.seed] for task in asked_for}
+    exposed = {at for at, said in expected.items() if len(keys[at]) >= 16 and keys[at] in said}
+    assert len(exposed) > 200
+    assert {(failure.trial, failure.question) for failure in run.failures} == exposed
+    stored = {}
+    for path in run.folder.glob("*trial_*.jsonl"):
+        for record in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+            stored[int(path.name.split("_")[1][:3]), record["question"]] = record["answer"]
+    assert stored == {at: said for at, said in expected.items() if at not in exposed}
 
 
 @given(key=st.text(PRINTABLE, min_size=1, max_size=40), text=ANSWERS)

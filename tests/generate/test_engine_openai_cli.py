@@ -53,7 +53,7 @@ def _answers(folder: Path) -> list[str]:
 
 def test_answers_with_the_key_fail_and_the_key_is_left_nowhere(tmp_path: Path) -> None:
     with FaultServer(default=faults.echo_key(200)) as server:
-        code, shown = generate(server, tmp_path, "--mode", "chat")
+        code, shown = generate(server, tmp_path, "--mode", "chat", "--keep-going")
     assert code == 1, shown
     assert len(server.asked) == 14
     assert {asked.headers["authorization"] for asked in server.asked} == {f"Bearer {KEY}"}

@@ -75,7 +75,8 @@ def test_failures(tmp_path: Path, tiny: Path) -> None:
     done = pfgen(*command(tmp_path, program(tmp_path, "error", "3"), engine="command"))
     assert done.returncode == 1
     assert done.stdout.endswith("1 of 2 trials, 3 new answers\n")
-    _, first, second = done.stderr.splitlines()
+    _, at_once, first, second = done.stderr.splitlines()
+    assert at_once.startswith(f"first failure: trial 2, {SEAS}: too\\u202elong")
     assert first.startswith(f"warning: trial 2, {SEAS}: too\\u202elong")  # what could act is shown
     assert second.startswith("warning: 1 tasks have no answer and are listed in ")
     assert second.endswith("run the same command with --retry-failed to ask again")

@@ -109,8 +109,9 @@ def test_a_question_that_always_fails_leaves_nothing_to_score(
         return ValueError("no") if task.question == SEAS else answer_to(task)
 
     code, _, err = run_cli(tmp_path, monkeypatch, FakeEngine(reply), "--score")
-    *listed, _, last = err.splitlines()
+    first, *listed, _, last = err.splitlines()
     assert code == 1
+    assert first == f"first failure: trial 1, {SEAS}: no"
     assert listed == [f"warning: trial {n}, {SEAS}: no" for n in (1, 2)]
     assert last == (f"warning: nothing to score: no trial is complete; {SEAS!r} failed in all 2")
 

@@ -166,7 +166,8 @@ def generate_answers(
         typer.Option(
             min=1,
             metavar="N",
-            help="Tasks per batch; smaller batches distribute work better between processes.",
+            help="Number of tasks that this process works on at a time; fewer distribute work better "
+            "between processes.",
         ),
     ] = 1000,
     rounds: Annotated[
@@ -175,6 +176,12 @@ def generate_answers(
     ] = 10,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Retry tasks that were given up.")
+    ] = False,
+    keep_going: Annotated[
+        bool,
+        typer.Option(
+            "--keep-going", help="Do not stop if many tasks in a row fail or get blank answers."
+        ),
     ] = False,
     score: Annotated[
         bool, typer.Option("--score", help="Score the finished trials and print the result.")
@@ -254,6 +261,7 @@ def generate_answers(
             results=results,
             rounds=rounds,
             retry_failed=retry_failed,
+            keep_going=keep_going,
             # Imported answers are all available immediately, so smaller batches have no benefit.
             batch=batch if answers is None else _EVERYTHING,
             score=score,

@@ -64,6 +64,7 @@ def generate(
     results: str | os.PathLike[str] = "result",
     rounds: int = 10,
     retry_failed: bool = False,
+    keep_going: bool = False,
     batch: int = 1000,
     score: bool = False,
     progress: GenerationProgress | None = None,
@@ -72,9 +73,13 @@ def generate(
 
     `benchmark`: the benchmark with the questions, or any argument of `load_benchmark`. `examples`: its
     questions with example answers (default: its `questions.jsonl`). A digest of the questions becomes part of
-    the configuration, unless they are the published ones. The engine receives up to about `batch` tasks at a
-    time. Empty answers are requested again with another seed, in up to `rounds` rounds in all. Failed tasks
-    are listed in `unscored.jsonl`, and are retried only with `retry_failed`.
+    the configuration, unless they are the published ones. The engine has up to about `batch` tasks at a time:
+    a rolling one, such as those for servers and programs, gets another one for each outcome, and others get
+    lists. Empty answers are requested again with another seed, in up to `rounds` rounds in all. Failed tasks
+    are listed in `unscored.jsonl`, and are retried only with `retry_failed`. If tasks fail in a row (8 if
+    nothing has been answered yet, otherwise 64), or answers are blank (32, otherwise 320), the run ends with
+    a `GenerationError` that gives the reason, and these tasks stay open, unless `keep_going` is set. The
+    first failure is logged as a warning of `pfgen_rs.generate`.
     `progress(done, total, rate, failed)` is called with the number of answers, their total, new answers per
     second, and the number of failed tasks.
 
@@ -95,6 +100,7 @@ def generate(
         rounds=rounds,
         batch=batch,
         retry_failed=retry_failed,
+        keep_going=keep_going,
         progress=progress,
     )
     work.run(engine)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate.answers import cleaned
+from pfgen_rs.generate.blanks import why_blank
+from pfgen_rs.generate.breaker import Breaker
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.engines.protocol import Engine, Failed, Outcome
+from pfgen_rs.generate.engines.protocol import Engine, Failed, Outcome, is_rolling
+from pfgen_rs.generate.engines.waits import LOG
 from pfgen_rs.generate.open_trial import OpenTrial
 from pfgen_rs.generate.prompts import SEEDS, Prompter, Task
 from pfgen_rs.generate.run_folder import RunFolder
@@ -29,9 +32,12 @@ _CLAIMS = 128  # at a time; each is an open file
 class Work:
     """The work of one process on a run.
 
-    Trials are claimed in order while fewer than `batch` tasks are open. `new`: the number of answers so far;
-    `given_up`: tasks that failed in this call, by trial and question; `elsewhere`: trials claimed by other
-    processes.
+    Trials are claimed in order while fewer than `batch` tasks are open, and for a rolling engine only when it
+    takes their tasks. `new`: the number of answers so far; `given_up`: tasks that failed in this call, by
+    trial and question; `elsewhere`: trials claimed by other processes.
+
+    Failures count as such once a task has been answered after them, or at the end of the run: if all tasks
+    fail, the run ends early and they stay open (see `Breaker`), unless `keep_going` is set.
     """
 
     def __init__(
@@ -44,6 +50,7 @@ class Work:
         rounds: int,
         batch: int,
         retry_failed: bool,
+        keep_going: bool,
         progress: GenerationProgress | None,
     ) -> None:
         self._folder, self._prompter, self._config = folder, prompter, config
@@ -51,9 +58,14 @@ class Work:
         self._waiting = [n for n in range(trials, 0, -1) if not folder.is_finished(n)]
         self._claimed: dict[int, OpenTrial] = {}
         self._open: dict[Key, Task] = {}
+        self._ready: deque[Key] = deque()  # open, but not with the engine
+        self._asked: set[Key] = set()  # with the engine
         self._left: dict[int, int] = {}
         self._empty: Counter[Key] = Counter()
+        self._held: dict[Key, str] = {}  # failed since the last answer
         self._failed: defaultdict[int, dict[str, str]] = defaultdict(dict)
+        self._breaker, self._keep_going = Breaker(len(prompter.questions)), keep_going
+        self._told_failure = False
         self._report = progress
         self._total = trials * len(prompter.questions)
         self._done = self._total - len(self._waiting) * len(prompter.questions)
@@ -66,9 +78,11 @@ class Work:
     def run(self, engine: Engine) -> None:
         """Run until no tasks are open or the engine leaves some open; always releases its claims."""
         self._read_failures()
+        most = 1 if is_rolling(engine) else self._batch
         try:
-            while self._claim() and self._ask(engine):
+            while self._claim(most) and self._ask(engine):
                 pass
+            self._give_up_held()
         finally:
             with ExitStack() as stack:
                 for number in list(self._claimed):
@@ -81,16 +95,19 @@ class Work:
             else:
                 self._failed[trial][question] = reason
 
-    def _claim(self) -> bool:
-        """Open tasks; returns whether any are open."""
-        self._fill()
+    def _claim(self, most: int) -> bool:
+        """Claim trials until `most` tasks are open; returns whether any are."""
+        self._fill(most)
+        if not self._open and self._waiting:  # failures that are held keep their trials claimed
+            self._give_up_held()
+            self._fill(most)
         if not self._open and self.elsewhere:  # their processes may have exited
             self._waiting, self.elsewhere = self.elsewhere[::-1], []
-            self._fill()
+            self._fill(most)
         return bool(self._open)
 
-    def _fill(self) -> None:
-        while self._waiting and len(self._open) < self._batch and len(self._claimed) < _CLAIMS:
+    def _fill(self, most: int) -> None:
+        while self._waiting and len(self._open) < most and len(self._claimed) < _CLAIMS:
             number = self._waiting.pop()
             trial = self._folder.claim(number)
             if trial is not None:
@@ -105,6 +122,7 @@ class Work:
         wanted = [question for question in trial.missing if question not in given_up]
         for task in self._prompter.tasks(number, wanted):
             self._open[number, task.question] = task
+            self._ready.append((number, task.question))
         self._skipped += len(trial.missing) - len(wanted)
         self._left[number] = len(wanted)
         if not wanted:
@@ -124,55 +142,104 @@ class Work:
             trial.release()
 
     def _ask(self, engine: Engine) -> bool:
-        """Pass all open tasks to the engine; returns whether it dealt with all of them."""
-        asked = dict(self._open)
+        """Pass open tasks to the engine; returns whether it dealt with all that it could have."""
         self._tell()
-        with _closing_outcomes(
-            engine.generate(list(asked.values()), self._config.parameters)
-        ) as outcomes:
+        with _closing_outcomes(self._outcomes(engine)) as outcomes:
             for outcome in outcomes:
                 key = outcome.task.trial, outcome.task.question
-                if asked.pop(key, None) is None:
+                if key not in self._asked:
                     raise GenerationError(
                         f"engine {engine.name!r} returned an outcome for an unknown task, or a second "
                         f"one: {key[1]!r} in trial {key[0]}"
                     )
+                self._asked.remove(key)
                 self._take(key, outcome)
-        return not asked
+        return not (self._asked or (is_rolling(engine) and self._ready))
+
+    def _outcomes(self, engine: Engine) -> Iterator[Outcome]:
+        parameters = self._config.parameters
+        if is_rolling(engine):
+            return engine.generate(self._tasks_as_needed(), parameters)
+        return engine.generate([self._next_task() for _ in range(len(self._ready))], parameters)
+
+    def _tasks_as_needed(self) -> Iterator[Task | None]:
+        """Yield tasks as the engine takes them, claiming trials for them."""
+        while True:
+            if not self._ready:
+                self._fill(min(self._batch, len(self._open) + 1))
+            if self._ready:
+                yield self._next_task()
+            elif self._asked:
+                yield None
+            else:
+                return
+
+    def _next_task(self) -> Task:
+        key = self._ready.popleft()
+        self._asked.add(key)
+        return self._open[key]
 
     def _take(self, key: Key, outcome: Outcome) -> None:
-        number, question = key
         if isinstance(outcome, Failed):
-            self._give_up(key, outcome.reason)
+            self._fail(key, outcome.reason)
+            if self._is_counted(key):
+                self._breaker.failed(outcome, len(self._asked))
             return
         config = self._config
         text = cleaned(outcome.text, config.mode, config.parameters.stop, think=config.think)
-        if not text:
-            self._again(key)
-            return
-        self._claimed[number].add(question, text)
+        if text:
+            self._keep(key, text)
+        else:
+            self._again(key, outcome.text)
+
+    def _keep(self, key: Key, text: str) -> None:
+        self._breaker.answered()
+        self._give_up_held()
+        self._claimed[key[0]].add(key[1], text)
+        del self._open[key]
         self.new += 1
         self._done += 1
         self._tell()
         self._end(key)
 
-    def _again(self, key: Key) -> None:
+    def _again(self, key: Key, text: str) -> None:
         """Retry with another seed, since the same one would give the same empty answer."""
         self._empty[key] += 1
         if self._empty[key] >= self._rounds:
-            self._give_up(key, f"the answer was empty in all rounds ({self._rounds})")
-            return
-        task = self._open[key]
-        self._open[key] = replace(task, seed=(task.seed + 1) % SEEDS)
+            self._fail(key, f"the answer was empty in all rounds ({self._rounds})")
+        else:
+            task = self._open[key]
+            self._open[key] = replace(task, seed=(task.seed + 1) % SEEDS)
+            self._ready.append(key)
+        if self._is_counted(key):
+            self._breaker.blank(key[1], *why_blank(text, self._config))
+
+    def _is_counted(self, key: Key) -> bool:
+        """Whether failing may end the run: not if this task failed before in a run that has answers."""
+        return not self._keep_going and not (self._done and key[1] in self._failed[key[0]])
+
+    def _fail(self, key: Key, reason: str) -> None:
+        if not self._told_failure:
+            self._told_failure = True
+            LOG.warning("first failure: trial %d, %s: %s", *key, reason)
+        del self._open[key]
+        if self._is_counted(key):
+            self._held[key] = reason
+        else:
+            self._give_up(key, reason)
+        self._tell()
+
+    def _give_up_held(self) -> None:
+        held, self._held = self._held, {}
+        for key, reason in held.items():
+            self._give_up(key, reason)
 
     def _give_up(self, key: Key, reason: str) -> None:
         self._failed[key[0]][key[1]] = reason
         self.given_up.add(key)
-        self._tell()
         self._end(key)
 
     def _end(self, key: Key) -> None:
-        del self._open[key]
         number = key[0]
         self._left[number] -= 1
         if not self._left[number]:
@@ -186,7 +253,8 @@ class Work:
             self._begun = now
         else:
             rate = (self.new - 1) / max(now - self._begun, 1e-9)
-        self._report(self._done, self._total, rate, self._skipped + len(self.given_up))
+        failed = self._skipped + len(self.given_up) + len(self._held)
+        self._report(self._done, self._total, rate, failed)
 
 
 @contextmanager

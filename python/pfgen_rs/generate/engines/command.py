@@ -3,20 +3,22 @@
     in   {"id": 1, "question": "…", "trial": 1, "mode": "qa", "prompt": "…", "seed": 5, "max_tokens": 300, …}
     out  {"id": 1, "answer": "…"}   or   {"id": 1, "error": "…"}
 
-In mode `chat`, `messages` takes the place of `prompt`. Results may be written in any order. The program is
-started once; its input is closed when there are no more tasks.
+In mode `chat`, `messages` takes the place of `prompt`. Results may be written in any order, and each is
+replaced by a further task. The program is started once; its input stays open until the run ends, so it must
+not wait for the end of its input before it answers.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 
 from pfgen_rs.errors import GenerationError, InputError, SettingsError
 from pfgen_rs.generate.engines.program import Program
 from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
+from pfgen_rs.generate.engines.rolling import available
 from pfgen_rs.generate.prompts import Task
 from pfgen_rs.generate.task_lines import task_line
 from pfgen_rs.io.records import parse_line, text_field
@@ -39,6 +41,7 @@ class CommandEngine:
     """
 
     name = "command"
+    rolling = True
 
     def __init__(
         self, model: str, *, command: str | Sequence[str], timeout: float | None = None
@@ -52,17 +55,23 @@ class CommandEngine:
         self._program: Program | None = None
         self._ids = count(1)
 
-    def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
-        """Yield one outcome per task, in the order of the program's results."""
-        open_tasks = {next(self._ids): task for task in tasks}
+    def generate(self, tasks: Iterable[Task | None], parameters: Parameters) -> Iterator[Outcome]:
+        """Yield one outcome per task, in the order of the program's results.
+
+        All available tasks are written at once, and further ones after each outcome.
+        """
         if self._program is None:
             self._program = Program(self._command)
-        program = self._program
-        program.send(
-            [_task_for_command(number, task, parameters) for number, task in open_tasks.items()]
-        )
+        program, source = self._program, iter(tasks)
+        open_tasks: dict[int, Task] = {}
         try:
-            while open_tasks:
+            while True:
+                more = {next(self._ids): task for task in available(source)}
+                open_tasks.update(more)
+                if more:
+                    program.send([_task_for_command(n, more[n], parameters) for n in more])
+                if not open_tasks:
+                    return
                 yield self._outcome(program, open_tasks)
         finally:
             if open_tasks:

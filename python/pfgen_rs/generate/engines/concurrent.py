@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Generic, TypeVar
 
+from pfgen_rs.generate.engines.rolling import available
 from pfgen_rs.io.ahead import THREADS, Pipe
 
 __all__ = ["Opened", "gathered"]
@@ -22,25 +23,30 @@ _GRACE = 5.0
 
 
 def gathered(
-    items: Iterable[T], opened: Callable[[], Opened[T, R]], concurrency: int
+    items: Iterable[T | None], opened: Callable[[], Opened[T, R]], concurrency: int
 ) -> Iterator[R]:
     """Yield the result for each item in order of completion, processing at most `concurrency` at a time.
 
-    Items are started in order. Processing pauses once `concurrency` results have not been consumed. An error
-    is raised after the results before it and cancels all other work, as does closing the iterator. Also works
-    if the caller's thread runs an event loop.
+    Items are taken in the caller's thread, at most `2 * concurrency` ahead of the results that were consumed,
+    and started in order; `None` means that no item is available until another result has been consumed. An
+    error is raised after the results before it and cancels all other work, as does closing the iterator. Also
+    works if the caller's thread runs an event loop.
     """
-    work = _ConcurrentWork(items, opened, concurrency)
+    source, begun, window = iter(items), 0, 2 * concurrency
+    work = _ConcurrentWork(opened, concurrency)
     work.start()
-    taken = 0
     try:
-        for result in work.results:
-            yield result
-            taken += 1
+        while True:
             # Waking the other thread costs more than counting.
-            if taken * 4 >= concurrency:
-                work.make_room(taken)
-                taken = 0
+            if (window - begun) * 4 >= concurrency:
+                more = available(source, window - begun)
+                begun += len(more)
+                work.add(more)
+            if not begun:
+                return
+            result = next(work.results)
+            begun -= 1
+            yield result
     finally:
         work.stop()
 
@@ -48,14 +54,11 @@ def gathered(
 class _ConcurrentWork(Generic[T, R]):
     """One call of `gathered`: an event loop, its thread, and the pipe out of it."""
 
-    def __init__(
-        self, items: Iterable[T], opened: Callable[[], Opened[T, R]], concurrency: int
-    ) -> None:
-        self._items = iter(items)
+    def __init__(self, opened: Callable[[], Opened[T, R]], concurrency: int) -> None:
         self._opened = opened
         self._concurrency = concurrency
-        # As many results may be ready as items are in progress, so putting one never blocks.
-        self._room = asyncio.Semaphore(2 * concurrency)
+        self._items = asyncio.Queue[T]()
+        # As many results may be ready as items were added, so putting one never blocks.
         self.results = Pipe[R](2 * concurrency)
         self._loop = asyncio.new_event_loop()
         self._main = self._loop.create_task(self._all())
@@ -65,10 +68,11 @@ class _ConcurrentWork(Generic[T, R]):
         """Start the thread."""
         self._thread.start()
 
-    def make_room(self, count: int) -> None:
-        """Allow `count` more items, after that many results were consumed."""
-        with suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self._release, count)
+    def add(self, items: Sequence[T]) -> None:
+        """Queue items to be processed."""
+        if items:
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._put, items)
 
     def stop(self) -> None:
         """Cancel work in progress, and wait briefly for it to end."""
@@ -77,9 +81,9 @@ class _ConcurrentWork(Generic[T, R]):
             self._loop.call_soon_threadsafe(self._main.cancel)
         self._thread.join(_GRACE)
 
-    def _release(self, count: int) -> None:
-        for _ in range(count):
-            self._room.release()
+    def _put(self, items: Sequence[T]) -> None:
+        for item in items:
+            self._items.put_nowait(item)
 
     def _run(self) -> None:
         error: BaseException | None = None
@@ -102,6 +106,5 @@ class _ConcurrentWork(Generic[T, R]):
                 await asyncio.gather(*workers, return_exceptions=True)
 
     async def _worker(self, work: Callable[[T], Awaitable[R]]) -> None:
-        for item in self._items:
-            await self._room.acquire()
-            self.results.put(await work(item))
+        while True:
+            self.results.put(await work(await self._items.get()))

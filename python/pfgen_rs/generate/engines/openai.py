@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -24,22 +33,25 @@ class OpenAIEngine:
 
     `base_url` and `api_key` default to `OPENAI_BASE_URL` and `OPENAI_API_KEY`; a server in the local network
     needs no key. `timeout`: seconds for one attempt, in total. `retries`: attempts after the first, spaced
-    according to `backoff` (by default at most two minutes apart, even if a server asks for more); long waits
-    are logged as warnings of `pfgen_rs.generate`. `omit`: options not to send (out of `seed`, `stop`,
-    `max_tokens`, `temperature`, `top_p`), for servers that reject them. `max_tokens_name`: the server's name
-    for that limit. `extra`: additional values for each request, which must not override those set here.
+    according to `backoff` (by default at most two minutes apart, even if a server asks for more); long waits,
+    the first timeout and silence of a minute or more are logged as warnings of `pfgen_rs.generate`. `omit`:
+    options not to send (out of `seed`, `stop`, `max_tokens`, `temperature`, `top_p`), for servers that reject
+    them. `max_tokens_name`: the server's name for that limit. `extra`: additional values for each request,
+    which must not override those set here.
 
     Temporary failures (408, 409, 425, 429, 5xx, timeouts, failed connections, truncated bodies) are retried.
     If the last attempt fails, and for other rejections and answers without text, the task is `Failed`.
     Failures that affect all tasks raise `GenerationError`: a missing or invalid key, an unknown model or
     address, an option that the server does not support or for which it rejects the first eight tasks, an
-    exhausted quota, and an unreachable server (the first failed task, or eight in a row, received no
-    response). The key is never shown: not in errors, reasons, answers, logs or the engine's `repr`.
+    exhausted quota, an unreachable server (the first failed task, or eight in a row, received no response),
+    and a server whose first three replies are not JSON, such as a web page. The key is never shown: not in
+    errors, reasons, answers, logs or the engine's `repr`.
 
     The overhead per request is about 0.5 ms if aiohttp is installed, and otherwise about 1 ms.
     """
 
     name = "openai-api"  # the name in published runs
+    rolling = True
 
     def __init__(
         self,
@@ -75,13 +87,13 @@ class OpenAIEngine:
     def __repr__(self) -> str:
         return f"OpenAIEngine({self.model!r}, base_url={self._place.url!r})"
 
-    def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
+    def generate(self, tasks: Iterable[Task | None], parameters: Parameters) -> Iterator[Outcome]:
         """Yield one outcome per task, as soon as it is available.
 
-        Tasks are started in order. Closing the iterator cancels the requests in progress.
+        Tasks are started in order, and taken at most `2 * concurrency` ahead of the outcomes. Closing the
+        iterator cancels the requests in progress.
         """
-        workers = max(1, min(self.concurrency, len(tasks)))
-        return gathered(tasks, partial(self._session, parameters), workers)
+        return gathered(tasks, partial(self._session, parameters), self.concurrency)
 
     def close(self) -> None:
         """Do nothing: connections are closed with the iterator that opened them."""
@@ -102,7 +114,11 @@ class OpenAIEngine:
                 retries=self.retries,
                 backoff=self.backoff,
             )
-            yield session.outcome
+            watching = asyncio.create_task(session.watch())
+            try:
+                yield session.outcome
+            finally:
+                watching.cancel()
 
 
 def _check_openai_settings(concurrency: int, timeout: float, retries: int) -> None:

@@ -30,10 +30,14 @@ class Again(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A failure of one task. `option`: the option that the server rejects, if it names one."""
+    """A failure of one task.
+
+    `option`: the option that the server rejects, if it names one. `individual`: as in `Failed`.
+    """
 
     reason: str
     option: str | None = None
+    individual: bool = False
 
 
 class Hopeless(NamedTuple):
@@ -59,11 +63,11 @@ def refusal(error: APIStatusError, model: str) -> Again | Refused | Hopeless:
 def _is_openai_failure_option(error: APIStatusError, words: str) -> Refused | Hopeless:
     option = _option_in_openai_failure(error)
     if option is None:
-        return Refused(words)
+        return Refused(words, individual=True)
     named = f"{words}. It rejects the option {option}"
     # Other errors, such as too long a prompt, may concern only this task.
     if error.code not in _UNSUPPORTED:
-        return Refused(named, option)
+        return Refused(named, option, individual=True)
     return Hopeless(f"{named}: {cure(option)}")
 
 

@@ -13,10 +13,10 @@ import openai
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate.engines.backoff import Backoff
 from pfgen_rs.generate.engines.openai_failures import Again, Hopeless, Refused, cure, refusal
-from pfgen_rs.generate.engines.openai_place import KEY, Place
+from pfgen_rs.generate.engines.openai_place import BASE_URL, KEY, Place
 from pfgen_rs.generate.engines.openai_wire import CutError, Form, in_short, read_answer
 from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
-from pfgen_rs.generate.engines.waits import Waits
+from pfgen_rs.generate.engines.waits import Silence, Waits
 from pfgen_rs.generate.prompts import Task
 
 __all__ = ["Session", "connected"]
@@ -27,6 +27,11 @@ _SILENT = 8
 """Number of tasks in a row without any response after which the server is considered down."""
 _REFUSED = 8
 """Number of tasks rejected for one option, with none answered, after which it counts as unsupported."""
+
+_FOREIGN = 3
+"""Number of replies in a row, before any that is JSON, after which the address counts as wrong."""
+_START = 40
+"""Bytes of such a reply to show."""
 
 _Verdict = Outcome | Again | Refused | Hopeless
 
@@ -73,6 +78,9 @@ class Session:
         self._backoff = backoff
         self._broken = _session_transport_errors()
         self._waits = Waits()
+        self._silence = Silence(timeout)
+        self._foreign = 0
+        self._understood = False
         self._heard = False
         self._silent = 0
         self._answered = False
@@ -87,7 +95,13 @@ class Session:
         reason = self._place.redact(verdict.reason)
         if isinstance(verdict, Hopeless):
             raise GenerationError(reason)
-        return Failed(task, reason)
+        if isinstance(verdict, Failed):
+            return verdict._replace(reason=reason)
+        return Failed(task, reason, individual=verdict.individual)
+
+    async def watch(self) -> None:
+        """Log long silence of the server, until cancelled."""
+        await self._silence.watch()
 
     def _without_key(self, outcome: Answered) -> Outcome:
         """Turn an answer that contains the key into a failure, since answers are never edited."""
@@ -137,33 +151,56 @@ class Session:
 
     async def _attempt(self, task: Task) -> _Verdict:
         path, body = self._form.request(task, self._parameters)
+        replied = True
+        self._silence.begin()
         try:
             async with asyncio.timeout(self._timeout):
                 content = await self._client.post(path, cast_to=bytes, body=body)
         except openai.APIStatusError as error:
             verdict: _Verdict = refusal(error, self._form.model)
         except self._broken as error:
+            replied = False
             return Again(self._trouble(error), answered=False)
         else:
-            verdict = _read_session_reply(task, content)
+            verdict = self._read(task, content)
+        finally:
+            self._silence.end(replied=replied)
         self._heard, self._silent = True, 0
         return verdict
+
+    def _read(self, task: Task, content: bytes) -> Outcome | Again | Hopeless:
+        try:
+            outcome = read_answer(task, content)
+        except CutError as error:
+            return self._foreign_reply(content) or Again(str(error))
+        self._understood = True
+        return outcome
+
+    def _foreign_reply(self, content: bytes) -> Hopeless | None:
+        """Give up if the first replies are something other than JSON objects, whole or truncated."""
+        start = content.lstrip()[:_START]
+        self._foreign = 0 if start.startswith(b"{") else self._foreign + 1
+        if self._understood or self._foreign < _FOREIGN:
+            return None
+        shown = in_short(start.decode(errors="replace"))
+        return Hopeless(
+            f"{self._place.url}: the server's replies are not JSON; they begin with {shown!r}. Check the "
+            f"base URL ({BASE_URL}), whose path is /v1 for most servers"
+        )
 
     def _trouble(self, error: BaseException) -> str:
         """Describe a failure by its innermost error, since the outer ones may be misleading."""
         causes = list(_session_error_chain(error))
-        if any(isinstance(cause, TimeoutError) for cause in causes):
-            return f"no answer within {self._timeout:g} seconds"
+        if any(isinstance(cause, TimeoutError | openai.APITimeoutError) for cause in causes):
+            reason = f"no answer within {self._timeout:g} seconds"
+            # Of httpx or httpx2, whichever the client uses.
+            if any(type(cause).__name__ == "ConnectTimeout" for cause in causes):
+                reason = f"no connection within {min(self._timeout, _CONNECTING):g} seconds"
+            self._silence.timed_out(reason, self._retries)
+            return reason
         # aiohttp's text for a truncated body begins with 400, though no server sent that status.
         words = getattr(causes[-1], "message", "") or causes[-1]
         return f"the connection failed: {in_short(words) or type(causes[-1]).__name__}"
-
-
-def _read_session_reply(task: Task, content: bytes) -> Outcome | Again:
-    try:
-        return read_answer(task, content)
-    except CutError as error:
-        return Again(str(error))
 
 
 def _session_error_chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
+from pfgen_rs.generate.engines.thinking import cure_for_thinking
 from pfgen_rs.generate.prompts import Task
 
 __all__ = ["OPTIONS", "CutError", "Form", "in_short", "read_answer"]
@@ -18,6 +19,7 @@ OPTIONS = ("seed", "stop", "max_tokens", "temperature", "top_p")
 _OWN = ("model", "messages", "prompt", *OPTIONS, "stream", "n")
 """Keys that `extra` must not set, because the run would then contradict its configuration."""
 
+_ENGINE = "openai-api"
 _SHOWN = 300
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
@@ -125,14 +127,16 @@ def _answer_in_wire_message(
     key = "text" if task.mode == "completion" else "content"
     text = message.get(key)
     if choice.get("finish_reason") == "content_filter":
-        return Failed(task, "the server's content filter stopped the answer")
+        return Failed(task, "the server's content filter stopped the answer", individual=True)
     if message.get("refusal"):
-        return Failed(task, f"the model refused: {in_short(message['refusal'])}")
+        reason = f"the model refused: {in_short(message['refusal'])}"
+        return Failed(task, reason, individual=True)
     if not isinstance(text, str):
         said = "null" if text is None else type(text).__name__
         return Failed(
             task,
             f"the server's answer has no text: {key} is {said}{_thought_in_wire_message(message)}",
+            cure=cure_for_thinking(_ENGINE),
         )
     return Answered(task, text)
 

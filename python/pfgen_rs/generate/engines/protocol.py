@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeGuard
 
 from pfgen_rs.generate.prompts import Task
 
-__all__ = ["Answered", "Engine", "Failed", "Outcome", "Parameters"]
+__all__ = [
+    "Answered",
+    "Engine",
+    "Failed",
+    "Outcome",
+    "Parameters",
+    "RollingEngine",
+    "is_rolling",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +37,16 @@ class Answered(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A task that failed, and the reason: one human-readable line without secrets."""
+    """A task that failed, and the reason: one human-readable line without secrets.
+
+    `cure`: what to do if other tasks fail for the same reason. `individual`: whether the reason probably lies
+    in this task, such as too long a prompt, so that others may still be answered.
+    """
 
     task: Task
     reason: str
+    cure: str = ""
+    individual: bool = False
 
 
 Outcome = Answered | Failed
@@ -56,3 +70,27 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Release resources. May be called twice."""
+
+
+class RollingEngine(Protocol):
+    """An engine that takes tasks as it has room for them, so that no task waits for a whole batch.
+
+    Like `Engine`, with `rolling = True` as an attribute of the class. `generate` receives a single iterator
+    over tasks, which is lazy: a task is only chosen when it is taken. `None` in place of a task means that
+    there is none until the engine has yielded another outcome; this happens only while outcomes are due. The
+    engine must take tasks only in the thread that iterates over its outcomes. Lists of tasks work, too.
+    """
+
+    name: str
+    rolling: bool
+
+    def generate(self, tasks: Iterable[Task | None], parameters: Parameters) -> Iterator[Outcome]:
+        """Yield one outcome per task, as in `Engine`."""
+
+    def close(self) -> None:
+        """Release resources. May be called twice."""
+
+
+def is_rolling(engine: Engine | RollingEngine) -> TypeGuard[RollingEngine]:
+    """Whether the engine takes tasks as it has room for them."""
+    return bool(getattr(engine, "rolling", False))

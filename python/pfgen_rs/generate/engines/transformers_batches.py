@@ -51,9 +51,8 @@ class Batches:
             if room is None or len(prompt.ids) <= room:
                 fitting.append(prompt)
             else:
-                yield Failed(
-                    prompt.task, f"the prompt has {len(prompt.ids)} tokens, more than {room}"
-                )
+                reason = f"the prompt has {len(prompt.ids)} tokens, more than {room}"
+                yield Failed(prompt.task, reason, individual=True)
         for start in range(0, len(fitting), self._batch_size):
             batch = fitting[start : start + self._batch_size]
             texts = self._texts(batch, parameters)

@@ -99,7 +99,8 @@ class VllmEngine:
             texts = self._texts(tasks, [self._sampling(task, parameters) for task in tasks])
         except ValueError as error:
             if len(tasks) == 1:
-                yield Failed(tasks[0], " ".join(f"vLLM rejected the prompt: {error}".split()))
+                reason = " ".join(f"vLLM rejected the prompt: {error}".split())
+                yield Failed(tasks[0], reason, individual=True)
                 return
             half = len(tasks) // 2
             yield from self._outcomes(tasks[:half], parameters)
