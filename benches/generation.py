@@ -1,10 +1,14 @@
-"""What asking a server costs besides the server: seconds a request, 64 at a time.
+"""What asking a server costs besides the server: seconds a request, and whole runs over their ideal time.
 
     python benches/generation.py [--json FILE]
 
 A server in another process answers at once. Measured is the whole of `OpenAIEngine.generate`, opening its
 connections included; the server's own work is part of it wherever there is no other core. Machines are
 shared, so the best of several runs counts.
+
+Then whole runs of 100 trials of 50 questions are generated from a server that takes as long as models do. Its
+latencies are the same in every run, and their sum over the number of requests at a time is the ideal time.
+The same engine in batches of 1,000 tasks, each of which ends before the next begins, stands beside it.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,9 +27,10 @@ import openai
 
 import instant_server
 import measures
+import slow_server
 from measures import Measure
-from pfgen_rs.generate import Prompter, Task, read_examples
-from pfgen_rs.generate.engines import Answered, Parameters
+from pfgen_rs.generate import Example, Prompter, RunConfig, Task, generate, read_examples
+from pfgen_rs.generate.engines import Answered, Engine, Outcome, Parameters
 from pfgen_rs.generate.engines.openai import OpenAIEngine
 
 CONCURRENCY = 64
@@ -33,6 +39,9 @@ REPEATS = 7
 BENCHMARK = "mini"
 # As of OpenAIEngine: over aiohttp where that is installed.
 TRANSPORTS = ("aiohttp", "httpx")
+RUN_TRIALS = 100
+QUESTIONS = [Example(f"{n}番は何ですか？", f"{n}番です。") for n in range(50)]
+PUT_OFF = 15
 
 
 def main() -> None:
@@ -40,10 +49,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", type=Path, help="write the measures there, too")
     options = parser.parse_args()
-    measured = [client_overhead()]
+    measured = [client_overhead(), *(run_time(n) for n in (CONCURRENCY, 256)), put_off()]
     print("\n".join(measures.lines(measured)))
     if options.json:
-        what = f"prompts of the bundled benchmark, {CONCURRENCY} at a time, a server that answers at once"
+        what = (
+            f"a server that answers at once, and one whose latencies are log-normal (median "
+            f"{slow_server.MEDIAN:g} s, sigma {slow_server.SIGMA:g})"
+        )
         measures.write_json(options.json, measures.as_json(measured, what))
 
 
@@ -56,7 +68,7 @@ def client_overhead() -> Measure:
     best = {name: min(times) for name, times in runs.items()}
     worst = max(wall for wall, _ in runs["aiohttp"])
     note = (
-        f"{len(tasks):,} requests, best of {REPEATS} (slowest {worst:.2f} ms), "
+        f"{len(tasks):,} requests of the bundled benchmark, best of {REPEATS} (slowest {worst:.2f} ms), "
         f"{best['aiohttp'][1]:.2f} ms of CPU; without aiohttp {best['httpx'][0]:.2f} ms"
     )
     return Measure("client_overhead", best["aiohttp"][0], note)
@@ -78,9 +90,70 @@ def _request(url: str, tasks: Sequence[Task], transport: str) -> tuple[float, fl
     return 1e3 * wall / len(tasks), 1e3 * cpu / len(tasks)
 
 
+class InBatches:
+    """An engine that gets its tasks as lists."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.name = engine.name
+
+    def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
+        """Yield one outcome per task."""
+        return self._engine.generate(tasks, parameters)
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+def run_time(concurrency: int) -> Measure:
+    """Percent of its ideal time that a run takes beyond it."""
+    ideal = _latencies() / concurrency
+    rolling, batches = _run(concurrency), _run(concurrency, batches=True)
+    note = (
+        f"{RUN_TRIALS} trials of {len(QUESTIONS)} questions: {rolling:.1f} s, ideally {ideal:.1f} s; in "
+        f"batches {batches:.1f} s ({batches / ideal - 1:.0%} more than that)"
+    )
+    return Measure(f"run_time_{concurrency}", 100 * (rolling / ideal - 1), note)
+
+
+def put_off() -> Measure:
+    """Seconds that a run takes longer if its first request is put off."""
+    before, after = _run(CONCURRENCY), _run(CONCURRENCY, put_off=PUT_OFF)
+    batches = [_run(CONCURRENCY, batches=True, put_off=seconds) for seconds in (0, PUT_OFF)]
+    note = f"{before:.1f} s and {after:.1f} s; in batches {batches[0]:.1f} s and {batches[1]:.1f} s"
+    return Measure("put_off", after - before, note)
+
+
+def _latencies() -> float:
+    prompter = Prompter(QUESTIONS)
+    tasks = (task for trial in range(1, RUN_TRIALS + 1) for task in prompter.tasks(trial))
+    return sum(slow_server.latency(task.prompt, task.seed) for task in tasks)
+
+
+def _run(concurrency: int, *, batches: bool = False, put_off: int = 0) -> float:
+    """Seconds that a run takes."""
+    with _server(slow_server.__file__, *([str(put_off)] if put_off else [])) as url:
+        asked: Engine = OpenAIEngine("slow", base_url=url, concurrency=concurrency)
+        if batches:
+            asked = InBatches(asked)
+        with tempfile.TemporaryDirectory() as results:
+            begun = time.perf_counter()
+            run = generate(
+                RunConfig(asked.name, "slow"),
+                asked,
+                examples=QUESTIONS,
+                trials=RUN_TRIALS,
+                results=results,
+            )
+            seconds = time.perf_counter() - begun
+    if not run.complete:
+        raise SystemExit(f"only {run.answers} answers")
+    return seconds
+
+
 @contextmanager
-def _server() -> Iterator[str]:
-    command = [sys.executable, instant_server.__file__]
+def _server(script: str = instant_server.__file__, *args: str) -> Iterator[str]:
+    command = [sys.executable, script, *args]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         port = process.stdout.readline().strip() if process.stdout else ""
         try:

@@ -45,13 +45,18 @@ class Instant(asyncio.Protocol):
             length = int(head[head.index(_LENGTH) + len(_LENGTH) :].split(b"\r\n", 1)[0])
             if len(self._read) < end + len(_END) + length:
                 return
+            body = self._read[end + len(_END) : end + len(_END) + length]
             self._read = self._read[end + len(_END) + length :]
-            self._transport.write(self.RESPONSE)
+            self.answer(body)
+
+    def answer(self, _body: bytes) -> None:
+        """Answer a request."""
+        self._transport.write(self.RESPONSE)
 
 
-async def main() -> None:
+async def main(kind: type[Instant] = Instant) -> None:
     """Serve on a free port of 127.0.0.1."""
-    server = await asyncio.get_running_loop().create_server(Instant, "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(kind, "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
