@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import lzma
 import math
 import os
-import random
-import signal
 import statistics
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,87 +17,17 @@ from typing import Any
 import polars as pl
 import pytest
 
+from builds import COMMAND, CONFIG, ROWS, STEPS, files, prepare, write_lines
 from helpers import TIMEOUT, environment, pfgen
 from pfgen_rs import Settings, load_benchmark
 from pfgen_rs.errors import BuildError, ConfigError, OutputError, UnknownQuestionError
 from pfgen_rs.references.config import BuildConfig, Duplicates, Length, Rules, Select, Singletons
-from pfgen_rs.references.grammar import load
 from pfgen_rs.references.pipeline import Built, build
-from places import ROOT
-
-GRAMMARS = ROOT / "data" / "mini" / "grammar"
-IDS = ("Q03", "Q14")  # one of two sources, one of one
-STEPS = ("normalise", "rules", "duplicates", "singletons", "length", "select")
-KILL = str(int(signal.SIGKILL))
-RULES = """
-[[Q03.rule]]
-name = "says-it-sublimes"
-require = "昇華"
-"""
-QUESTIONS = """
-[[question]]
-question_id = "{}"
-question = "{}"
-note = "例です。"
-keywords = [{{ t = "二酸化炭素" }}]
-
-[[question]]
-question_id = "{}"
-question = "{}"
-"""
-
-
-def candidates() -> list[dict[str, str]]:
-    """Some hundred candidates a source, a few of which are spoilt or stand there twice."""
-    rows: list[dict[str, str]] = []
-    for question_id in IDS:
-        grammar = load(GRAMMARS / f"{question_id}.toml")
-        for source, rules in grammar.sources.items():
-            rng = random.Random(question_id + source)
-            for i in range(600):
-                answer = rules.sample(rng)
-                if i % 20 == 1:
-                    answer = answer[:30]
-                if i % 20 == 2:
-                    answer = answer.replace("、", "、 ")
-                if i % 20 == 3:
-                    answer = rows[-1]["answer"]
-                row = {"question": grammar.question, "answer": answer, "source": source}
-                rows.append({**row, "model": f"m{i % 3}"})
-    random.Random(0).shuffle(rows)
-    return rows
-
-
-ROWS = candidates()
-
-
-def write_lines(path: Path, rows: Sequence[Mapping[str, object]] = ROWS) -> None:
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
-    path.write_bytes(lzma.compress(text, preset=0) if path.suffix == ".xz" else text)
 
 
 @pytest.fixture
 def prepared(tmp_path: Path) -> BuildConfig:
-    write_lines(tmp_path / "candidates.jsonl")
-    (tmp_path / "rules.toml").write_text(RULES, encoding="utf-8")
-    names = [(each, load(GRAMMARS / f"{each}.toml").question) for each in IDS]
-    text = QUESTIONS.format(*(value for pair in names for value in pair))
-    (tmp_path / "questions.toml").write_text(text, encoding="utf-8")
-    return BuildConfig(
-        candidates=("candidates.jsonl",),
-        out="set",
-        questions="questions.toml",
-        seed=7,
-        rules=Rules("rules.toml"),
-        duplicates=Duplicates("weight"),
-        length=Length(100, 200, share=1.0),
-        select=Select(count=40, proposals=2_000),
-        folder=tmp_path,
-    )
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    return prepare(tmp_path)
 
 
 def provenance(config: BuildConfig) -> dict[str, Any]:
@@ -382,113 +309,6 @@ def test_words(prepared: BuildConfig) -> None:
     assert all(len(answer.replace(".", " .").split()) == 4 for answer in answers)
 
 
-# Interruptions.
-
-COMMAND = """
-import os, signal, sys
-from pfgen_rs import cli
-from pfgen_rs.references import candidates, checkpoints, provenance, steps, writing
-end = lambda: os.kill(os.getpid(), int(os.environ["SIGNAL"]))
-point = os.environ.get("POINT", "")
-
-def saved(self, number, state, report, real=checkpoints.Checkpoints.save):
-    if point == f"before {report.step}":
-        end()
-    real(self, number, state, report)
-    if point == f"after {report.step}":
-        end()
-
-def gathered(folder, found, real=provenance.save_gathered):
-    if point == "before gathered":
-        end()
-    real(folder, found)
-    if point == "after gathered":
-        end()
-
-def written(path, content, real=writing.write_atomic):
-    if point == "writing" and path.name == "Q14.json":
-        end()
-    real(path, content)
-
-def step(name, real):
-    def run(state, context):
-        with open(os.environ["LOG"], "a") as log:
-            log.write(name + "\\n")
-        return real(state, context)
-    return run
-
-checkpoints.Checkpoints.save = saved
-provenance.save_gathered = gathered
-writing.write_atomic = written
-for name, real in list(steps.STEPS.items()):
-    steps.STEPS[name] = step(name, real)
-cli.main()
-"""
-CONFIG = """
-candidates = ["candidates.jsonl"]
-out = "set"
-questions = "questions.toml"
-seed = 7
-rules.file = "rules.toml"
-duplicates.keep = "weight"
-length = { count = 200, share = 1.0 }
-
-[select]
-count = 40
-proposals = 2_000
-"""
-POINTS = ["before gathered", "after gathered", "writing"] + [
-    f"{when} {step}" for step in STEPS for when in ("before", "after")
-]
-
-
-def command(
-    folder: Path, *more: str, config: str = CONFIG, **env: str
-) -> subprocess.CompletedProcess[str]:
-    (folder / "set.toml").write_text(config, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, "build", str(folder / "set.toml"), *more],
-        capture_output=True,
-        text=True,
-        env=environment(LOG=str(folder / "log"), **env),
-        timeout=TIMEOUT,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-@pytest.mark.parametrize("point", POINTS)
-def test_killed_and_resumed(prepared: BuildConfig, point: str) -> None:
-    expected = files(build(replace(prepared, out="whole", name="set")).folder)
-    (prepared.folder / "log").touch()
-    killed = command(prepared.folder, "--threads", "1", POINT=point, SIGNAL=KILL)
-    assert killed.returncode == -signal.SIGKILL
-    assert not (prepared.folder / "set" / "provenance.json").exists()
-    done = (prepared.folder / "log").read_text(encoding="utf-8").split()
-    (prepared.folder / "log").write_text("", encoding="utf-8")
-    resumed = command(prepared.folder, "--resume")
-    assert resumed.returncode == 0, resumed.stderr
-    again = Counter((prepared.folder / "log").read_text(encoding="utf-8").split())
-    finished = Counter(done) if not point.startswith("before") else Counter(done[:-1])
-    assert {step: again[step] for step in STEPS} == {step: 2 - finished[step] for step in STEPS}
-    found = files(prepared.folder / "set")
-    found["provenance.json"] = found["provenance.json"].replace(b'"name": ""', b'"name": "set"')
-    assert found == expected
-    assert not list(prepared.folder.glob(".set*"))
-
-
-def test_what_was_left_by_another_build_is_not_used(prepared: BuildConfig) -> None:
-    killed = command(prepared.folder, POINT="after length", SIGNAL=KILL)
-    assert killed.returncode == -signal.SIGKILL
-    write_lines(prepared.folder / "candidates.jsonl", ROWS[::-1])
-    resumed = command(prepared.folder, "--resume")
-    assert resumed.returncode == 0, resumed.stderr
-    expected = files(build(replace(prepared, out="whole")).folder)
-    assert files(prepared.folder / "set")["Q14.json"] == expected["Q14.json"]
-
-
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX limits")
 @pytest.mark.parametrize("size", [100, 3_000, 20_000])
 def test_a_disk_that_fills(prepared: BuildConfig, size: int) -> None:
@@ -588,43 +408,6 @@ def test_rules_for_unknown_questions(prepared: BuildConfig) -> None:
         ConfigError, match=r"rules.toml: unknown question 'Q77': expected one of Q03"
     ):
         build(prepared)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-@pytest.mark.parametrize(
-    "name", ["1-normalise.json", "1-normalise.npz", "1-normalise/000000.arrow"]
-)
-def test_damaged_checkpoints(prepared: BuildConfig, name: str) -> None:
-    killed = command(prepared.folder, "--threads", "1", POINT="after normalise", SIGNAL=KILL)
-    assert killed.returncode == -signal.SIGKILL
-    path = prepared.folder / ".set.pfgen-rs" / "questions" / "Q03" / name
-    path.write_bytes(path.read_bytes()[:100])
-    resumed = command(prepared.folder, "--resume")
-    assert resumed.returncode == 2
-    assert "is damaged: build without --resume" in resumed.stderr
-    assert command(prepared.folder).returncode == 0
-
-
-def test_the_way_on_is_told(prepared: BuildConfig) -> None:
-    done = command(prepared.folder, "--question", "Q03", POINT="after length", SIGNAL="2")
-    assert done.returncode == 130
-    assert ".set.pfgen-rs: run the same command with --resume to continue" in done.stderr
-    (prepared.folder / "candidates.jsonl").write_text("{", encoding="utf-8")
-    assert command(prepared.folder).returncode == 2
-    assert not list(prepared.folder.glob(".*"))
-
-
-def test_what_would_fail_again_is_not_advised(prepared: BuildConfig) -> None:
-    """Too few answers are left however often the build is resumed; its steps serve when fewer will do."""
-    config = CONFIG.replace("count = 40", "count = 1_000").replace("2_000", "0")
-    failed = command(prepared.folder, config=config)
-    assert failed.returncode == 2
-    assert "run the same command" not in failed.stderr
-    assert "or allow fewer answers (--resume --allow-fewer)" in failed.stderr
-    (prepared.folder / "log").write_text("", encoding="utf-8")
-    assert command(prepared.folder, "--resume", "--allow-fewer", config=config).returncode == 0
-    assert (prepared.folder / "log").read_text(encoding="utf-8") == ""
-    assert (prepared.folder / "set" / "provenance.json").exists()
 
 
 def test_bad_lines_are_counted(prepared: BuildConfig) -> None:

@@ -65,7 +65,8 @@ def run(
         str, typer.Option(metavar="SIZE", help="Memory limit, such as 4GB.")
     ] = "4GiB",
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue an interrupted build.")
+        bool,
+        typer.Option("--resume", help="Reuse the finished steps of a build that did not complete."),
     ] = False,
     output_format: options.Format = options.JsonFormat.TABLE,
     threads: options.Threads = None,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import polars as pl
@@ -45,6 +46,15 @@ class Gathered:
 
     inputs: list[Input]
     questions: list[tuple[Outline, int]]
+
+    def narrowed(self, only: Sequence[str], outlines: Sequence[Outline] | None) -> Self:
+        """Returns only the questions with these ids (or all), with their current `outlines`."""
+        current = {each.question_id: each for each in outlines or ()}
+        questions = [
+            (current.get(outline.question_id, outline), count)
+            for outline, count in _only_gathered(self.questions, only)
+        ]
+        return replace(self, questions=questions)
 
 
 def input_files(config: BuildConfig) -> list[Source]:
@@ -165,17 +175,22 @@ class _CandidateSorter:
     def finish(self) -> list[tuple[Outline, int]]:
         for writer in self._writers.values():
             writer.flush()
-        known = {outline.question_id for outline in self._outlines}
-        for name in self._config.only:
-            if name not in known:
-                shown = ", ".join(sorted(known))
-                raise ConfigError(f"unknown question {name!r}: expected one of {shown}")
         rows = {question_id: writer.rows for question_id, writer in self._writers.items()}
+        found = [(each, rows.get(each.question_id, 0)) for each in self._outlines]
+        asked = _only_gathered(found, self._config.only)
         if not rows:
             raise InputError("no candidates")
-        asked = self._config.only or known
-        return [
-            (each, rows.get(each.question_id, 0))
-            for each in self._outlines
-            if each.question_id in asked
-        ]
+        return asked
+
+
+def _only_gathered(
+    questions: Sequence[tuple[Outline, int]], only: Sequence[str]
+) -> list[tuple[Outline, int]]:
+    """Returns the questions with these ids, or all of them; raises `ConfigError` for an unknown id."""
+    known = {outline.question_id for outline, _ in questions}
+    for name in only:
+        if name not in known:
+            shown = ", ".join(sorted(known))
+            raise ConfigError(f"unknown question {name!r}: expected one of {shown}")
+    asked = set(only) or known
+    return [each for each in questions if each[0].question_id in asked]

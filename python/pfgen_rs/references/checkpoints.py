@@ -1,6 +1,8 @@
-"""Results of finished steps on disk, from which an interrupted build can resume.
+"""Results of finished steps on disk, which later builds reuse.
 
-A step's arrays are written first and its record last, each atomically, so a record implies a finished step.
+They are named by the step and its key (see `step_keys`). A step's arrays are written first and its record
+last, each atomically, so a record implies a finished step. Its pool, which may be that of an earlier step, is
+beside it.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ import numpy as np
 
 from pfgen_rs.errors import BuildError, OutputError
 from pfgen_rs.io import write_atomic, writing_failed
+from pfgen_rs.references.config import STEPS
 from pfgen_rs.references.funnel import StepReport
 from pfgen_rs.references.pool import Pool, State, damaged
 
@@ -27,27 +30,20 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Checkpoints", "locked", "open_folder", "remove"]
+__all__ = ["CANDIDATES", "Checkpoints", "finished_steps", "locked", "remove"]
 
-_MANIFEST = "manifest.json"
+CANDIDATES = "candidates"
+"""What the state before the first step is recorded as."""
+_OTHER_POOLS = 1  # of each step and question, besides those of the build that runs
 
 
-def open_folder(folder: Path, about: Mapping[str, Any], *, resume: bool) -> bool:
-    """Prepare `folder` for a build that depends on `about`; returns whether it can be resumed.
-
-    Files of a different build, or of any build unless `resume` is set, are removed.
-    """
-    manifest = folder / _MANIFEST
-    content = json.dumps(about, sort_keys=True, ensure_ascii=False).encode()
-    if resume and manifest.is_file() and manifest.read_bytes() == content:
-        return True
-    for left in folder.iterdir():
-        if left.is_dir():
-            shutil.rmtree(left, ignore_errors=True)
-        else:
-            left.unlink(missing_ok=True)
-    write_atomic(manifest, content)
-    return False
+def finished_steps(folder: Path) -> set[Path]:
+    """Returns the records of all finished steps in the working folder of a build."""
+    return {
+        record
+        for record in folder.glob("questions/*/*.json")
+        if record.name.partition("-")[0] in STEPS
+    }
 
 
 @contextmanager
@@ -75,47 +71,99 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 class Checkpoints:
-    """The checkpoints of one question, stored in `folder`."""
+    """The checkpoints of one question, stored in `folder`; `used` are the records loaded or saved so far."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.used: set[Path] = set()
 
-    def pool_folder(self, number: int, step: str) -> Path:
-        """Returns the folder for a step's new pool, after removing leftovers of an interrupted build."""
-        folder = self._folder / f"{number}-{step}"
+    def new_pool(self, step: str, key: str) -> Path:
+        """Returns the folder for a step's new pool, after removing what is left of the step, if anything."""
+        folder = self.pool(step, key)
+        self._record(step, key).unlink(missing_ok=True)  # first: it stands for all the rest
         shutil.rmtree(folder, ignore_errors=True)
         return folder
 
-    def load(self, number: int, step: str) -> tuple[State, StepReport] | None:
+    def pool(self, step: str, key: str) -> Path:
+        """Returns the folder of a step's pool."""
+        return self._folder / f"{step}-{key}"
+
+    def load(self, step: str, key: str) -> tuple[State, StepReport] | None:
         """Returns the state after a finished step and its report, or `None` if the step has not finished."""
-        record = self._folder / f"{number}-{step}.json"
+        record = self._record(step, key)
         if not record.is_file():
             return None
         try:
-            return self._loaded(record)
+            found = self._loaded(record)
+            os.utime(record)  # pools are removed in the order of their last use
         except (OSError, ValueError, LookupError, TypeError, BadZipFile) as error:
             raise damaged(record) from error
+        self.used.add(record)
+        return found
 
-    def _loaded(self, record: Path) -> tuple[State, StepReport]:
+    def _loaded(self, record: Path) -> tuple[State, StepReport] | None:
         data = json.loads(record.read_bytes())
         with np.load(record.with_suffix(".npz"), allow_pickle=False) as arrays:
             kept = np.unpackbits(arrays["kept"], count=data["rows"]).astype(np.bool_)
             weights = arrays.get("weights")
         pool = Pool(self._folder / data["pool"])
+        if len(kept) and not pool.folder.is_dir():
+            return None
         return State(pool, kept, weights), StepReport.from_dict(data["report"])
 
-    def save(self, number: int, state: State, report: StepReport) -> None:
+    def save(self, key: str, state: State, report: StepReport) -> None:
         """Record a finished step."""
         arrays: dict[str, Any] = {"kept": np.packbits(state.kept)}
         if state.weights is not None:
             arrays["weights"] = state.weights
         content = io.BytesIO()
         np.savez(content, **arrays)
-        record = self._folder / f"{number}-{report.step}.json"
+        record = self._record(report.step, key)
         write_atomic(record.with_suffix(".npz"), content.getvalue())
         pool = state.pool.folder.relative_to(self._folder).as_posix()
         data = {"rows": len(state.kept), "pool": pool, "report": report.to_dict()}
         write_atomic(record, json.dumps(data, ensure_ascii=False).encode())
+        self.used.add(record)
+
+    def prune(self, *needed: Path) -> set[str]:
+        """Remove all pools of other builds but the last used of each step, and the steps that need them.
+
+        `needed`: the pools of this build. Returns the names of the removed steps.
+        """
+        others: dict[str, list[Path]] = {}
+        for pool in self._folder.glob("*/"):
+            if pool not in needed:
+                others.setdefault(pool.name.partition("-")[0], []).append(pool)
+        old = [
+            pool
+            for pools in others.values()
+            for pool in sorted(pools, key=_checkpoint_use, reverse=True)[_OTHER_POOLS:]
+        ]
+        removed = {pool.name.partition("-")[0] for pool in old}
+        for record in self._folder.glob("*.json") if old else ():
+            if self._folder / _checkpoint_pool(record) in old:
+                removed.add(record.name.partition("-")[0])
+                record.unlink(missing_ok=True)
+                record.with_suffix(".npz").unlink(missing_ok=True)
+        for pool in old:
+            shutil.rmtree(pool, ignore_errors=True)
+        return removed
+
+    def _record(self, step: str, key: str) -> Path:
+        return self._folder / f"{step}-{key}.json"
+
+
+def _checkpoint_use(pool: Path) -> float:
+    """Returns when a pool was last used, according to the record of the step that made it."""
+    record = pool.with_suffix(".json")
+    return record.stat().st_mtime if record.is_file() else 0.0
+
+
+def _checkpoint_pool(record: Path) -> str:
+    try:
+        return str(json.loads(record.read_bytes())["pool"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
 
 
 def remove(folder: Path) -> None:

@@ -232,6 +232,11 @@ class BuildConfig:
             )
 
     @property
+    def least_length(self) -> int:
+        """The number of answers that the shares and deviations of lengths leave to each source, at least."""
+        return self.select.count if "select" in self.steps else 0
+
+    @property
     def wanted(self) -> int:
         """The number of answers that each source should end with, at least: 1 without a selection."""
         return self.select.count if "select" in self.steps else 1

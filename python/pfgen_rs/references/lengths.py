@@ -14,7 +14,7 @@ from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.references.batches import Answers, Batches, as_batches, batch_texts
 
-__all__ = ["OFFICIAL_STD", "Lengths", "Limit", "length_spread", "nearest_length", "nearest_share"]
+__all__ = ["OFFICIAL_STD", "Lengths", "Limit", "kept_number", "length_spread", "nearest_length"]
 
 OFFICIAL_STD = (1.8, 2.7, 7.2)
 """The smallest, the median and the largest standard deviation of the lengths (in characters) of the published
@@ -72,7 +72,7 @@ def nearest_length(
     lengths = _answer_lengths(batches, threads)
     distances = np.abs(lengths.astype(np.int64) - target)
     within = None if deviation is None else int(np.count_nonzero(distances <= deviation))
-    number, limit = _length_limit(len(lengths), count, share, within, at_least)
+    number, limit = kept_number(len(lengths), count, share, within, at_least)
     if number >= len(lengths):
         return _kept_length_summary(np.ones(len(lengths), np.bool_), lengths, limit)
     # The greatest distance that is kept.
@@ -83,22 +83,15 @@ def nearest_length(
     return _kept_length_summary(kept, lengths, limit)
 
 
-def nearest_share(height: int, share: float) -> int:
-    """Returns a share of a number of answers, rounded up; the share is read as the decimal it shows."""
-    return math.ceil(Fraction(repr(float(share))) * height)
-
-
-def length_spread(answers: Answers, *, threads: int | None = None) -> Lengths:
-    """Returns the mean and the standard deviation of all lengths."""
-    lengths = _answer_lengths(as_batches(answers), threads)
-    return _kept_length_summary(np.ones(len(lengths), np.bool_), lengths, "all")
-
-
-def _length_limit(
+def kept_number(
     height: int, count: int, share: float, within: int | None, at_least: int
 ) -> tuple[int, Limit]:
-    """Returns how many of `height` answers to keep, and what decided it; `within`: those near enough."""
-    number = nearest_share(height, share)
+    """Returns how many of `height` answers `nearest_length` keeps, and what decided it.
+
+    `within`: how many are near enough, if there is a deviation. The share is read as the decimal it is
+    written as.
+    """
+    number = math.ceil(Fraction(repr(float(share))) * height)
     limit: Limit = "share"
     if within is not None and within < number:
         number, limit = within, "deviation"
@@ -107,6 +100,12 @@ def _length_limit(
     if count < number:
         number, limit = count, "count"
     return (number, limit) if number < height else (height, "all")
+
+
+def length_spread(answers: Answers, *, threads: int | None = None) -> Lengths:
+    """Returns the mean and the standard deviation of all lengths."""
+    lengths = _answer_lengths(as_batches(answers), threads)
+    return _kept_length_summary(np.ones(len(lengths), np.bool_), lengths, "all")
 
 
 def _check_length_settings(

@@ -9,26 +9,32 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from pfgen_rs.errors import BuildError, ConfigError
 from pfgen_rs.io import Source
-from pfgen_rs.references import candidates, provenance
+from pfgen_rs.references import candidates, gathering, provenance
 from pfgen_rs.references.candidates import Gathered, Input
-from pfgen_rs.references.checkpoints import Checkpoints, locked, open_folder, remove
+from pfgen_rs.references.checkpoints import (
+    CANDIDATES,
+    Checkpoints,
+    finished_steps,
+    locked,
+    remove,
+)
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.funnel import StepReport, funnel
 from pfgen_rs.references.ng_rules import AnswerRules, read_answer_rules
 from pfgen_rs.references.normalise import Style
 from pfgen_rs.references.outlines import Outline, read_outlines
 from pfgen_rs.references.pool import Pool, State
+from pfgen_rs.references.step_keys import pool_key, step_key
 from pfgen_rs.references.step_warnings import step_warnings
 from pfgen_rs.references.steps import STEPS, Context
 from pfgen_rs.references.writing import BuiltQuestion, write_set
@@ -38,7 +44,6 @@ __all__ = ["MEMORY", "BuildProgress", "Built", "build", "work_folder"]
 _LOG = logging.getLogger("pfgen_rs.references")
 MEMORY = 4 << 30
 _LEAST = 256 << 20  # bytes to allow each question processed in parallel
-_CANDIDATES = "candidates"
 _FUNNELS = 3  # questions whose funnels an error shows
 _TICK = 0.1  # seconds between checks for Ctrl-C
 
@@ -61,9 +66,13 @@ class Built:
 
 
 def work_folder(config: BuildConfig) -> Path | None:
-    """Returns the folder from which an interrupted build can resume, or `None`."""
+    """Returns the folder whose work `resume` can reuse, or `None`."""
     folder = _pipeline_work_parts(config)
-    return folder if provenance.has_gathered(folder) else None
+    return folder if _pipeline_has_work(folder) else None
+
+
+def _pipeline_has_work(folder: Path) -> bool:
+    return gathering.has_gathered(folder) or bool(finished_steps(folder))
 
 
 def _pipeline_work_parts(config: BuildConfig) -> Path:
@@ -85,7 +94,12 @@ def build(
     `outlines` replaces the configuration's `questions`. `memory`: bytes to use, which determine how many
     questions are processed at a time and how often candidates are read. Neither `memory` nor `threads`
     affects the result: the same candidates and configuration give the same bytes, unless the selection's
-    budget is in seconds. With `resume`, steps that an interrupted build finished are not repeated.
+    budget is in seconds.
+
+    Finished steps are kept in a hidden folder beside that of the set until a build succeeds. With `resume`,
+    those with the same candidates and settings, up to and including the step, are reused; without, all steps
+    are repeated. Steps of builds with other settings stay, but of other pools of candidates and of normalised
+    ones only the last used is kept for each question; what is removed is logged.
 
     Raises `InputError` for candidates that cannot be read, `ConfigError` for invalid settings, `BuildError`
     if a rule removes everything or too few answers are left (unless `allow_fewer`), and `OutputError`. The
@@ -109,6 +123,10 @@ class _PipelineRun:
         self._out = config.path(config.out)
         self._work = _pipeline_work_parts(config)
         self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._used: set[Path] = set()
+        self._pruned: set[str] = set()
+        self._resume = False
         normalise = config.normalise
         self._style = Style.standard(
             [config.path(name) for name in normalise.extra], normalise.without
@@ -122,25 +140,23 @@ class _PipelineRun:
         sources = candidates.input_files(self._config)
         if outlines is None and self._config.questions:
             outlines = read_outlines(self._config.path(self._config.questions))
-        about = self._about(sources, outlines)
         with locked(self._work):
             try:
-                return self._built(sources, outlines, about, resume)
+                return self._built(sources, outlines, resume)
             finally:
-                if not provenance.has_gathered(self._work):  # nothing to resume from
+                if not _pipeline_has_work(self._work):  # nothing to resume from
                     shutil.rmtree(self._work, ignore_errors=True)
 
     def _built(
-        self,
-        sources: Sequence[Source],
-        outlines: Sequence[Outline] | None,
-        about: Mapping[str, Any],
-        resume: bool,
+        self, sources: Sequence[Source], outlines: Sequence[Outline] | None, resume: bool
     ) -> Built:
-        resumed = open_folder(self._work, about, resume=resume)
-        gathered = provenance.load_gathered(self._work) if resumed else None
-        if gathered is None:
-            gathered = self._gather(sources, outlines)
+        if not resume and finished_steps(self._work):
+            _LOG.warning(
+                "%s: has finished steps of an earlier build, which --resume would reuse where they apply",
+                self._work,
+            )
+        self._resume = resume
+        gathered = self._gathered(sources, outlines)
         self._refuse_unknown_rules(gathered)
         built = self._all(gathered)
         self._refuse_fewer(built)
@@ -151,37 +167,22 @@ class _PipelineRun:
         warnings = step_warnings({each.outline.question_id: each.reports for each in built})
         content = provenance.provenance(self._config, self._style, gathered.inputs, built, warnings)
         write_set(self._out, questions, content)
-        remove(self._work)
+        self._finish(built)
         for each in warnings:
             _LOG.warning(each)
         return Built(self._out, questions, left_out, gathered.inputs, warnings)
 
-    def _about(
-        self, sources: Sequence[Source], outlines: Sequence[Outline] | None
-    ) -> dict[str, Any]:
-        """Returns what finished steps depend on; `allow_fewer` only matters after the last of them."""
-        settings = provenance.provenance_settings(self._config)
-        del settings["allow_fewer"]
-        return {
-            "config": settings,
-            "style": self._style.digest,
-            "rules": {key: rules.digest for key, rules in sorted(self._rules.items())},
-            "questions": None if outlines is None else [asdict(each) for each in outlines],
-            "files": [[source.path, *provenance.state_of(source.path)] for source in sources],
-        }
-
-    def _gather(self, sources: Sequence[Source], outlines: Sequence[Outline] | None) -> Gathered:
-        pools = self._work / "candidates"
-        shutil.rmtree(pools, ignore_errors=True)
+    def _gathered(self, sources: Sequence[Source], outlines: Sequence[Outline] | None) -> Gathered:
+        found = None
+        if self._resume:
+            found = gathering.gathered_before(self._config, self._work, sources, outlines)
 
         def report(source: Source, read: int) -> None:
             self._tell(source.path, "reading", read, source.size or 0)
 
-        found = candidates.gather(
-            self._config, sources, outlines, pools, memory=self._memory, progress=report
+        return found or gathering.gathered_anew(
+            self._config, self._work, sources, outlines, memory=self._memory, progress=report
         )
-        provenance.save_gathered(self._work, found)
-        return found
 
     def _tell(self, what: str, step: str, done: float, total: float) -> None:
         if self._stopped.is_set():
@@ -194,7 +195,7 @@ class _PipelineRun:
         workers = max(1, min(self._threads, len(gathered.questions), self._memory // _LEAST))
         with ThreadPoolExecutor(workers) as pool:
             jobs = [
-                pool.submit(self._question, outline, count, workers)
+                pool.submit(self._question, outline, count, gathered.inputs, workers)
                 for outline, count in gathered.questions
             ]
             try:
@@ -212,33 +213,64 @@ class _PipelineRun:
                 if job in done:
                     job.result()
 
-    def _question(self, outline: Outline, count: int, workers: int) -> BuiltQuestion:
+    def _question(
+        self, outline: Outline, count: int, inputs: Sequence[Input], workers: int
+    ) -> BuiltQuestion:
         name = outline.question_id
-        folder = self._work / "questions" / name
-        checkpoints = Checkpoints(folder)
-        pool = self._work / "candidates" / name
-        if pool.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
-            pool.rename(folder / "candidates")
-        state = State(Pool(folder / "candidates"), np.ones(count, dtype=np.bool_))
-        found = checkpoints.load(0, _CANDIDATES)
+        checkpoints = Checkpoints(gathering.question_folder(self._work, outline))
+        key = pool_key(self._config, inputs, outline)
+        pool = Pool(checkpoints.pool(CANDIDATES, key))
+        found = checkpoints.load(CANDIDATES, key) if self._resume else None
         if found is None:
-            found = state, StepReport(_CANDIDATES, count, count, models=state.models())
-            checkpoints.save(0, *found)
-        models, reports = found[1].models, []
-        for number, step in enumerate(self._config.steps, 1):
-            found = checkpoints.load(number, step)
+            state = State(pool, np.ones(count, dtype=np.bool_))
+            found = state, StepReport(CANDIDATES, count, count, models=state.models())
+            checkpoints.save(key, *found)
+        state, models, reports = found[0], found[1].models, list[StepReport]()
+        for step in self._config.steps:
+            key = step_key(
+                key, step, self._config, self._style.digest, self._rules.get(name), state
+            )
+            if not reports:
+                self._prune(checkpoints, pool.folder, checkpoints.pool(step, key))
+            found = checkpoints.load(step, key) if self._resume else None
             if found is None:
-                context = self._context(name, step, checkpoints.pool_folder(number, step), workers)
+                context = self._context(name, step, checkpoints.new_pool(step, key), workers)
                 after, report = STEPS[step](state, context)
                 found = after, replace(report, models=after.models())
-                checkpoints.save(number, *found)
-            if found[0].pool.folder != state.pool.folder:
-                shutil.rmtree(state.pool.folder, ignore_errors=True)
+                checkpoints.save(key, *found)
             state = found[0]
             reports.append(found[1])
-        spreads = self._context(name, "lengths", folder, workers).spreads(state)
+        with self._lock:
+            self._used |= checkpoints.used
+        spreads = self._context(name, "lengths", pool.folder, workers).spreads(state)
         return BuiltQuestion(outline, count, models, reports, _pipeline_answers(state), spreads)
+
+    def _prune(self, checkpoints: Checkpoints, *needed: Path) -> None:
+        removed = checkpoints.prune(*needed)
+        with self._lock:
+            if removed - self._pruned:
+                self._pruned |= removed
+                names = ", ".join(sorted(removed))
+                _LOG.warning(
+                    "removed the oldest pools of builds with other settings and what needs them: %s",
+                    names,
+                )
+
+    def _finish(self, built: Sequence[BuiltQuestion]) -> None:
+        """Remove all work on these questions, and say so if some of it is that of other builds."""
+        own = [gathering.question_folder(self._work, each.outline) for each in built]
+        others = finished_steps(self._work) - self._used
+        replaced = {each for each in others if each.parent in own}
+        for folder in own if others - replaced else [self._work]:
+            remove(folder)
+        if replaced:
+            names = {record.name.partition("-")[0] for record in replaced}
+            _LOG.warning(
+                "removed what earlier builds of this set with other settings had finished: %s",
+                ", ".join(step for step in STEPS if step in names),
+            )
+        if others - replaced:
+            _LOG.warning("%s: keeps finished steps of other questions for --resume", self._work)
 
     def _context(self, question_id: str, step: str, folder: Path, workers: int) -> Context:
         return Context(
@@ -278,7 +310,7 @@ class _PipelineRun:
             raise BuildError(
                 f"question {few[0].outline.question_id}: {_pipeline_answers_left(few[0])} left, "
                 f"expected {wanted:,}: {funnel(few[0].candidates, few[0].reports)}{more}; add candidates, "
-                "relax a step, or allow fewer answers (--resume --allow-fewer)"
+                "relax a step, or allow fewer answers (--allow-fewer); --resume reuses the finished steps"
             )
 
 

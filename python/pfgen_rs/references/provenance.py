@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,27 +10,19 @@ from statistics import fmean
 from typing import Any
 
 from pfgen_rs import _native
-from pfgen_rs.errors import InputError, OutputError, unreadable
-from pfgen_rs.io import write_atomic
+from pfgen_rs.errors import OutputError
 from pfgen_rs.metrics.units import Unit
-from pfgen_rs.references.candidates import Gathered, Input
+from pfgen_rs.references.candidates import Input
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.lengths import OFFICIAL_STD
 from pfgen_rs.references.normalise import Style
-from pfgen_rs.references.outlines import Outline
 from pfgen_rs.references.writing import BuiltQuestion, built_names
 
 __all__ = [
-    "has_gathered",
-    "load_gathered",
     "provenance",
     "provenance_settings",
     "refuse_foreign",
-    "save_gathered",
-    "state_of",
 ]
-
-_GATHERED = "gathered.json"
 
 
 def provenance_settings(config: BuildConfig) -> dict[str, Any]:
@@ -121,36 +112,3 @@ def _refuse_unwritable_provenance(folder: Path) -> None:
             if not os.access(place, os.W_OK | os.X_OK):
                 raise OutputError(f"{place}: not writable: choose another folder")
             return
-
-
-def state_of(path: str) -> tuple[int, int]:
-    """Returns the size of a file and the time of its last modification (ns), to detect changes."""
-    if path == "-":
-        return 0, 0
-    try:
-        found = os.stat(path)  # noqa: PTH116
-    except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
-    return found.st_size, found.st_mtime_ns
-
-
-def has_gathered(folder: Path) -> bool:
-    """Whether all candidates have been sorted into pools."""
-    return (folder / _GATHERED).is_file()
-
-
-def save_gathered(folder: Path, gathered: Gathered) -> None:
-    """Record that all candidates have been sorted into pools."""
-    questions = [[asdict(outline), count] for outline, count in gathered.questions]
-    data = {"inputs": [asdict(each) for each in gathered.inputs], "questions": questions}
-    write_atomic(folder / _GATHERED, json.dumps(data, ensure_ascii=False).encode())
-
-
-def load_gathered(folder: Path) -> Gathered | None:
-    """Load what `save_gathered` recorded, or return `None`."""
-    path = folder / _GATHERED
-    if not path.is_file():
-        return None
-    data = json.loads(path.read_bytes())
-    questions = [(Outline(**outline), count) for outline, count in data["questions"]]
-    return Gathered([Input(**each) for each in data["inputs"]], questions)

@@ -194,7 +194,7 @@ def _length_step(state: State, context: Context) -> tuple[State, StepReport]:
             count=settings.count,
             share=settings.share,
             deviation=settings.deviation,
-            at_least=config.select.count if "select" in config.steps else 0,
+            at_least=config.least_length,
             seed=config.seed,
             threads=context.threads,
         )
