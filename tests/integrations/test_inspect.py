@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 import helpers
-from helpers import environment
+from helpers import environment, lines
 from pfgen_rs import Benchmark, score_file
 from pfgen_rs.generate import Prompter, read_examples
 from pfgen_rs.questions.locate import bundled_path
@@ -106,6 +106,16 @@ def scores(log: dict[str, Any]) -> dict[tuple[Any, int], dict[str, Any]]:
     return {(s["id"], s["epoch"]): next(iter(s["scores"].values())) for s in samples}
 
 
+def figures_of_file(log: dict[str, Any], benchmark: Benchmark, folder: Path) -> dict[str, float]:
+    """What `score_file` says of a file with the answers of a log, in its order."""
+    found = [(sample["input"], *sample["scores"].values()) for sample in log["samples"]]
+    path = folder / "answers.jsonl"
+    path.write_bytes(lines([(text, score["answer"]) for text, score in found if score["answer"]]))
+    result = score_file(path, benchmark)
+    average = result.to_dict(allow_partial=True)["scores"]["average"]
+    return {"average": average, **{name: getattr(result, name) for name in METRICS[1:]}}
+
+
 def test_a_run_scores_as_its_file_does(harness: Harness, mini: Benchmark) -> None:
     result = score_file(bundled_path() / "runs" / "careless", mini)
     rows = by_trial(result.frame)
@@ -120,13 +130,14 @@ def test_a_run_scores_as_its_file_does(harness: Harness, mini: Benchmark) -> Non
     assert log["eval"]["metadata"]["signature"] == mini.signature
     expected = {key: {m: row[m] for m in METRICS} for key, row in rows.items()}
     assert {key: score["value"] for key, score in scores(log).items()} == expected
-    assert round(metrics(log, "average")["mean"], 4) == result.score
+    published = figures_of_file(log, mini, harness.folder)
     for figure in METRICS:
         means = result.by_question["question_id"].to_list()
         means = [np.mean([expected[q, t][figure] for t in range(1, 11)]) for q in means]
-        assert metrics(log, figure) == pytest.approx(
-            {"mean": np.mean(means), "stderr": np.std(means, ddof=1) / math.sqrt(len(means))}
-        )
+        found = metrics(log, figure)
+        assert found == {"pfgen_rs/mean": published[figure], "stderr": found["stderr"]}
+        assert found["pfgen_rs/mean"] == pytest.approx(np.mean(means), abs=1e-4)
+        assert found["stderr"] == pytest.approx(np.std(means, ddof=1) / math.sqrt(len(means)))
 
     tasks = [task for trial in range(1, 11) for task in prompter.tasks(trial)]
     sampling: dict[str, Any] = {
@@ -172,7 +183,9 @@ def test_outputs_without_an_answer(harness: Harness, mini: Benchmark) -> None:
     reasons = [score.get("reason") for _, score in sorted(scores(log).items())]
     assert reasons == [None, None, "no_response", None, "refusal", "refusal"]
     found = [mini.score(late.id, "分かりません。"), mini.score(never.id, "風呂敷です。")]
-    assert metrics(log, "average")["mean"] == pytest.approx(np.mean([s.average for s in found]))
+    mean = metrics(log, "average")["pfgen_rs/mean"]
+    assert mean == pytest.approx(np.mean([s.average for s in found]), abs=1e-5)
+    assert mean == figures_of_file(log, mini, harness.folder)["average"]
     assert {score["unscored_samples"] for score in log["results"]["scores"]} == {1}
 
 

@@ -6,8 +6,11 @@ inspect_ai 0.3.285.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
 
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import PfgenError, SettingsError
@@ -16,7 +19,8 @@ from pfgen_rs.generate import Mode, Prompter, Task, read_examples
 from pfgen_rs.generate.answers import THINK, Think, cleaned, default_stop
 from pfgen_rs.generate.prompts import MODES
 from pfgen_rs.integrations.common import prepared
-from pfgen_rs.metrics.names import METRICS
+from pfgen_rs.metrics.names import BY_SOURCE, METRICS, share_name
+from pfgen_rs.runs.aggregate import question_scores, run_scores
 from pfgen_rs.stats.sums import left_sum
 from pfgen_rs.training.checks import count, whole
 
@@ -34,6 +38,8 @@ except ImportError as error:
 __all__ = ["pfgen", "pfgen_metrics", "pfgen_scorer", "pfgen_solver"]
 
 _QUESTION_ID = "question_id"
+_SHARES = "shares"  # metadata of an answer: the sources' shares of its score
+_PUBLISHED = "published"  # metadata of a question: its scores as in `result.json`
 _CHATS: tuple[Mode, ...] = ("chat", "qa")
 _ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser}
 
@@ -61,11 +67,14 @@ def pfgen(
             dataset=MemoryDataset(_inspect_samples(bench, benchmark), name="pfgen"),
             solver=pfgen_solver(benchmark, mode, num_examples, seed, prefix, think),
             scorer=pfgen_scorer(benchmark, mode, think),
-            metrics=pfgen_metrics(_QUESTION_ID),
+            metrics={
+                name: [published_mean(name), scoring.stderr(cluster=_QUESTION_ID)]
+                for name in METRICS
+            },
             config=GenerateConfig(
                 max_tokens=300, temperature=1.0, top_p=0.98, stop_seqs=list(default_stop(mode))
             ),
-            epochs=trials,
+            epochs=ai.Epochs(trials, published_epochs()),
             metadata={"signature": bench.signature},
         )
 
@@ -147,6 +156,57 @@ def pfgen_metrics(cluster: str | None = None) -> dict[str, list[scoring.Metric]]
     return {name: [scoring.mean(), scoring.stderr(cluster=cluster)] for name in METRICS}
 
 
+@scoring.score_reducer
+def published_epochs() -> scoring.ScoreReducer:
+    """Returns a reducer to the mean over epochs, which keeps what `published_mean` needs."""
+    mean = scoring.mean_score()
+
+    def reduce(scores: list[scoring.Score]) -> scoring.Score:
+        reduced = mean(scores)
+        scored = [score for score in scores if isinstance(score.value, dict)]
+        if scored and all(_SHARES in (score.metadata or {}) for score in scored):
+            question = {_PUBLISHED: _inspect_question_scores(scored)}
+            reduced.metadata = {**(reduced.metadata or {}), **question}
+        return reduced
+
+    return reduce
+
+
+@scoring.metric(name="mean")
+def published_mean(metric: str) -> scoring.Metric:
+    """Returns the mean over questions of a score of `pfgen_scorer`, number for number as `score_file` has it.
+
+    Published means are rounded question by question, so that they differ from others in the fifth decimal.
+    With another reducer of epochs than `published_epochs`, it is the plain mean.
+    """
+
+    def mean(scores: list[scoring.SampleScore]) -> float:
+        questions = [(sample.score.metadata or {}).get(_PUBLISHED) for sample in scores]
+        known = [question for question in questions if question is not None]
+        if not known or len(known) < len(questions):
+            return float(np.mean([sample.score.as_float() for sample in scores]))
+        found = run_scores(known)[metric]
+        return float(left_sum(found.values()) if metric in BY_SOURCE else found)
+
+    return mean
+
+
+def _inspect_question_scores(scores: Sequence[scoring.Score]) -> dict[str, Any]:
+    """Returns the `scores` of a question in `result.json`, from those of its answers."""
+    shares: list[Any] = [(score.metadata or {})[_SHARES] for score in scores]
+    values: list[Any] = [score.value for score in scores]
+    columns = {
+        share_name(metric, source): [share[metric][source] for share in shares]
+        for metric in BY_SOURCE
+        for source in shares[0][metric]
+    }
+    for name in ("helpfulness", "average"):
+        columns[name] = [value[name] for value in values]
+    ranked = np.argsort(-np.array(columns["average"]), kind="stable")
+    sources = list(shares[0][BY_SOURCE[0]])
+    return question_scores(sources, lambda name: np.array(columns[name])[ranked])
+
+
 @scoring.scorer(metrics=pfgen_metrics())
 def pfgen_scorer(
     benchmark: str | None = None, mode: Mode | None = None, think: Think = "keep"
@@ -192,7 +252,11 @@ def _inspect_score(benchmark: Benchmark, question: str, answer: str) -> scoring.
             "helpfulness": found.helpfulness,
         },
         answer=answer,
-        metadata={_QUESTION_ID: question, "helpfulness_results": found.helpfulness_results},
+        metadata={
+            _QUESTION_ID: question,
+            "helpfulness_results": found.helpfulness_results,
+            _SHARES: {"fluency": found.fluency, "truthfulness": found.truthfulness},
+        },
     )
 
 

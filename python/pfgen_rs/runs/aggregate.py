@@ -15,7 +15,7 @@ from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.score_store import ResponseScores
 from pfgen_rs.stats.sums import left_mean, left_sum, running_sum
 
-__all__ = ["Summaries", "Summary", "summarise"]
+__all__ = ["Summaries", "Summary", "question_scores", "run_scores", "summarise"]
 
 Floats = NDArray[np.float64]
 _QUANTILES = (0, 0.25, 0.5, 0.75, 1)
@@ -62,7 +62,7 @@ def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
         **_aggregate_mean_and_std("score", by_trial, 4, compensated),
         **_aggregate_lengths(stored, compensated),
     }
-    scores = _aggregate_scores([summary.scores for summary in questions.values()])
+    scores = run_scores([summary.scores for summary in questions.values()])
     return Summaries(questions, num_trials, spread, scores)
 
 
@@ -72,19 +72,10 @@ def _aggregate_question(
     """Returns aggregates, summed by descending `average` (stable) as published, and the averages."""
     compensated = benchmark.settings.compensated
     sources = benchmark[question_id].sources
-    names = share_names(sources)
-    column = _aggregate_columns(stored, question_id, count, [*names, *_PLAIN])
+    column = _aggregate_columns(stored, question_id, count, [*share_names(sources), *_PLAIN])
     averages = column("average")
     ranked = np.argsort(-averages, kind="stable")
-    means = {
-        name: round(left_mean(column(name)[ranked], compensated=compensated), 5)
-        for name in (*names, *_PLAIN[:2])
-    }
-    scores: dict[str, Any] = {
-        metric: {source: means[share_name(metric, source)] for source in sources}
-        for metric in BY_SOURCE
-    }
-    scores.update({name: means[name] for name in _PLAIN[:2]})
+    scores = question_scores(sources, lambda name: column(name)[ranked], compensated=compensated)
     spread = {
         **_aggregate_mean_and_std("score", averages[ranked], 4, compensated),
         **_aggregate_mean_and_std("length", column("length")[ranked], 1, compensated),
@@ -92,6 +83,25 @@ def _aggregate_question(
     places = ranked[list(dict.fromkeys(round(x * (len(ranked) - 1)) for x in _QUANTILES))]
     samples = zip(*(column(name)[places].astype(int).tolist() for name in _PLAIN[3:]), strict=True)
     return Summary(len(averages), spread, scores, list(samples)), averages
+
+
+def question_scores(
+    sources: Sequence[str], column: Callable[[str], Floats], *, compensated: bool = False
+) -> dict[str, Any]:
+    """Returns a question's `scores`: means over its answers, rounded to 5 decimals.
+
+    `column` returns the sources' shares (see `share_name`), `helpfulness` and `average` of all answers, by
+    descending `average` as published.
+    """
+    means = {
+        name: round(left_mean(column(name), compensated=compensated), 5)
+        for name in (*share_names(sources), *_PLAIN[:2])
+    }
+    scores: dict[str, Any] = {
+        metric: {source: means[share_name(metric, source)] for source in sources}
+        for metric in BY_SOURCE
+    }
+    return scores | {name: means[name] for name in _PLAIN[:2]}
 
 
 def _aggregate_columns(
@@ -127,7 +137,7 @@ def _rounded_aggregate(name: str, mean: float, variance: float, digits: int) -> 
     return {name: round(mean, digits), f"{name}_std": round(math.sqrt(variance), digits)}
 
 
-def _aggregate_scores(questions: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def run_scores(questions: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Returns the run's `scores`: running values, rounded to 5 decimals after each question.
 
     Sources are in order of appearance. The published scorer adds the values one by one, so they are the same
