@@ -49,6 +49,7 @@ ASKED = {
     "highlighting": Asked("highlighting an answer, over a plain search", TIMES, 1000, 10_000),
     "prompts": Asked("prompts of 100 trials of 50 questions", "ms", 500, 100),
     "evaluator_blocking": Asked("StepEvaluator: what training waits for", "ms", 5, 1),
+    "evaluator_slow_logger": Asked("the same with a logger that takes 1 s a call", "ms", 5, 1),
     "reward": Asked("rewards of 64 completions", "ms", 1, 0.2),
     "pretraining": Asked("examples/pretrain_tiny.py, start to exit", "s", 300, 300),
     "scoring_share": Asked("pretraining: what scoring adds to the rest", "%", 1, 1),

@@ -30,6 +30,7 @@ from responses import SEED, World, real_world
 TRIALS, QUESTIONS = 100, 50
 ANSWERS = 100  # at each step that is evaluated
 STEPS = 200
+LOGGED, LOGGING = 16, 1.0  # steps that are logged, and seconds that the logger takes for each
 COMPLETIONS, GROUP = 64, 8  # of a call, and of each prompt in it
 CALLS = 500
 REPEATS = 7
@@ -44,7 +45,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as folder:
         os.environ["PFGEN_RS_CACHE"] = str(Path(folder, "cache"))
         world = real_world()
-        measured = [prompts(world), blocking(world, Path(folder)), rewards(world)]
+        places = Path(folder, "fast"), Path(folder, "slow")
+        measured = [
+            prompts(world),
+            blocking(world, places[0]),
+            logging_slowly(world, places[1]),
+            rewards(world),
+        ]
     print("\n".join(measures.lines(measured)))
     if options.json:
         measures.write_json(options.json, measures.as_json(measured, world.what))
@@ -109,6 +116,29 @@ def blocking(world: World, folder: Path) -> Measure:
         f"{statistics.median(idle) * 1e6:.1f} us at other steps"
     )
     return Measure("evaluator_blocking", typical * 1e3, note)
+
+
+def logging_slowly(world: World, folder: Path) -> Measure:
+    """What training waits for at a step that is evaluated while a logger takes its time."""
+    texts = Texts(world)
+    trials = -(-ANSWERS // len(world.benchmark))
+    held_up = []
+
+    def logger(*_: object) -> None:
+        time.sleep(LOGGING)
+
+    with StepEvaluator(
+        world.benchmark, texts, every=1, trials=trials, folder=folder, loggers=logger
+    ) as evaluator:
+        for step in range(LOGGED):
+            took = timing.seconds(partial(evaluator, step))
+            held_up.append(took - texts.seconds)
+            time.sleep(0.05)  # a step of training, long enough to score
+    note = (
+        f"median of {LOGGED} steps, the longest {max(held_up) * 1e3:.2f} ms; {len(evaluator.curve)} steps on "
+        "the curve"
+    )
+    return Measure("evaluator_slow_logger", statistics.median(held_up) * 1e3, note)
 
 
 def rewards(world: World) -> Measure:

@@ -15,6 +15,7 @@ import lightning.pytorch as pl  # noqa: E402
 import polars  # noqa: E402
 from lightning.pytorch.loggers import CSVLogger  # noqa: E402
 
+from generating import FakeEngine  # noqa: E402
 from pfgen_rs import SettingsError  # noqa: E402
 from pfgen_rs.generate import Task  # noqa: E402
 from pfgen_rs.integrations.lightning import PfgenCallback  # noqa: E402
@@ -57,7 +58,7 @@ def train(folder: Path, callback: PfgenCallback | None, steps: int = 4, **more: 
         max_steps=steps,
         accelerator="cpu",
         callbacks=[] if callback is None else [callback],
-        logger=CSVLogger(folder),
+        logger=more.pop("loggers", CSVLogger(folder)),
         enable_progress_bar=False,
         enable_model_summary=False,
         log_every_n_steps=1,
@@ -106,18 +107,63 @@ def test_resume(tmp_path: Path) -> None:
     assert found["difference"][3:].null_count() == 0
 
 
+def failing(module: Module, tasks: Sequence[Task]) -> list[str]:
+    """Fails the second time."""
+    texts = answers(module, tasks)
+    if module.asked == 2:
+        raise RuntimeError("out of memory")
+    return texts
+
+
+class BrokenLogger(CSVLogger):  # type: ignore[misc]
+    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:  # noqa: ARG002
+        if "pfgen/score" in metrics:
+            raise OSError("no network")
+
+
+def test_training_goes_on_without_evaluations(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    callback = PfgenCallback("mini", failing, every=2, folder=tmp_path / "c", questions=3)
+    train(tmp_path, callback, loggers=[BrokenLogger(tmp_path)])
+    assert callback.evaluator is not None
+    assert callback.evaluator.curve["step"].to_list() == [0, 4]
+    ours = [record.getMessage() for record in caplog.records if record.name == "pfgen_rs"]
+    assert sorted(ours) == [
+        "1 step was not evaluated: 2",
+        "BrokenLogger failed at step 0: OSError: no network",
+        "BrokenLogger failed at step 4: OSError: no network",
+        "step 2 is not evaluated: RuntimeError: out of memory",
+    ]
+    callback = PfgenCallback("mini", failing, every=2, questions=3, on_error="raise")
+    with pytest.raises(RuntimeError, match="out of memory"):
+        train(tmp_path, callback)
+
+
+def test_an_engine_answers(tmp_path: Path) -> None:
+    callback = PfgenCallback("mini", engine=FakeEngine(), every=2, questions=3)
+    module = train(tmp_path, callback)
+    assert module.asked == 0
+    assert callback.evaluator is not None
+    evaluated = callback.evaluator.curve["step"].to_list()
+    assert evaluated[0] == 0
+    assert sorted([*evaluated, *callback.evaluator.skipped]) == [0, 2, 4]
+
+
 def test_somebody_has_to_answer() -> None:
-    with pytest.raises(SettingsError, match="who answers"):
+    with pytest.raises(SettingsError, match="cannot generate answers: pass a function"):
         PfgenCallback("mini")
 
 
 def test_settings_that_cannot_be() -> None:
     for wrong, match in (
-        ({"evry": 2}, "no setting `evry`: `every` is meant"),
+        ({"evry": 2}, "unknown setting `evry`: did you mean `every`?"),
         ({"every": 2.5}, "`every` must be an integer"),
         ({"temperature": 0.5}, "`temperature` cannot be combined with `generate`"),
         ({"generate": 3}, "`generate` must be a function, not int"),
-        ({"generate": None}, "who answers"),
+        ({"generate": None}, "cannot generate answers"),
+        ({"engine": FakeEngine()}, "either `generate` or `engine`, not both"),
+        ({"budget": 3}, "`budget` requires an engine, or a function"),
     ):
         settings: Any = {"generate": answers, **wrong}
         with pytest.raises(SettingsError, match=match):

@@ -15,7 +15,9 @@ pytest.importorskip("transformers")
 import torch
 
 import tiny_torch
+from generating import FakeEngine
 from pfgen_rs import SettingsError
+from pfgen_rs.integrations.torch_generation import ModelGenerate
 from pfgen_rs.integrations.transformers import PfgenCallback
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -88,5 +90,47 @@ def test_a_tokenizer_is_needed(tmp_path: Path) -> None:
 
 def test_prompts_that_do_not_fit_are_told(tmp_path: Path) -> None:
     ours = callback(tmp_path / "c", max_new_tokens=2000)
-    with pytest.raises(Exception, match="exceed the model's"):
+    with pytest.raises(SettingsError, match="exceed the model's"):
         tiny_torch.trainer(tmp_path, [ours], steps=2).train()
+
+
+def test_training_goes_on_without_evaluations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    generate, calls = ModelGenerate.__call__, [0]
+
+    def failing(self: ModelGenerate, *arguments: Any) -> list[str | None]:
+        calls[0] += 1
+        if calls[0] == 2:
+            raise RuntimeError("out of memory")
+        return generate(self, *arguments)
+
+    monkeypatch.setattr(ModelGenerate, "__call__", failing)
+    ours = callback(tmp_path / "c")
+    trainer = tiny_torch.trainer(tmp_path, [ours], steps=4, save=2)
+    trainer.train()
+    assert trainer.state.global_step == 4
+    assert ours.evaluator is not None
+    assert ours.evaluator.curve["step"].to_list() == [0, 4]
+    told = [record.getMessage() for record in caplog.records if record.name == "pfgen_rs"]
+    assert told == [
+        "step 2 is not evaluated: RuntimeError: out of memory",
+        "1 step was not evaluated: 2",
+    ]
+    state = json.loads((tmp_path / "checkpoint-2" / "trainer_state.json").read_text())
+    assert state["stateful_callbacks"]["pfgen_rs:pfgen/"]["done"] == [0, 2]
+    calls[0] = 0
+    with pytest.raises(RuntimeError, match="out of memory"):
+        tiny_torch.trainer(tmp_path, [callback(tmp_path / "d", on_error="raise")], steps=4).train()
+
+
+def test_an_engine_answers(tmp_path: Path) -> None:
+    ours = PfgenCallback("mini", engine=FakeEngine(), every=2, questions=3)
+    trainer = tiny_torch.trainer(tmp_path, [ours], steps=4)
+    trainer.callback_handler.processing_class = None
+    trainer.train()
+    assert ours.evaluator is not None
+    evaluated = ours.evaluator.curve["step"].to_list()
+    assert evaluated[0] == 0
+    assert sorted([*evaluated, *ours.evaluator.skipped]) == [0, 2, 4]
+    assert [r["step"] for r in trainer.state.log_history if "pfgen/score" in r] == evaluated

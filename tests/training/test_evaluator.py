@@ -35,6 +35,7 @@ from pfgen_rs.generate import Example, Task
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.training import StepEvaluator, read_curve
 from pfgen_rs.training.curve import SCHEMA
+from pfgen_rs.training.measure import measure
 
 RUN = bundled_path() / "runs" / "faithful"
 PARTS = ("fluency", "truthfulness", "helpfulness")
@@ -483,14 +484,16 @@ def test_a_logger_that_fails_is_warned_about() -> None:
     assert len(evaluator.curve) == 1
 
 
-def test_training_waits_only_for_room() -> None:
+def test_training_waits_only_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
     free, told = threading.Event(), []
 
-    def slow(_: dict[str, float], step: int) -> None:
+    def slow(*arguments: Any) -> Any:
         assert free.wait(30)
-        told.append(step)
+        return measure(*arguments)
 
-    evaluator = StepEvaluator("mini", said(), every=1, questions=2, loggers=[slow], behind=2)
+    monkeypatch.setattr("pfgen_rs.training.record.measure", slow)
+    loggers = [lambda _, step: told.append(step)]
+    evaluator = StepEvaluator("mini", said(), every=1, questions=2, loggers=loggers, behind=2)
     evaluator(0)
 
     def train() -> None:

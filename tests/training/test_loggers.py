@@ -83,8 +83,55 @@ def test_tensorboard(tmp_path: Path) -> None:
 def test_tensorboard_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("tensorboardX", "torch.utils.tensorboard"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(PfgenError, match=r"pip install 'pfgen_rs\[tensorboard\]'"):
+    with pytest.raises(PfgenError, match=r"pip install 'pfgen_rs\[tensorboard\]'") as caught:
         TensorBoard(tmp_path)
+    assert str(caught.value).count("tensorboardX") == 2  # the package, and why it is not imported
+    assert "torch" not in str(caught.value)
+
+
+# Answers beside the metrics.
+
+ANSWERS = ["猫です。\n# 題\n- <b>a</b> | `b`", "\u202eabc\x1b[31m", "犬です。"]
+
+
+def run_with_answers(logger: Any) -> None:
+    """One step with three answers, of which two are wanted."""
+    with StepEvaluator(
+        "mini", lambda _: ANSWERS, every=1, questions=3, mode="chat", loggers=logger
+    ) as evaluator:
+        evaluator(4)
+
+
+def test_tensorboard_with_answers(tmp_path: Path) -> None:
+    with tensorboardX.SummaryWriter(str(tmp_path)) as writer:
+        run_with_answers(TensorBoard(writer, answers=2))
+    [path] = tmp_path.iterdir()
+    data, texts = path.read_bytes(), []
+    while data:
+        length = int.from_bytes(data[:8], "little")
+        event = Event.FromString(data[12 : 12 + length])
+        data = data[16 + length :]
+        texts += [
+            (v.tag, event.step, v.tensor.string_val[0].decode())
+            for v in event.summary.value
+            if v.tensor.string_val
+        ]
+    [(tag, step, text)] = texts
+    assert step == 4
+    assert tag.startswith("pfgen/answers")
+    heads = [line for line in text.split("\n") if line and not line.startswith("    ")]
+    assert len(heads) == 2  # all else is indented, so that no markup has an effect
+    assert heads[0].startswith("**Q")
+    for line in (
+        "    A: 猫です。",
+        "    # 題",
+        "    - <b>a</b> | `b`",
+        r"    A: \u202eabc\x1b[31m",
+    ):
+        assert line in text.split("\n")
+    assert "犬" not in text
+    with pytest.raises(InputError, match="the number of answers must be an integer of at least 0"):
+        TensorBoard(tmp_path, answers=-1)
 
 
 class Run:
@@ -115,6 +162,42 @@ def test_wandb_keeps_what_comes_late() -> None:
     assert [row["pfgen/score"] for row in logged] == curve["score"].to_list()
     names = {name for row in logged for name in row} - {"pfgen/step"}
     assert ours.axes == dict.fromkeys(names, "pfgen/step")
+
+
+def test_wandb_with_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = ModuleType("wandb")
+    module.Table = lambda columns, data: (columns, data)
+    monkeypatch.setitem(sys.modules, "wandb", module)
+    ours = Run()
+    run_with_answers(WandB(ours, answers=2))
+    metrics, logged = ours.history
+    columns, data = logged["pfgen/answers"]
+    assert [row[columns.index("answer")] for row in data] == ANSWERS[:2]
+    assert {"question_id", "question", "trial", "average", "fluency"} < set(columns)
+    assert logged["pfgen/step"] == metrics["pfgen/step"] == 4
+    assert ours.axes["pfgen/answers"] == "pfgen/step"
+    assert "pfgen/score" in metrics
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(PfgenError, match=r"pip install 'pfgen_rs\[wandb\]'"):
+        WandB(ours, answers=1)
+
+
+def test_questions_are_logged_on_request() -> None:
+    told: list[dict[str, float]] = []
+    for wanted in (False, True):
+        with StepEvaluator(
+            "mini",
+            lambda tasks: [task.question for task in tasks],
+            every=1,
+            questions=3,
+            question_metrics=wanted,
+            loggers=lambda metrics, _: told.append(metrics),
+        ) as evaluator:
+            evaluator(0)
+    assert not [name for name in told[0] if "questions" in name]
+    assert told[0]["pfgen/missing"] == 0
+    names = [f"pfgen/questions/{question}" for question in evaluator.sample.ids]
+    assert [told[1][name] for name in names] == evaluator.curve["question_scores"][0].to_list()
 
 
 def test_wandb_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import threading
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 import helpers
+from engine_tasks import until
 from pfgen_rs import InputError, OutputError, SettingsError
 from pfgen_rs.cli.app import app
 from pfgen_rs.training import read_curve
@@ -103,6 +105,107 @@ def test_one_that_fails_does_not_stop_the_others(place: Path) -> None:
     assert started(place) == ["step_1", "step_2", "step_3", "step_1"]
     outcomes.close()  # type: ignore[attr-defined]
     assert [e.checkpoint.step for e in watcher(place).once()] == [2]  # another watcher tries again
+
+
+# Answers when as many have begun as its third argument says; the earlier the step, the later.
+TOGETHER = """
+import json, os, sys, time
+checkpoint, place, expected, worker = sys.argv[1:]
+step = int(checkpoint.rpartition("_")[2])
+with open(os.path.join(place, f"begun_{step}_{worker}"), "w"):
+    pass
+end = time.monotonic() + 20
+while sum(name.startswith("begun") for name in os.listdir(place)) < int(expected):
+    assert time.monotonic() < end
+    time.sleep(0.01)
+time.sleep(0.3 / step)
+for line in sys.stdin:
+    task = json.loads(line)
+    print(json.dumps({"id": task["id"], "answer": "a" * step}), flush=True)
+"""
+
+
+def together(place: Path, workers: int, **more: Any) -> Watcher:
+    (place / "together.py").write_text(TOGETHER)
+    command = [sys.executable, "-S", str(place / "together.py"), "{checkpoint}", str(place)]
+    settings = {"benchmark": "mini", "questions": 2, "settle_seconds": 0, **more}
+    return Watcher(
+        place / "checkpoints", [*command, str(workers), "{worker}"], workers=workers, **settings
+    )
+
+
+def test_several_at_once_in_order(place: Path) -> None:
+    told: list[int] = []
+    for step in (0, 1, 2, 3):
+        checkpoint(place, f"step_{step + 1}")
+    watching = together(place, 4, loggers=[lambda _, step: told.append(step)])
+    found = list(watching.once())
+    assert [(e.checkpoint.step, e.error) for e in found] == [(i, None) for i in (1, 2, 3, 4)]
+    assert watching.record.frame.select("step", "length").rows() == [(i, i) for i in (1, 2, 3, 4)]
+    assert told == [1, 2, 3, 4]
+    workers = sorted(path.name.rpartition("_")[2] for path in place.glob("begun_*"))
+    assert workers == ["0", "1", "2", "3"]
+
+
+def test_a_new_checkpoint_does_not_wait_for_a_long_one(place: Path) -> None:
+    """The first one is not done before the second one has begun, which appears later."""
+    checkpoint(place, "step_1")
+    watching = together(place, 2)
+
+    def appear() -> None:
+        until(lambda: any(place.glob("begun_1_*")))
+        checkpoint(place, "step_2")
+
+    threading.Thread(target=appear).start()
+    outcomes: Iterator[Any] = watching.forever(every_seconds=0.05)
+    found = list(islice(outcomes, 2))
+    outcomes.close()  # type: ignore[attr-defined]
+    assert [(e.checkpoint.step, e.error) for e in found] == [(1, None), (2, None)]
+
+
+# Gives two answers, and then no more.
+HANGING = """
+import json, os, sys, time
+with open(sys.argv[2], "a") as log:
+    log.write(f"{os.getpid()}\\n")
+for i, line in enumerate(sys.stdin):
+    if i == 2:
+        time.sleep(1000)
+    print(json.dumps({"id": json.loads(line)["id"], "answer": "a"}), flush=True)
+"""
+
+
+def hanging(place: Path, **more: Any) -> Watcher:
+    (place / "program.py").write_text(HANGING)
+    return watcher(place, **more)
+
+
+def is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_program_is_stopped_at_the_end_of_its_budget(place: Path) -> None:
+    checkpoint(place, "step_1")
+    checkpoint(place, "step_2")
+    found = list(hanging(place, budget=2).once())
+    assert [(e.missing, e.error) for e in found] == [(1, None), (1, None)]
+    assert [e.row["answers"] for e in found if e.row] == [2, 2]
+    assert not any(map(is_running, map(int, started(place))))
+
+
+def test_programs_are_stopped_with_the_watcher(place: Path) -> None:
+    for step in (1, 2, 3):
+        checkpoint(place, f"step_{step}")
+    watching = hanging(place, workers=2)
+    with watching._new_workers() as workers:
+        asked = [workers.submit(one.path) for one in watching.found()]
+        until(lambda: (place / "log").exists() and len(started(place)) == 2)
+    assert [one.done() for one in asked] == [True] * 3
+    assert not any(map(is_running, map(int, started(place))))
 
 
 def test_two_do_not_watch_for_the_same_curve(place: Path) -> None:

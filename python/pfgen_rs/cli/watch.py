@@ -27,7 +27,7 @@ def watch(
         typer.Option(
             metavar="TEXT",
             help="Program that generates answers, with arguments; {checkpoint} is replaced by its "
-            "path.",
+            "path, {worker} by the number of the worker.",
             show_default=False,
         ),
     ],
@@ -114,13 +114,25 @@ def watch(
             show_default=False,
         ),
     ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of checkpoints to evaluate at once.")
+    ] = 1,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Time for the answers of one checkpoint; later ones are left out (default: no limit).",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Evaluate every new checkpoint in a folder, and draw the learning curve.
 
     The program is started, without a shell, for each checkpoint. It reads one task per line, such as
     `{"id": 1, "prompt": "…", "seed": 5, …}`, from standard input, and answers each with a line
     `{"id": 1, "answer": "…"}`. Checkpoints that are already on the curve are not evaluated again. A
-    checkpoint that fails is reported, and the others are evaluated nevertheless.
+    checkpoint that fails is reported, and the others are evaluated nevertheless. With `--workers`, several
+    programs run at once; `{worker}` is a number from 0, such as that of a GPU.
 
     Exit codes: 0 success, 1 a checkpoint failed or `--once` found none, 2 bad usage or input.
 
@@ -129,6 +141,8 @@ def watch(
     - `pfgen-rs watch checkpoints --command 'python answer.py {checkpoint}'`
 
     - `pfgen-rs watch checkpoints --command './answer {checkpoint}' --once --plot curve.svg`
+
+    - `pfgen-rs watch checkpoints --command './answer --gpu {worker} {checkpoint}' --workers 2`
     """
     from pfgen_rs.generate.answers import default_stop
     from pfgen_rs.generate.engines import Parameters
@@ -150,6 +164,8 @@ def watch(
         parameters=Parameters(max_tokens, temperature, top_p, default_stop(mode.value)),
         think=think.value,
         timeout=timeout,
+        workers=workers,
+        budget=budget,
         plot=plot,
     )
     nothing = not watcher.found()
@@ -180,6 +196,8 @@ def _print_watch_outcomes(outcomes: Iterable[Evaluated]) -> int:
             output.warn(f"{name}: {outcome.error}")
         else:
             output.emit(_watched_checkpoint_line(name, outcome.row))
+            if outcome.missing:
+                output.warn(f"{name}: {outcome.missing} answers were not given in time")
     return failed
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.prompts import MODES
-from pfgen_rs.training.checks import count, functions
+from pfgen_rs.training.checks import check_budget, count, functions
 from pfgen_rs.training.evaluator import StepEvaluator
+from pfgen_rs.training.skipped import check_on_error
 
-__all__ = ["SAMPLING", "check_sampling", "split_settings"]
+__all__ = ["SAMPLING", "check_no_sampling", "check_sampling", "split_settings"]
 
 SAMPLING = ("batch_size", "max_new_tokens", "temperature", "top_p")
 _OURS = frozenset({"benchmark", "generate", "is_main"})  # set by the callbacks themselves
@@ -21,7 +22,8 @@ _OURS = frozenset({"benchmark", "generate", "is_main"})  # set by the callbacks 
 def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split a callback's keyword arguments into sampling settings and those of `StepEvaluator`.
 
-    `loggers` become a tuple. Raises `SettingsError` for unknown names and invalid values.
+    `loggers` become a tuple, and `on_error` is `warn` by default. Raises `SettingsError` for unknown names
+    and invalid values.
     """
     known = [*SAMPLING, *(inspect.signature(StepEvaluator).parameters.keys() - _OURS)]
     for name in settings.keys() - known:
@@ -34,7 +36,20 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
     mode = others.get("mode", "completion")
     if mode not in MODES:
         raise SettingsError(f"unknown mode {mode!r}: expected one of {', '.join(MODES)}")
+    check_budget(others.get("budget"))
+    others = {"on_error": "warn", **others}
+    check_on_error(others["on_error"])
+    if others.get("engine") is not None:
+        check_no_sampling(sampling, "engine")
     return sampling, others | {"loggers": functions(others.get("loggers", ()), "loggers")}
+
+
+def check_no_sampling(sampling: Mapping[str, Any], other: str) -> None:
+    """Raise `SettingsError` for sampling settings beside `other`, which determines how to sample."""
+    for name in sampling:
+        raise SettingsError(
+            f"`{name}` cannot be combined with `{other}`, which determines how to sample"
+        )
 
 
 def check_sampling(

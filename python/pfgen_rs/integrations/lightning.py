@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -10,18 +11,22 @@ from pfgen_rs.errors import SettingsError
 from pfgen_rs.extras import needed
 from pfgen_rs.generate.answers import default_stop
 from pfgen_rs.generate.prompts import Task
-from pfgen_rs.integrations.callback_settings import split_settings
-from pfgen_rs.training.checks import count, function
+from pfgen_rs.integrations.callback_settings import check_no_sampling, split_settings
+from pfgen_rs.training.checks import check_who_answers, count
 from pfgen_rs.training.evaluator import StepEvaluator
 from pfgen_rs.training.loggers import Finished
+from pfgen_rs.training.skipped import reason_of
 
 needed("lightning.pytorch", "lightning")
 
 from lightning.pytorch import Callback  # noqa: E402
 
 from pfgen_rs.integrations.torch_generation import ModelGenerate, undisturbed  # noqa: E402
+from pfgen_rs.integrations.torch_ranks import Ranks, whole  # noqa: E402
 
 __all__ = ["PfgenCallback"]
+
+_LOG = logging.getLogger("pfgen_rs")
 
 
 class PfgenCallback(Callback):  # type: ignore[misc]
@@ -29,36 +34,39 @@ class PfgenCallback(Callback):  # type: ignore[misc]
 
     `generate(module, tasks) -> texts` generates answers; it runs without gradients, in evaluation mode. With
     a `tokenizer` instead, transformers' `generate` of `module.model` (or of the module) is called with
-    `batch_size`, `max_new_tokens`, `temperature` and `top_p`.
+    `batch_size`, `max_new_tokens`, `temperature` and `top_p`. With `engine`, neither is used.
 
     `every`: number of optimiser steps between evaluations; without it, evaluates after each validation, and
     measures the baseline when training starts. `settings`: arguments of `StepEvaluator`.
 
     All ranks generate; rank zero scores, writes, and logs to the trainer's loggers. The curve is saved in
-    checkpoints. Training is not affected: random number generators and modes of modules are restored. Raises
-    `SettingsError` for unknown or invalid settings, or if there is neither `generate` nor a tokenizer.
+    checkpoints. Training is not affected: random number generators and modes of modules are restored, and a
+    step that cannot be evaluated is skipped with a warning in the log `pfgen_rs`, unless `on_error="raise"`.
+    Raises `SettingsError` for unknown or invalid settings, if there is no `generate`, tokenizer or engine,
+    and at the start of training if a prompt is too long for the model.
     """
 
     def __init__(
         self,
         benchmark: Any = None,
-        generate: Callable[[Any, Sequence[Task]], Sequence[str]] | None = None,
+        generate: Callable[..., Sequence[str | None]] | None = None,
         *,
         tokenizer: Any = None,
         every: int | None = None,
         **settings: Any,
     ) -> None:
-        if generate is None and tokenizer is None:
+        if generate is None and tokenizer is None and settings.get("engine") is None:
             raise SettingsError(
-                "cannot generate answers: pass a function `generate` or a tokenizer"
+                "cannot generate answers: pass a function `generate`, a tokenizer or an engine"
             )
         self.benchmark = benchmark
         self.every = None if every is None else count(every, "every")
         self.generate, self.tokenizer = generate, tokenizer
         self.sampling, self.settings = split_settings(settings)
         if generate is not None:
-            function(generate, "generate")
-            _check_lightning_sampling(self.sampling)
+            wanted = (self.settings.get(name) for name in ("engine", "parameters", "budget"))
+            check_who_answers(generate, *wanted)
+            check_no_sampling(self.sampling, "generate")
         self.evaluator: StepEvaluator | None = None
         self._finished = Finished()
         self._restored: dict[str, Any] | None = None
@@ -103,40 +111,43 @@ class PfgenCallback(Callback):  # type: ignore[misc]
         self._restored = state_dict or None
 
     def _evaluator(self, trainer: Any, module: Any) -> StepEvaluator:
-        settings = dict(self.settings)
+        settings = {"every": self.every or 1, **self.settings, "is_main": trainer.is_global_zero}
         settings["loggers"] = (*settings["loggers"], self._finished)
-        return StepEvaluator(
-            self.benchmark,
-            partial(_undisturbed_lightning_module, self.generate, module)
-            if self.generate
-            else self._of(module),
-            every=self.every or 1,
-            is_main=trainer.is_global_zero,
-            **settings,
-        )
+        if settings.get("engine") is not None:
+            return StepEvaluator(self.benchmark, **settings)
+        if self.generate is not None:
+            generate = partial(_undisturbed_lightning_module, self.generate, module, trainer.model)
+            return StepEvaluator(self.benchmark, generate, **settings)
+        ours = self._of(module, trainer.model)
+        evaluator = StepEvaluator(self.benchmark, ours, **settings)
+        ours.check(evaluator.sample.tasks)  # rather than skip all steps
+        return evaluator
 
-    def _of(self, module: Any) -> ModelGenerate:
+    def _of(self, module: Any, wrapper: Any) -> ModelGenerate:
         stop = self.settings.get("stop")
         if stop is None:
             stop = default_stop(self.settings.get("mode", "completion"))
         model = getattr(module, "model", module)
-        return ModelGenerate(model, self.tokenizer, stop, **self.sampling)
+        return ModelGenerate(model, self.tokenizer, stop, **self.sampling, wrapper=wrapper)
 
     def _publish(self, trainer: Any) -> None:
         for step, metrics in self._finished.take():
             for logger in trainer.loggers:
-                logger.log_metrics(metrics, step)
-
-
-def _check_lightning_sampling(sampling: dict[str, Any]) -> None:
-    for name in sampling:
-        raise SettingsError(
-            f"`{name}` cannot be combined with `generate`, which determines how to sample"
-        )
+                try:
+                    logger.log_metrics(metrics, step)
+                except Exception as error:
+                    if self.settings["on_error"] == "raise":
+                        raise
+                    name = type(logger).__name__
+                    _LOG.warning("%s failed at step %d: %s", name, step, reason_of(error))
 
 
 def _undisturbed_lightning_module(
-    generate: Callable[[Any, Sequence[Task]], Sequence[str]], module: Any, tasks: Sequence[Task]
-) -> Sequence[str]:
-    with undisturbed(module):
-        return generate(module, tasks)
+    generate: Callable[..., Sequence[str | None]],
+    module: Any,
+    wrapper: Any,
+    tasks: Sequence[Task],
+    **budget: float,
+) -> Sequence[str | None]:
+    with undisturbed(wrapper), whole(wrapper), Ranks().in_step(wrapper):
+        return generate(module, tasks, **budget)

@@ -15,6 +15,7 @@ from transformers.generation import StopStringCriteria
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.prompts import Task
 from pfgen_rs.integrations.callback_settings import check_sampling
+from pfgen_rs.integrations.torch_ranks import Ranks, unwrapped, whole
 
 __all__ = ["ModelGenerate", "undisturbed"]
 
@@ -25,13 +26,19 @@ _SEEDS = 1 << 63
 class ModelGenerate:
     """`generate(tasks) -> texts` with `model.generate`, for `StepEvaluator`.
 
-    `model`: a transformers model; `tokenizer`: its tokenizer, with a chat template in mode `chat`. `stop`:
-    strings that end generation; warns if the tokenizer does not support them. `temperature` 0 always chooses
-    the likeliest token. Prompts are sorted by length and batched; each batch is sampled with its own seed.
+    `model`: a transformers model, which may be wrapped (`DistributedDataParallel`, `torch.compile`, FSDP);
+    `wrapper`: the wrapped module that contains it, if that is another one, such as `trainer.model` of
+    Lightning. `tokenizer`: its tokenizer, with a chat template in mode `chat`. `stop`: strings that end
+    generation; warns if the tokenizer does not support them. `temperature` 0 always chooses the likeliest
+    token. Prompts are sorted by length and batched; each batch is sampled with its own seed.
 
     In a distributed run, all ranks must call it: they share the batches, and each returns all texts. Texts do
-    not depend on the number of ranks or on the state of random number generators. Raises `SettingsError` for
-    values out of range, prompts too long for the model, and missing or failing chat templates.
+    not depend on the number of ranks or on the state of random number generators. If a rank fails, all ranks
+    raise an error. With a sharded model (FSDP), they can only do so before the first forward pass; after that
+    the rank that fails raises a `CollectiveError`, since the others wait for it.
+
+    Raises `SettingsError` for values out of range, prompts too long for the model, and missing or failing
+    chat templates.
     """
 
     model: Any
@@ -41,6 +48,7 @@ class ModelGenerate:
     max_new_tokens: int = 300
     temperature: float = 1.0
     top_p: float = 0.98
+    wrapper: Any = None
 
     def __post_init__(self) -> None:
         """Check settings that do not depend on the tasks."""
@@ -49,34 +57,61 @@ class ModelGenerate:
             raise SettingsError(f"the tokenizer must be a transformers tokenizer, not {kind}")
         check_sampling(self.batch_size, self.max_new_tokens, self.temperature, self.top_p)
 
-    def __call__(self, tasks: Sequence[Task]) -> list[str]:
-        """Generate a text for each task; restores the model's mode and torch's random state."""
-        prompts = [self._ids(task) for task in tasks]
-        self._check_room(max(map(len, prompts)))
+    def __call__(self, tasks: Sequence[Task], budget: float | None = None) -> list[str | None]:
+        """Generate a text for each task; restores the model's mode and torch's random state.
+
+        `budget`: seconds after which no rank begins with another batch; the remaining tasks have no text.
+        """
+        ranks = Ranks()
+        prompts = ranks.together(lambda: self.check(tasks))
         order = sorted(range(len(tasks)), key=lambda i: (len(prompts[i]), i))
         starts = range(0, len(order), self.batch_size)
         batches = [order[start : start + self.batch_size] for start in starts]
-        with undisturbed(self.model):
-            found = _shared_among_ranks(batches, lambda rows: self._batch(rows, tasks, prompts))
-        texts = dict(zip(order, found, strict=True))
-        return [texts[i] for i in range(len(tasks))]
+        wrapper = self.model if self.wrapper is None else self.wrapper
+        in_step = ranks.are_in_step(wrapper)
+        with undisturbed(wrapper), whole(wrapper):
+            found = ranks.share(
+                wrapper,
+                batches,
+                lambda rows: self._batch(rows, tasks, prompts, in_step=in_step),
+                budget,
+            )
+        texts: list[str | None] = [None] * len(tasks)
+        for rows, made in zip(batches, found, strict=True):
+            for row, text in zip(rows, made or (), strict=False):  # none without time
+                texts[row] = text
+        return texts
+
+    def check(self, tasks: Sequence[Task]) -> list[list[int]]:
+        """Returns the tokens of each prompt; raises `SettingsError` if it cannot be answered."""
+        prompts = [self._ids(task) for task in tasks]
+        self._check_room(max(map(len, prompts)))
+        return prompts
 
     def _batch(
-        self, rows: Sequence[int], tasks: Sequence[Task], prompts: Sequence[list[int]]
+        self,
+        rows: Sequence[int],
+        tasks: Sequence[Task],
+        prompts: Sequence[list[int]],
+        *,
+        in_step: bool,
     ) -> list[str]:
         width = max(len(prompts[row]) for row in rows)
         pad = self._pad
         # Padding goes in front, so that generated tokens begin at the same position in all rows.
         ids = [[pad] * (width - len(prompts[row])) + prompts[row] for row in rows]
         mask = [[0] * (width - len(prompts[row])) + [1] * len(prompts[row]) for row in rows]
-        device = next(self.model.parameters()).device
+        model = unwrapped(self.model)
+        device = next(model.parameters()).device
         torch.manual_seed((tasks[rows[0]].seed << 20 | rows[0]) % _SEEDS)
-        made = self.model.generate(
+        made = model.generate(
             input_ids=torch.tensor(ids, device=device),
             attention_mask=torch.tensor(mask, device=device),
             pad_token_id=pad,
             max_new_tokens=self.max_new_tokens,
             use_cache=True,
+            # Ranks whose texts are complete go on with forward passes until all are.
+            synced_gpus=in_step or None,
             **self._sampling(),
         )
         return list(self.tokenizer.batch_decode(made[:, width:], skip_special_tokens=True))
@@ -137,7 +172,7 @@ class ModelGenerate:
         return next(int(token) for token in tokens if token is not None)
 
     def _check_room(self, longest: int) -> None:
-        room = getattr(self.model.config, "max_position_embeddings", None)
+        room = getattr(unwrapped(self.model).config, "max_position_embeddings", None)
         if room is not None and longest + self.max_new_tokens > room:
             raise SettingsError(
                 f"a prompt of {longest} tokens plus {self.max_new_tokens} new tokens exceed the model's "
@@ -157,18 +192,3 @@ def undisturbed(model: Any) -> Iterator[None]:
         finally:
             for module, training in modes:
                 module.training = training
-
-
-def _shared_among_ranks(batches: Sequence[Any], work: Any) -> list[str]:
-    """Returns the results of all batches in order, distributed over all ranks."""
-    distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
-    ranks = torch.distributed.get_world_size() if distributed else 1
-    rank = torch.distributed.get_rank() if distributed else 0
-    rounds = -(-len(batches) // ranks)
-    # Sharded models need all ranks in every call, so some repeat a batch at the end.
-    mine = [work(batches[(i * ranks + rank) % len(batches)]) for i in range(rounds)]
-    everyone: list[Any] = [mine]
-    if ranks > 1:
-        everyone = [None] * ranks
-        torch.distributed.all_gather_object(everyone, mine)
-    return [text for i in range(len(batches)) for text in everyone[i % ranks][i // ranks]]

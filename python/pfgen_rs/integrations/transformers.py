@@ -17,6 +17,7 @@ needed("torch", "transformers")
 from transformers import TrainerCallback  # noqa: E402
 
 from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
+from pfgen_rs.integrations.torch_ranks import enclosing  # noqa: E402
 
 __all__ = ["PfgenCallback"]
 
@@ -26,13 +27,14 @@ class PfgenCallback(TrainerCallback):  # type: ignore[misc]
 
     `settings`: `batch_size` (16), `max_new_tokens` (300), `temperature` (1.0) and `top_p` (0.98), and
     arguments of `StepEvaluator` (`every`, `trials`, `questions`, `mode`, `folder`, `loggers`, …).
-    `tokenizer`: default is the trainer's.
+    `tokenizer`: default is the trainer's. With `engine`, neither tokenizer nor sampling settings are used.
 
     All ranks generate, so that sharded models work; the main process scores, logs and writes. Scores are
     added to the trainer's `log_history` as they become available. The curve is saved in checkpoints
     (`trainer_state.json`), and a resumed run continues it. Training is not affected: random number generators
-    and modes of modules are restored. Raises `SettingsError` for unknown or invalid settings, and at the
-    start of training if there is no tokenizer.
+    and modes of modules are restored, and a step that cannot be evaluated is skipped with a warning in the
+    log `pfgen_rs`, unless `on_error="raise"`. Raises `SettingsError` for unknown or invalid settings, and at
+    the start of training if there is no tokenizer or a prompt is too long for the model.
     """
 
     def __init__(self, benchmark: Any = None, *, tokenizer: Any = None, **settings: Any) -> None:
@@ -73,18 +75,21 @@ class PfgenCallback(TrainerCallback):  # type: ignore[misc]
         return f"pfgen_rs:{self.settings.get('metric_prefix', 'pfgen/')}"
 
     def _evaluator(self, state: Any, kwargs: dict[str, Any]) -> StepEvaluator:
-        settings = {"every": 500, **self.settings}
+        settings = {"every": 500, **self.settings, "is_main": state.is_world_process_zero}
+        settings["loggers"] = (*settings["loggers"], self._finished)
+        if settings.get("engine") is not None:
+            return StepEvaluator(self.benchmark, **settings)
         stop = settings.get("stop")
         generate = ModelGenerate(
             kwargs["model"],
             self._tokenizer(kwargs),
             default_stop(settings.get("mode", "completion")) if stop is None else stop,
             **self.sampling,
+            wrapper=enclosing(kwargs["model"]),
         )
-        settings["loggers"] = (*settings["loggers"], self._finished)
-        return StepEvaluator(
-            self.benchmark, generate, is_main=state.is_world_process_zero, **settings
-        )
+        evaluator = StepEvaluator(self.benchmark, generate, **settings)
+        generate.check(evaluator.sample.tasks)  # rather than skip all steps
+        return evaluator
 
     def _tokenizer(self, kwargs: dict[str, Any]) -> Any:
         for tokenizer in (self.tokenizer, kwargs.get("processing_class"), kwargs.get("tokenizer")):

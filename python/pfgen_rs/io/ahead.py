@@ -103,6 +103,15 @@ class Ahead(Closing, Generic[T]):
         """Wait for the next item."""
         return next(self._pipe)
 
+    def take(self, seconds: float) -> T:
+        """Wait for the next item. Raises `TimeoutError` if none arrives within `seconds`."""
+        return self._pipe.take(seconds)
+
+    @property
+    def running(self) -> bool:
+        """Whether the thread has not ended yet."""
+        return self._thread.is_alive()
+
     def close(self) -> None:
         """Stop the thread, and wait briefly for it to end."""
         self._pipe.stop()

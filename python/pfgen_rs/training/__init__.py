@@ -7,8 +7,10 @@ from pfgen_rs.training.curve import plot_curve, read_curve
 from pfgen_rs.training.evaluator import StepEvaluator
 from pfgen_rs.training.loggers import JsonLines, Logger, TensorBoard, WandB
 from pfgen_rs.training.rewards import Reward, reward
+from pfgen_rs.training.skipped import CollectiveError
 
 __all__ = [
+    "CollectiveError",
     "JsonLines",
     "Logger",
     "Reward",

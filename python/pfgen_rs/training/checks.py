@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, TypeVar
 
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.generate.engines.protocol import Parameters
 from pfgen_rs.generate.prompts import Task
 
-__all__ = ["check_texts", "checked_texts", "count", "function", "functions", "whole"]
+__all__ = [
+    "check_budget",
+    "check_texts",
+    "check_who_answers",
+    "checked_texts",
+    "count",
+    "function",
+    "functions",
+    "whole",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -70,8 +81,59 @@ def checked_texts(value: Sequence[str], what: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def check_texts(texts: Any, tasks: Sequence[Task]) -> tuple[str, ...]:
-    """Returns the texts from `generate`; raises `InputError` unless there is one for each task."""
+def check_budget(budget: float | None) -> None:
+    """Raise `SettingsError` unless a time budget is a positive number of seconds, or `None`."""
+    if budget is None:
+        return
+    if not isinstance(budget, int | float) or not 0 < budget < float("inf"):
+        raise SettingsError(f"`budget` must be a positive number of seconds, not {budget!r:.60}")
+
+
+def check_who_answers(
+    generate: Callable[..., Any] | None,
+    engine: Any,
+    parameters: Parameters | None,
+    budget: float | None,
+) -> None:
+    """Raise `SettingsError` unless there is either a function or an engine, with fitting settings."""
+    if engine is not None:
+        if generate is not None:
+            raise SettingsError("pass either `generate` or `engine`, not both")
+        if isinstance(engine, type) or not callable(getattr(engine, "generate", None)):
+            raise SettingsError(
+                f"`engine` must be an engine of pfgen_rs.generate.engines, not {engine!r:.60}"
+            )
+        return
+    if generate is None:
+        raise SettingsError("cannot generate answers: pass a function `generate` or an `engine`")
+    function(generate, "generate")
+    if parameters is not None:
+        raise SettingsError("`parameters` can only be combined with `engine`")
+    if budget is not None and not _takes_budget(generate):
+        raise SettingsError(
+            "`budget` requires an engine, or a function `generate` with an argument `budget` that returns "
+            "`None` for tasks it has no time for"
+        )
+
+
+def _takes_budget(generate: Callable[..., Any]) -> bool:
+    """Whether a function can be called with the argument `budget`."""
+    try:
+        parameters = inspect.signature(generate).parameters
+    except (TypeError, ValueError):  # builtin functions may have no signature
+        return False
+    return "budget" in parameters or any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    )
+
+
+def check_texts(
+    texts: Any, tasks: Sequence[Task], *, partial: bool = False
+) -> tuple[str | None, ...]:
+    """Returns the texts from `generate`; raises `InputError` unless there is one for each task.
+
+    `partial`: whether `None` is accepted for some tasks.
+    """
     if not _is_list_of_texts(texts):
         hint = " (missing return statement?)" if texts is None else ""
         given = "a single string" if isinstance(texts, str) else type(texts).__name__
@@ -79,11 +141,14 @@ def check_texts(texts: Any, tasks: Sequence[Task]) -> tuple[str, ...]:
     if len(texts) != len(tasks):
         raise InputError(f"`generate` returned {len(texts)} texts for {len(tasks)} tasks")
     for task, text in zip(tasks, texts, strict=True):
-        if not isinstance(text, str):
+        if not isinstance(text, str) and not (partial and text is None):
             raise InputError(
                 f"`generate` returned {type(text).__name__}, not a string", question=task.question
             )
-    return tuple(texts)
+    found = tuple(texts)
+    if all(text is None for text in found):
+        raise InputError(f"`generate` returned no text for any of {len(tasks)} tasks")
+    return found
 
 
 def _is_list_of_texts(texts: Any) -> bool:

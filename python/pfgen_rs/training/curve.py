@@ -85,6 +85,10 @@ class Curve:
         """Add a row, replacing an earlier one of the same step."""
         self._rows[row["step"]] = dict(row)
 
+    def remove(self, step: int) -> None:
+        """Remove the row of a step."""
+        del self._rows[step]
+
     def drop_from(self, step: int) -> list[int]:
         """Drop this step and all later ones after training went back; returns the dropped steps."""
         dropped = [other for other in sorted(self._rows) if other >= step]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,22 +14,40 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.benchmark import Benchmark, load_benchmark
-from pfgen_rs.errors import InputError, PfgenError, SettingsError
+from pfgen_rs.errors import InputError, OutputError, PfgenError, SettingsError
 from pfgen_rs.generate.answers import THINK, Think, cleaned, default_stop
-from pfgen_rs.generate.prompts import Mode, Task
+from pfgen_rs.generate.engines.protocol import Engine, Parameters
+from pfgen_rs.generate.prompts import Mode
 from pfgen_rs.io.closing import Closing
 from pfgen_rs.questions.examples import Example
 from pfgen_rs.training.background import Background
-from pfgen_rs.training.checks import check_texts, checked_texts, count, function, functions, whole
+from pfgen_rs.training.checks import (
+    check_budget,
+    check_texts,
+    check_who_answers,
+    checked_texts,
+    count,
+    functions,
+    whole,
+)
 from pfgen_rs.training.curve import Axis, plot_curve
+from pfgen_rs.training.engine_answers import EngineAnswers
 from pfgen_rs.training.forks import check_polars
 from pfgen_rs.training.loggers import Logger
 from pfgen_rs.training.record import Record
 from pfgen_rs.training.sample import FixedSample, examples_of
+from pfgen_rs.training.skipped import (
+    CollectiveError,
+    OnError,
+    Skipped,
+    check_on_error,
+    reason_of,
+)
 
 __all__ = ["Generate", "StepEvaluator"]
 
-Generate = Callable[[Sequence[Task]], Sequence[str]]
+Generate = Callable[..., Sequence[str | None]]
+_LOG = logging.getLogger("pfgen_rs")
 
 
 class StepEvaluator(Closing):
@@ -44,10 +64,20 @@ class StepEvaluator(Closing):
     thread. At most `behind` steps are pending there; after that, calls block until there is room, so no step
     is skipped.
 
+    Or provide `engine`, any engine of `pfgen_rs.generate.engines`, such as one for a server that has the
+    current weights. It is asked in the background by the main process alone, with `parameters` (default: as
+    published), and never blocks training: a step that is due while another one is being evaluated is skipped.
+    `due(step)` says in advance whether a step will be evaluated. Blank answers are scored as empty ones,
+    failed ones are left out. The engine is not closed.
+
     Steps divisible by `every` are evaluated; step 0 is the baseline for differences. The sample is the same
     at every step: `trials` answers to each question. `questions`: the number of questions, chosen by `seed`,
     or a list of texts or ids (default: all questions with example answers). `seed` also determines which
     examples prompts show, as for `Prompter`. `examples`: example answers (default: those of the benchmark).
+
+    `budget`: seconds for the answers of one step; those not given in time are left out, with a warning in the
+    log `pfgen_rs`. It requires an engine or a function `generate(tasks, budget)`, which stops in time by
+    itself and returns `None` for the remaining tasks.
 
     `folder`: where `curve.parquet` and `answers/step_00000500.parquet` are written; an existing curve is
     continued. If a step is smaller than the previous one, training went back, and results from that step on
@@ -55,22 +85,33 @@ class StepEvaluator(Closing):
     step of the new one on, and a copy of its whole curve, are moved to `old-1` (`old-2`, …) in the folder,
     with a warning in the log `pfgen_rs`.
 
-    `loggers` (one or several) are called in the background as `logger({"pfgen/score": …}, step)`, with
-    `metric_prefix` in front of each name; if one fails, a warning is issued and training continues. Set
-    `is_main=False` on other ranks, which generate (if all ranks are needed for that) but neither score nor
-    write.
+    `loggers` (one or several) are called as `logger({"pfgen/score": …}, step)`, with `metric_prefix` in front
+    of each name, each in a thread of its own. If one fails, a warning is issued. If one lags behind by more
+    than 64 steps, steps are dropped for it, with a warning in the log `pfgen_rs`; `close` waits for loggers
+    for at most 30 seconds. `question_metrics`: whether the score of each question is logged, too, as
+    `pfgen/questions/Q01`. Set `is_main=False` on other ranks, which generate (if all ranks are needed for
+    that) but neither score nor write.
 
-    Errors in the background are logged, and raised as a `PfgenError` by the next call or `close`. Without
-    `close`, the process waits at exit until everything is scored. Must not be used in processes forked from
-    the one that created it. Raises `SettingsError`, `InputError` and any error of `load_benchmark`.
+    `on_error`: what happens if answers cannot be generated, scored or written. With `raise`, errors of
+    `generate` are raised immediately, and those in the background as a `PfgenError` by the next call, `wait`,
+    `state_dict` or `close`. With `warn`, the step is skipped, with a warning in the log `pfgen_rs`, and
+    training continues: only invalid arguments are errors, and a `CollectiveError` of `ModelGenerate`.
+    `skipped` has the reasons.
+
+    Without `close`, the process waits at exit until everything is scored. Must not be used in processes
+    forked from the one that created it. Raises `SettingsError`, `InputError` and any error of
+    `load_benchmark`.
     """
 
     def __init__(
         self,
         benchmark: Benchmark | str | os.PathLike[str] | None,
-        generate: Generate,
+        generate: Generate | None = None,
         *,
         every: int,
+        engine: Engine | None = None,
+        parameters: Parameters | None = None,
+        budget: float | None = None,
         trials: int = 1,
         questions: int | Sequence[str] | None = None,
         seed: str | int = "",
@@ -82,12 +123,16 @@ class StepEvaluator(Closing):
         folder: str | os.PathLike[str] | None = None,
         loggers: Logger | Sequence[Logger] = (),
         metric_prefix: str = "pfgen/",
+        question_metrics: bool = False,
         is_main: bool = True,
         behind: int = 4,
+        on_error: OnError = "raise",
     ) -> None:
         self.every, behind = count(every, "every"), count(behind, "behind")
-        self._generate = function(generate, "generate")
-        stop = default_stop(mode) if stop is None else checked_texts(stop, "stop")
+        check_on_error(on_error)
+        check_budget(budget)
+        check_who_answers(generate, engine, parameters, budget)
+        stop = _evaluated_stop(stop, parameters, mode)
         if think not in THINK:
             raise SettingsError(f"`think` must be one of {', '.join(THINK)}, not {think!r}")
         check_polars()
@@ -104,16 +149,26 @@ class StepEvaluator(Closing):
             num_examples=num_examples,
         )
         self._tasks = list(self.sample.tasks)
+        self._generate: Any = generate
+        self._budget = budget
+        self._engine = None
+        if engine is not None:
+            parameters = replace(parameters or Parameters(), stop=tuple(stop))
+            self._engine = EngineAnswers(engine, parameters, budget)
         self._record = Record(
             self.sample,
             partial(cleaned, mode=mode, stop=stop, think=think),
             Path(folder) if folder and is_main else None,
             functions(loggers, "loggers"),
             metric_prefix,
+            question_metrics=question_metrics,
         )
         self._background = Background(behind)
+        self._warns = on_error == "warn"
+        self._skipped = Skipped()
         self._seen: int | None = None  # the step of the last call
-        self._done: set[int] = set()  # steps evaluated since, the same on all ranks
+        self._done: set[int] = set()  # steps evaluated or failed since, the same on all ranks
+        self._asking: int | None = None  # the step that the engine is asked about
         self._process = os.getpid()
         benchmark.prepare()
 
@@ -121,13 +176,25 @@ class StepEvaluator(Closing):
         """Report the current training step and, optionally, the number of tokens seen so far.
 
         Evaluates the step if it is divisible by `every` and has not been evaluated yet; returns whether it
-        was evaluated.
+        was evaluated or, with an engine, whether its evaluation began.
         """
         step = whole(step, "a step")
         if step % self.every:
             self._notice(step)
             return False
         return self.evaluate(step, tokens)
+
+    def due(self, step: int) -> bool:
+        """Returns whether a call with this step will evaluate it: the time to send weights to a server.
+
+        A step at which the engine is still busy is skipped, and so reported here. On several ranks, ask on
+        the main process and tell the others.
+        """
+        step = whole(step, "a step")
+        again = self._seen is None or step < self._seen
+        if step % self.every or (step in self._done and not again):
+            return False
+        return not self._is_busy(step)
 
     def evaluate(self, step: int, tokens: int | None = None) -> bool:
         """Evaluate this step regardless of `every`, unless already done; returns whether it was evaluated."""
@@ -136,14 +203,23 @@ class StepEvaluator(Closing):
         self._notice(step)
         if step in self._done:
             return False
-        begun = time.perf_counter()
-        texts = self._generate(self._tasks)
-        seconds = time.perf_counter() - begun
-        texts = check_texts(texts, self._tasks)
+        if self._engine is not None:
+            return self._begin_asking(self._engine, step, tokens)
+        try:
+            texts, seconds = self._generated()
+        except Exception as error:
+            if not self._warns or isinstance(error, CollectiveError):
+                raise
+            self._done.add(step)  # other ranks may have succeeded
+            self._skipped.add(step, error)
+            return False
         self._done.add(step)
         if self.is_main:
-            work = partial(self._record.add, step, tokens, texts, seconds)
-            self._background.submit(f"the answers of step {step}", work)
+            missing = texts.count(None)
+            if missing:
+                problem = f"{missing} of {len(texts)} answers were not given in time"
+                _LOG.warning("step %d: %s", step, problem)
+            self._submit(step, partial(self._record.add, step, tokens, texts, seconds))
         return True
 
     def rewind(self, step: int) -> None:
@@ -151,6 +227,11 @@ class StepEvaluator(Closing):
         self._ready()
         self._seen = whole(step, "a step")
         self._drop_from(self._seen + 1)
+
+    @property
+    def skipped(self) -> dict[int, str]:
+        """Why steps were skipped, by step."""
+        return dict(self._skipped.reasons)
 
     @property
     def curve(self) -> pl.DataFrame:
@@ -167,41 +248,124 @@ class StepEvaluator(Closing):
         self._background.wait()
 
     def close(self) -> None:
-        """Wait for the background thread and end it; raises its errors. May be called twice."""
-        self._background.close()
+        """Wait for the background thread and end it; raises its errors. May be called twice.
+
+        Then waits for the loggers for a limited time, and logs how many steps were skipped, if any.
+        """
+        try:
+            self._background.close()
+        finally:
+            self._record.close()
+            self._skipped.report()
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the state to save in checkpoints, for JSON or `torch.save`; waits for pending scores."""
-        self.wait()
+        """Returns the state to save in checkpoints, for JSON or `torch.save`.
+
+        Waits for pending scores, but not for an engine: a step that it is asked about is listed as `pending`.
+        """
+        asking = self._asking
+        if self._engine is None:
+            self.wait()
+        else:
+            self._background.check()
         return {
             "sample": self.sample.description,
             "step": self._seen,
+            "done": sorted(self._done),
+            "pending": [] if asking is None else [asking],
             "rows": self._record.rows,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a checkpoint, dropping later results, including those in the folder.
 
-        Raises `InputError` if `state` is invalid, and `SettingsError` if it is of another sample.
+        A step that was `pending` is kept if the folder has it. Raises `InputError` if `state` is invalid, and
+        `SettingsError` if it is of another sample.
         """
         try:
             sample, step, rows = state["sample"], state["step"], list(state["rows"])
-            done = {row["step"] for row in rows}
+            done = set(state.get("done", [row["step"] for row in rows]))
+            pending = set(state.get("pending", ())) - {row["step"] for row in rows}
         except (KeyError, TypeError) as error:
             raise InputError(f"not the state of a StepEvaluator: {error!r}") from None
         self._record.check(sample, "the state")
         self.wait()
         self._seen, self._done = step, done
-        self._record.replace(rows)
+        try:
+            self._record.replace(rows, pending)
+        except OutputError as error:
+            if not self._warns:
+                raise
+            _LOG.warning("the curve of the checkpoint: %s", reason_of(error))
 
     def _leave(self, error: BaseException | None) -> None:
         """Close the evaluator; an exception already being raised takes precedence."""
+        if error is not None and self._engine is not None:
+            self._engine.cancel()
         try:
             self.close()
         except PfgenError as ours:
             if error is None:
                 raise
             error.add_note(f"also failed in the background: {ours}")
+
+    def _generated(self) -> tuple[tuple[str | None, ...], float]:
+        """Returns the texts of `generate`, and the seconds it took."""
+        begun = time.perf_counter()
+        if self._budget is None:
+            texts = self._generate(self._tasks)
+        else:
+            texts = self._generate(self._tasks, budget=self._budget)
+        seconds = time.perf_counter() - begun
+        return check_texts(texts, self._tasks, partial=self._budget is not None), seconds
+
+    def _begin_asking(self, engine: EngineAnswers, step: int, tokens: int | None) -> bool:
+        if not self.is_main or self._is_busy(step):
+            return False
+        self._done.add(step)
+        self._skipped.forget(step)
+        self._asking = step
+        self._submit(step, partial(self._ask, engine, step, tokens))
+        return True
+
+    def _ask(self, engine: EngineAnswers, step: int, tokens: int | None) -> None:
+        try:
+            begun = time.perf_counter()
+            answers = engine(self._tasks)
+            seconds = time.perf_counter() - begun
+            if answers.missing:
+                _LOG.warning("step %d: %s", step, answers.problem)
+            self._record.add(step, tokens, answers.texts, seconds)
+        finally:
+            self._asking = None
+
+    def _is_busy(self, step: int) -> bool:
+        """Whether the engine is at work, so that this step is skipped."""
+        if self._asking is not None:
+            self._skipped.add(step, f"step {self._asking} is still being evaluated")
+        elif self._engine is not None and self._engine.running:
+            self._skipped.add(step, "the engine is still working on an earlier step")
+        else:
+            return False
+        return True
+
+    def _submit(self, step: int, work: Callable[[], object]) -> None:
+        """Run work on the answers of a step in the background."""
+        if self._warns:
+            work = partial(self._attempt, step, work)
+        self._background.submit(f"the answers of step {step}", work)
+
+    def _attempt(self, step: int, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except Exception as error:
+            self._skipped.add(step, error)
+
+    def _submit_change(self, what: str, work: Callable[[], object]) -> None:
+        """Run other work on the curve in the background."""
+        if self._warns:
+            work = partial(_attempt_change, what, work)
+        self._background.submit(what, work)
 
     def _notice(self, step: int) -> None:
         self._ready()
@@ -224,14 +388,36 @@ class StepEvaluator(Closing):
     def _begin(self, step: int) -> None:
         self._done = {done for done in self._done if done < step}
         if self.is_main:
-            self._background.submit(
+            self._submit_change(
                 f"moving results of an earlier run from step {step} on",
                 partial(self._record.set_aside, step),
             )
 
     def _drop_from(self, step: int) -> None:
         self._done = {done for done in self._done if done < step}
+        self._skipped.drop_from(step)
         if self.is_main:
-            self._background.submit(
+            self._submit_change(
                 f"dropping results from step {step} on", partial(self._record.drop_from, step)
             )
+
+
+def _evaluated_stop(
+    stop: Sequence[str] | None, parameters: Parameters | None, mode: Mode
+) -> tuple[str, ...]:
+    """Returns the stop strings: as given, those of `parameters`, or those of the mode."""
+    if stop is not None:
+        if parameters is not None:
+            raise SettingsError(
+                "`stop` cannot be combined with `parameters`, which have stop strings"
+            )
+        return checked_texts(stop, "stop")
+    return default_stop(mode) if parameters is None else parameters.stop
+
+
+def _attempt_change(what: str, work: Callable[[], object]) -> None:
+    try:
+        work()
+    except Exception as error:
+        _LOG.warning("%s: %s", what, reason_of(error))
+        _LOG.debug("%s", what, exc_info=error)

@@ -1,6 +1,7 @@
 """Loggers: functions that receive metrics and a step.
 
-Any callable that accepts `logger({"pfgen/score": 0.71, …}, step)` is a logger.
+Any callable that accepts `logger({"pfgen/score": 0.71, …}, step)` is a logger. One that also has a number
+`answers` and a method `log_answers(name, table, step)` receives that many answers of each step.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
+import polars as pl
+
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing, needed
 from pfgen_rs.io.atomic import writing_failed
+from pfgen_rs.io.safe_text import visible
+from pfgen_rs.training.checks import whole
 
 __all__ = ["Finished", "JsonLines", "Logger", "TensorBoard", "WandB"]
 
@@ -47,18 +52,21 @@ class JsonLines:
 
 
 class TensorBoard:
-    """Logs scalars to TensorBoard.
+    """Logs scalars to TensorBoard and, on request, answers as text.
 
     `place`: a writer of `tensorboardX` or `torch.utils.tensorboard`, or a folder for a new writer of the
-    first of these that is installed. Raises `PfgenError` if neither is installed, `InputError` for other
-    values, and `OutputError`.
+    first of these that is installed. `answers`: the number of answers to log of each step, the same ones each
+    time, as `pfgen/answers`. Raises `PfgenError` if neither is installed, `InputError` for other values, and
+    `OutputError`.
     """
 
-    def __init__(self, place: Any) -> None:
+    def __init__(self, place: Any, *, answers: int = 0) -> None:
+        self.answers = whole(answers, "the number of answers")
         self.writer = (
             _tensorboard_logger_writer(place) if isinstance(place, str | os.PathLike) else place
         )
-        if not callable(getattr(self.writer, "add_scalar", None)):
+        needs = ("add_scalar", "add_text") if answers else ("add_scalar",)
+        if not all(callable(getattr(self.writer, name, None)) for name in needs):
             raise InputError(
                 f"TensorBoard: expected a writer or a folder, not {type(place).__name__}"
             )
@@ -69,6 +77,12 @@ class TensorBoard:
             self.writer.add_scalar(name, value, step)
         self.writer.flush()
 
+    def log_answers(self, name: str, answers: pl.DataFrame, step: int) -> None:
+        """Add the answers, which have the columns of `answer_table`, as one text."""
+        rows = answers.iter_rows(named=True)
+        self.writer.add_text(name, "\n\n".join(map(_answer_for_tensorboard_logger, rows)), step)
+        self.writer.flush()
+
 
 class WandB:
     """Logs metrics to Weights & Biases, with their own step axis.
@@ -76,14 +90,17 @@ class WandB:
     W&B drops values logged for a step before the current one, but scores are only available some steps
     later. So the step is logged as a metric, `pfgen/step` (`axis`), which the others use as their x axis.
 
-    `run`: as returned by `wandb.init` (default: the active run when the first score is logged). Raises
+    `run`: as returned by `wandb.init` (default: the active run when the first score is logged). `answers`:
+    the number of answers to log of each step, the same ones each time, as the table `pfgen/answers`. Raises
     `PfgenError` if wandb is not installed, and `InputError` if `run` is not a run.
     """
 
-    def __init__(self, run: Any = None, *, axis: str = "pfgen/step") -> None:
-        if run is None:
+    def __init__(self, run: Any = None, *, axis: str = "pfgen/step", answers: int = 0) -> None:
+        self.answers = whole(answers, "the number of answers")
+        if run is None or answers:
             needed("wandb", "wandb")
-        elif not all(callable(getattr(run, name, None)) for name in ("log", "define_metric")):
+        methods = ("log", "define_metric")
+        if run is not None and not all(callable(getattr(run, name, None)) for name in methods):
             raise InputError(f"WandB: expected a run of wandb.init, not {type(run).__name__}")
         self.run = run
         self.axis = axis
@@ -91,12 +108,22 @@ class WandB:
 
     def __call__(self, metrics: dict[str, float], step: int) -> None:
         """Log the metrics of a step."""
+        self._log(metrics, step)
+
+    def log_answers(self, name: str, answers: pl.DataFrame, step: int) -> None:
+        """Log the answers, which have the columns of `answer_table`, as a table."""
+        import wandb
+
+        table = wandb.Table(columns=answers.columns, data=[list(row) for row in answers.rows()])
+        self._log({name: table}, step)
+
+    def _log(self, values: dict[str, Any], step: int) -> None:
         if self.run is None:
             self.run = _wandb_logger_run()
-        for name in metrics.keys() - self._declared:
+        for name in values.keys() - self._declared:
             self.run.define_metric(name, step_metric=self.axis)
             self._declared.add(name)
-        self.run.log({**metrics, self.axis: step})
+        self.run.log({**values, self.axis: step})
 
 
 def _wandb_logger_run() -> Any:
@@ -110,15 +137,22 @@ def _wandb_logger_run() -> Any:
 def _tensorboard_logger_writer(folder: str | os.PathLike[str]) -> Any:
     try:
         from tensorboardX import SummaryWriter
-    except ImportError:
+    except ImportError as error:
         try:
             from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
+        except ImportError:  # the other package is the one to install
             raise missing("tensorboardX", "tensorboard", error, PfgenError) from error
     try:
         return SummaryWriter(os.fspath(folder))
     except OSError as error:
         raise writing_failed(Path(folder), error) from error
+
+
+def _answer_for_tensorboard_logger(row: dict[str, Any]) -> str:
+    """Returns an answer as Markdown; the texts are code blocks, since they may contain any markup."""
+    lines = [f"Q: {row['question']}", *f"A: {row['answer']}".split("\n")]
+    block = "\n".join(f"    {visible(line)}" for line in lines)
+    return f"**{row['question_id']}** score {row['average']:.4f}\n\n{block}"
 
 
 class Finished:

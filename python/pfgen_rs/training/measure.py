@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -22,70 +22,101 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measured:
-    """Scores of all answers: float64, shape (trials, questions); `texts` in the same order, flattened."""
+    """Scores of all answers: float64, shape (trials, questions), NaN where there is no answer.
 
-    texts: Sequence[str]
+    `texts`: the answers in the same order, flattened; `None` where there is none.
+    """
+
+    texts: Sequence[str | None]
     lengths: Floats
     metrics: dict[str, Floats]
 
 
-def measure(sample: FixedSample, texts: Sequence[str]) -> Measured:
+class _MeasuredQuestions(NamedTuple):
+    """Means, population standard deviations and numbers of answers, by question; NaN without answers."""
+
+    means: Floats
+    sds: Floats
+    counts: NDArray[np.int64]
+
+    def estimate(self) -> Estimate:
+        """Returns the mean over the questions with answers, with standard errors clustered by question."""
+        known = self.counts > 0
+        return from_summary(self.means[known], self.sds[known], self.counts[known].tolist())
+
+
+def measure(sample: FixedSample, texts: Sequence[str | None]) -> Measured:
     """Score the answers to a sample's tasks on this thread only, leaving the others to training.
 
-    Raises `InputError` for values that are not valid text.
+    `None` is a task without an answer; at least one task must have one. Raises `InputError` for values that
+    are not valid text.
     """
-    column = sample.benchmark.coder.column(texts, 1)
-    lengths, columns = batch.score_arrays(sample.benchmark, sample.numbers, column, threads=1)
-    shape = sample.trials, len(sample.questions)
-    named = zip(COLUMNS, columns, strict=False)
-    metrics = {name: values.reshape(shape) for name, values in named}
-    return Measured(texts, lengths.astype(np.float64).reshape(shape), metrics)
+    given = np.array([text is not None for text in texts])
+    column = sample.benchmark.coder.column([text for text in texts if text is not None], 1)
+    numbers = sample.numbers[given]
+    lengths, columns = batch.score_arrays(sample.benchmark, numbers, column, threads=1)
+
+    def placed(values: NDArray[Any]) -> Floats:
+        found = np.full(len(given), np.nan)
+        found[given] = values
+        return found.reshape(sample.trials, len(sample.questions))
+
+    metrics = {name: placed(values) for name, values in zip(COLUMNS, columns, strict=False)}
+    return Measured(texts, placed(lengths), metrics)
 
 
 def row_of(
     measured: Measured, step: int, tokens: int | None, baseline: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Returns a row of the curve; differences from `baseline` (the row of step 0) are paired by question."""
-    score = _measured_estimate(measured.metrics["average"])
+    questions = _measured_questions(measured.metrics["average"])
+    score = questions.estimate()
     row: dict[str, Any] = {
         "step": step,
         "tokens": tokens,
         **_measured_interval_bounds("score", score),
     }
     for name in PARTS:
-        row |= _measured_interval_bounds(name, _measured_estimate(measured.metrics[name]))
-    means = measured.metrics["average"].mean(axis=0)
-    empty = [not text for text in measured.texts]
+        part = _measured_questions(measured.metrics[name]).estimate()
+        row |= _measured_interval_bounds(name, part)
+    empty = [not text for text in measured.texts if text is not None]
+    means = [None if np.isnan(mean) else mean for mean in questions.means.tolist()]
     return row | {
         "question_se": score.question_se,
         "trial_se": score.trial_se,
-        **_measured_difference(means, baseline),
-        "length": float(measured.lengths.mean()),
+        **_measured_difference(questions.means, baseline),
+        "length": float(measured.lengths[~np.isnan(measured.lengths)].mean()),
         "empty": sum(empty) / len(empty),
         "questions": score.questions,
         "answers": score.responses,
-        "question_scores": means.tolist(),
+        "question_scores": means,
     }
 
 
 def answer_table(sample: FixedSample, measured: Measured) -> pl.DataFrame:
     """Returns all answers with scores: question_id, question, trial, answer, length, metrics, average."""
-    questions = [task.question for task in sample.tasks]
+    rows = [row for row, text in enumerate(measured.texts) if text is not None]
+    tasks = [sample.tasks[row] for row in rows]
     return pl.DataFrame(
         {
-            "question_id": [sample.benchmark.find(question).id for question in questions],
-            "question": questions,
-            "trial": [task.trial for task in sample.tasks],
-            "answer": list(measured.texts),
-            "length": measured.lengths.ravel().astype(np.int64),
-            **{name: values.ravel() for name, values in measured.metrics.items()},
+            "question_id": [sample.benchmark.find(task.question).id for task in tasks],
+            "question": [task.question for task in tasks],
+            "trial": [task.trial for task in tasks],
+            "answer": [measured.texts[row] for row in rows],
+            "length": measured.lengths.ravel()[rows].astype(np.int64),
+            **{name: values.ravel()[rows] for name, values in measured.metrics.items()},
         }
     )
 
 
-def _measured_estimate(values: Floats) -> Estimate:
-    """Returns the mean of a metric with standard errors clustered by question."""
-    return from_summary(values.mean(axis=0), values.std(axis=0), len(values))
+def _measured_questions(values: Floats) -> _MeasuredQuestions:
+    counts = (~np.isnan(values)).sum(axis=0)
+    if counts.min() == len(values):
+        return _MeasuredQuestions(values.mean(axis=0), values.std(axis=0), counts)
+    answered = [column[~np.isnan(column)] for column in values.T]
+    means = [column.mean() if len(column) else np.nan for column in answered]
+    sds = [column.std() if len(column) else np.nan for column in answered]
+    return _MeasuredQuestions(np.array(means), np.array(sds), counts)
 
 
 def _measured_interval_bounds(name: str, estimate: Estimate) -> dict[str, float | None]:
@@ -95,8 +126,14 @@ def _measured_interval_bounds(name: str, estimate: Estimate) -> dict[str, float 
 def _measured_difference(
     means: Floats, baseline: Mapping[str, Any] | None
 ) -> dict[str, float | None]:
+    unknown: dict[str, float | None] = dict.fromkeys(
+        ("difference", "difference_low", "difference_high")
+    )
     if baseline is None or baseline["question_scores"] is None:
-        return dict.fromkeys(("difference", "difference_low", "difference_high"))
-    changes = means - np.array(baseline["question_scores"])
+        return unknown
+    changes = means - np.array(baseline["question_scores"], dtype=np.float64)
+    changes = changes[~np.isnan(changes)]
+    if not len(changes):
+        return unknown
     # The spread of the questions' changes already includes the noise of trials.
     return _measured_interval_bounds("difference", from_summary(changes, np.zeros_like(changes), 1))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -16,6 +15,7 @@ from pfgen_rs.errors import OutputError
 from pfgen_rs.io.atomic import remove_unfinished, writing_failed
 from pfgen_rs.io.table_writer import write_parquet
 from pfgen_rs.training.curve import CURVE, Curve
+from pfgen_rs.training.logger_queue import Entry, LoggerQueues
 from pfgen_rs.training.loggers import Logger
 from pfgen_rs.training.measure import answer_table, measure, row_of
 from pfgen_rs.training.sample import FixedSample
@@ -31,7 +31,9 @@ class Record:
     """The curve of one sample, its files in `folder` (`None`: in memory only), and its loggers.
 
     `clean` turns generated text into an answer. The answers of a step are written before the curve lists the
-    step. Thread-safe. Raises `OutputError` if `folder` is a file, and any error of `Curve`.
+    step. `question_metrics`: whether loggers receive the score of each question, too. Loggers are called in
+    threads of their own: see `LoggerQueues`. Thread-safe. Raises `OutputError` if `folder` is a file, and any
+    error of `Curve`.
     """
 
     def __init__(
@@ -41,6 +43,8 @@ class Record:
         folder: Path | None,
         loggers: Sequence[Logger] = (),
         prefix: str = "",
+        *,
+        question_metrics: bool = False,
     ) -> None:
         if folder is not None and folder.exists() and not folder.is_dir():
             raise OutputError(f"{folder}: not a directory: choose another folder for the curve")
@@ -48,7 +52,8 @@ class Record:
             _remove_unfinished_record(folder)
         self.sample, self.folder = sample, folder
         self._clean = clean
-        self._loggers, self._prefix = tuple(loggers), prefix
+        self._loggers, self._prefix = LoggerQueues(loggers), prefix
+        self._question_metrics = question_metrics
         self._curve = Curve(sample.description, None if folder is None else folder / CURVE)
         self._lock = threading.Lock()
 
@@ -65,19 +70,39 @@ class Record:
             return self._curve.rows
 
     def add(
-        self, step: int, tokens: int | None, texts: Sequence[str], seconds: float
+        self, step: int, tokens: int | None, texts: Sequence[str | None], seconds: float
     ) -> dict[str, Any]:
-        """Score the texts generated at a step in `seconds`, write and log the results, and return the row."""
-        measured = measure(self.sample, list(map(self._clean, texts)))
+        """Score the texts generated at a step in `seconds`, write and log the results, and return the row.
+
+        `None` is a task without a text. If the results cannot be written, the step is not added.
+        """
+        answers = [None if text is None else self._clean(text) for text in texts]
+        measured = measure(self.sample, answers)
+        table = None
+        if self.folder is not None or self._loggers.want_answers:
+            table = answer_table(self.sample, measured)
         with self._lock:
             baseline = self._curve.baseline if step else None
             row = row_of(measured, step, tokens, baseline) | {"generation_seconds": seconds}
-            for path in self._answers([step]):
-                write_parquet(path, answer_table(self.sample, measured))
-            self._curve.put(row)
-            self._curve.save()
-        self._log(row)
+            self._write(row, table)
+        self._log(row, table)
         return row
+
+    def close(self) -> None:
+        """Wait for the loggers, for a limited time, and report what they did not receive."""
+        self._loggers.close()
+
+    def _write(self, row: dict[str, Any], table: pl.DataFrame | None) -> None:
+        step = row["step"]
+        if table is not None:
+            for path in self._answers([step]):
+                write_parquet(path, table)
+        self._curve.put(row)
+        try:
+            self._curve.save()
+        except Exception:
+            self._curve.remove(step)
+            raise
 
     def drop_from(self, step: int) -> None:
         """Drop this step and all later ones, with their answers."""
@@ -103,11 +128,12 @@ class Record:
             self._move(dropped, old / ANSWERS)
         _LOG.warning(_moved_record(self.folder, step, dropped, old))
 
-    def replace(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Replace all rows, and remove the answers of dropped steps."""
+    def replace(self, rows: Iterable[Mapping[str, Any]], keep: Iterable[int] = ()) -> None:
+        """Replace all rows except those of the steps in `keep`, and remove the answers of dropped steps."""
         with self._lock:
             before = {row["step"] for row in self._curve.rows}
-            self._curve.replace(rows)
+            kept = [row for row in self._curve.rows if row["step"] in set(keep)]
+            self._curve.replace([*kept, *rows])
             self._curve.save()
             self._remove(sorted(before - {row["step"] for row in self._curve.rows}))
 
@@ -133,15 +159,13 @@ class Record:
         except OSError as error:
             raise writing_failed(place, error) from error
 
-    def _log(self, row: Mapping[str, Any]) -> None:
+    def _log(self, row: Mapping[str, Any], table: pl.DataFrame | None) -> None:
         metrics = metrics_of(row, self._prefix)
-        for logger in self._loggers:
-            try:
-                logger(dict(metrics), row["step"])
-            except Exception as error:
-                name = getattr(logger, "__name__", type(logger).__name__)
-                text = f"the logger {name} failed at step {row['step']}: {type(error).__name__}: {error}"
-                warnings.warn(text, RuntimeWarning, stacklevel=2)
+        metrics[f"{self._prefix}missing"] = 1 - row["answers"] / len(self.sample.tasks)
+        if self._question_metrics:
+            scores = zip(self.sample.ids, row["question_scores"], strict=True)
+            metrics |= {f"{self._prefix}questions/{q}": s for q, s in scores if s is not None}
+        self._loggers.put(Entry(row["step"], metrics, f"{self._prefix}answers", table))
 
 
 def _remove_unfinished_record(folder: Path) -> None:

@@ -3,44 +3,65 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pfgen_rs.benchmark import Benchmark, load_benchmark
-from pfgen_rs.errors import GenerationError, OutputError, PfgenError, SettingsError
+from pfgen_rs.errors import OutputError, PfgenError, SettingsError
 from pfgen_rs.generate.answers import Think, cleaned, default_stop
 from pfgen_rs.generate.engines.command import CommandEngine
-from pfgen_rs.generate.engines.protocol import Failed, Parameters
+from pfgen_rs.generate.engines.protocol import Engine, Parameters
 from pfgen_rs.generate.locks import lock
 from pfgen_rs.generate.prompts import Mode
 from pfgen_rs.io.atomic import writing_failed
 from pfgen_rs.training.checkpoints import Checkpoint, Settling, find_checkpoints
+from pfgen_rs.training.checks import check_budget, count
 from pfgen_rs.training.curve import plot_curve
 from pfgen_rs.training.loggers import Logger
 from pfgen_rs.training.record import Record
 from pfgen_rs.training.sample import FixedSample, examples_of
+from pfgen_rs.training.watch_workers import Timed, WatchWorkers
 
-__all__ = ["PATTERNS", "PLACE", "Evaluated", "Watcher"]
+__all__ = ["PATTERNS", "PLACE", "WORKER", "Evaluated", "Watcher"]
 
 PATTERNS = ("step_*", "checkpoint-*")  # the second is that of transformers' `Trainer`
 PLACE = "{checkpoint}"
+WORKER = "{worker}"
+_PLACES = re.compile("|".join(map(re.escape, (PLACE, WORKER))))
 _OUT = "pfgen"
 _LOCK = ".watching"
+# With polars' SIGINT handler installed, a long wait could not be interrupted.
+_TICK = 0.05
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A checkpoint, and its row of the curve or the error that occurred."""
+    """A checkpoint, and its row of the curve or the error that occurred.
+
+    `missing`: the number of answers that were not given in time.
+    """
 
     checkpoint: Checkpoint
     row: dict[str, Any] | None = None
     error: PfgenError | None = None
+    missing: int = 0
+
+
+class _Begun(NamedTuple):
+    """A checkpoint that is being evaluated, and its files when that began."""
+
+    checkpoint: Checkpoint
+    files: object
+    asked: Future[Timed]
 
 
 class Watcher:
@@ -48,7 +69,10 @@ class Watcher:
 
     `command`: the program's name and arguments, in which `{checkpoint}` is replaced with the checkpoint's
     path; a string is split like a shell command (no shell is involved). The program is started for each
-    checkpoint, and uses the protocol of the engine `command`.
+    checkpoint, and uses the protocol of the engine `command`. `workers`: the number of checkpoints evaluated
+    at once; `{worker}` is replaced with a number from 0 to `workers` - 1, such as that of a GPU. Results are
+    recorded in the order of the steps. `budget`: seconds for a checkpoint; answers not given in time are left
+    out, and the program is stopped.
 
     `folder`: the folder with the checkpoints, which are the folders that match one of `patterns`. The last
     number in a name is the step; of checkpoints with the same step, the first by name is used. They are
@@ -79,10 +103,14 @@ class Watcher:
         parameters: Parameters | None = None,
         think: Think = "keep",
         timeout: float | None = None,
+        workers: int = 1,
+        budget: float | None = None,
         loggers: Sequence[Logger] = (),
         plot: str | os.PathLike[str] | None = None,
     ) -> None:
         self.folder, self.patterns = Path(folder), tuple(patterns)
+        self._workers, self._budget = count(workers, "workers"), budget
+        check_budget(budget)
         find_checkpoints(self.folder, *self.patterns)
         self.out = self.folder / _OUT if out is None else Path(out)
         self._command, self._timeout = _watch_command_words(command), timeout
@@ -107,30 +135,71 @@ class Watcher:
 
     def once(self) -> Iterator[Evaluated]:
         """Evaluate all complete checkpoints, after waiting long enough to detect which are complete."""
-        with _only_watch_in_folder(self.out):
+        with self._watching():
             if self._pause and any(self.open()):
                 list(self._settled())
                 time.sleep(self._pause)
-            yield from self._round()
+            yield from self._evaluated(None)
 
     def forever(
         self, every_seconds: float = 30.0, sleep: Callable[[float], None] = time.sleep
     ) -> Iterator[Evaluated]:
         """Evaluate existing and new checkpoints, checking for them every `every_seconds`."""
-        with _only_watch_in_folder(self.out):
+        with self._watching():
             while True:
-                yield from self._round()
+                yield from self._evaluated(every_seconds)
                 sleep(every_seconds)
 
-    def _round(self) -> Iterator[Evaluated]:
-        for checkpoint, files in self._settled():
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        with _only_watch_in_folder(self.out):
             try:
-                yield Evaluated(checkpoint, self._evaluate(checkpoint))
-            except OutputError:  # such as a full disk, which affects all checkpoints
-                raise
-            except PfgenError as error:
-                self._failed[checkpoint.path] = files
-                yield Evaluated(checkpoint, error=error)
+                yield
+            finally:
+                self.record.close()
+
+    def _evaluated(self, every_seconds: float | None) -> Iterator[Evaluated]:
+        """Evaluate checkpoints until none is left, looking for new ones every `every_seconds` meanwhile."""
+        begun: deque[_Begun] = deque()
+        with self._new_workers() as workers:
+            self._begin(begun, workers)
+            while begun:
+                if not _is_done_soon(begun[0].asked, every_seconds):
+                    self._begin(begun, workers)
+                    continue
+                yield self._finish(begun.popleft())
+                if every_seconds is not None:
+                    self._begin(begun, workers)
+
+    def _new_workers(self) -> WatchWorkers:
+        return WatchWorkers(
+            self._workers, self._engine, self._sample.tasks, self._parameters, self._budget
+        )
+
+    def _begin(self, begun: deque[_Begun], workers: WatchWorkers) -> None:
+        """Begin with all complete checkpoints that are not being evaluated."""
+        known = {one.checkpoint.step for one in begun}
+        for checkpoint, files in self._settled():
+            if checkpoint.step not in known:
+                begun.append(_Begun(checkpoint, files, workers.submit(checkpoint.path)))
+
+    def _finish(self, begun: _Begun) -> Evaluated:
+        try:
+            answers, seconds = begun.asked.result()
+            row = self.record.add(begun.checkpoint.step, None, answers.texts, seconds)
+            if self._plot is not None:
+                plot_curve(self.record.frame, self._plot)
+        except OutputError:  # such as a full disk, which affects all checkpoints
+            raise
+        except PfgenError as error:
+            self._failed[begun.checkpoint.path] = begun.files
+            return Evaluated(begun.checkpoint, error=error)
+        return Evaluated(begun.checkpoint, row, missing=answers.missing)
+
+    def _engine(self, checkpoint: Path, worker: int) -> Engine:
+        places = {PLACE: str(checkpoint), WORKER: str(worker)}
+        command = [_PLACES.sub(lambda match: places[match[0]], word) for word in self._command]
+        return CommandEngine(str(checkpoint), command=command, timeout=self._timeout)
 
     def found(self) -> list[Checkpoint]:
         """Returns all checkpoints, complete or not."""
@@ -148,30 +217,14 @@ class Watcher:
             if files is not None and self._failed.get(checkpoint.path) != files:
                 yield checkpoint, files
 
-    def _evaluate(self, checkpoint: Checkpoint) -> dict[str, Any]:
-        begun = time.perf_counter()
-        texts = self._generated(checkpoint)
-        row = self.record.add(checkpoint.step, None, texts, time.perf_counter() - begun)
-        if self._plot is not None:
-            plot_curve(self.record.frame, self._plot)
-        return row
 
-    def _generated(self, checkpoint: Checkpoint) -> list[str]:
-        command = [part.replace(PLACE, str(checkpoint.path)) for part in self._command]
-        engine = CommandEngine(str(checkpoint.path), command=command, timeout=self._timeout)
-        tasks = self._sample.tasks
-        texts: dict[object, str] = {}
-        failures: list[Failed] = []
-        with closing(engine):
-            for outcome in engine.generate(tasks, self._parameters):
-                if isinstance(outcome, Failed):
-                    failures.append(outcome)
-                else:
-                    texts[outcome.task] = outcome.text
-        if failures:
-            reason = failures[0].reason
-            raise GenerationError(f"{len(failures)} of {len(tasks)} answers failed: {reason}")
-        return [texts[task] for task in tasks]
+def _is_done_soon(asked: Future[Timed], seconds: float | None) -> bool:
+    """Wait for a checkpoint, at most `seconds`; returns whether it is done."""
+    end = None if seconds is None else time.monotonic() + seconds
+    while not wait([asked], _TICK).done:
+        if end is not None and time.monotonic() >= end:
+            return False
+    return True
 
 
 def _watch_command_words(command: str | Sequence[str]) -> list[str]:

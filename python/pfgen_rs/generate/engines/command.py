@@ -98,6 +98,12 @@ class CommandEngine:
                 f"{program.name!r} wrote an invalid result: {error.problem}"
             ) from None
 
+    def stop(self) -> None:
+        """Stop the program now, from any thread; the next tasks start it again."""
+        program = self._program
+        if program is not None:
+            program.stop()
+
     def close(self) -> None:
         """Close the program's input, and wait for it to exit."""
         if self._program is not None:

@@ -1,0 +1,177 @@
+"""Ranks of a distributed torch run: sharing work, failing together, and models that are spread over them."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import torch
+
+from pfgen_rs.errors import GenerationError
+from pfgen_rs.training.skipped import CollectiveError, reason_of
+
+__all__ = ["Ranks", "enclosing", "unwrapped", "whole"]
+
+T = TypeVar("T")
+B = TypeVar("B")
+
+
+class Ranks:
+    """All ranks, or this process alone if it is not part of a distributed run."""
+
+    def __init__(self) -> None:
+        distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
+        self.count = torch.distributed.get_world_size() if distributed else 1
+        self.rank = torch.distributed.get_rank() if distributed else 0
+
+    def gather(self, value: T) -> list[T]:
+        """Returns the values of all ranks, which must all call this."""
+        if self.count == 1:
+            return [value]
+        values: list[Any] = [None] * self.count
+        torch.distributed.all_gather_object(values, value)
+        return values
+
+    def together(self, work: Callable[[], T]) -> T:
+        """Returns what `work` returns here. If it fails on any rank, raises on all of them."""
+        result: list[T] = []
+        error: Exception | None = None
+        try:
+            result.append(work())
+        except Exception as raised:
+            error = raised
+        self._agree(error)
+        return result[0]
+
+    def are_in_step(self, model: Any) -> bool:
+        """Whether all ranks are needed for each forward pass of a model."""
+        return self.count > 1 and _is_sharded(model)
+
+    @contextmanager
+    def in_step(self, model: Any) -> Iterator[None]:
+        """Turn errors into a `CollectiveError` if the other ranks would wait for this one."""
+        try:
+            yield
+        except Exception as error:
+            if not self.are_in_step(model):
+                raise
+            raise CollectiveError(
+                f"rank {self.rank} failed while the others generate, so they would wait for it forever: "
+                f"{reason_of(error)}"
+            ) from error
+
+    def share(
+        self,
+        model: Any,
+        batches: Sequence[B],
+        work: Callable[[B], list[T]],
+        seconds: float | None = None,
+    ) -> list[list[T] | None]:
+        """Returns what `work` returns for each batch, in order, on all ranks; each does a share of the work.
+
+        `seconds`: no batches are begun after this time on any rank; they have no result (default: no limit).
+        At least one is begun. `model`: if it needs all ranks at once, some repeat a batch at the end. If
+        `work` fails on any rank, raises on all of them or, if these wait for it, a `CollectiveError`.
+        """
+        deadline = None if seconds is None else time.monotonic() + seconds
+        in_step = self.are_in_step(model)
+        mine: list[list[T]] = []
+        error: Exception | None = None
+        for i in range(-(-len(batches) // self.count)):
+            # All ranks have to end after the same batch, so they have to agree.
+            if deadline is not None and i:
+                over = error is not None or time.monotonic() >= deadline
+                if any(self.gather(over)):
+                    break
+            at = i * self.count + self.rank
+            if error is None and (in_step or at < len(batches)):
+                try:
+                    with self.in_step(model):
+                        mine.append(work(batches[at % len(batches)]))
+                except CollectiveError:
+                    raise
+                except Exception as raised:
+                    error = raised
+        self._agree(error)
+        everyone = self.gather(mine)
+        return [
+            _result_of_rank(everyone[i % self.count], i // self.count) for i in range(len(batches))
+        ]
+
+    def _agree(self, error: Exception | None) -> None:
+        """Raise if any rank has an error: its own, or a `GenerationError` that names the rank."""
+        reasons = self.gather(None if error is None else reason_of(error))
+        if error is not None:
+            raise error
+        for rank, reason in enumerate(reasons):
+            if reason is not None:
+                raise GenerationError(f"rank {rank} failed: {reason}")
+
+
+def _result_of_rank(results: Sequence[T], place: int) -> T | None:
+    return results[place] if place < len(results) else None
+
+
+def unwrapped(model: Any) -> Any:
+    """Returns the model inside wrappers such as `DistributedDataParallel`."""
+    while True:
+        inner = getattr(model, "_orig_mod", None)  # of torch.compile
+        if inner is None and not hasattr(type(model), "generate"):
+            inner = model._modules.get("module") or model._modules.get("_fsdp_wrapped_module")
+        if inner is None:
+            return model
+        model = inner
+
+
+def enclosing(model: Any) -> Any:
+    """Returns the FSDP1 module that wraps a model, or the model itself without one.
+
+    Trainers may know it while their callbacks are given the model inside, which has no reference to it.
+    """
+    fsdp = _sharding_classes()[:1]
+    for found in gc.get_objects() if fsdp else ():
+        if type(found) in fsdp and unwrapped(found) is unwrapped(model):
+            return found
+    return model
+
+
+def _is_sharded(model: Any) -> bool:
+    """Whether the parameters are spread over ranks, so that all of them are needed for each forward pass."""
+    fsdp = _sharding_classes()
+    if fsdp and any(isinstance(module, fsdp) for module in model.modules()):
+        return True
+    # Those of FSDP2 and tensor parallelism, and those of DeepSpeed.
+    return any(hasattr(p, "device_mesh") or hasattr(p, "ds_id") for p in model.parameters())
+
+
+@contextmanager
+def whole(model: Any) -> Iterator[None]:
+    """Make the methods of a sharded model's inner modules usable, on all ranks at once.
+
+    For FSDP1, gathers the parameters of its outermost module, whose own forward pass is bypassed. Those of
+    FSDP2 that are left gathered are freed at the end.
+    """
+    fsdp = _sharding_classes()
+    if fsdp and isinstance(model, fsdp[0]):
+        with fsdp[0].summon_full_params(model, recurse=False, writeback=False):
+            yield
+        return
+    try:
+        yield
+    finally:
+        for module in model.modules():
+            if len(fsdp) > 1 and isinstance(module, fsdp[1]):
+                module.reshard()
+
+
+def _sharding_classes() -> tuple[Any, ...]:
+    """Returns the classes of FSDP1 and, if this version of torch has it, FSDP2."""
+    if not torch.distributed.is_available():
+        return ()
+    from torch.distributed import fsdp
+
+    names = ("FullyShardedDataParallel", "FSDPModule")
+    return tuple(getattr(fsdp, name) for name in names if hasattr(fsdp, name))

@@ -1,0 +1,130 @@
+"""Answers from an engine, within a time budget."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pfgen_rs.errors import GenerationError
+from pfgen_rs.generate.engines.protocol import Engine, Failed, Outcome, Parameters
+from pfgen_rs.generate.prompts import Task
+from pfgen_rs.io.ahead import Ahead
+from pfgen_rs.io.safe_text import visible
+
+__all__ = ["EngineAnswers", "FromEngine"]
+
+_TICK = 0.2  # seconds until a cancellation is noticed
+
+
+@dataclass
+class FromEngine:
+    """What an engine answered: a text for each task, `None` where there is none.
+
+    `failed`: the tasks that failed. `late`: whether time was over before all tasks were done.
+    """
+
+    texts: list[str | None]
+    failed: list[Failed] = field(default_factory=list)
+    late: bool = False
+
+    @property
+    def missing(self) -> int:
+        """The number of tasks without a text."""
+        return self.texts.count(None)
+
+    @property
+    def problem(self) -> str:
+        """Describes what is missing."""
+        parts = []
+        if self.failed:
+            reason = visible(self.failed[0].reason)
+            parts.append(f"{len(self.failed)} of {len(self.texts)} answers failed: {reason}")
+        open_tasks = self.missing - len(self.failed)
+        if open_tasks:
+            why = "not given in time" if self.late else "not given"
+            parts.append(f"{open_tasks} of {len(self.texts)} answers were {why}")
+        return "; ".join(parts)
+
+
+class EngineAnswers:
+    """Asks an engine a list of tasks; see `pfgen_rs.generate.engines.Engine`.
+
+    `budget`: seconds for all tasks together (default: no limit). When it is over, the engine is stopped by
+    its method `stop`, if it has one, else at its next answer. An empty text is an answer.
+    """
+
+    def __init__(self, engine: Engine, parameters: Parameters, budget: float | None = None) -> None:
+        self._engine, self._parameters, self._budget = engine, parameters, budget
+        self._outcomes: Ahead[Outcome] | None = None
+        self._cancelled = threading.Event()
+
+    @property
+    def running(self) -> bool:
+        """Whether the engine is at work, which it may be for a while after the end of the budget."""
+        return self._outcomes is not None and self._outcomes.running
+
+    def cancel(self) -> None:
+        """End the current call, and all later ones, with a `GenerationError`."""
+        self._cancelled.set()
+
+    def __call__(self, tasks: Sequence[Task]) -> FromEngine:
+        """Returns the texts; raises `GenerationError` if the engine fails or there are none."""
+        found: dict[tuple[int, str], Outcome] = {}
+        asked = {(task.trial, task.question) for task in tasks}
+        deadline = None if self._budget is None else time.monotonic() + self._budget
+        late = False
+        # Not a `with`: leaving it would wait for a thread that the engine may block.
+        self._outcomes = Ahead(lambda: self._generated(tasks), len(tasks))
+        try:
+            for outcome in self._until(self._outcomes, deadline):
+                key = outcome.task.trial, outcome.task.question
+                if key not in asked or key in found:
+                    raise GenerationError(
+                        f"engine {self._engine.name!r} returned an outcome for an unknown task, or a second "
+                        f"one: {key[1]!r} in trial {key[0]}"
+                    )
+                found[key] = outcome
+        except TimeoutError:
+            late = True
+        finally:
+            self._stop(self._outcomes)
+        return _checked_engine_answers(
+            [found.get((task.trial, task.question)) for task in tasks], late
+        )
+
+    def _stop(self, outcomes: Ahead[Outcome]) -> None:
+        outcomes.close()
+        stop = getattr(self._engine, "stop", None)
+        if outcomes.running and stop is not None:
+            stop()
+
+    def _generated(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
+        try:
+            yield from self._engine.generate(tasks, self._parameters)
+        except TimeoutError as error:  # which means something else to whoever waits for an outcome
+            raise GenerationError(f"engine {self._engine.name!r}: TimeoutError: {error}") from error
+
+    def _until(self, outcomes: Ahead[Outcome], deadline: float | None) -> Iterator[Outcome]:
+        """Yield outcomes; raises `TimeoutError` at the deadline."""
+        while not self._cancelled.is_set():
+            left = _TICK if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            try:
+                outcome = outcomes.take(min(left, _TICK))
+            except TimeoutError:
+                continue
+            except StopIteration:
+                return
+            yield outcome
+        raise GenerationError("cancelled")
+
+
+def _checked_engine_answers(outcomes: Sequence[Outcome | None], late: bool) -> FromEngine:
+    texts = [None if one is None or isinstance(one, Failed) else one.text for one in outcomes]
+    answers = FromEngine(texts, [one for one in outcomes if isinstance(one, Failed)], late)
+    if answers.missing == len(texts):
+        raise GenerationError(answers.problem)
+    return answers

@@ -1,0 +1,290 @@
+"""Evaluation with an engine, in the background: what training waits for, and what is left out."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats  # type: ignore[import-untyped]
+
+from engine_tasks import engine as openai_engine
+from engine_tasks import until
+from fault_server import FaultServer, answer
+from generating import FakeEngine
+from pfgen_rs import Benchmark, GenerationError, InputError, SettingsError
+from pfgen_rs.generate import Task
+from pfgen_rs.generate.engines import Answered, Outcome, Parameters
+from pfgen_rs.training import StepEvaluator
+
+Reply = Callable[[Task], str | Exception | None]
+
+
+def evaluator(engine: Any, **more: Any) -> StepEvaluator:
+    settings = {"every": 1, "questions": 4, **more}
+    return StepEvaluator("mini", engine=engine, **settings)
+
+
+def curve_of(reply: Reply, **more: Any) -> pl.DataFrame:
+    with evaluator(FakeEngine(reply), **more) as ours:
+        ours(0)
+    return ours.curve
+
+
+class Held(FakeEngine):
+    """Answers `ready` tasks, and the others when it is told to."""
+
+    def __init__(self, ready: int = 0) -> None:
+        super().__init__(lambda task: task.question)
+        self.ready = ready
+        self.free = threading.Event()
+
+    def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
+        for i, outcome in enumerate(super().generate(tasks, parameters)):
+            if i >= self.ready:
+                assert self.free.wait(30)
+            yield outcome
+
+
+def test_an_engine_gives_what_a_function_gives() -> None:
+    engine = FakeEngine(lambda task: f" {task.question}\n\nQ: next")
+    with evaluator(engine, trials=2, parameters=Parameters(stop=("Q:",), max_tokens=5)) as ours:
+        assert ours(0)
+    with StepEvaluator(
+        "mini", lambda tasks: [task.question for task in tasks], every=1, questions=4, trials=2
+    ) as theirs:
+        theirs(0)
+    figures = pl.exclude("generation_seconds")
+    assert ours.curve.select(figures).equals(theirs.curve.select(figures))
+    assert engine.parameters == [Parameters(stop=("Q:",), max_tokens=5)]
+    assert engine.calls == [list(ours.sample.tasks)]
+
+
+def test_a_server_is_asked(tmp_path: Path) -> None:
+    with (
+        FaultServer(default=answer("猫は眠ります。")) as server,
+        evaluator(openai_engine(server), folder=tmp_path) as ours,
+    ):
+        ours(0)
+    table = pl.read_parquet(tmp_path / "answers" / "step_00000000.parquet")
+    assert table["answer"].to_list() == ["猫は眠ります。"] * 4
+
+
+def test_blank_answers_are_scored_and_failed_ones_left_out(
+    mini: Benchmark, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of four questions and three trials, one question has one answer, one none; two answers are blank."""
+    told: list[dict[str, float]] = []
+
+    def reply(task: Task) -> str | Exception:
+        at = ours.sample.questions.index(task.question)
+        if at == 0 or (at == 1 and task.trial > 1):
+            return ValueError("overloaded\x1b[31m")
+        return "\n" if at == 2 and task.trial > 1 else mini.find(task.question).text * task.trial
+
+    with evaluator(
+        FakeEngine(reply),
+        trials=3,
+        folder=tmp_path,
+        loggers=lambda metrics, _: told.append(metrics),
+        question_metrics=True,
+    ) as ours:
+        ours(0)
+        ours.wait()
+        ours(1)
+    table = pl.read_parquet(tmp_path / "answers" / "step_00000000.parquet")
+    row = ours.curve.row(0, named=True)
+    assert (row["questions"], row["answers"], len(table)) == (3, 7, 7)
+    assert row["empty"] == 2 / 7
+    scored = mini.score_batch(table["question_id"], table["answer"])
+    for name in ("fluency", "truthfulness", "helpfulness", "average", "length"):
+        assert table[name].to_list() == scored[name].to_list()
+    means = table.group_by("question_id").agg(pl.col("average").mean())["average"].to_numpy()
+    assert row["score"] == pytest.approx(means.mean())
+    low, high = stats.t.interval(0.95, 2, means.mean(), stats.sem(means))
+    assert (row["score_low"], row["score_high"]) == pytest.approx((low, high))
+    assert row["length"] == table["length"].mean()
+    assert row["question_scores"][0] is None
+    assert sorted(row["question_scores"][1:]) == pytest.approx(sorted(means))
+    later = ours.curve.row(1, named=True)
+    assert (later["difference"], later["difference_low"]) == (0, 0)
+    assert told[0]["pfgen/missing"] == pytest.approx(5 / 12)
+    ids = [name[16:] for name in told[0] if name.startswith("pfgen/questions/")]
+    assert ids == list(ours.sample.ids[1:])
+    assert told[0][f"pfgen/questions/{ids[0]}"] == row["question_scores"][1]
+    assert caplog.messages[0] == r"step 0: 5 of 12 answers failed: overloaded\x1b[31m"
+
+
+def test_questions_in_common_are_compared() -> None:
+    """The baseline lacks one question, the later step another."""
+    step = 0
+
+    def reply(task: Task) -> str | Exception:
+        at = ours.sample.questions.index(task.question)
+        return ValueError("no") if at == step else task.question * (step + 1)
+
+    with evaluator(FakeEngine(reply)) as ours:
+        ours(0)
+        ours.wait()
+        step = 1
+        ours(1)
+    before, after = (
+        np.array(scores, dtype=float) for scores in ours.curve["question_scores"].to_list()
+    )
+    assert ours.curve["difference"][1] == pytest.approx((after - before)[2:].mean())
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (lambda _: ValueError("no such model"), "4 of 4 answers failed: no such model"),
+        (lambda _: GenerationError("no server"), "no server"),
+        (lambda _: TimeoutError("never"), "engine 'fake': TimeoutError: never"),
+        (lambda _: None, "4 of 4 answers were not given"),
+    ],
+)
+def test_an_engine_that_gives_nothing(
+    reply: Reply, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    ours = evaluator(FakeEngine(reply))
+    ours(0)
+    with pytest.raises(GenerationError, match=reason):
+        ours.close()
+    with evaluator(FakeEngine(reply), on_error="warn") as ours:
+        ours(0)
+    assert ours.skipped == {0: reason}
+    assert len(ours.curve) == 0
+
+
+def test_a_second_outcome_is_an_error() -> None:
+    class Twice(FakeEngine):
+        def generate(self, tasks: Sequence[Task], _: Parameters) -> Iterator[Outcome]:
+            yield from (Answered(tasks[0], "a"), Answered(tasks[0], "b"))
+
+    with evaluator(Twice(), on_error="warn") as ours:
+        ours(0)
+    assert "returned an outcome for an unknown task, or a second one" in ours.skipped[0]
+
+
+def test_training_does_not_wait_for_an_engine(tmp_path: Path) -> None:
+    engine = Held()
+    ours = evaluator(engine, every=2, folder=tmp_path)
+    begun = time.perf_counter()
+    assert ours.due(0)
+    assert ours(0)
+    assert not ours(0)
+    assert not ours(1)
+    assert not ours.due(2)
+    assert not ours.due(3)
+    assert not ours(2)  # the engine is busy
+    state = ours.state_dict()
+    assert time.perf_counter() - begun < 5
+    assert (state["rows"], state["pending"], state["done"]) == ([], [0], [0])
+    engine.free.set()
+    ours.wait()
+    assert ours.curve["step"].to_list() == [0]
+    assert ours.due(4)
+    assert ours(4)
+    ours.wait()
+    assert ours.skipped == {2: "step 0 is still being evaluated"}
+    assert ours.due(2)  # should training go back there
+    ours.load_state_dict(state)  # which does not know yet what step 0 came to
+    assert ours.curve["step"].to_list() == [0]
+    ours.close()
+    names = [path.name for path in (tmp_path / "answers").iterdir()]
+    assert names == ["step_00000000.parquet"]
+
+
+def test_other_ranks_ask_nobody(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    with evaluator(engine, is_main=False, folder=tmp_path / "c") as ours:
+        assert not ours(0)
+    assert not engine.calls
+    assert not (tmp_path / "c").exists()
+
+
+def test_an_evaluation_ends_with_its_budget(caplog: pytest.LogCaptureFixture) -> None:
+    engine = Held(ready=3)
+    ours = evaluator(engine, budget=0.3)
+    begun = time.perf_counter()
+    ours(0)
+    ours.wait()
+    assert 0.3 <= time.perf_counter() - begun < 5
+    row = ours.curve.row(0, named=True)
+    assert (row["answers"], row["questions"]) == (3, 3)
+    assert caplog.messages == ["step 0: 1 of 4 answers were not given in time"]
+    assert not ours(1)  # this engine cannot be interrupted
+    assert ours.skipped == {1: "the engine is still working on an earlier step"}
+    engine.free.set()
+    until(lambda: engine.closed == 1)
+    until(lambda: ours.due(2))
+    assert ours(2)
+    ours.close()
+    assert ours.curve["answers"].to_list() == [3, 4]
+    with evaluator(Held(), budget=0.2, on_error="warn") as none:
+        none(0)
+    assert none.skipped == {0: "4 of 4 answers were not given in time"}
+
+
+def test_an_error_of_training_ends_the_evaluation() -> None:
+    engine = Held()
+
+    def train() -> None:
+        with evaluator(engine) as ours:
+            ours(0)
+            raise ZeroDivisionError
+
+    begun = time.perf_counter()
+    with pytest.raises(ZeroDivisionError):
+        train()
+    assert time.perf_counter() - begun < 5
+    engine.free.set()
+
+
+# Functions with a budget.
+
+
+def test_a_function_may_stop_in_time(caplog: pytest.LogCaptureFixture) -> None:
+    budgets: list[float] = []
+
+    def generate(tasks: Sequence[Task], budget: float) -> list[str | None]:
+        budgets.append(budget)
+        return [task.question if i < 3 else None for i, task in enumerate(tasks)]
+
+    with StepEvaluator("mini", generate, every=1, questions=4, budget=2.5) as ours:
+        ours(0)
+    assert budgets == [2.5]
+    assert ours.curve["answers"].to_list() == [3]
+    assert caplog.messages == ["step 0: 1 of 4 answers were not given in time"]
+    with (
+        StepEvaluator("mini", lambda tasks, **_: [None] * len(tasks), every=1, budget=1) as ours,
+        pytest.raises(InputError, match="returned no text for any of 14 tasks"),
+    ):
+        ours(0)
+
+
+def test_settings_that_contradict_each_other() -> None:
+    def generate(_: Sequence[Task]) -> list[str]:
+        return []
+
+    engine, parameters = FakeEngine(), Parameters()
+    for wrong, match in (
+        ({}, "pass a function `generate` or an `engine`"),
+        ({"generate": generate, "engine": engine}, "either `generate` or `engine`, not both"),
+        ({"engine": "openai"}, "`engine` must be an engine of .*, not 'openai'"),
+        ({"engine": FakeEngine}, "`engine` must be an engine of"),
+        ({"generate": generate, "parameters": parameters}, "only be combined with `engine`"),
+        ({"generate": generate, "budget": 3}, "`budget` requires an engine, or a function"),
+        ({"generate": len, "budget": 3}, "`budget` requires an engine, or a function"),
+        ({"engine": engine, "budget": 0}, "`budget` must be a positive number of seconds, not 0"),
+        ({"engine": engine, "budget": "1"}, "not '1'"),
+        ({"engine": engine, "parameters": parameters, "stop": ["Q:"]}, "`stop` cannot be combined"),
+    ):
+        settings: Any = wrong
+        with pytest.raises(SettingsError, match=match):
+            StepEvaluator("mini", every=1, **settings)
