@@ -154,8 +154,14 @@ def go_on(prepared: BuildConfig, text: str = TOO_MANY, **changes: Any) -> Built:
         (("count = 1_000", "count = 900"), ("select",)),
         (("seed = 7", "seed = 8"), ("length", "select")),
         (("count = 200", "count = 190"), ("length", "select")),
-        (("seed = 7", "seed = 7\nsingletons.threshold = 2"), ("singletons", "length", "select")),
-        (('keep = "weight"', 'keep = "once"'), ("duplicates", "singletons", "length", "select")),
+        (
+            ("seed = 7", "seed = 7\nsingletons.threshold = 2"),
+            ("singletons", "length", "consensus", "select"),
+        ),
+        (
+            ('keep = "weight"', 'keep = "once"'),
+            ("duplicates", "singletons", "length", "consensus", "select"),
+        ),
         (("seed = 7", 'seed = 7\nnormalise.without = ["wave-dash"]'), STEPS),
         (("seed = 7", 'seed = 7\nsource = "Y"'), STEPS),
     ],

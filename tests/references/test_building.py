@@ -146,7 +146,7 @@ def test_steps_against_plain_python(prepared: BuildConfig) -> None:
         prepared,
         steps=("duplicates", "singletons", "length"),
         duplicates=Duplicates("once"),
-        singletons=Singletons(n=4, threshold=2, repeat=True),
+        singletons=Singletons(n=4, threshold=2, repeat=True, at_least=0),
         length=Length(90, 10_000, share=1.0),
     )
     built = build(config)
@@ -183,7 +183,7 @@ def lengths_of(built: Built) -> dict[tuple[str, str], list[int]]:
 
 def test_lengths_are_relative_to_what_is_left(prepared: BuildConfig) -> None:
     """Pools of hundreds are far below the count of 30,000, which would remove nothing."""
-    steps = tuple(step for step in STEPS if step != "select")
+    steps = tuple(step for step in STEPS if step not in ("consensus", "select"))
     narrow = build(replace(prepared, steps=steps, length=Length(share=0.1), out="narrow"))
     wide = build(replace(prepared, steps=steps, length=Length(share=1.0), out="wide"))
     for place, lengths in lengths_of(narrow).items():
@@ -229,7 +229,9 @@ def test_steps_without_an_effect_are_told(
 
 def test_steps_that_remove_nearly_all_are_told(prepared: BuildConfig) -> None:
     few = replace(prepared, only=("Q14",), select=Select(5), duplicates=Duplicates("all"))
-    rare = build(replace(few, singletons=Singletons(n=5, threshold=17), allow_fewer=True))
+    rare = build(
+        replace(few, singletons=Singletons(n=5, threshold=17, at_least=0), allow_fewer=True)
+    )
     assert rare.warnings[0].startswith("singletons removes nearly all answers to 1 of 1 que")
     assert not any("duplicates" in each for each in rare.warnings)  # told to keep all
 
@@ -247,6 +249,7 @@ def test_the_preset_of_the_papers_keeps_its_sets(prepared: BuildConfig) -> None:
     plain = replace(
         prepared,
         out="plain",
+        steps=tuple(step for step in STEPS if step != "consensus"),
         seed=0,
         rules=Rules(),
         duplicates=Duplicates("all"),
@@ -300,7 +303,7 @@ def test_words(prepared: BuildConfig) -> None:
         questions="",
         unit="word",
         steps=("singletons", "length"),
-        singletons=Singletons(n=1),
+        singletons=Singletons(n=1, at_least=0),
         length=Length(4, 10, share=1.0),
     )
     [question] = build(replace(config, allow_fewer=True)).questions

@@ -12,6 +12,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 import typer
@@ -23,6 +24,7 @@ from typer.testing import CliRunner
 import oracle
 import small
 from helpers import CATS, QUESTIONS, lines, write_benchmark, write_run
+from left_out import without
 from pfgen_rs import (
     Benchmark,
     OutputError,
@@ -44,13 +46,14 @@ from pfgen_rs.references.check.plots import TITLES
 from pfgen_rs.references.check.report import check_report_markdown
 from pfgen_rs.references.check.rules import rules
 from pfgen_rs.references.check.scored_runs import run_means, scored_runs
-from pfgen_rs.references.check.self_scores import leave_one_out, self_scores
+from pfgen_rs.references.check.self_scores import self_scores
 from pfgen_rs.references.check.shrinking import shrinking, shrinking_runs, shrunk
 from pfgen_rs.references.check.sources import (
     sources_by_runs,
     sources_compared,
     sources_overall,
 )
+from pfgen_rs.references.leave_one_out import leave_one_out, truthfulness_without_itself
 from places import ROOT
 
 RUNS = [str(ROOT / "data" / "mini" / "runs" / "*")]
@@ -95,16 +98,6 @@ def run_files(bench: Benchmark, folder: Path) -> list[Path]:
 # Self-scores.
 
 
-def without(answers: list[str], number: int, settings: oracle.Settings) -> oracle.Reference:
-    """The source as if one of its answers had never been there; without a baseline of its own."""
-    others = answers[:number] + answers[number + 1 :]
-    reference = object.__new__(oracle.Reference)
-    reference.settings, reference.size = settings, len(others)
-    lengths = settings.ngram_lengths()
-    reference.df = Counter(gram for text in others for gram in oracle.substrings(text, lengths))
-    return reference
-
-
 TEXTS = st.lists(
     st.one_of(
         st.text("ab", max_size=12),
@@ -141,6 +134,9 @@ def test_leaving_out_is_as_if_it_had_not_been_there(
 ) -> None:
     plain, settings = oracle.Settings(**changes), Settings(**changes)
     fluency, truthfulness = leave_one_out(answers, 7.0, settings)
+    assert np.array_equal(
+        truthfulness_without_itself(answers, settings), truthfulness, equal_nan=True
+    )
     for number, answer in enumerate(answers):
         reference = without(answers, number, plain)
         assert fluency[number] == reference.fluency(answer, 7.0)[0]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from helpers import TIMEOUT, environment
-from pfgen_rs.references.config import BuildConfig, Duplicates, Length, Rules, Select
+from pfgen_rs.references.config import BuildConfig, Duplicates, Length, Rules, Select, Singletons
 from pfgen_rs.references.grammar import load
 from places import ROOT
 
@@ -29,7 +29,7 @@ __all__ = [
 
 GRAMMARS = ROOT / "data" / "mini" / "grammar"
 IDS = ("Q03", "Q14")  # one of two sources, one of one
-STEPS = ("normalise", "rules", "duplicates", "singletons", "length", "select")
+STEPS = ("normalise", "rules", "duplicates", "singletons", "length", "consensus", "select")
 RULES = """
 [[Q03.rule]]
 name = "says-it-sublimes"
@@ -92,6 +92,7 @@ def prepare(folder: Path) -> BuildConfig:
         seed=7,
         rules=Rules("rules.toml"),
         duplicates=Duplicates("weight"),
+        singletons=Singletons(at_least=0),
         length=Length(100, 200, share=1.0),
         select=Select(count=40, proposals=2_000),
         folder=folder,
@@ -150,6 +151,7 @@ questions = "questions.toml"
 seed = 7
 rules.file = "rules.toml"
 duplicates.keep = "weight"
+singletons.at_least = 0
 length = { count = 200, share = 1.0 }
 
 [select]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self, TypeVar, get_args, get_type_hints
 
@@ -16,6 +18,7 @@ __all__ = [
     "PRESETS",
     "STEPS",
     "BuildConfig",
+    "Consensus",
     "Duplicates",
     "Fields",
     "Length",
@@ -28,7 +31,16 @@ __all__ = [
 
 T = TypeVar("T")
 Names = tuple[str, ...]
-STEPS: Names = ("normalise", "rules", "duplicates", "singletons", "length", "select")
+STEPS: Names = (
+    "normalise",
+    "rules",
+    "duplicates",
+    "singletons",
+    "length",
+    "consensus",
+    "select",
+)
+_PAPER_STEPS: Names = tuple(step for step in STEPS if step != "consensus")
 _LARGEST = 2**63 - 1
 
 
@@ -42,6 +54,11 @@ def _check_config_minimum(least: int, **values: int) -> None:
     for key, value in values.items():
         if value < least:
             raise ConfigError(f"{key} must be at least {least}, not {value}")
+
+
+def _check_config_share(share: float) -> None:
+    if not 0 < share <= 1:
+        raise ConfigError(f"share must be greater than 0 and at most 1, not {share}")
 
 
 @dataclass(frozen=True)
@@ -88,16 +105,18 @@ class Duplicates:
 class Singletons:
     """Drop answers with an n-gram of `n` units that occurs at most `threshold` times.
 
-    `repeat`: repeat with the remaining answers until nothing changes.
+    `repeat`: repeat with the remaining answers until nothing changes. If fewer than `at_least` answers would
+    be left (all sources together), the filter is not applied: among few answers almost everything is rare.
     """
 
     n: int = 5
     threshold: int = 1
     repeat: bool = False
+    at_least: int = 2_000
 
     def __post_init__(self) -> None:
         _check_config_minimum(1, n=self.n)
-        _check_config_minimum(0, threshold=self.threshold)
+        _check_config_minimum(0, threshold=self.threshold, at_least=self.at_least)
 
 
 @dataclass(frozen=True)
@@ -106,8 +125,8 @@ class Length:
 
     Of what the other filters leave: at most the nearest `share` (rounded up; 1 is no limit), only answers at
     most `deviation` units from the target (`None` is no limit), and at most `count`. `share` and `deviation`
-    never leave fewer answers than `select.count` (or all, if there are fewer): then the nearest
-    `select.count` are kept.
+    never leave fewer answers than the later steps need to end with `select.count` (or all, if there are
+    fewer): then the nearest of them are kept.
     """
 
     target: int = 100
@@ -117,10 +136,23 @@ class Length:
 
     def __post_init__(self) -> None:
         _check_config_minimum(1, target=self.target, count=self.count)
-        if not 0 < self.share <= 1:
-            raise ConfigError(f"share must be greater than 0 and at most 1, not {self.share}")
+        _check_config_share(self.share)
         if self.deviation is not None:
             _check_config_minimum(0, deviation=self.deviation)
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """Keep the `share` (rounded up) of each source's answers that agree most with the others of the source.
+
+    Agreement is Truthfulness, scored against all other answers: how common each character's surroundings
+    are. Never fewer than `select.count` are left (or all, if there are fewer).
+    """
+
+    share: float = 0.5
+
+    def __post_init__(self) -> None:
+        _check_config_share(self.share)
 
 
 @dataclass(frozen=True)
@@ -153,9 +185,9 @@ class Select:
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     # Imajo et al. 2025, section 3.2.
     "paper": {
-        "steps": STEPS,
+        "steps": _PAPER_STEPS,
         "duplicates": Duplicates(keep="all"),
-        "singletons": Singletons(n=5, threshold=1, repeat=False),
+        "singletons": Singletons(n=5, threshold=1, repeat=False, at_least=0),
         "length": Length(target=100, count=30_000, share=1.0, deviation=None),
         "select": Select(count=1_000, min_n=1, max_n=10),
     },
@@ -194,6 +226,7 @@ class BuildConfig:
     duplicates: Duplicates = Duplicates()
     singletons: Singletons = Singletons()
     length: Length = Length()
+    consensus: Consensus = Consensus()
     select: Select = Select()
     folder: Path = field(default=Path(), compare=False)
 
@@ -231,10 +264,16 @@ class BuildConfig:
                 "steps: normalise and rules need text: remove them or use another unit"
             )
 
-    @property
-    def least_length(self) -> int:
-        """The number of answers that the shares and deviations of lengths leave to each source, at least."""
-        return self.select.count if "select" in self.steps else 0
+    def needed_after(self, step: str) -> int:
+        """Returns how many answers of a source must be left after `step` to end with `select.count`.
+
+        0 without a selection.
+        """
+        if "select" not in self.steps:
+            return 0
+        later = self.steps[self.steps.index(step) + 1 :]
+        share = Fraction(repr(self.consensus.share)) if "consensus" in later else 1
+        return math.ceil(self.select.count / share)
 
     @property
     def wanted(self) -> int:

@@ -64,6 +64,8 @@ def step_key(
         settings = rules and rules.digest
     elif step == "length":
         settings = [config.seed, _length_key_settings(config, state)]
+    elif step == "consensus":
+        settings = [config.seed, settings, config.needed_after("consensus")]
     elif step == "select":
         settings = [config.seed, settings]
     unit = None if step in _UNITLESS else config.unit
@@ -88,7 +90,7 @@ def _length_key_settings(config: BuildConfig, state: State) -> Mapping[str, Any]
 
     So another number to select only matters if it changes how many answers it needs.
     """
-    settings, least = config.length, config.least_length
+    settings, least = config.length, config.needed_after("length")
     if settings.deviation is not None:
         return {**asdict(settings), "at_least": least}
     return {

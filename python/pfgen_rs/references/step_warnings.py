@@ -22,10 +22,15 @@ _ADVICE: Mapping[tuple[str, Extreme], str] = {
     ("rules", "nearly all"): "check the rules",
     ("duplicates", "no"): "no two answers are equal",
     ("duplicates", "nearly all"): "most candidates are equal",
-    ("singletons", "no"): "no n-gram is rare enough; raise singletons.n or singletons.threshold",
+    (
+        "singletons",
+        "no",
+    ): "no n-gram is rare enough, or fewer answers than singletons.at_least would be left",
     ("singletons", "nearly all"): "add candidates, or lower singletons.n or singletons.threshold",
     ("length", "no"): "lower length.share or length.count, or set length.deviation",
     ("length", "nearly all"): "hardly any length is near length.target",
+    ("consensus", "no"): "there are no more answers than select.count; add candidates",
+    ("consensus", "nearly all"): "consensus.share is small",
     ("select", "no"): "there are no more answers than select.count; lower it or add candidates",
 }
 

@@ -16,6 +16,7 @@ from pfgen_rs.errors import BuildError
 from pfgen_rs.metrics import units
 from pfgen_rs.references.batches import Batches
 from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.consensus import consensus
 from pfgen_rs.references.duplicates import duplicates
 from pfgen_rs.references.funnel import Removals, StepReport
 from pfgen_rs.references.lengths import Lengths, length_spread, nearest_length
@@ -169,6 +170,10 @@ def _singletons_step(state: State, context: Context) -> tuple[State, StepReport]
         threads=context.threads,
         progress=context.progress,
     )
+    left = int(np.count_nonzero(found.kept))
+    if left < settings.at_least:
+        details = {"rounds": found.rounds, "not_applied": left}
+        return state, StepReport("singletons", state.height, state.height, [], details)
     after = state.narrowed(found.kept)
     removals = context.removals()
     reason = f"a {settings.n}-gram that occurs at most {settings.threshold} times"
@@ -194,7 +199,7 @@ def _length_step(state: State, context: Context) -> tuple[State, StepReport]:
             count=settings.count,
             share=settings.share,
             deviation=settings.deviation,
-            at_least=config.least_length,
+            at_least=config.needed_after("length"),
             seed=config.seed,
             threads=context.threads,
         )
@@ -211,6 +216,26 @@ def _length_step(state: State, context: Context) -> tuple[State, StepReport]:
     reason = f"a length further from {settings.target} than that of the kept answers of its source"
     removals.add(reason, _first_removed_by_step(state, ~kept, context), state.height - after.height)
     return after, context.report("length", state, after, removals, sources=details)
+
+
+def _consensus_step(state: State, context: Context) -> tuple[State, StepReport]:
+    config = context.config
+    kept, details = np.zeros(state.height, dtype=np.bool_), {}
+    for source, own in state.by_source().items():
+        found = consensus(
+            _join_batches_for_step(context.coded(state.narrowed(own))),
+            share=config.consensus.share,
+            at_least=config.needed_after("consensus"),
+            seed=config.seed,
+            threads=context.threads,
+        )
+        kept[own] = found.kept
+        details[source] = {"answers": int(np.count_nonzero(found.kept)), "least": found.least}
+    after = state.narrowed(kept)
+    removals = context.removals()
+    reason = "less agreement with the others of its source than the kept answers"
+    removals.add(reason, _first_removed_by_step(state, ~kept, context), state.height - after.height)
+    return after, context.report("consensus", state, after, removals, sources=details)
 
 
 def _select_step(state: State, context: Context) -> tuple[State, StepReport]:
@@ -292,5 +317,6 @@ STEPS: Mapping[str, Step] = {
     "duplicates": _duplicates_step,
     "singletons": _singletons_step,
     "length": _length_step,
+    "consensus": _consensus_step,
     "select": _select_step,
 }

@@ -1,0 +1,160 @@
+"""Scores of each answer against the other answers of its list, without building an index for each.
+
+If an n-gram of an answer has the document frequency `df` among `N` answers, it has `df - 1` among the other
+`N - 1`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.references.shared_ngrams import Characters, Shared, characters, shared_ngrams
+
+__all__ = ["leave_one_out", "truthfulness_without_itself"]
+
+Floats = NDArray[np.float64]
+_MARKERS = ("^", "$")
+_NOTHING = -1  # beyond the end of a text
+
+
+def leave_one_out(
+    answers: Sequence[str], baseline: float, settings: Settings
+) -> tuple[Floats, Floats]:
+    """Returns Fluency and Truthfulness of each answer against the others of its source, not rounded.
+
+    float64, shape (answers,); NaN if there are no others. Values are identical to those of a scorer built
+    from the others with `baseline` as the divisor.
+    """
+    if len(answers) < 2:
+        nothing = np.full(len(answers), np.nan)
+        return nothing, nothing
+    found = characters(answers)
+    gains = np.zeros(len(found.codes), np.int64)
+    windows = Shared(0, *(np.zeros(0, np.int64),) * 2, np.zeros(0, np.bool_))
+    for ngrams in shared_ngrams(found, max(settings.max_n, settings.truthfulness_n)):
+        if settings.min_n <= ngrams.n <= settings.max_n:
+            # Only the first occurrence in a text counts, at the n-gram's last character.
+            ends = ngrams.start[ngrams.first] + ngrams.n - 1
+            gains[ends] += ngrams.others[ngrams.first]
+        if ngrams.n == settings.truthfulness_n:
+            windows = ngrams
+    fluency = _left_out_fluency(found, gains, baseline, settings)
+    return fluency, _left_out_truthfulness(answers, found, windows, settings)
+
+
+def truthfulness_without_itself(answers: Sequence[str], settings: Settings) -> Floats:
+    """Returns Truthfulness alone, as `leave_one_out` does, in about a third of the time."""
+    if len(answers) < 2:
+        return np.full(len(answers), np.nan)
+    found = characters(answers)
+    *_, windows = shared_ngrams(found, settings.truthfulness_n)
+    return _left_out_truthfulness(answers, found, windows, settings)
+
+
+def _left_out_matrix(
+    found: Characters,
+    at: NDArray[np.int64],
+    values: NDArray[np.int64],
+    shape: tuple[int, int],
+    shift: int,
+) -> NDArray[np.int64]:
+    """Place the `values` of characters `at` in rows by text, `shift` columns to the right; zero elsewhere."""
+    matrix = np.zeros(shape, np.int64)
+    columns = found.offset[at] + shift
+    fits = columns < shape[1]
+    matrix[found.text[at][fits], columns[fits]] = values[fits]
+    return matrix
+
+
+def _left_out_fluency(
+    found: Characters, gains: NDArray[np.int64], baseline: float, settings: Settings
+) -> Floats:
+    """Returns the best cut's sum, discounted and divided by the baseline in the published order."""
+    width = min(int(found.lengths.max(initial=0)), settings.max_length)
+    everywhere = np.arange(len(gains))
+    raw = np.cumsum(
+        _left_out_matrix(found, everywhere, gains, (len(found.lengths), width), 0), axis=1
+    )
+    # Beyond a text's end the sum is constant and the discount decreases: no such cut exceeds the best.
+    discounts = np.array([settings.discount(cut) for cut in range(1, width + 1)])
+    best: Floats = np.max(raw * discounts / baseline, axis=1, initial=0.0)
+    return best
+
+
+def _left_out_truthfulness(
+    answers: Sequence[str], found: Characters, windows: Shared, settings: Settings
+) -> Floats:
+    """Read all answers with their markers from the left, in parallel."""
+    width = settings.max_length + 2
+    covering = _left_out_covering(answers, found, windows, width)
+    text = _left_out_texts(found, width)
+    skipped = np.array([ord(character) for character in settings.skipped] + [_NOTHING])
+    counted = ~np.isin(text, skipped)
+    shares = covering / (len(answers) - 1) * (1.0 / settings.threshold)
+    # Adding 0.0 for skipped characters changes no sum, and accumulate adds from the left.
+    total = np.add.accumulate(np.where(counted, np.minimum(1.0, shares), 0.0), axis=1)
+    count = np.cumsum(counted, axis=1)
+    discounts = np.array([settings.discount(i) for i in range(width)])
+    scores = total / np.maximum(count, 1) * discounts
+    target = settings.target_length
+    best = np.max(scores[:, target:], axis=1, where=counted[:, target:], initial=0.0)
+    last = width - 1 - np.argmax(counted[:, ::-1], axis=1)
+    final = np.where(counted.any(axis=1), scores[np.arange(len(answers)), last], 0.0)
+    result: Floats = np.maximum(best, final)
+    return result
+
+
+def _left_out_texts(found: Characters, width: int) -> NDArray[np.int64]:
+    """Returns the code points of every text with its markers, as far as they are read."""
+    rows = len(found.lengths)
+    everywhere = np.arange(len(found.codes))
+    begin, end = (ord(marker) for marker in _MARKERS)
+    text = _left_out_matrix(found, everywhere, found.codes - _NOTHING, (rows, width), 1) + _NOTHING
+    text[:, 0] = begin
+    ended = found.lengths + 1 < width
+    text[ended, found.lengths[ended] + 1] = end
+    return text
+
+
+def _left_out_covering(
+    answers: Sequence[str], found: Characters, windows: Shared, width: int
+) -> NDArray[np.int64]:
+    """Returns for every character the largest number of other answers that contain a window covering it."""
+    n = windows.n
+    # Windows are indexed by their first character, and must lie entirely in what is read.
+    known = _left_out_matrix(found, windows.start, windows.others, (len(answers), width), 1)
+    known[:, width - n + 1 :] = 0
+    for row, start, others in _left_out_windows(answers, n, width):
+        known[row, start] = others
+    covering = known.copy()
+    for shift in range(1, n):
+        covering[:, shift:] = np.maximum(covering[:, shift:], known[:, : width - shift])
+    return covering
+
+
+def _left_out_windows(answers: Sequence[str], n: int, width: int) -> list[tuple[int, int, int]]:
+    """Returns windows with an added marker: row, first character, and number of other answers with it.
+
+    Other answers contain such a window only if they contain the marker's character, which is rare.
+    """
+    holding = [
+        (row, answer)
+        for row, answer in enumerate(answers)
+        if any(marker in answer for marker in _MARKERS)
+    ]
+    if not holding:
+        return []
+    found = []
+    for row, answer in enumerate(answers):
+        text = f"^{answer}$"[:width]
+        starts = {0, len(text) - n} if len(answer) + 2 <= width else {0}
+        for start in starts:
+            window = text[start : start + n] if start >= 0 else ""
+            if len(window) == n:
+                others = sum(window in other for place, other in holding if place != row)
+                found.append((row, start, others))
+    return found
