@@ -152,8 +152,8 @@ def go_on(prepared: BuildConfig, text: str = TOO_MANY, **changes: Any) -> Built:
     [
         (("seed = 7", 'seed = 7\nname = "x"\nskip_bad_lines = false'), ()),
         (("count = 1_000", "count = 900"), ("select",)),
-        (("seed = 7", "seed = 8"), ("length", "select")),
-        (("count = 200", "count = 190"), ("length", "select")),
+        (("seed = 7", "seed = 8"), ("length", "consensus", "select")),
+        (("count = 200", "count = 190"), ("length", "consensus", "select")),
         (
             ("seed = 7", "seed = 7\nsingletons.threshold = 2"),
             ("singletons", "length", "consensus", "select"),
@@ -192,7 +192,7 @@ def test_a_number_to_select_only_concerns_lengths_that_need_it(
     assert ran == {"select": 2}  # all are needed, as before
     ran.clear()
     fewer = build(replace(config, select=Select(40, proposals=0)), resume=True)
-    assert ran == {"length": 2, "select": 2}
+    assert ran == {"length": 2, "consensus": 2, "select": 2}
     assert all(len(answers) == 40 for q in fewer.questions for answers in q.answers.values())
 
 

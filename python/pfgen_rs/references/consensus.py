@@ -12,7 +12,7 @@ from pfgen_rs import _native
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.references.leave_one_out import truthfulness_without_itself
-from pfgen_rs.references.lengths import nearest_share
+from pfgen_rs.references.lengths import kept_number
 
 __all__ = ["Consensus", "consensus"]
 
@@ -45,7 +45,7 @@ def consensus(
     """
     if not 0 < share <= 1:
         raise SettingsError(f"share must be greater than 0 and at most 1, not {share}")
-    number = max(nearest_share(len(answers), share), min(len(answers), at_least))
+    number, _ = kept_number(len(answers), len(answers), share, None, at_least)
     agreement = truthfulness_without_itself(answers.to_list(), Settings())
     digests = _native.text_digests(_native.Texts(answers, threads), seed, threads)
     best = np.lexsort((digests[:, 1], digests[:, 0], -agreement))[:number]

@@ -65,7 +65,7 @@ def step_key(
     elif step == "length":
         settings = [config.seed, _length_key_settings(config, state)]
     elif step == "consensus":
-        settings = [config.seed, settings, config.needed_after("consensus")]
+        settings = [config.seed, _consensus_key_settings(config, state)]
     elif step == "select":
         settings = [config.seed, settings]
     unit = None if step in _UNITLESS else config.unit
@@ -99,6 +99,16 @@ def _length_key_settings(config: BuildConfig, state: State) -> Mapping[str, Any]
             source: kept_number(int(own.sum()), settings.count, settings.share, None, least)
             for source, own in state.by_source().items()
         },
+    }
+
+
+def _consensus_key_settings(config: BuildConfig, state: State) -> Mapping[str, Any]:
+    """Returns how many answers to keep of each source."""
+    share, least = config.consensus.share, config.needed_after("consensus")
+    heights = {source: int(own.sum()) for source, own in state.by_source().items()}
+    return {
+        source: kept_number(height, height, share, None, least)
+        for source, height in heights.items()
     }
 
 
