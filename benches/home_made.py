@@ -11,7 +11,9 @@ all runs, and over those above 0.5. Intervals: questions drawn with replacement 
 the share of random choices of 12 questions on which a home-made set is better than one source (the mean of
 the three, the best of them) both over all and above 0.5.
 
-Settings were chosen on the splits `dev`; the splits `kept` were scored once, at the end.
+Settings were chosen on the splits `dev`; the splits `kept` were scored once, at the end. In the split
+`published` all models of PFGEN_CANDIDATES_DIR are the pool and the runs of PFGEN_BENCH_DIR are scored,
+some of which are of the same organisations.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.references.config import BuildConfig, Consensus, Length, Select, Singletons
 from pfgen_rs.references.pipeline import Built, build
 
-SPLITS = {"dev": (1, 2, 3, 4), "kept": (101, 102, 103, 104, 105, 106)}
+SPLITS = {"dev": (1, 2, 3, 4), "kept": (101, 102, 103, 104, 105, 106), "published": (0,)}
 SOURCES = ("P", "S", "T")
 GOOD = 0.5
 CHOSEN, CHOICES, RESAMPLED = 12, 200, 1_000
@@ -46,10 +48,10 @@ BOTH = (pl.col("fluency") + pl.col("truthfulness")) / 2
 
 
 class Split(NamedTuple):
-    """Organisations whose answers are candidates, and the runs that are scored."""
+    """The runs whose answers are candidates, and those that are scored."""
 
     number: int
-    pool: frozenset[str]
+    pool: list[str]
     runs: list[str]
 
 
@@ -162,6 +164,11 @@ def scores(benchmark: Benchmark, answers: pl.DataFrame) -> pl.Series:
 def split_of(answers: pl.DataFrame, number: int) -> Split:
     """Organisations in a random order are candidates until they have about six tenths of the runs."""
     runs = answers.select("run", "organisation").unique().sort("run")
+    if number == 0:
+        names = runs.get_column("run").to_list()
+        return Split(
+            0, *([n for n in names if n.startswith(kind)] for kind in ("candidates/", "runs/"))
+        )
     sizes = dict(runs.group_by("organisation").len().iter_rows())
     order = sorted(sizes)
     np.random.default_rng(number).shuffle(order)
@@ -171,8 +178,8 @@ def split_of(answers: pl.DataFrame, number: int) -> Split:
         if held < 0.45 * runs.height or held + sizes[organisation] <= 0.62 * runs.height:
             pool.add(organisation)
             held += sizes[organisation]
-    scored = runs.filter(~pl.col("organisation").is_in(sorted(pool))).get_column("run")
-    return Split(number, frozenset(pool), scored.to_list())
+    in_pool = runs.get_column("organisation").is_in(sorted(pool))
+    return Split(number, *(runs.filter(mask)["run"].to_list() for mask in (in_pool, ~in_pool)))
 
 
 def measured(
@@ -180,7 +187,7 @@ def measured(
 ) -> dict[str, Any]:
     """Measures of one set on one split."""
     with tempfile.TemporaryDirectory() as folder:
-        candidates = answers.filter(pl.col("organisation").is_in(sorted(split.pool)))
+        candidates = answers.filter(pl.col("run").is_in(split.pool))
         candidates.select("question", "answer", model="run").write_parquet(
             Path(folder, "candidates.parquet")
         )

@@ -135,14 +135,27 @@ def building(content: Content) -> Iterator[str]:
 
 
 def home_made(content: list[dict[str, Any]]) -> Iterator[str]:
-    """How well home-made sets agree with the published one."""
-    yield "| set | questions | answers left, median | all runs | good runs |"
-    yield "| --- | --- | --- | --- | --- |"
+    """How well home-made sets and single published sources agree with the published ranking."""
+    yield (
+        "| split | runs scored | set | answers | ± length | all runs | above 0.5 | "
+        "one source: all | above 0.5 | beats the mean source | the best |"
+    )
+    yield "| --- " * 11 + "|"
     for row in content:
-        yield (
-            f"| {row['set']} | {row['questions']} | {row['answers']:,.0f} | {row['pearson']:.4f} | "
-            f"{row['pearson_good']:.4f} |"
-        )
+        shares = (f"{row[name]:.0%}" for name in ("beats_mean", "beats_best"))
+        cells = [row["split"], row["runs"], row["set"], f"{row['answers']:,.0f}", row["length_std"]]
+        cells += [_with_interval(row[name]) for name in ("all", "good")]
+        cells += [_each_source(row[f"{name}_sources"]) for name in ("all", "good")]
+        yield f"| {' | '.join(map(str, [*cells, *shares]))} |"
+
+
+def _with_interval(values: list[float]) -> str:
+    value, low, high = values
+    return f"{value:.4f} ({low:.4f} to {high:.4f})"
+
+
+def _each_source(values: list[float]) -> str:
+    return ", ".join(f"{value:.4f}" for value in values)
 
 
 if __name__ == "__main__":
