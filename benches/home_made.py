@@ -141,7 +141,7 @@ def row_of(row: Mapping[str, str], run: str, model: str) -> dict[str, str]:
 def lines(path: Path) -> Iterator[dict[str, str]]:
     """The objects of a file of JSON lines."""
     opened = lzma.open if path.suffix == ".xz" else open
-    with opened(path, "rt", encoding="utf-8") as file:  # type: ignore[operator]
+    with opened(path, "rt", encoding="utf-8") as file:
         yield from map(json.loads, file)
 
 
