@@ -54,9 +54,13 @@ ASKED = {
     "pretraining": Asked("examples/pretrain_tiny.py, start to exit", "s", 300, 300),
     "scoring_share": Asked("pretraining: what scoring adds to the rest", "%", 1, 1),
     "client_overhead": Asked("openai engine: overhead a request, 64 at a time", "ms", 2, 0.5),
-    "run_time_64": Asked("openai engine: a run beyond its ideal time, 64 at a time", "%", 12, 5),
-    "run_time_256": Asked("openai engine: a run beyond its ideal time, 256 at a time", "%", 50, 25),
-    "put_off": Asked("openai engine: a run longer if one task is put off for 15 s", "s", 1, 0.5),
+    "run_time_64": Asked("openai engine: time of a run beyond the ideal, 64 at a time", "%", 10, 3),
+    "run_time_256": Asked(
+        "openai engine: time of a run beyond the ideal, 256 at a time", "%", 20, 5
+    ),
+    "put_off": Asked(
+        "openai engine: delay of a run if one task is put off for a minute", "s", 1, 0.5
+    ),
     "whole_build": Asked("whole build, one question, a million candidates", "s", 60, 25),
 }
 

@@ -34,7 +34,7 @@ def main() -> None:
         "reporting": ("reporting.json", asked),
         "training": ("training.json", asked),
         "pretraining": ("pretraining.json", asked),
-        "generation": ("generation.json", asked),
+        "generation": ("generation.json", generation),
     }
 
     def block(match: re.Match[str]) -> str:
@@ -131,6 +131,15 @@ def building(content: Content) -> Iterator[str]:
         yield f"**{what}**"
         yield ""
         yield from _bounds(table)
+        yield ""
+
+
+def generation(content: Content) -> Iterator[str]:
+    """The measures of asking servers, a table a server, each measured by itself."""
+    for what, table in content.items():
+        yield f"**{what}**"
+        yield ""
+        yield from asked(table)
         yield ""
 
 

@@ -16,7 +16,7 @@ from random import Random
 
 import instant_server
 
-MEDIAN, SIGMA = 0.2, 0.8
+MEDIAN, SIGMA = 1.0, 0.8
 """Seconds, and the standard deviation of their logarithm."""
 _LATER = b"HTTP/1.1 429 Later\r\nRetry-After: %s\r\nContent-Length: 2\r\n\r\n{}"
 
