@@ -307,7 +307,7 @@ def test_missing_questions_are_loud(benchmark: Path, tmp_path: Path) -> None:
     run, out = write_run(tmp_path / "run", GOOD[:1]), tmp_path / "out"
     done = pfgen("score", run, "-b", benchmark)
     assert done.returncode == 0
-    assert "1 of 2 questions have no answer (Q02)" in done.stderr
+    assert "1 of 2 questions has no answer (Q02)" in done.stderr
     assert "|questions:1/2|" in done.stdout
     refused = pfgen("score", run, "-b", benchmark, "--out", out)
     assert refused.returncode == 2

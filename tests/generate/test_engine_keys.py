@@ -27,6 +27,7 @@ from pfgen_rs.generate.engines.concurrent import gathered
 from pfgen_rs.generate.engines.manual import AnswersFile, ManualEngine
 from pfgen_rs.generate.engines.openai_place import Place
 from pfgen_rs.generate.engines.openai_wire import Form
+from pfgen_rs.generate.engines.usage import Meter
 from pfgen_rs.generate.engines.vllm import VllmEngine
 from pfgen_rs.generate.prompts import Mode
 from pfgen_rs.generate.runner import generate
@@ -129,6 +130,7 @@ class ManyKeys:
                     timeout=20.0,
                     retries=3,
                     backoff=SHORT,
+                    meter=Meter(),
                 )
                 return await session.outcome(task)
 

@@ -150,7 +150,8 @@ def test_what_does_not_pass_fails_with_its_reason(kind: str, transport: str) -> 
         (b'{"error": {"message": "all\\n busy"}}', "answered with an error: all busy"),
         (b'{"error": "lost"}', "answered with an error: lost"),
         (faults.body(None), "no text: text is null"),
-        (faults.body(["a"]), "no text: text is list"),
+        (faults.body([7]), "no text: text is a list without text"),
+        (faults.body({"a": 1}), "no text: text is dict"),
         (faults.body("half", finish_reason="content_filter"), "content filter"),
     ],
 )

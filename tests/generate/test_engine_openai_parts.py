@@ -20,7 +20,7 @@ from pfgen_rs.generate.engines import Answered, Failed
 from pfgen_rs.generate.engines.backoff import Backoff, retry_after
 from pfgen_rs.generate.engines.openai import OpenAIEngine
 from pfgen_rs.generate.engines.openai_place import find_place
-from pfgen_rs.generate.engines.openai_wire import CutError, read_answer
+from pfgen_rs.generate.engines.openai_wire import CutError, read_answer, read_reply
 
 pytest.importorskip("openai", reason="the package openai is not installed")
 
@@ -186,7 +186,7 @@ def test_whatever_json_comes_is_an_answer_or_a_failure(
     reply: dict[str, object], chat: bool
 ) -> None:
     [task] = tasks(mode="chat" if chat else "completion")
-    outcome = read_answer(task, json.dumps(reply).encode())
+    outcome = read_answer(task, read_reply(json.dumps(reply).encode()))
     assert isinstance(outcome, Answered | Failed)
     if isinstance(outcome, Failed):
         assert outcome.reason.isprintable()
@@ -195,4 +195,35 @@ def test_whatever_json_comes_is_an_answer_or_a_failure(
 @given(st.binary())
 def test_whatever_bytes_come_are_an_answer_a_failure_or_cut(content: bytes) -> None:
     with suppress(CutError):
-        assert isinstance(read_answer(tasks()[0], content), Failed)
+        assert isinstance(read_answer(tasks()[0], read_reply(content)), Failed)
+
+
+def _parts(*parts: object) -> dict[str, object]:
+    """A reply whose message is a list of parts."""
+    return {"choices": [{"message": {"content": list(parts)}}]}
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ([{"type": "text", "text": "海は"}, {"type": "text", "text": "青い。"}], "海は青い。"),
+        (["海は", {"text": "青い。"}], "海は青い。"),
+        ([{"type": "output_text", "text": "海"}], "海"),
+        ([{"type": "thinking", "text": "hmm"}, {"type": "text", "text": "海"}], "海"),
+        ([{"type": "image_url", "image_url": {}}, {"type": "text", "text": ""}], ""),
+    ],
+)
+def test_parts_of_text_are_joined(parts: list[object], text: str) -> None:
+    [task] = tasks(mode="chat")
+    assert read_answer(task, _parts(*parts)) == Answered(task, text)
+
+
+@pytest.mark.parametrize(
+    "parts", [[], [{"type": "image_url"}], [None, 5, {"type": "text", "text": None}]]
+)
+def test_parts_without_text_fail(parts: list[object]) -> None:
+    [task] = tasks(mode="chat")
+    said = "the server's answer has no text: content is a list without text"
+    outcome = read_answer(task, _parts(*parts))
+    assert isinstance(outcome, Failed)
+    assert outcome.reason == said

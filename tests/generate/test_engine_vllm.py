@@ -16,7 +16,7 @@ import pytest
 
 from engine_tasks import tasks
 from pfgen_rs.errors import GenerationError, SettingsError
-from pfgen_rs.generate.engines import Answered, Failed, Parameters
+from pfgen_rs.generate.engines import Answered, Failed, Parameters, Usage
 from pfgen_rs.generate.engines.vllm import VllmEngine
 
 
@@ -34,11 +34,14 @@ class SamplingParams:
 @dataclass
 class CompletionOutput:
     text: str
+    token_ids: Sequence[int]
 
 
 @dataclass
 class RequestOutput:
     outputs: list[CompletionOutput]
+    prompt_token_ids: list[int] | None
+    num_cached_tokens: int | None = None
 
 
 @dataclass
@@ -89,7 +92,10 @@ def _fake(recorded: Recorded, too_long: Sequence[str] = (), dies: bool = False) 
                 if prompt in too_long:
                     raise ValueError(f"The prompt is too\nlong: {prompt}")
             recorded.generated.append((prompts, sampling_params))
-            return [RequestOutput([CompletionOutput(f" to {prompt}")]) for prompt in prompts]
+            return [
+                RequestOutput([CompletionOutput(f" to {prompt}", (1, 2, 3))], [1] * 5, cached)
+                for prompt, cached in zip(prompts, [None, *[2] * len(prompts)], strict=False)
+            ]
 
         def chat(
             self,
@@ -102,7 +108,10 @@ def _fake(recorded: Recorded, too_long: Sequence[str] = (), dies: bool = False) 
             assert not use_tqdm
             given = {"chat_template": chat_template, "chat_template_kwargs": chat_template_kwargs}
             recorded.chats.append((messages, sampling_params, given))
-            return [RequestOutput([CompletionOutput(turns[-1]["content"])]) for turns in messages]
+            return [
+                RequestOutput([CompletionOutput(turns[-1]["content"], ())], None)
+                for turns in messages
+            ]
 
     module = types.ModuleType("vllm")
     vars(module).update(LLM=LLM, SamplingParams=SamplingParams)
@@ -125,6 +134,14 @@ def test_completions_are_generated_with_a_seed_each(recorded: Recorded) -> None:
     assert sampling == [
         SamplingParams(1.0, 0.98, seed, ["Q:", "\n\n"], 300) for seed in (100, 101, 102)
     ]
+
+
+def test_tokens_are_counted(recorded: Recorded) -> None:
+    engine = VllmEngine("m")
+    list(engine.generate(tasks(3), Parameters()))
+    assert engine.usage == Usage(3, 3, 15, 9, cached_tokens=4)
+    list(engine.generate(tasks(1, "chat"), Parameters()))
+    assert engine.usage == Usage(4, 3, 15, 9, cached_tokens=4)
 
 
 def test_what_is_none_is_left_to_vllm(recorded: Recorded) -> None:

@@ -78,7 +78,7 @@ def test_failures(tmp_path: Path, tiny: Path) -> None:
     _, at_once, first, second = done.stderr.splitlines()
     assert at_once.startswith(f"first failure: trial 2, {SEAS}: too\\u202elong")
     assert first.startswith(f"warning: trial 2, {SEAS}: too\\u202elong")  # what could act is shown
-    assert second.startswith("warning: 1 tasks have no answer and are listed in ")
+    assert second.startswith("warning: 1 task has no answer, as listed in ")
     assert second.endswith("run the same command with --retry-failed to ask again")
 
 
@@ -220,6 +220,23 @@ def test_none_is_left_to_the_engine_and_out_of_the_file(tmp_path: Path, tiny: Pa
     assert not any(sampling & found for found in keys)
 
 
+def test_the_prefix_begins_prompts_without_its_escapes(tmp_path: Path, tiny: Path) -> None:
+    shown = RUNNER.invoke(app, command(tmp_path, "--prefix=前提\\n", "--dry-run"))
+    prompts = [json.loads(line)["prompt"] for line in shown.stdout.splitlines()]
+    assert [prompt[:10] for prompt in prompts] == ["前提\n## 回答例\n"] * 4
+
+
+def test_thinking_is_disabled_by_what_precedes_prompts(tmp_path: Path, tiny: Path) -> None:
+    asked = command(tmp_path, "--dry-run", "--mode=chat", "--prefix=前提", engine="openai")
+    for more, start in (
+        ["--disable-thinking", "/no_think\n前提例"],
+        ["--enable-thinking", "前提例と"],
+    ):
+        shown = RUNNER.invoke(app, [*asked, more])
+        systems = [json.loads(line)["messages"][0] for line in shown.stdout.splitlines()]
+        assert {system["content"][: len(start)] for system in systems} == {start}, shown.output
+
+
 def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
     config = config_of(tmp_path, "--stop=", engine="manual")
     assert config.keys() == {"engine", "max_tokens", "mode", "model", "num_examples", "questions"}
@@ -240,6 +257,13 @@ def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
         (["--set=seed=1"], "use --seed-text for seed"),
         (["--set=_timeout=1"], "use --timeout for timeout"),
         (["--set=_model=x"], "use MODEL for model"),
+        (["--set=enable_thinking=false"], "use --enable-thinking or --disable-thinking for"),
+        (["--disable-thinking"], "--disable-thinking requires the engine openai; for vllm and"),
+        (["--price=1,2"], "--price requires the engine openai or vllm, which count tokens"),
+        *(
+            (["--engine=openai", f"--price={text}"], f"invalid prices {text!r}: expected IN,OUT")
+            for text in ("1", "1,2,3", "a,b", "-1,2", "nan,1", "1,inf", "")
+        ),
         (["--engine=command"], "the engine command requires a program: --command 'PROGRAM …'"),
         (["--set=chat_template=@none"], "none: cannot be read: No such file"),
         (["--base-url=http://127.0.0.1"], "--base-url requires the engine openai"),
@@ -297,12 +321,12 @@ def test_other_questions(tmp_path: Path, tiny: Path) -> None:
     path.write_text('{"question": "何？", "answer": "これ。"}\n', encoding="utf-8")
     done = RUNNER.invoke(app, command(tmp_path, f"--questions={path}", "--dry-run"))
     assert [json.loads(line)["question"] for line in done.stdout.splitlines()] == ["何？"] * 2
-    assert done.stderr == f"benchmark {path}: 1 questions, 2 trials\n"
+    assert done.stderr == f"benchmark {path}: 1 question, 2 trials\n"
 
 
 def test_more_examples_than_there_are(tmp_path: Path, tiny: Path) -> None:
     done = RUNNER.invoke(app, command(tmp_path, "--examples=3", "--dry-run"))
-    first = "warning: prompts show 1 example answers instead of 3: no more are available"
+    first = "warning: prompts show 1 example answer instead of 3: no more are available"
     assert done.stderr.splitlines()[0] == first
     fewer = RUNNER.invoke(app, command(tmp_path, "--examples=1", "--dry-run"))
     assert "warning" not in fewer.stderr

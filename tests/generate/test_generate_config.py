@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,44 @@ def test_what_deviates_has_another_hash() -> None:
     assert len(seen) == 7
 
 
+@pytest.mark.parametrize(
+    ("recorded", "used"),
+    [
+        ("前提\\n\\n", "前提\n\n"),
+        ("a\\tb\nc", "a\tb\nc"),
+        ("\\\\n", "\\n"),
+        ("C:\\d\\", "C:\\d\\"),
+        ("\\xe5\\x89\\x8d", "前"),
+        ("\\u00e5\\u0089\\u008d", "前"),
+    ],
+)
+def test_the_prefix_has_escapes(recorded: str, used: str) -> None:
+    config = RunConfig("e", "m", more={"prefix": recorded})
+    assert config.prefix == used
+    assert json.loads(config.to_json())["prefix"] == recorded
+
+
+@given(st.text())
+def test_whatever_the_prefix_is_it_is_read_as_published_or_refused(text: str) -> None:
+    try:
+        used = RunConfig("e", "m", more={"prefix": text}).prefix
+    except SettingsError:
+        return
+    assert used == text or "\\" in text
+    with suppress(UnicodeError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # for unknown escapes
+        assert used == text.encode().decode("unicode_escape").encode("latin-1").decode()
+
+
+def test_thinking_is_disabled_as_published() -> None:
+    more = {"enable_thinking": False, "prefix": "前\\n"}
+    assert RunConfig("openai-api", "m", more=more).prefix == "/no_think\n前\n"
+    assert RunConfig("vllm", "m", more=more).prefix == "前\n"
+    enabled = RunConfig("openai-api", "m", more={"enable_thinking": True})
+    assert enabled.prefix == ""
+    assert list(json.loads(enabled.to_json()))[:2] == ["enable_thinking", "engine"]
+
+
 def test_what_generation_reads() -> None:
     more = {"seed": "s", "prefix": "p", "think": "strip"}
     config = RunConfig("e", "m", stop=("x",), max_tokens=5, temperature=None, more=more)
@@ -141,6 +181,9 @@ BAD: list[dict[str, Any]] = [
     {"more": {"think": "hide"}},
     {"more": {"seed": 1}},
     {"more": {"prefix": None}},
+    {"more": {"prefix": "\\x"}},
+    {"more": {"prefix": "\\u3042"}},
+    {"more": {"enable_thinking": "no"}},
     {"more": {"dtype": {1, 2}}},
     {"more": {"dtype": float("inf")}},
     {"more": {1: 2}},

@@ -113,7 +113,10 @@ def test_a_question_that_always_fails_leaves_nothing_to_score(
     assert code == 1
     assert first == f"first failure: trial 1, {SEAS}: no"
     assert listed == [f"warning: trial {n}, {SEAS}: no" for n in (1, 2)]
-    assert last == (f"warning: nothing to score: no trial is complete; {SEAS!r} failed in all 2")
+    assert last == (
+        f"warning: nothing to score: no trial is complete; {SEAS!r} failed in all 2; --score-partial scores "
+        "the answers of unfinished trials"
+    )
 
     code, _, err = run_cli(tmp_path, monkeypatch, FakeEngine())
     assert code == 1

@@ -248,7 +248,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
     "config no model": (edited("config.json", lambda c: c.pop("model")), "name of the 'model'"),
     "no answers to a question": (
         responses(text(GOOD[:1])),
-        "1 of 2 questions have no answer (Q02)",
+        "1 of 2 questions has no answer (Q02)",
     ),
     "another benchmark": (
         responses(NINE),

@@ -43,7 +43,7 @@ def _rescored_content(run: Run, result: Result) -> Rescored:
     if result.missing:
         some = ", ".join(result.missing[:_NAMED]) + ", …" * (len(result.missing) > _NAMED)
         return IncompleteRunError(
-            f"{run.folder}: {len(result.missing)} of {len(result.benchmark)} questions have no answer "
+            f"{run.folder}: {result.missing_note} "
             f"({some}), but a published result needs all: complete the run, then report again"
         )
     try:

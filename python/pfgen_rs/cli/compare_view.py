@@ -13,6 +13,7 @@ from rich.table import Table
 from pfgen_rs.cli import output, table_fit
 from pfgen_rs.cli.verdicts import verdict
 from pfgen_rs.comparisons import RunComparison
+from pfgen_rs.io.counted import counted
 from pfgen_rs.stats import Comparison, Estimate, Pair
 from pfgen_rs.stats.permutation import shown_p
 
@@ -139,7 +140,7 @@ def _compared_runs_that_fit(ordered: _ComparisonView, room: int) -> tuple[Table,
 
 def _compared_run_table(ordered: _ComparisonView, count: int) -> Table:
     statistics, metric = ordered.statistics, ordered.metric
-    title = f"{metric}, {len(statistics.compared)} questions"
+    title = f"{metric}, {counted(len(statistics.compared), 'question')}"
     table = output.new_table("no.", "ranks", "run", numbers=("no.", "ranks"), title=title)
     headings = ("mean", ordered.interval, "SE\n(questions)", "SE\n(trials)")
     for heading in headings[:count]:

@@ -11,6 +11,7 @@ import typer
 
 from pfgen_rs.cli import generate_values, generate_view, options, output
 from pfgen_rs.cli.generate_values import EngineName
+from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
     from pfgen_rs.generate.engines import Engine
@@ -58,7 +59,21 @@ def generate_answers(
         str,
         typer.Option(metavar="TEXT", help="Changes the example answers and the sampling seeds."),
     ] = "",
-    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Text before every prompt.")] = "",
+    prefix: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT",
+            help="Text before every prompt, in which \\n is a newline, as published.",
+        ),
+    ] = "",
+    thinking: Annotated[
+        bool | None,
+        typer.Option(
+            "--enable-thinking/--disable-thinking",
+            help="Record enable_thinking in config.json; --disable-thinking also puts /no_think before every "
+            "prompt, as in the published runs of Qwen3 (openai).",
+        ),
+    ] = None,
     temperature: Annotated[
         str | None,
         typer.Option(
@@ -186,6 +201,22 @@ def generate_answers(
     score: Annotated[
         bool, typer.Option("--score", help="Score the finished trials and print the result.")
     ] = False,
+    score_partial: Annotated[
+        bool,
+        typer.Option(
+            "--score-partial",
+            help="Score all answers, including those of unfinished trials, and print the result, which is "
+            "marked as partial and not comparable with those of complete runs.",
+        ),
+    ] = False,
+    price: Annotated[
+        str | None,
+        typer.Option(
+            metavar="IN,OUT",
+            help="Prices of a million prompt tokens and a million completion tokens, to print the cost "
+            "(openai, vllm).",
+        ),
+    ] = None,
 ) -> None:
     """Generate a model's answers into a run folder of pfgen-bench.
 
@@ -216,6 +247,8 @@ def generate_answers(
     from pfgen_rs.questions.locate import BUNDLED
 
     generate_values.check_export(answers, export, dry_run)
+    generate_values.check_thinking(engine, thinking)
+    prices = generate_values.prices(engine, price)
     given = generate_values.engine_settings(more or [])
     shown = read_examples(benchmark if questions is None else questions)
     config = RunConfig(
@@ -228,7 +261,7 @@ def generate_answers(
         temperature=_generation_option("--temperature", temperature, 1.0, engine),
         top_p=_generation_option("--top-p", top_p, 0.98, engine),
         more=generate_values.recorded_options(
-            given, seed=seed_text, prefix=prefix, think=think.value
+            given, seed=seed_text, prefix=prefix, think=think.value, thinking=thinking
         ),
     ).with_questions(shown)
     generate_view.check_examples(examples, len(shown))
@@ -265,11 +298,14 @@ def generate_answers(
             # Imported answers are all available immediately, so smaller batches have no benefit.
             batch=batch if answers is None else _EVERYTHING,
             score=score,
+            score_partial=score_partial,
             progress=progress,
         )
     if isinstance(asked, AnswersFile):
         generate_view.tell_import(asked.unused, asked.blank)
-    generate_view.tell_run(run, score=score)
+    generate_view.tell_run(run, prices)
+    if score or score_partial:
+        generate_view.tell_score(run, partial=score_partial)
     if run.unfinished:
         output.fail(1)
 
@@ -291,7 +327,7 @@ def _export_generation_tasks(lines: str, count: int, path: Path | None) -> None:
         output.emit(escaped_json(lines))
         return
     write_atomic(path, lines.encode())
-    output.emit(f"wrote {count:,} tasks to {path}\n")
+    output.emit(f"wrote {counted(count, 'task')} to {path}\n")
 
 
 def _generation_engine(

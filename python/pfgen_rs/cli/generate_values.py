@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -16,9 +17,11 @@ from pfgen_rs.errors import unreadable
 __all__ = [
     "EngineName",
     "check_export",
+    "check_thinking",
     "engine_options",
     "engine_settings",
     "number_or_none",
+    "prices",
     "recorded_options",
     "stop_strings",
     "tokens_or_none",
@@ -29,6 +32,7 @@ _RESERVED = {
     "seed": "--seed-text",
     "prefix": "--prefix",
     "think": "--think",
+    "enable_thinking": "--enable-thinking or --disable-thinking",
     "questions": "--questions",
     "concurrency": "--concurrency",
     "base_url": "--base-url",
@@ -68,6 +72,37 @@ def check_export(answers: Path | None, export: Path | None, dry_run: bool) -> No
         raise typer.BadParameter(f"--import and {other} cannot be combined")
     if export is not None and not export.absolute().parent.is_dir():
         raise typer.BadParameter(f"{export.parent}: not a directory", param_hint="--export")
+
+
+def check_thinking(engine: EngineName, thinking: bool | None) -> None:
+    """Raise `BadParameter` if thinking is enabled or disabled for an engine other than openai."""
+    if thinking is None or engine is EngineName.OPENAI:
+        return
+    option = "--enable-thinking" if thinking else "--disable-thinking"
+    kwargs = json.dumps({"enable_thinking": thinking})
+    raise typer.BadParameter(
+        f"{option} requires the engine openai; for vllm and transformers, use "
+        f"--set 'chat_template_kwargs={kwargs}'"
+    )
+
+
+def prices(engine: EngineName, text: str | None) -> tuple[float, float] | None:
+    """Parse the prices of a million prompt tokens and a million completion tokens."""
+    if text is None:
+        return None
+    if engine not in (EngineName.OPENAI, EngineName.VLLM):
+        raise typer.BadParameter("--price requires the engine openai or vllm, which count tokens")
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        found = []
+    if len(found) != 2 or not all(0 <= price < math.inf for price in found):
+        raise typer.BadParameter(
+            f"invalid prices {text!r}: expected IN,OUT, the prices of a million prompt tokens and a million "
+            "completion tokens, such as 0.15,0.6",
+            param_hint="--price",
+        )
+    return found[0], found[1]
 
 
 def tokens_or_none(option: str, text: str) -> int | None:
@@ -136,13 +171,14 @@ def _generate_file_value(path: Path) -> str:
 
 
 def recorded_options(
-    given: Mapping[str, Any], *, seed: str, prefix: str, think: str
+    given: Mapping[str, Any], *, seed: str, prefix: str, think: str, thinking: bool | None = None
 ) -> dict[str, Any]:
     """Returns the entries of `config.json` beyond the published parameters; empty for the defaults."""
     chosen = {"seed": seed, "prefix": prefix, "think": "" if think == "keep" else think}
     return {
         **{key: value for key, value in given.items() if not key.startswith("_")},
         **{key: value for key, value in chosen.items() if value},
+        **({} if thinking is None else {"enable_thinking": thinking}),
     }
 
 

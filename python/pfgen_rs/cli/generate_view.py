@@ -19,9 +19,11 @@ from rich.progress import (
 )
 
 from pfgen_rs.cli import output, process, progress_log
+from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.safe_text import visible
 
 if TYPE_CHECKING:
+    from pfgen_rs.generate.engines import Usage
     from pfgen_rs.generate.prompts import Task
     from pfgen_rs.generate.runner import Run
 
@@ -33,6 +35,7 @@ __all__ = [
     "tell_beginning",
     "tell_import",
     "tell_run",
+    "tell_score",
 ]
 
 _SHOWN = 5
@@ -78,7 +81,7 @@ class Counts(NamedTuple):
 
 
 def _generation_line(now: Counts) -> str:
-    parts = [f"{now.done:,} of {now.total:,} answers", *_generation_rate(now.rate)]
+    parts = [f"{now.done:,} of {counted(now.total, 'answer')}", *_generation_rate(now.rate)]
     if now.rate:
         left = (now.total - now.done - now.failed) / now.rate
         parts.append(f"{_generation_duration(left)} left")
@@ -126,7 +129,8 @@ def _pasted_lines(text: str | None) -> list[str]:
 def tell_beginning(benchmark: str, questions: int, trials: int, folder: Path | None) -> None:
     """Print the benchmark, because the default one is small; `folder`: where answers are written."""
     into = "" if folder is None else f", into {folder}"
-    output.remark(f"benchmark {benchmark}: {questions} questions, {trials:,} trials{into}")
+    asked = f"{counted(questions, 'question')}, {counted(trials, 'trial')}"
+    output.remark(f"benchmark {benchmark}: {asked}{into}")
 
 
 def check_examples(wanted: int, questions: int) -> None:
@@ -135,26 +139,65 @@ def check_examples(wanted: int, questions: int) -> None:
     # No warning for the default.
     if wanted > there and wanted != PUBLISHED_EXAMPLES:
         output.warn(
-            f"prompts show {there} example answers instead of {wanted}: no more are available"
+            f"prompts show {counted(there, 'example answer')} instead of {wanted}: no more are available"
         )
 
 
-def tell_run(run: Run, *, score: bool) -> None:
-    """Print the numbers of trials and answers, failures with their reasons and, if requested, the scores."""
+def tell_run(run: Run, prices: tuple[float, float] | None = None) -> None:
+    """Print the numbers of trials, answers and tokens, and failures with their reasons.
+
+    `prices`: of a million prompt tokens and a million completion tokens.
+    """
     _tell_generation_failures(run)
     if run.elsewhere:
-        output.warn(f"{len(run.elsewhere)} trials are being worked on by other processes")
+        count = len(run.elsewhere)
+        output.warn(
+            f"{counted(count, 'trial')} {plural(count, 'is', 'are')} being worked on by other processes"
+        )
     output.emit(
-        f"{run.folder}: {run.finished} of {run.trials} trials, {run.answers:,} new answers\n"
+        f"{run.folder}: {run.finished} of {counted(run.trials, 'trial')}, "
+        f"{counted(run.answers, 'new answer')}\n"
     )
+    if run.usage:
+        output.emit(f"used: {_generation_usage(run.usage, prices)}\n")
+    if run.total_usage and run.total_usage != run.usage:
+        output.emit(f"used by the whole run: {_generation_usage(run.total_usage, prices)}\n")
+
+
+def _generation_usage(usage: Usage, prices: tuple[float, float] | None) -> str:
+    if not usage.reported:
+        return f"{counted(usage.requests, 'request')}; no numbers of tokens were reported"
+
+    def part(count: int, what: str) -> str:
+        return f" ({count:,} {what})" if count else ""
+
+    unknown = usage.requests - usage.reported
+    return ", ".join(
+        [
+            counted(usage.requests, "request") + part(unknown, "without a number of tokens"),
+            counted(usage.prompt_tokens, "prompt token") + part(usage.cached_tokens, "cached"),
+            counted(usage.completion_tokens, "completion token")
+            + part(usage.reasoning_tokens, "of reasoning"),
+            *([] if prices is None else [f"cost {usage.cost(*prices):,.4f}"]),
+        ]
+    )
+
+
+def tell_score(run: Run, *, partial: bool) -> None:
+    """Print the scores, or why there are none; `partial`: whether unfinished trials count, too."""
     if run.result is not None:
         from pfgen_rs.cli.options import RowsFormat
         from pfgen_rs.cli.score import report_gaps, show_results
 
         report_gaps(run.result)
         show_results([run.result], RowsFormat.TABLE, plain=False)
-    elif score:
-        output.warn(f"nothing to score: no trial is complete{_worst_generated_question(run)}")
+    elif partial:
+        output.warn("nothing to score: no question has an answer")
+    else:
+        output.warn(
+            f"nothing to score: no trial is complete{_worst_generated_question(run)}; --score-partial scores "
+            "the answers of unfinished trials"
+        )
 
 
 def tell_import(unused: Sequence[tuple[int, str]], blank: int) -> None:
@@ -175,8 +218,10 @@ def _tell_generation_failures(run: Run) -> None:
         when = "given up earlier: " if failure in earlier else ""
         output.warn(f"{when}trial {failure.trial}, {failure.question}: {failure.reason}")
     if run.failures:
+        count = len(run.failures)
         output.warn(
-            f"{len(run.failures)} tasks have no answer and are listed in {run.folder / 'unscored.jsonl'}: "
+            f"{counted(count, 'task')} {plural(count, 'has', 'have')} no answer, as listed in "
+            f"{run.folder / 'unscored.jsonl'}: "
             "run the same command with --retry-failed to ask again"
         )
 
@@ -187,5 +232,7 @@ def _worst_generated_question(run: Run) -> str:
     if not failed:
         return ""
     [(question, times)] = failed.most_common(1)
-    often = f"all {times}" if times == run.trials else f"{times} of {run.trials}"
+    often = f"{times} of {run.trials}"
+    if times == run.trials:
+        often = "the only trial" if times == 1 else f"all {times}"
     return f"; {question!r} failed in {often}"

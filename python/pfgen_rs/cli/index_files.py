@@ -9,6 +9,7 @@ import typer
 
 from pfgen_rs.cli import options, output
 from pfgen_rs.errors import OutputError
+from pfgen_rs.io.counted import counted
 
 __all__ = ["add_to"]
 
@@ -40,9 +41,8 @@ def build(
             "writable, or set PFGEN_RS_CACHE to another folder"
         )
     size = path.stat().st_size
-    output.emit(
-        f"{path}\n{len(loaded)} questions, {_index_file_megabytes(size)}, ready in {seconds:.2f} s\n"
-    )
+    questions = counted(len(loaded), "question")
+    output.emit(f"{path}\n{questions}, {_index_file_megabytes(size)}, ready in {seconds:.2f} s\n")
 
 
 def info(output_format: options.Format = options.JsonFormat.TABLE) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 
 from pfgen_rs.cli import output
+from pfgen_rs.io.counted import counted
 from pfgen_rs.stats import Plan
 
 __all__ = ["plan_report"]
@@ -39,7 +40,7 @@ def _plan_sentences(plan: Plan) -> Iterator[str]:
     if plan.trials_needed_with_questions is None:
         yield (
             "for other questions of the same kind, no number of trials is enough: "
-            f"±{plan.remaining:.4f} is due to having only {plan.questions} questions"
+            f"±{plan.remaining:.4f} is due to having only {counted(plan.questions, 'question')}"
         )
     else:
         yield (
@@ -65,4 +66,4 @@ def _plan_to_tell_apart(plan: Plan) -> Iterator[str]:
 
 
 def _trials_planned(count: int) -> str:
-    return f"{count:,} trial" if count == 1 else f"{count:,} trials"
+    return counted(count, "trial")

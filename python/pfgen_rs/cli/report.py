@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import output
+from pfgen_rs.io.counted import counted
 from pfgen_rs.io.safe_text import visible
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def _print_report(done: Report) -> None:
     failed = f", {len(done.failed)} failed" if done.failed else ""
     site = "" if done.site is None else f"; site: {visible(str(done.site))}"
     output.emit(
-        f"{len(done.checkout.runs)} runs: {len(done.scored)} scored{failed}; "
-        f"{len(done.written)} files written in the checkout{site}\n"
+        f"{counted(len(done.checkout.runs), 'run')}: {len(done.scored)} scored{failed}; "
+        f"{counted(len(done.written), 'file')} written in the checkout{site}\n"
     )
     if done.problems:
         output.fail(1)

@@ -18,6 +18,7 @@ from typer.core import TyperCommand
 import pfgen_rs
 from pfgen_rs import io
 from pfgen_rs.cli import options, output
+from pfgen_rs.io.counted import counted
 from pfgen_rs.questions.locate import BUNDLED, bundled_path
 
 if TYPE_CHECKING:
@@ -265,15 +266,19 @@ def report_gaps(result: Result) -> None:
     for problem in result.problems[:_SHOWN_PROBLEMS]:
         output.warn(f"skipped: {problem}")
     if result.problems:
-        lines = "line" if len(result.problems) == 1 else "lines"
-        output.warn(f"{result.path}: skipped {len(result.problems)} {lines} in total")
+        output.warn(f"{result.path}: skipped {counted(len(result.problems), 'line')} in total")
+    if result.planned is not None:
+        output.warn(
+            f"{result.place}: {result.missing_note}; the score is the mean over questions of all their "
+            "answers, and is not comparable with those of complete runs"
+        )
+        return
     if result.missing:
         named = ", ".join(result.missing[:_SHOWN_QUESTIONS])
         more = ", …" if len(result.missing) > _SHOWN_QUESTIONS else ""
         output.warn(
-            f"{result.place}: {len(result.missing)} of {len(result.benchmark)} questions have no "
-            f"answer ({named}{more}); the scores exclude them and are not comparable with "
-            "those of complete runs"
+            f"{result.place}: {result.missing_note} ({named}{more}); the scores exclude them and are not "
+            "comparable with those of complete runs"
         )
     answers = result.by_question.get_column("answers").to_list()
     if min(answers) != max(answers):

@@ -15,6 +15,7 @@ from pfgen_rs.cli import options, output, table_fit
 from pfgen_rs.cli.progress_fit import shortened
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.io import patterns
+from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.safe_text import visible
 
 if TYPE_CHECKING:
@@ -206,6 +207,7 @@ def _verification_summary(checked: Sequence[Verification]) -> str:
     numbers, agreeing = sum(c.numbers for c in checked), sum(c.agreeing for c in checked)
     passed, identical = sum(c.passed for c in checked), sum(c.identical for c in checked)
     return (
-        f"{passed} of {len(checked)} runs pass; {agreeing} of {numbers} numbers agree exactly; "
-        f"{identical} files have the same bytes"
+        f"{passed} of {counted(len(checked), 'run')} {plural(passed, 'passes', 'pass')}; "
+        f"{agreeing:,} of {counted(numbers, 'number')} {plural(agreeing, 'agrees', 'agree')} exactly; "
+        f"{counted(identical, 'file')} {plural(identical, 'has', 'have')} the same bytes"
     )

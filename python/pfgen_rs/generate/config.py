@@ -14,6 +14,7 @@ from typing import Any, Self
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.answers import THINK, Think, default_stop
 from pfgen_rs.generate.engines.protocol import Parameters
+from pfgen_rs.generate.escapes import unescaped
 from pfgen_rs.generate.prompts import MODES, Mode
 from pfgen_rs.questions.examples import Example
 
@@ -23,6 +24,8 @@ __all__ = ["RunConfig", "config_hash"]
 _PUBLISHED = "022bcec776c2ce8dcebee5895a37ed3b375bd86c0a440ae768f0d782ad911d9d"
 _HASH = 7  # hex digits
 _QUESTIONS = 12  # hex digits
+_NO_THINK = "/no_think\n"
+_OPENAI = "openai-api"
 _SECRET = re.compile(r"(?!_)(.*_)?(key|token|password|secret)")
 
 
@@ -46,14 +49,15 @@ def _config_line(config: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """The parameters of a run. The defaults are the published ones, with nothing else recorded.
+    r"""The parameters of a run. The defaults are the published ones, with nothing else recorded.
 
     `engine`: the engine's `name`. `stop`: stop strings; `None` uses those of the mode, and an empty tuple
     none. `None` for `max_tokens`, `temperature` or `top_p` leaves the value to the engine and omits it from
     the file. `more`: other parameters that affected the answers (`dtype`, `revision`, `chat_template`, …). Of
     these, this package itself uses `seed` (text: the seed for examples and sampling), `prefix` (of the
-    prompts) and `think` (see `cleaned`). Names starting with `_` are omitted from the file. Raises
-    `SettingsError` for invalid values.
+    prompts, with escapes such as `\n`), `enable_thinking` (`False` puts `/no_think` in front of the prompts
+    of the engine `openai-api`, as published) and `think` (see `cleaned`). Names starting with `_` are omitted
+    from the file. Raises `SettingsError` for invalid values.
     """
 
     engine: str
@@ -109,6 +113,11 @@ class RunConfig:
         for key in ("seed", "prefix"):
             if not isinstance(self.more.get(key, ""), str):
                 raise SettingsError(f"{key} must be text, not {self.more[key]!r}")
+        if not isinstance(self.more.get("enable_thinking", True), bool):
+            raise SettingsError(
+                f"enable_thinking must be true or false, not {self.more['enable_thinking']!r}"
+            )
+        unescaped(str(self.more.get("prefix", "")))
         if self.think not in THINK:
             raise SettingsError(f"think must be one of {', '.join(THINK)}, not {self.think!r}")
 
@@ -119,8 +128,12 @@ class RunConfig:
 
     @property
     def prefix(self) -> str:
-        """The text in front of every prompt."""
-        return str(self.more.get("prefix", ""))
+        """The text in front of every prompt: the recorded `prefix` without its escapes, as published.
+
+        It begins with `/no_think` and a newline if thinking is disabled.
+        """
+        disabled = self.engine == _OPENAI and self.more.get("enable_thinking") is False
+        return (_NO_THINK if disabled else "") + unescaped(str(self.more.get("prefix", "")))
 
     @property
     def think(self) -> Think:

@@ -14,9 +14,11 @@ from pfgen_rs.generate.open_trial import OpenTrial, journal_path, journaled
 from pfgen_rs.generate.unscored import UNSCORED
 from pfgen_rs.io import remove_unfinished, run_files, write_atomic, writing_failed
 from pfgen_rs.io.records import parse_line, text_field
-from pfgen_rs.io.run_files import CONFIG
+from pfgen_rs.io.run_files import CONFIG, USAGE
 
 __all__ = ["RunFolder"]
+
+FIELDS = ("question", "answer")
 
 
 class RunFolder:
@@ -39,7 +41,7 @@ class RunFolder:
         except OSError as error:
             raise writing_failed(folder.path, error) from error
         with locked(folder.path):
-            for name in (CONFIG, UNSCORED, run_files.PACKED):
+            for name in (CONFIG, UNSCORED, USAGE, run_files.PACKED):
                 remove_unfinished(folder.path / name)
             folder._write_config(f"{config.to_json()}\n".encode())
             for trial in folder._trials():
@@ -91,6 +93,29 @@ class RunFolder:
     def claim(self, trial: int) -> OpenTrial | None:
         """Claim a trial; returns `None` if it is finished or claimed by another process."""
         return OpenTrial.claim(self.trial_path(trial), self.questions)
+
+    def answers(self) -> dict[int, list[dict[str, str]]]:
+        """Returns all answers so far by trial, with `question` and `answer`, without claiming anything.
+
+        Finished trials are complete; of the others, the answers in their journals are returned.
+        """
+        found = {number: self._answers(number) for number in self._begun()}
+        return {number: answers for number, answers in sorted(found.items()) if answers}
+
+    def _begun(self) -> set[int]:
+        """Returns the numbers of the trials that are finished or have a journal."""
+        names = (path.name for path in self.path.iterdir())
+        return {number for name in names if (number := run_files.trial_number(name)) is not None}
+
+    def _answers(self, trial: int) -> list[dict[str, str]]:
+        journal = journaled(self.trial_path(trial), self.questions)
+        # Looked at second, because another process may just have finished the trial.
+        if self.is_finished(trial):
+            lines = self.trial_path(trial).read_bytes().splitlines()
+        else:
+            lines = list(journal.values())
+        records = map(parse_line, lines)
+        return [{key: text_field(record, key) for key in FIELDS} for record in records]
 
     def missing(self, trial: int) -> list[str]:
         """Returns the unanswered questions of a trial, without claiming it or writing anything."""

@@ -17,6 +17,7 @@ from typing import Any
 
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io import compression
+from pfgen_rs.io.counted import counted, plural
 
 __all__ = [
     "CONFIG",
@@ -26,6 +27,7 @@ __all__ = [
     "RESPONSES",
     "RESULT",
     "STEM",
+    "USAGE",
     "Trials",
     "is_system",
     "is_trial_file",
@@ -34,6 +36,7 @@ __all__ = [
     "run_file",
     "runs_below",
     "trial_file_name",
+    "trial_number",
     "unpacked_trials_advice",
 ]
 
@@ -41,10 +44,11 @@ STEM = "trials"
 PACKED, PLAIN = f"{STEM}.jsonl.xz", f"{STEM}.jsonl"
 RESPONSES = (PACKED, PLAIN, f"{STEM}.jsonl.zst", f"{STEM}.jsonl.gz")
 """Names of the file with a run's responses, in order of precedence."""
-CONFIG, RESULT, README = "config.json", "result.json", "README.md"
+CONFIG, RESULT, README, USAGE = "config.json", "result.json", "README.md", "usage.json"
 EXAMPLES = "questions.jsonl"
 """Questions with example answers, in a benchmark's folder."""
 _TRIAL = re.compile(r"trial_[0-9]+\.jsonl")
+_BEGUN = re.compile(r"trial_([0-9]+)\.jsonl|\.trial_([0-9]+)\.partial\.jsonl")
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,12 @@ def trial_file_name(trial: int) -> str:
 def partial_trial_file_name(trial: str) -> str:
     """Returns the name of an unfinished trial's file, given that of the finished one."""
     return f".{trial.removesuffix('.jsonl')}.partial.jsonl"
+
+
+def trial_number(name: str) -> int | None:
+    """Returns the number of the trial in a file with this name, finished or not; `None` for other files."""
+    match = _BEGUN.fullmatch(name)
+    return None if match is None else int(match[1] or match[2])
 
 
 def run_file(folder: Path) -> Path | None:
@@ -99,8 +109,8 @@ def unpacked_trials_advice(folder: Path) -> str:
     if not trials:
         return ""
     return (
-        f"the run has {trials} finished trials ({trial_file_name(1)} …) but no {PACKED}: resume generation, "
-        f"which packs them at the end, or score their lines: cat trial_*.jsonl | pfgen-rs score -"
+        f"the run has {counted(trials, 'finished trial')} ({trial_file_name(1)} …) but no {PACKED}: resume "
+        f"generation, which packs them at the end, or score their lines: cat trial_*.jsonl | pfgen-rs score -"
     )
 
 
@@ -169,7 +179,8 @@ def _refuse_run_file_loss(old: list[bytes], new: list[bytes], path: Path) -> Non
     lost = (Counter(old) - Counter(new)).total()
     if lost:
         raise InputError(
-            f"has {lost} lines that are not in the trial files beside it, so it was left unchanged: remove "
-            "this file to pack the trial files again, or remove the trial files to keep it",
+            f"has {counted(lost, 'line')} that {plural(lost, 'is', 'are')} not in the trial files beside it, "
+            "so it was left unchanged: remove this file to pack the trial files again, or remove the trial "
+            "files to keep it",
             path=path,
         )

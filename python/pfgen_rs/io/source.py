@@ -15,6 +15,7 @@ from typing import IO, Any, cast
 
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.compression import SUFFIXES
+from pfgen_rs.io.counted import counted
 from pfgen_rs.io.run_files import CONFIG, RESPONSES, run_file, runs_below, unpacked_trials_advice
 
 __all__ = ["DELIMITED", "Raw", "Source", "has_lone_surrogate", "read_config"]
@@ -179,7 +180,8 @@ def _meant_source(folder: Path) -> str:
     """Returns a hint for a folder that is not a run."""
     runs = runs_below(str(folder))
     if runs:
-        return f", but contains {len(runs)} runs in subfolders: score them with score_runs or pfgen-rs score"
+        found = counted(len(runs), "run")
+        return f", but contains {found} in subfolders: score them with score_runs or pfgen-rs score"
     files = sorted(path.name for path in folder.iterdir() if path.suffix in _READABLE)
     if files:
         more = ", …" if len(files) > _SHOWN else ""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
+from pfgen_rs.io.counted import counted
 
 __all__ = ["CHECKED", "Census", "clean_column", "count_unclean", "described"]
 
@@ -71,7 +72,7 @@ def described(counts: Counter[str], height: int) -> str:
     least = "at least " if height > CHECKED else ""
     return ", ".join(
         [
-            f"{least}{most:,} of {height:,} answers {first}",
+            f"{least}{most:,} of {counted(height, 'answer')} {first}",
             *(f"{number:,} {why}" for why, number in others),
         ]
     )

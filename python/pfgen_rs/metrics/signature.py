@@ -23,13 +23,15 @@ def signature(
     settings: Settings,
     *,
     answered: tuple[int, int] | None = None,
+    answers: tuple[int, int] | None = None,
     clean: str | None = None,
 ) -> str:
     """Returns the signature of scores against the question set with the metadata hash `set_hash`.
 
     It always has the variant, the n-gram range and Truthfulness's n; other settings only if they differ from
     the published ones. `answered`: number of questions answered, and in the set; shown if they differ.
-    `clean`: mode for which answers were cleaned before scoring.
+    `answers`: number of answers scored, and of the whole run, for partial results. `clean`: mode for which
+    answers were cleaned before scoring.
     """
     parts = [
         "pfgen",
@@ -43,6 +45,8 @@ def signature(
         parts.append(f"clean:{clean}")
     if answered is not None and answered[0] != answered[1]:
         parts.append(f"questions:{answered[0]}/{answered[1]}")
+    if answers is not None:
+        parts.append(f"answers:{answers[0]}/{answers[1]}")
     return "|".join([*parts, f"v:{_native.__version__}"])
 
 

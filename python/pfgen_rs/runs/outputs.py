@@ -148,9 +148,9 @@ def unclean_note(result: Result, option: str) -> str | None:
 def refuse_incomplete(results: Iterable[Result], *, allow_partial: bool) -> None:
     """Raise `IncompleteRunError` if a run lacks answers, unless `allow_partial`."""
     for result in results:
-        if result.missing and not allow_partial:
+        if result.is_partial and not allow_partial:
             raise IncompleteRunError(
-                f"{result.place}: {len(result.missing)} of {len(result.benchmark)} questions have no "
-                "answer, but a published result needs all; nothing was written. Score the whole run, or "
+                f"{result.place}: {result.missing_note}, but a published result needs all; nothing was "
+                "written. Score the whole run, or "
                 "allow a partial result explicitly (--allow-partial)"
             )

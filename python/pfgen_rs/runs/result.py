@@ -15,6 +15,7 @@ import polars as pl
 from pfgen_rs.errors import IncompleteRunError, InputError
 from pfgen_rs.io import notebook, write_atomic
 from pfgen_rs.io.cleaning import Mode
+from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.names import PARTS
 from pfgen_rs.metrics.settings import Settings, Summation
@@ -55,6 +56,8 @@ class Result:
 
     `clean`: the mode for which answers were cleaned, if they were. `unclean`: number of answers with content
     that pfgen-bench removes during generation, by reason. `run`: its name, if its file has several runs.
+    `planned`: for a partial result, from unfinished trials, the number of answers that the whole run will
+    have; its `score` is the mean over questions of all their answers.
     """
 
     benchmark: QuestionSet = field(repr=False)
@@ -67,6 +70,7 @@ class Result:
     clean: Mode | None = None
     run: str | None = None
     unclean: Counter[str] = field(default_factory=Counter, repr=False)
+    planned: int | None = None
 
     def __repr__(self) -> str:
         """Show the run's name, values and counts, and the signature."""
@@ -77,7 +81,7 @@ class Result:
         """Show the values as a table in notebooks, with the number of skipped lines."""
         values = self._values()
         count = len(self.problems)
-        left_out = f"{count} line{'s' * (count > 1)} left out" if count else ""
+        left_out = f"{counted(count, 'line')} left out" if count else ""
         return notebook.document(
             [
                 notebook.heading(self.name),
@@ -92,7 +96,9 @@ class Result:
             "score": f"{self.score:.4f}",
             **{name: f"{getattr(self, name):.4f}" for name in PARTS},
             "length": f"{self.length:.1f}",
-            "answers": str(self.height),
+            "answers": str(self.height)
+            if self.planned is None
+            else f"{self.height}/{self.planned}",
             "questions": f"{len(self._counts)}/{len(self.benchmark)}",
             "trials": str(self.num_trials),
         }
@@ -168,7 +174,7 @@ class Result:
 
     @property
     def score_std(self) -> float:
-        """Population standard deviation over trials, as published, rounded to 4 decimals."""
+        """Population standard deviation over the first `num_trials` trials, as published, to 4 decimals."""
         return self._spread["score_std"]
 
     @property
@@ -207,23 +213,43 @@ class Result:
         return [q.id for q in self.benchmark if q.id not in self._counts]
 
     @property
+    def is_partial(self) -> bool:
+        """Whether the run is not whole: questions have no answers, or trials are unfinished."""
+        return bool(self.missing) or self.planned is not None
+
+    @property
+    def missing_note(self) -> str:
+        """What is missing, as a clause: `1 of 14 questions has no answer`, or the number of answers."""
+        if self.planned is not None:
+            asked = f"{len(self._counts)} of {counted(len(self.benchmark), 'question')}"
+            return f"partial result of {self.height:,} of {counted(self.planned, 'answer')}, to {asked}"
+        count = len(self.missing)
+        asked = counted(len(self.benchmark), "question")
+        return f"{count} of {asked} {plural(count, 'has', 'have')} no answer"
+
+    @property
     def signature(self) -> str:
         """One line that makes the scores reproducible; includes the number of answers if some are missing."""
         counts = (len(self._counts), len(self.benchmark))
-        settings = self.benchmark.settings
-        return signature(self.benchmark.metadata_hash, settings, answered=counts, clean=self.clean)
+        return signature(
+            self.benchmark.metadata_hash,
+            self.benchmark.settings,
+            answered=counts,
+            answers=None if self.planned is None else (self.height, self.planned),
+            clean=self.clean,
+        )
 
     def to_dict(self, *, allow_partial: bool = False) -> dict[str, Any]:
         """Returns the published `result.json` as an object, with keys in the published order.
 
-        With non-default settings, or if questions are missing, it also has a `signature`.
-        Raises `IncompleteRunError` if questions have no answers, unless `allow_partial`.
+        With non-default settings, or for a partial result, it also has a `signature`.
+        Raises `IncompleteRunError` for a partial result, unless `allow_partial`.
         """
-        if self.missing and not allow_partial:
+        if self.is_partial and not allow_partial:
+            named = f"{', '.join(self.missing[:5])}{', …' if len(self.missing) > 5 else ''}"
             raise IncompleteRunError(
-                f"{len(self.missing)} of {len(self.benchmark)} questions have no answer "
-                f"({', '.join(self.missing[:5])}{', …' if len(self.missing) > 5 else ''}), but a published "
-                "result needs all: answer them, or allow a partial result explicitly"
+                f"{self.missing_note}{f' ({named})' if named and self.planned is None else ''}, but a "
+                "published result needs all: answer them, or allow a partial result explicitly"
             )
         samples = self._samples()
         questions = {key: self._question_entry(key, samples) for key in self._summaries.questions}
@@ -269,7 +295,7 @@ class Result:
         return (
             self.clean is None
             and self.benchmark.settings.definition == Settings()
-            and not self.missing
+            and not self.is_partial
         )
 
     @cached_property
@@ -282,7 +308,11 @@ class Result:
 
     @property
     def _spread(self) -> dict[str, float]:
-        return self._summaries.spread
+        spread = self._summaries.spread
+        if self.planned is None:
+            return spread
+        # Trials of unequal size have no score each.
+        return {**spread, "score": round(self._scores["average"], 4)}
 
     @property
     def _scores(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.runs.result import Result
 
 __all__ = ["Times", "timestamps"]
@@ -41,7 +42,10 @@ def timestamps(result: Result) -> Times:
     if missing == len(texts):
         return Times(None)
     if missing:
-        return Times(None, f"{missing:,} of its {len(texts):,} responses have no timestamp")
+        have = plural(missing, "has", "have")
+        return Times(
+            None, f"{missing:,} of its {counted(len(texts), 'response')} {have} no timestamp"
+        )
     return _parsed_timestamps(texts.to_list())
 
 

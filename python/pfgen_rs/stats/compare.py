@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import notebook
+from pfgen_rs.io.counted import counted
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.names import METRICS, check_metric
 from pfgen_rs.stats import tables
@@ -106,7 +107,8 @@ class Comparison:
             for run, estimate in zip(self.runs[:_SHOWN], self.estimates[metric], strict=False)
         ]
         more = [f"and {len(self.runs) - _SHOWN} more"] if len(self.runs) > _SHOWN else []
-        shown = f"{metric} over {len(self.compared)} questions: {', '.join(means + more)}"
+        over = counted(len(self.compared), "question")
+        shown = f"{metric} over {over}: {', '.join(means + more)}"
         return f"{type(self).__name__}({shown}; signature={self.signature!r})"
 
     def pair(self, a: str, b: str, metric: str = "average") -> Pair:
@@ -222,7 +224,7 @@ def as_html(found: Comparison, notes: Sequence[str]) -> str:
     ]
     return notebook.document(
         [
-            notebook.heading(f"{metric}, {len(found.compared)} questions"),
+            notebook.heading(f"{metric}, {counted(len(found.compared), 'question')}"),
             notebook.table(("run", "rank", "mean", interval), runs),
             notebook.table(("run", "minus", "difference", interval, "p (Holm)"), pairs),
             *map(notebook.paragraph, notes),
@@ -330,7 +332,7 @@ def _comparison_notes(
 ) -> tuple[str, ...]:
     notes = []
     if left_out:
-        some = "1 question" if len(left_out) == 1 else f"{len(left_out)} questions"
+        some = counted(len(left_out), "question")
         notes.append(f"left out {some} not answered by all runs: {', '.join(left_out)}")
     questions = len(samples[0].questions)
     smallest = 2.0 ** (1 - questions)
@@ -338,8 +340,8 @@ def _comparison_notes(
     pairs = max(1, math.comb(models, 2))
     if smallest * pairs > 1 - level:
         notes.append(
-            f"with {questions} questions, p-values cannot be smaller than {smallest:.2g}: no difference is "
-            "significant"
+            f"with {counted(questions, 'question')}, p-values cannot be smaller than {smallest:.2g}: no "
+            "difference is significant"
         )
     single = [sample.name for sample in samples if sample.trials < 2]
     if single:

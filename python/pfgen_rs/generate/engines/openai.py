@@ -23,6 +23,7 @@ from pfgen_rs.generate.engines.concurrent import gathered
 from pfgen_rs.generate.engines.openai_place import find_place
 from pfgen_rs.generate.engines.openai_wire import Form
 from pfgen_rs.generate.engines.protocol import Outcome, Parameters
+from pfgen_rs.generate.engines.usage import Meter, Usage
 from pfgen_rs.generate.prompts import Task
 
 __all__ = ["OpenAIEngine"]
@@ -83,9 +84,15 @@ class OpenAIEngine:
         self.retries = retries
         self.backoff = backoff or Backoff()
         self._place = find_place(base_url, api_key)
+        self._meter = Meter()
 
     def __repr__(self) -> str:
         return f"OpenAIEngine({self.model!r}, base_url={self._place.url!r})"
+
+    @property
+    def usage(self) -> Usage:
+        """The requests so far, and the tokens that the server reported for them."""
+        return self._meter.total
 
     def generate(self, tasks: Iterable[Task | None], parameters: Parameters) -> Iterator[Outcome]:
         """Yield one outcome per task, as soon as it is available.
@@ -113,6 +120,7 @@ class OpenAIEngine:
                 timeout=self.timeout,
                 retries=self.retries,
                 backoff=self.backoff,
+                meter=self._meter,
             )
             watching = asyncio.create_task(session.watch())
             try:

@@ -14,8 +14,16 @@ from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate.engines.backoff import Backoff
 from pfgen_rs.generate.engines.openai_failures import Again, Hopeless, Refused, cure, refusal
 from pfgen_rs.generate.engines.openai_place import BASE_URL, KEY, Place
-from pfgen_rs.generate.engines.openai_wire import CutError, Form, in_short, read_answer
+from pfgen_rs.generate.engines.openai_wire import (
+    CutError,
+    Form,
+    in_short,
+    read_answer,
+    read_reply,
+    reported_usage,
+)
 from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
+from pfgen_rs.generate.engines.usage import Meter, Usage
 from pfgen_rs.generate.engines.waits import Silence, Waits
 from pfgen_rs.generate.prompts import Task
 
@@ -68,6 +76,7 @@ class Session:
         timeout: float,
         retries: int,
         backoff: Backoff,
+        meter: Meter,
     ) -> None:
         self._client = client
         self._place = place
@@ -76,6 +85,7 @@ class Session:
         self._timeout = timeout
         self._retries = retries
         self._backoff = backoff
+        self._meter = meter
         self._broken = _session_transport_errors()
         self._waits = Waits()
         self._silence = Silence(timeout)
@@ -153,6 +163,7 @@ class Session:
         path, body = self._form.request(task, self._parameters)
         replied = True
         self._silence.begin()
+        self._meter.count(Usage(requests=1))
         try:
             async with asyncio.timeout(self._timeout):
                 content = await self._client.post(path, cast_to=bytes, body=body)
@@ -170,11 +181,12 @@ class Session:
 
     def _read(self, task: Task, content: bytes) -> Outcome | Again | Hopeless:
         try:
-            outcome = read_answer(task, content)
+            reply = read_reply(content)
         except CutError as error:
             return self._foreign_reply(content) or Again(str(error))
         self._understood = True
-        return outcome
+        self._meter.count(reported_usage(reply))
+        return read_answer(task, reply)
 
     def _foreign_reply(self, content: bytes) -> Hopeless | None:
         """Give up if the first replies are something other than JSON objects, whole or truncated."""

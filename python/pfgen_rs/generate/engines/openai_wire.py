@@ -10,9 +10,10 @@ from typing import Any, Self
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
 from pfgen_rs.generate.engines.thinking import cure_for_thinking
+from pfgen_rs.generate.engines.usage import Usage
 from pfgen_rs.generate.prompts import Task
 
-__all__ = ["OPTIONS", "CutError", "Form", "in_short", "read_answer"]
+__all__ = ["OPTIONS", "CutError", "Form", "in_short", "read_answer", "read_reply", "reported_usage"]
 
 OPTIONS = ("seed", "stop", "max_tokens", "temperature", "top_p")
 """Sampling options of a request, by their names in this package."""
@@ -21,6 +22,9 @@ _OWN = ("model", "messages", "prompt", *OPTIONS, "stream", "n")
 
 _ENGINE = "openai-api"
 _SHOWN = 300
+_MOST_TOKENS = 1 << 53
+_TEXTS = ("text", "output_text")
+_WORDS: Mapping[type, str] = {type(None): "null", list: "a list without text"}
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -90,7 +94,7 @@ def _omitted_wire_options(names: object) -> frozenset[str]:
     return frozenset(listed)
 
 
-def read_answer(task: Task, body: bytes) -> Outcome:
+def read_reply(body: bytes) -> dict[str, Any]:
     """Parse the body of a successful response; raises `CutError` unless it is a JSON object."""
     try:
         reply = json.loads(body)
@@ -98,6 +102,31 @@ def read_answer(task: Task, body: bytes) -> Outcome:
         raise CutError("the server sent a body that is not JSON or was truncated") from None
     if not isinstance(reply, dict):
         raise CutError("the server sent a body that is not a JSON object")
+    return reply
+
+
+def reported_usage(reply: Mapping[str, Any]) -> Usage:
+    """Returns the tokens that a reply reports; invalid numbers count as not reported."""
+    usage = reply.get("usage")
+    if not isinstance(usage, dict):
+        return Usage()
+    prompt, completion = (
+        _wire_tokens(usage, f"{kind}_tokens") for kind in ("prompt", "completion")
+    )
+    if prompt is None and completion is None:
+        return Usage()
+    cached = _wire_tokens(usage.get("prompt_tokens_details"), "cached_tokens")
+    reasoning = _wire_tokens(usage.get("completion_tokens_details"), "reasoning_tokens")
+    return Usage(0, 1, prompt or 0, completion or 0, cached or 0, reasoning or 0)
+
+
+def _wire_tokens(counts: object, key: str) -> int | None:
+    number = counts.get(key) if isinstance(counts, dict) else None
+    return number if type(number) is int and 0 <= number < _MOST_TOKENS else None
+
+
+def read_answer(task: Task, reply: Mapping[str, Any]) -> Outcome:
+    """Returns the answer in a reply, or why there is none."""
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
@@ -125,20 +154,38 @@ def _answer_in_wire_message(
     task: Task, message: Mapping[str, Any], choice: Mapping[str, Any]
 ) -> Outcome:
     key = "text" if task.mode == "completion" else "content"
-    text = message.get(key)
+    text = _wire_text(message.get(key))
     if choice.get("finish_reason") == "content_filter":
         return Failed(task, "the server's content filter stopped the answer", individual=True)
     if message.get("refusal"):
         reason = f"the model refused: {in_short(message['refusal'])}"
         return Failed(task, reason, individual=True)
     if not isinstance(text, str):
-        said = "null" if text is None else type(text).__name__
+        said = _WORDS.get(type(text), type(text).__name__)
         return Failed(
             task,
             f"the server's answer has no text: {key} is {said}{_thought_in_wire_message(message)}",
             cure=cure_for_thinking(_ENGINE),
         )
     return Answered(task, text)
+
+
+def _wire_text(content: object) -> object:
+    """Returns the text of a message; some servers send it as a list of parts, which are joined."""
+    if not isinstance(content, list):
+        return content
+    texts = [text for text in map(_wire_part_text, content) if text is not None]
+    return "".join(texts) if texts else content
+
+
+def _wire_part_text(part: object) -> str | None:
+    """Returns the text of a part; `None` if it is of another kind, such as an image or a thought."""
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict) or part.get("type", "text") not in _TEXTS:
+        return None
+    text = part.get("text")
+    return text if isinstance(text, str) else None
 
 
 def _thought_in_wire_message(message: Mapping[str, Any]) -> str:

@@ -56,6 +56,7 @@ class Engine(Protocol):
     """Generates answers.
 
     `name` is its name in `config.json`. `close` releases its resources (connections, processes, a model).
+    An engine that counts tokens also has an attribute `usage`: the `Usage` of all its requests so far.
     """
 
     name: str

@@ -14,6 +14,7 @@ from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate.engines.chat_template import read_chat_template
 from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
+from pfgen_rs.generate.engines.usage import Meter, Usage
 from pfgen_rs.generate.prompts import Task
 
 __all__ = ["VllmEngine"]
@@ -71,6 +72,12 @@ class VllmEngine:
         if chat_template_kwargs:
             self._chat["chat_template_kwargs"] = dict(chat_template_kwargs)
         self._llm: Any = None
+        self._meter = Meter()
+
+    @property
+    def usage(self) -> Usage:
+        """The prompts so far and their tokens."""
+        return self._meter.total
 
     def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
         """Yield one outcome per task in order, a batch at a time; closing stops before the next batch."""
@@ -122,6 +129,8 @@ class VllmEngine:
             raise GenerationError(f"vLLM failed: {error}") from error
         if len(outputs) != len(tasks):
             raise GenerationError(f"vLLM returned {len(outputs)} answers for {len(tasks)} prompts")
+        for output in outputs:
+            self._meter.count(_vllm_usage(output))
         return [output.outputs[0].text for output in outputs]
 
     def _sampling(self, task: Task, parameters: Parameters) -> Any:
@@ -133,3 +142,13 @@ class VllmEngine:
         }
         given = {name: value for name, value in options.items() if value is not None}
         return self._vllm.SamplingParams(seed=task.seed, **given)
+
+
+def _vllm_usage(output: Any) -> Usage:
+    """Returns the tokens of an output; attributes that this version of vLLM lacks count as not reported."""
+    prompt = getattr(output, "prompt_token_ids", None)
+    completion = getattr(output.outputs[0], "token_ids", None)
+    if prompt is None or completion is None:
+        return Usage(requests=1)
+    cached = getattr(output, "num_cached_tokens", None) or 0
+    return Usage(1, 1, len(prompt), len(completion), cached)
