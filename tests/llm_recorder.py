@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -20,14 +19,22 @@ def asked_text(body: dict[str, Any]) -> str:
     return json.dumps(body.get("messages", body.get("prompt")), ensure_ascii=False)
 
 
+def _said_text(reply: dict[str, Any]) -> str:
+    """The text of a reply; empty if it has none."""
+    [choice] = reply.get("choices") or [{}]
+    return str(choice.get("text") or choice.get("message", {}).get("content") or "")
+
+
 class Recorder:
-    """Listens on a free port of 127.0.0.1 and asks the server at `port`, until its block ends."""
+    """Listens on a free port of 127.0.0.1 and asks the server at `port`, until its block ends.
+
+    `asked`: what was asked for since `forget`; `said`: the texts of the replies that were passed on.
+    """
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.asked: list[str] = []
-        self._answered = 0
-        self._changed = threading.Condition()
+        self.said: list[str] = []
         self._listener = _Listener(("127.0.0.1", 0), _Handler)
         self._listener.recorder = self
 
@@ -39,18 +46,11 @@ class Recorder:
     @property
     def answered(self) -> int:
         """How many requests were answered."""
-        return self._answered
+        return len(self.said)
 
     def forget(self) -> None:
         """Begin anew with nothing asked."""
-        with self._changed:
-            self.asked, self._answered = [], 0
-
-    def wait(self, count: int, seconds: float) -> None:
-        """Until so many requests were answered."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._answered >= count, seconds):
-                raise SystemExit(f"only {self._answered} answers within {seconds:g} seconds")
+        self.asked, self.said = [], []
 
     def forward(self, path: str, content: bytes) -> tuple[int, bytes]:
         """What the server behind says."""
@@ -62,12 +62,6 @@ class Recorder:
             return response.status, response.read()
         finally:
             connection.close()
-
-    def count(self) -> None:
-        """One more was answered."""
-        with self._changed:
-            self._answered += 1
-            self._changed.notify_all()
 
     def __enter__(self) -> Self:
         """Begin to listen."""
@@ -109,23 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer)
         self.wfile.flush()
-        self.server.recorder.count()
+        self.server.recorder.said.append(_said_text(json.loads(answer)))
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Say nothing."""
-
-
-def wait_for_port(port: int, alive: Any, seconds: float) -> None:
-    """Until somebody listens on a port; `alive()` says whether that may still come."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and alive():
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-        try:
-            connection.request("GET", "/v1/models")
-            if connection.getresponse().status == http.client.OK:
-                return
-        except OSError:
-            time.sleep(0.2)
-        finally:
-            connection.close()
-    raise SystemExit("the model's server did not start")
