@@ -137,6 +137,7 @@ COMMANDS = [
     command.split()
     for command in (
         "build",
+        "build accept-rules",
         "build check",
         "build run",
         "build suggest-rules",

@@ -419,20 +419,7 @@ def test_bad_lines_are_counted(prepared: BuildConfig) -> None:
     (prepared.folder / "lax.toml").write_text("skip_bad_lines = true\n" + CONFIG, encoding="utf-8")
     done = pfgen("build", prepared.folder / "lax.toml")
     assert done.returncode == 0
-    assert "warning: candidates.jsonl: skipped 1 lines" in done.stderr
-
-
-def test_suggested_rules(prepared: BuildConfig) -> None:
-    (prepared.folder / "set.toml").write_text(CONFIG, encoding="utf-8")
-    target = prepared.folder / "suggested.toml"
-    options = ("build", "suggest-rules", prepared.folder / "set.toml", "--top", "3")
-    shown = pfgen(*options, "--question", "Q03")
-    assert (shown.returncode, shown.stdout.count("#[[Q03.rule]]")) == (0, 3)
-    assert pfgen(*options, "--out", target).stdout == f"wrote 6 suggestions to {target}\n"
-    assert target.read_text(encoding="utf-8").count("#[[Q14.rule]]") == 3
-    refused = pfgen(*options, "--out", target)
-    assert refused.returncode == 2
-    assert "may have been edited" in refused.stderr
+    assert "warning: candidates.jsonl: skipped 1 line\n" in done.stderr
 
 
 def test_an_unknown_question(prepared: BuildConfig) -> None:

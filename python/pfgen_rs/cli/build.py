@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import build_check, loading, options, output, progress_log
-from pfgen_rs.errors import OutputError
+from pfgen_rs.cli import build_check, build_rules, loading, options, output, progress_log
+from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
     from pfgen_rs.references.pipeline import Built
@@ -94,7 +94,7 @@ def run(
         built = build(changed, memory=size, threads=threads, resume=resume, progress=progress)
     for each in built.inputs:
         if each.left_out:
-            output.warn(f"{each.name}: skipped {each.left_out:,} lines")
+            output.warn(f"{each.name}: skipped {counted(each.left_out, 'line')}")
     for question in built.left_out:
         output.warn(f"question {question.outline.question_id}: skipped, because no answer is left")
     if output_format is options.JsonFormat.JSON:
@@ -103,48 +103,8 @@ def run(
         _show_build(built)
 
 
-@app.command("suggest-rules")
-def suggest_rules(
-    config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="Configuration file that lists the candidates.")
-    ],
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File to write (default: standard output).")
-    ] = None,
-    top: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Number of suggestions per question.")
-    ] = 20,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--question", metavar="ID", help="Only this question; repeatable."),
-    ] = None,
-) -> None:
-    """Suggest rules where candidates contradict each other, such as in numbers and names.
-
-    Suggestions are written as comments: remove the # to turn one into a rule.
-
-    Example: `pfgen-rs build suggest-rules my-set.toml --out rules.toml`
-    """
-    from pfgen_rs.references.config import read_config
-    from pfgen_rs.references.mining import mine_rules
-    from pfgen_rs.references.suggest import suggestions_toml, write_suggestions
-
-    if out is not None and out.exists():
-        raise OutputError(f"{out}: already exists and may have been edited: choose another file")
-    changed = read_config(config).with_changes(only=tuple(only) if only else None)
-    with output.building() as progress:
-        found = mine_rules(
-            changed,
-            top=top,
-            progress=lambda source, read: progress(source.path, "reading", read, source.size or 0),
-        )
-    if out is None:
-        output.emit(suggestions_toml(found))
-        return
-    write_suggestions(out, found)
-    output.emit(f"wrote {sum(map(len, found.values()))} suggestions to {out}\n")
-
-
+app.command("suggest-rules")(build_rules.suggest_rules)
+app.command("accept-rules")(build_rules.accept_rules)
 app.command("check")(build_check.check)
 
 

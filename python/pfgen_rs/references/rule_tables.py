@@ -35,14 +35,16 @@ def compiled(rules: Iterable[NativeRule], path: str | Path | None = None) -> _na
 
 
 class RuleTable:
-    """The table of one rule in a file; `where` describes its location until its name is known."""
+    """The table of one rule in a file; `where` describes its location until its name, at `key`, is known."""
 
-    def __init__(self, data: object, path: str | Path | None, where: str) -> None:
+    def __init__(
+        self, data: object, path: str | Path | None, where: str, *, key: str = "name"
+    ) -> None:
         self.path, self.where = path, where
         if not isinstance(data, Mapping):
             self.fail(f"expected a table, not {data!r}")
         self.data: Mapping[str, object] = data
-        name = self.text("name")
+        name = self.text(key)
         self.where = f"{where} {name!r}"
 
     def fail(self, problem: str) -> NoReturn:
@@ -69,6 +71,13 @@ class RuleTable:
         value = self.data.get(key, default)
         if not isinstance(value, str) or (not value and default is None):
             self.fail(f"{key} must be a non-empty string, not {value!r}")
+        return value
+
+    def flag(self, key: str) -> bool:
+        """Returns true or false; false if the key is missing."""
+        value = self.data.get(key, False)
+        if not isinstance(value, bool):
+            self.fail(f"{key} must be true or false, not {value!r}")
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
