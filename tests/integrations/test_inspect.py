@@ -58,8 +58,19 @@ class Harness:
         assert log["status"] == "success", log["error"]
         return log
 
-    def command(self, *args: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "inspect_ai", "eval", *args, "--display", "plain"]
+    def score(self) -> dict[str, Any]:
+        """The log of the run, scored again by `inspect score`."""
+        [path] = (self.folder / "logs").glob("*.json")
+        scorer = ["--scorer", "pfgen_rs/pfgen_scorer", "-S", "benchmark=mini", "-S", "mode=qa"]
+        done = self.command(
+            str(path), *scorer, "--action", "overwrite", "--overwrite", verb="score"
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        log: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return log
+
+    def command(self, *args: str, verb: str = "eval") -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "inspect_ai", verb, *args, "--display", "plain"]
         return subprocess.run(
             command,
             capture_output=True,
@@ -184,6 +195,7 @@ def test_outputs_without_an_answer(harness: Harness, mini: Benchmark) -> None:
     assert reasons == [None, None, "no_response", None, "refusal", "refusal"]
     found = [mini.score(late.id, "分かりません。"), mini.score(never.id, "風呂敷です。")]
     mean = metrics(log, "average")["pfgen_rs/mean"]
+    assert metrics(harness.score(), "average") == metrics(log, "average")
     assert mean == pytest.approx(np.mean([s.average for s in found]), abs=1e-5)
     assert mean == figures_of_file(log, mini, harness.folder)["average"]
     assert {score["unscored_samples"] for score in log["results"]["scores"]} == {1}

@@ -197,6 +197,23 @@ def test_a_program_is_stopped_at_the_end_of_its_budget(place: Path) -> None:
     assert not any(map(is_running, map(int, started(place))))
 
 
+def test_the_command_with_several_workers_and_a_budget(place: Path) -> None:
+    checkpoint(place, "step_1")
+    checkpoint(place, "step_2")
+    (place / "program.py").write_text(HANGING)
+    text = shlex.join(command(place)[:3]) + " {checkpoint} " + shlex.quote(str(place / "log"))
+    once = ["--command", text, "--once", "--settle-seconds", "0", "--sample", "3", "-b", "mini"]
+    done = helpers.pfgen("watch", place / "checkpoints", *once, "--workers", "2", "--budget", "2")
+    assert [line[:13] for line in done.stdout.splitlines()] == ["step_1: score", "step_2: score"]
+    assert done.stderr.splitlines()[1:] == [
+        f"warning: step_{step}: 1 of 3 answers were not given in time" for step in (1, 2)
+    ]
+    assert done.returncode == 0
+    wrong = helpers.pfgen("watch", place / "checkpoints", *once, "--budget", "0")
+    assert wrong.returncode == 2
+    assert "`budget` must be a positive number of seconds, not 0" in wrong.stderr
+
+
 def test_programs_are_stopped_with_the_watcher(place: Path) -> None:
     for step in (1, 2, 3):
         checkpoint(place, f"step_{step}")

@@ -197,7 +197,8 @@ def _print_watch_outcomes(outcomes: Iterable[Evaluated]) -> int:
         else:
             output.emit(_watched_checkpoint_line(name, outcome.row))
             if outcome.missing:
-                output.warn(f"{name}: {outcome.missing} answers were not given in time")
+                total = outcome.row["answers"] + outcome.missing
+                output.warn(f"{name}: {outcome.missing} of {total} answers were not given in time")
     return failed
 
 

@@ -35,7 +35,14 @@ try:
 except ImportError as error:
     raise missing("inspect_ai", "inspect", error, PfgenError) from error
 
-__all__ = ["pfgen", "pfgen_metrics", "pfgen_scorer", "pfgen_solver"]
+__all__ = [
+    "pfgen",
+    "pfgen_metrics",
+    "pfgen_scorer",
+    "pfgen_solver",
+    "published_epochs",
+    "published_mean",
+]
 
 _QUESTION_ID = "question_id"
 _SHARES = "shares"  # metadata of an answer: the sources' shares of its score

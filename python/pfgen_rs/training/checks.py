@@ -109,14 +109,14 @@ def check_who_answers(
     function(generate, "generate")
     if parameters is not None:
         raise SettingsError("`parameters` can only be combined with `engine`")
-    if budget is not None and not _takes_budget(generate):
+    if budget is not None and not _takes_checked_budget(generate):
         raise SettingsError(
             "`budget` requires an engine, or a function `generate` with an argument `budget` that returns "
             "`None` for tasks it has no time for"
         )
 
 
-def _takes_budget(generate: Callable[..., Any]) -> bool:
+def _takes_checked_budget(generate: Callable[..., Any]) -> bool:
     """Whether a function can be called with the argument `budget`."""
     try:
         parameters = inspect.signature(generate).parameters

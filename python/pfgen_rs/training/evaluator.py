@@ -364,7 +364,7 @@ class StepEvaluator(Closing):
     def _submit_change(self, what: str, work: Callable[[], object]) -> None:
         """Run other work on the curve in the background."""
         if self._warns:
-            work = partial(_attempt_change, what, work)
+            work = partial(_attempt_evaluator_change, what, work)
         self._background.submit(what, work)
 
     def _notice(self, step: int) -> None:
@@ -415,7 +415,7 @@ def _evaluated_stop(
     return default_stop(mode) if parameters is None else parameters.stop
 
 
-def _attempt_change(what: str, work: Callable[[], object]) -> None:
+def _attempt_evaluator_change(what: str, work: Callable[[], object]) -> None:
     try:
         work()
     except Exception as error:

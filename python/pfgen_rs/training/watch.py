@@ -164,7 +164,7 @@ class Watcher:
         with self._new_workers() as workers:
             self._begin(begun, workers)
             while begun:
-                if not _is_done_soon(begun[0].asked, every_seconds):
+                if not _is_watched_checkpoint_done(begun[0].asked, every_seconds):
                     self._begin(begun, workers)
                     continue
                 yield self._finish(begun.popleft())
@@ -218,7 +218,7 @@ class Watcher:
                 yield checkpoint, files
 
 
-def _is_done_soon(asked: Future[Timed], seconds: float | None) -> bool:
+def _is_watched_checkpoint_done(asked: Future[Timed], seconds: float | None) -> bool:
     """Wait for a checkpoint, at most `seconds`; returns whether it is done."""
     end = None if seconds is None else time.monotonic() + seconds
     while not wait([asked], _TICK).done:
