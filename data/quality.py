@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from pfgen_rs.references.provenance import model_counts
+
 __all__ = ["Quality", "qualities", "table"]
 
 # What each step is there to find. Candidates of the kind `style` are right once they are normalised.
@@ -32,11 +34,12 @@ class Quality(NamedTuple):
 
 def qualities(provenance: bytes) -> list[Quality]:
     """The steps that are there to find something."""
-    questions = list(json.loads(provenance)["questions"].values())
-    before = _sum(question["models"] for question in questions)
+    data = json.loads(provenance)
+    questions, counts = list(data["questions"].values()), list(model_counts(data).values())
+    before = _sum(models[0] for models in counts)
     found = []
-    for number, step in enumerate(questions[0]["steps"]):
-        after = _sum(question["steps"][number]["models"] for question in questions)
+    for number, step in enumerate(questions[0]["steps"], 1):
+        after = _sum(models[number] for models in counts)
         kinds = _AIMS.get(step["step"], ())
         removed = {kind: before[kind] - after[kind] for kind in before}
         if kinds:
@@ -72,8 +75,8 @@ def table(provenance: bytes) -> str:
         f"{each.recall:.1%} | {each.precision:.1%} |"
         for each in qualities(provenance)
     ]
-    questions = json.loads(provenance)["questions"].values()
-    chosen = _sum(question["steps"][-1]["models"] for question in questions)
+    counts = model_counts(json.loads(provenance)).values()
+    chosen = _sum(models[-1] for models in counts)
     right = sum(chosen[kind] for kind in _RIGHT)
     total = sum(chosen.values())
     return "\n".join(

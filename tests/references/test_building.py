@@ -16,13 +16,16 @@ from typing import Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from builds import COMMAND, CONFIG, ROWS, STEPS, files, prepare, write_lines
 from helpers import TIMEOUT, environment, pfgen
 from pfgen_rs import Settings, load_benchmark
 from pfgen_rs.errors import BuildError, ConfigError, OutputError, UnknownQuestionError
+from pfgen_rs.references.check import check
 from pfgen_rs.references.config import BuildConfig, Duplicates, Length, Rules, Select, Singletons
 from pfgen_rs.references.pipeline import Built, build
+from pfgen_rs.references.provenance import model_counts
 
 
 @pytest.fixture
@@ -59,18 +62,19 @@ def test_a_set(prepared: BuildConfig) -> None:
 def test_where_every_candidate_went(prepared: BuildConfig) -> None:
     build(prepared)
     found = provenance(prepared)
+    models = model_counts(found)
     assert found["inputs"][0]["name"] == "candidates.jsonl"
     assert found["inputs"][0]["candidates"] == len(ROWS)
     assert str(prepared.folder) not in json.dumps(found)
-    for question in found["questions"].values():
+    for question_id, question in found["questions"].items():
         before = question["candidates"]
         assert [step["step"] for step in question["steps"]] == list(STEPS)
-        models = sum(question["models"].values())
-        assert models == before
-        for step in question["steps"]:
+        mine = Counter(row["model"] for row in ROWS if row["question"] == question["question"])
+        assert models[question_id][0] == mine
+        for step, counts in zip(question["steps"], models[question_id][1:], strict=True):
             assert step["before"] == before
             before = step["after"]
-            assert sum(step["models"].values()) == before
+            assert sum(counts.values()) == before
             removed = sum(each["count"] for each in step["removed"])
             assert removed == (0 if step["step"] == "select" else step["before"] - before)
             for each in step["removed"]:
@@ -80,6 +84,34 @@ def test_where_every_candidate_went(prepared: BuildConfig) -> None:
     assert normalise["removed"]
     assert normalise["details"]["corrected"]
     assert [each["reason"] for each in rules["removed"]] == ["says-it-sublimes"]
+
+
+def test_names_of_models_are_not_repeated(prepared: BuildConfig) -> None:
+    rows = [{**row, "model": f"organisation-{i % 97}/model"} for i, row in enumerate(ROWS)]
+    write_lines(prepared.folder / "candidates.jsonl", rows)
+    build(prepared)
+    text = (prepared.folder / "set" / "provenance.json").read_text(encoding="utf-8")
+    assert text.count('"organisation-') == 97
+    assert max(len(line) for line in text.splitlines() if line.startswith('      "models": ')) > 97
+    found = json.loads(text)
+    read = model_counts(found)
+    mine = Counter(row["model"] for row in rows if row["question"] == rows[0]["question"])
+    assert mine in [counts[0] for counts in read.values()]
+
+
+def test_earlier_provenance_files_are_read(prepared: BuildConfig) -> None:
+    """Files of the version that repeated the names at every step."""
+    old = {
+        "settings": {"unit": "character"},
+        "questions": {
+            "Q03": {"models": {"a": 3, "b": 2}, "steps": [{"models": {"b": 2}}, {"models": {}}]}
+        },
+    }
+    assert model_counts(old) == {"Q03": [{"a": 3, "b": 2}, {"b": 2}, {}]}
+    built = build(prepared)
+    expected = check(built.folder).summary
+    (built.folder / "provenance.json").write_text(json.dumps(old), encoding="utf-8")
+    assert_frame_equal(check(built.folder).summary, expected)
 
 
 @pytest.mark.parametrize(
@@ -353,6 +385,21 @@ def test_a_rule_that_removes_everything(prepared: BuildConfig) -> None:
     (prepared.folder / "rules.toml").write_text(rules, encoding="utf-8")
     with pytest.raises(BuildError, match=r"question Q14: rules: 'none' removes all [0-9]+ ans"):
         build(replace(prepared, allow_fewer=True))
+
+
+def test_nothing_is_left_of_any_question(prepared: BuildConfig) -> None:
+    rows = [{"question": row["question"], "answer": f"、{i}"} for i, row in enumerate(ROWS[:9])]
+    write_lines(prepared.folder / "candidates.jsonl", rows)
+    steps = ("length",)
+    config = replace(prepared, steps=steps, length=Length(deviation=1), allow_fewer=True)
+    with pytest.raises(BuildError, match=r"removes all [0-9] answers"):
+        build(config)
+    config = replace(prepared, steps=("singletons",), singletons=Singletons(n=1), allow_fewer=True)
+    with pytest.raises(BuildError) as raised:
+        build(config)
+    assert str(raised.value) == (
+        "no question has any answers left: Q03: 7 candidates, singletons 0; Q14: 2 candidates, singletons 0"
+    )
 
 
 def test_questions_for_which_nothing_is_left(prepared: BuildConfig) -> None:

@@ -27,10 +27,10 @@ from helpers import CATS, QUESTIONS, lines, write_benchmark, write_run
 from left_out import without
 from pfgen_rs import (
     Benchmark,
+    InputError,
     OutputError,
     Settings,
     SettingsError,
-    UnknownQuestionError,
     load_benchmark,
     score_file,
 )
@@ -536,9 +536,32 @@ def test_findings_of_a_copied_set(tmp_path: Path) -> None:
     assert found.tables["source_runs"]["pearson"].null_count() == 3
 
 
-def test_a_run_of_another_set_is_an_error(part: Benchmark) -> None:
-    with pytest.raises(UnknownQuestionError):
-        check(part, RUNS)
+def test_a_run_of_more_questions_is_scored_in_part(part: Benchmark, tmp_path: Path) -> None:
+    """The bundled runs answer fourteen questions ten times each; the set has two of them."""
+    whole = check(part, RUNS, sizes=[10], draws=1)
+    only = check(part, run_files(part, tmp_path), sizes=[10], draws=1)
+    for name in ("runs", "source_runs", "shrinking", "contamination"):
+        assert_frame_equal(whole.tables[name], only.tables[name])
+    by_run = whole.tables["left_out"].group_by("run").agg(pl.col("answers").sum(), pl.len())
+    assert sorted(by_run.rows()) == [
+        (f"mini/{name}", 120, 12) for name in ("babbling", "careless", "faithful")
+    ]
+    told = "360 answers of runs were left out, because the set does not have their 12 questions"
+    assert told in whole.findings
+    assert only.tables["left_out"].is_empty()
+    assert not any("left out" in finding for finding in only.findings)
+
+
+def test_a_run_of_another_set_is_an_error(part: Benchmark, tmp_path: Path) -> None:
+    (tmp_path / "run.jsonl").write_bytes(lines([(CATS, "動物です。")]))
+    with pytest.raises(InputError, match="no line answers a question of the benchmark"):
+        check(part, [tmp_path / "run.jsonl"])
+    text = next(iter(part)).text
+    (tmp_path / "run.jsonl").write_bytes(
+        lines([(text, "動物です。"), (CATS, "動物です。")]) + b"{\n"
+    )
+    with pytest.raises(InputError, match="line 3"):
+        check(part, [tmp_path / "run.jsonl"])
 
 
 def test_widely_spread_lengths_are_a_concern() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
@@ -19,6 +19,7 @@ from pfgen_rs.references.normalise import Style
 from pfgen_rs.references.writing import BuiltQuestion, built_names
 
 __all__ = [
+    "model_counts",
     "provenance",
     "provenance_settings",
     "refuse_foreign",
@@ -40,7 +41,11 @@ def provenance(
     questions: Sequence[BuiltQuestion],
     warnings: Sequence[str],
 ) -> dict[str, Any]:
-    """Returns the content of the file, without times and paths, so equal builds give equal bytes."""
+    """Returns the content of the file, without times and paths, so equal builds give equal bytes.
+
+    `models` has all names of models once; the numbers of answers by model are lists in the same order.
+    """
+    names = sorted({name for each in questions for name in each.models})
     return {
         "name": config.name or Path(config.out).name,
         "pfgen_rs": _native.__version__,
@@ -49,16 +54,42 @@ def provenance(
         "inputs": [asdict(each) for each in inputs],
         "warnings": warnings,
         "lengths": _length_provenance(config.unit, questions),
-        "questions": {each.outline.question_id: _question_provenance(each) for each in questions},
+        "models": names,
+        "questions": {
+            each.outline.question_id: _question_provenance(each, names) for each in questions
+        },
     }
 
 
-def _question_provenance(question: BuiltQuestion) -> dict[str, Any]:
+def model_counts(provenance: Mapping[str, Any]) -> dict[str, list[dict[str, int]]]:
+    """Returns the number of answers by model for each question: of the candidates, and after each step.
+
+    Reads the content of the file as `provenance` returns it, and that of earlier versions, which repeated the
+    names everywhere. Models without answers are left out.
+    """
+    names = provenance.get("models", [])
+
+    def named(counts: Any) -> dict[str, int]:
+        pairs = counts.items() if isinstance(counts, dict) else zip(names, counts, strict=True)
+        return {name: count for name, count in pairs if count}
+
+    return {
+        question_id: [named(each["models"]) for each in (question, *question["steps"])]
+        for question_id, question in provenance["questions"].items()
+    }
+
+
+def _question_provenance(question: BuiltQuestion, models: Sequence[str]) -> dict[str, Any]:
+    def counted(counts: Mapping[str, int]) -> list[int]:
+        return [counts.get(name, 0) for name in models]
+
     return {
         "question": question.outline.question,
         "candidates": question.candidates,
-        "models": dict(question.models),
-        "steps": [report.to_dict() for report in question.reports],
+        "models": counted(question.models),
+        "steps": [
+            {**report.to_dict(), "models": counted(report.models)} for report in question.reports
+        ],
         "answers": {source: len(answers) for source, answers in question.answers.items()},
         "lengths": {
             source: {"mean": each.mean, "std": each.std}

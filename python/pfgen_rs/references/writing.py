@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,5 +67,10 @@ def write_set(
         write_atomic(folder / name, content)
     for name in sorted(earlier - contents.keys()):
         (folder / name).unlink(missing_ok=True)
-    text = json.dumps(provenance, ensure_ascii=False, indent=2) + "\n"
-    write_atomic(folder / PROVENANCE, text.encode())
+    text = json.dumps(provenance, ensure_ascii=False, indent=2)
+    write_atomic(folder / PROVENANCE, f"{_with_written_counts_in_lines(text)}\n".encode())
+
+
+def _with_written_counts_in_lines(text: str) -> str:
+    """Put each list of integers of an indented JSON text on one line; strings have no line breaks."""
+    return re.sub(r"\[\n[\s\d,]+\]", lambda found: f"[{' '.join(found[0][1:-1].split())}]", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from pfgen_rs.references.check.lengths import length_histogram, lengths
 from pfgen_rs.references.check.near_duplicates import near_duplicates
 from pfgen_rs.references.check.report import write_report
 from pfgen_rs.references.check.rules import rules
-from pfgen_rs.references.check.scored_runs import run_means, scored_runs
+from pfgen_rs.references.check.scored_runs import run_means, score_known
 from pfgen_rs.references.check.self_scores import self_scores
 from pfgen_rs.references.check.shrinking import SIZES, shrinking, shrinking_runs
 from pfgen_rs.references.check.sources import (
@@ -39,8 +39,9 @@ class Check:
 
     `tables` by name, as documented by the functions that create them: `self_scores`, `near_duplicates`,
     `near_duplicate_pairs`, `lengths`, `length_histogram`, `coverage`, `rules`, `sources`, `sources_overall`
-    and, if there are runs, `runs`, `source_runs`, `shrinking`, `shrinking_runs`, `contamination`,
-    `contamination_examples`. `summary` has a row per question; `findings` are sentences about the whole set.
+    and, if there are runs, `runs`, `left_out` (answers to questions that the set does not have, by run),
+    `source_runs`, `shrinking`, `shrinking_runs`, `contamination`, `contamination_examples`. `summary` has one
+    row per question; `findings` are sentences about the whole set.
     """
 
     signature: str
@@ -72,9 +73,10 @@ def check(
     """Diagnose a reference set, on its own and by the scores it gives to runs.
 
     `benchmark`: a benchmark, or any argument of `load_benchmark`. `runs`: files, run folders or globs, as for
-    `pfgen-rs score`; their responses are held in memory. `seed`, `sizes` and `draws`: random subsets of the
-    set (see `shrinking_runs`). `similarity`: minimum Jaccard similarity of the 5-grams of near-duplicates.
-    `stretch`: number of consecutive characters that an answer must share with the set to be counted.
+    `pfgen-rs score`; their responses are held in memory, and those to other questions are left out. `seed`,
+    `sizes` and `draws`: random subsets of the set (see `shrinking_runs`). `similarity`: minimum Jaccard
+    similarity of the 5-grams of near-duplicates. `stretch`: number of consecutive characters that an answer
+    must share with the set to be counted.
     `progress` is called with the current activity, the number of parts done and their total.
 
     Takes about a minute for 50 questions with 3,000 answers each and 80,000 responses. The results do not
@@ -88,8 +90,9 @@ def check(
     tables = _diagnosis_of_set(loaded, similarity, threads, progress)
     files = list(runs)
     if files:
-        responses = scored_runs(loaded, files, threads=threads, progress=progress)
+        responses, left_out = score_known(loaded, files, threads=threads, progress=progress)
         tables |= _diagnosis_of_runs(loaded, responses, stretch, progress)
+        tables["left_out"] = _answers_left_out(left_out)
         tables["shrinking_runs"] = shrinking_runs(
             loaded,
             responses,
@@ -103,6 +106,16 @@ def check(
     summary = summarise(loaded, tables)
     found = findings(tables, summary, loaded.settings.unit)
     return Check(loaded.signature, tables, summary, found)
+
+
+def _answers_left_out(counts: Mapping[str, Mapping[str, int]]) -> pl.DataFrame:
+    rows = [
+        (run, question, answers)
+        for run, found in counts.items()
+        for question, answers in found.items()
+    ]
+    schema = {"run": pl.String, "question": pl.String, "answers": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _diagnosis_of_set(

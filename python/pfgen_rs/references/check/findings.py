@@ -33,6 +33,7 @@ def findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> list[str]:
     parts.append(_source_findings(tables))
     if "runs" in tables:
         parts += [
+            _left_out_findings(tables),
             _source_run_findings(tables),
             _shrinking_findings(tables),
             _contamination_findings(tables),
@@ -122,6 +123,17 @@ def _source_findings(tables: Tables) -> Iterator[str]:
         f"sources scored against each other reach {_finding_mean(others['both']):.3f} on average (mean of "
         f"Fluency and Truthfulness); the lowest is {lowest['source']!r} against {lowest['against']!r} "
         f"({lowest['both']:.3f})"
+    )
+
+
+def _left_out_findings(tables: Tables) -> Iterator[str]:
+    found = tables["left_out"]
+    if found.is_empty():
+        return
+    questions = found["question"].n_unique()
+    yield (
+        f"{_finding_total(found['answers']):,} answers of runs were left out, because the set does not have "
+        f"their {questions} {_finding_plural('question', questions)}"
     )
 
 

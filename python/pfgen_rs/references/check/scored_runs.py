@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import polars as pl
 
 from pfgen_rs.benchmark import Benchmark, score_file
+from pfgen_rs.errors import UnknownQuestionError
 from pfgen_rs.io import patterns
 from pfgen_rs.metrics.names import COLUMNS
 from pfgen_rs.references.check.steps import CheckProgress, means, tracked
 from pfgen_rs.runs.result import Result
 
-__all__ = ["SCORES", "run_means", "scored_runs"]
+__all__ = ["SCORES", "run_means", "score_known", "scored_runs"]
 
 SCORES = (*COLUMNS, "both")
 
@@ -28,17 +30,43 @@ def scored_runs(
     """Score runs; returns one row per response: `run`, and the columns of `Result.frame`.
 
     `files`: files, run folders or globs, as for `pfgen-rs score`. A run is named after its model (or its
-    folder), followed by its path if the name is not unique. Raises the same errors as `score_file`.
+    folder), followed by its path if the name is not unique. Responses to questions that the benchmark does
+    not have are left out. Raises the same errors as `score_file`, also for a run that answers none of the
+    questions.
     """
+    return score_known(benchmark, files, threads=threads, progress=progress)[0]
+
+
+def score_known(
+    benchmark: Benchmark,
+    files: Iterable[str | os.PathLike[str]],
+    *,
+    threads: int | None = None,
+    progress: CheckProgress | None = None,
+) -> tuple[pl.DataFrame, dict[str, Counter[str]]]:
+    """Returns the result of `scored_runs`, and by run the number of responses left out, by question."""
     paths = patterns.expand([os.fspath(path) for path in files])
     results = [
-        score_file(path, benchmark, threads=threads)
+        score_file(path, benchmark, skip_bad_lines=True, threads=threads)
         for path in tracked(paths, "scoring runs", progress)
     ]
-    return pl.concat(
+    names = _unique_run_names(results)
+    responses = pl.concat(
         result.frame.select(pl.lit(name, dtype=pl.String).alias("run"), pl.all())
-        for name, result in zip(_unique_run_names(results), results, strict=True)
+        for name, result in zip(names, results, strict=True)
     )
+    left_out = {
+        name: _unknown_run_questions(result) for name, result in zip(names, results, strict=True)
+    }
+    return responses, left_out
+
+
+def _unknown_run_questions(result: Result) -> Counter[str]:
+    """Count the responses that were left out, by question; raises the first error of any other kind."""
+    for problem in result.problems:
+        if not isinstance(problem, UnknownQuestionError):
+            raise problem
+    return Counter(str(problem.question) for problem in result.problems)
 
 
 def _unique_run_names(results: Sequence[Result]) -> list[str]:
