@@ -203,10 +203,11 @@ class Session:
     def _trouble(self, error: BaseException) -> str:
         """Describe a failure by its innermost error, since the outer ones may be misleading."""
         causes = list(_session_error_chain(error))
-        if any(isinstance(cause, TimeoutError | openai.APITimeoutError) for cause in causes):
+        # Types of httpx or httpx2, whichever the client uses, are known by name only.
+        names = [type(cause).__name__ for cause in causes]
+        if names[-1].endswith("Timeout") or any(isinstance(c, TimeoutError) for c in causes):
             reason = f"no answer within {self._timeout:g} seconds"
-            # Of httpx or httpx2, whichever the client uses.
-            if any(type(cause).__name__ == "ConnectTimeout" for cause in causes):
+            if "ConnectTimeout" in names:
                 reason = f"no connection within {min(self._timeout, _CONNECTING):g} seconds"
             self._silence.timed_out(reason, self._retries)
             return reason
