@@ -22,6 +22,9 @@ SelectionProgress = Callable[[int, float], bool | None]
 PASSES = 28
 """Default budget, in comparisons of each chosen answer with all others: three cycles of the search."""
 
+DRAWS = 10
+"""Random selections whose mean error the result is compared with."""
+
 T = TypeVar("T")
 
 _MOST_PROPOSALS = 2**62
@@ -36,9 +39,9 @@ class Selection:
     """Chosen answers: `rows` of the pool, ascending (int64, shape (chosen,)).
 
     `error` is the error of the selection, `greedy_error` that of the greedy selection the search started
-    from, and `random_error` that of a random selection with the same seed; without unit, rounded to the
-    nearest float. `proposals` is the number of exchanges evaluated by each restart: passing it to `select`
-    gives the same rows. `seconds` is the total time.
+    from, and `random_error` the mean error of 10 random selections drawn with the same seed; without unit,
+    rounded to the nearest float. `proposals` is the number of exchanges evaluated by each restart: passing it
+    to `select` gives the same rows. `seconds` is the total time.
     """
 
     rows: NDArray[np.int64]
@@ -122,7 +125,7 @@ def select(
         rows=native.rows(),
         error=_selection_error_quotient(native.error),
         greedy_error=_selection_error_quotient(native.greedy_error),
-        random_error=_selection_error_quotient(native.random_error()),
+        random_error=_mean_selection_error([native.random_error(draw) for draw in range(DRAWS)]),
         proposals=native.proposals,
         seconds=time.perf_counter() - start,
         seed=seed,
@@ -228,3 +231,8 @@ def _selection_error_quotient(error: tuple[int, int]) -> float:
     """Returns the nearest float; 0 for a pool without n-grams."""
     numerator, denominator = error
     return numerator / denominator if denominator else 0.0
+
+
+def _mean_selection_error(errors: Sequence[tuple[int, int]]) -> float:
+    """Returns the nearest float to the mean of errors with the same denominator."""
+    return _selection_error_quotient((sum(n for n, _ in errors), sum(d for _, d in errors)))

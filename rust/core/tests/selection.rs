@@ -70,7 +70,9 @@ proptest! {
             last = error;
         }
         prop_assert_eq!(selector.greedy_error(), Some(greedy));
-        prop_assert_eq!(selector.random_error(), case.selector().random_error());
+        for draw in 0..3 {
+            prop_assert_eq!(selector.random_error(draw), case.selector().random_error(draw));
+        }
     }
 
     #[test]

@@ -69,8 +69,8 @@ impl Selector {
         fraction(self.core.greedy_error())
     }
 
-    fn random_error(&self, py: Python<'_>) -> Fraction {
-        fraction(Some(py.detach(|| self.core.random_error())))
+    fn random_error(&self, py: Python<'_>, draw: u32) -> Fraction {
+        fraction(Some(py.detach(|| self.core.random_error(draw))))
     }
 
     fn grow(&mut self, py: Python<'_>, texts: usize) -> bool {

@@ -7,7 +7,8 @@ use super::search::{Candidates, Ratio, Search};
 use crate::error::Result;
 use rayon::prelude::*;
 
-/// The random stream of the random choice; those of the restarts are numbered from 0.
+/// The random stream of the first random choice; further ones have the numbers below. Those of the restarts are numbered
+/// from 0.
 const RANDOM_CHOICE: u64 = u64::MAX;
 /// Bytes of overlaps that all restarts keep together; the others are recomputed, which only takes time.
 const KEPT_BYTES: usize = 256 << 20;
@@ -106,9 +107,10 @@ impl Selector {
         self.complete.then(|| self.ratio(self.climbs[0].start_cost))
     }
 
-    /// Error of a random choice that keeps the shares of the strata.
-    pub fn random_error(&self) -> Ratio {
-        let chosen = self.pool.random(&mut Random::new(self.search.seed, RANDOM_CHOICE));
+    /// Error of a random choice that keeps the shares of the strata; each `draw` is another choice.
+    pub fn random_error(&self, draw: u32) -> Ratio {
+        let stream = RANDOM_CHOICE - u64::from(draw);
+        let chosen = self.pool.random(&mut Random::new(self.search.seed, stream));
         self.ratio(self.pool.cost(&chosen))
     }
 
