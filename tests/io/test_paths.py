@@ -50,7 +50,7 @@ def test_a_folder_of_runs_is_all_of_them(runs: Path, benchmark: Path) -> None:
 def test_a_run_that_is_not_packed_would_be_missing(runs: Path, benchmark: Path) -> None:
     (runs / "c").mkdir()
     (runs / "c" / "trial_001.jsonl").write_bytes(lines())
-    with pytest.raises(InputError, match=r"c: the run has 1 finished trials .* resume"):
+    with pytest.raises(InputError, match=r"c: the run has 1 finished trial .* resume"):
         score_runs(runs, benchmark)
 
 

@@ -76,7 +76,7 @@ def test_a_run_without_times_has_none(tiny: Benchmark, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        (None, "1 of its 4 responses have no timestamp"),
+        (None, "1 of its 4 responses has no timestamp"),
         ("soon", "its timestamp 'soon' is not valid ISO 8601"),
         ("2024-01-01T00:00:00Z", "some of its timestamps have a time zone and others do not"),
         (17, "cannot be read: .*line 3: 'timestamp' must be text, not 17"),
