@@ -5,7 +5,7 @@
 Models (PFGEN_CANDIDATES_DIR: files Qnn.jsonl*) and published runs (PFGEN_BENCH_DIR) are split by
 organisation: the answers of some organisations are the candidates, the runs of all others are scored. Sets
 are built from the candidates without written rules, for the questions that have three published sources.
-Told is Pearson's correlation over the scored runs of the mean of Fluency and Truthfulness, with the
+Reported is Pearson's correlation over the scored runs of the mean of Fluency and Truthfulness, with the
 published set for home-made sets, and with the mean of the other two sources for each published source: over
 all runs, and over those above 0.5. Intervals: questions drawn with replacement (2.5 and 97.5 %). `beats`:
 the share of random choices of 12 questions on which a home-made set is better than one source (the mean of
