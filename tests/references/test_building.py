@@ -394,7 +394,8 @@ def test_nothing_is_left_of_any_question(prepared: BuildConfig) -> None:
     config = replace(prepared, steps=steps, length=Length(deviation=1), allow_fewer=True)
     with pytest.raises(BuildError, match=r"removes all [0-9] answers"):
         build(config)
-    config = replace(prepared, steps=("singletons",), singletons=Singletons(n=1), allow_fewer=True)
+    every = Singletons(n=1, at_least=0)
+    config = replace(prepared, steps=("singletons",), singletons=every, allow_fewer=True)
     with pytest.raises(BuildError) as raised:
         build(config)
     assert str(raised.value) == (
