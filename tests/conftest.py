@@ -17,6 +17,7 @@ from pfgen_rs import Benchmark, Result, load_benchmark, score_file
 pytest_plugins = ["browser"]
 
 VECTORS = "PFGEN_VECTORS_DIR"
+JUDGING = "PFGEN_JUDGING_DIR"
 
 hypothesis.settings.register_profile("pfgen", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("pfgen")
@@ -61,6 +62,12 @@ def published_dir() -> Path:
 def vectors_dir() -> Path:
     """Edge cases with every intermediate value."""
     return _folder(VECTORS)
+
+
+@pytest.fixture(scope="session")
+def judging_dir() -> Path:
+    """Real verdicts and ratings of judges, prompts, and golden values."""
+    return _folder(JUDGING)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ ORDER = (
     "cli",
     "integrations",
     "training",
+    "judge",
     "generate",
     "references",
     "report",

@@ -1,0 +1,161 @@
+"""Reading a judge's verdict from its tokens or its text; paper 002, section 3."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.judge.letters import LETTERS, Letter, is_beside_word, letter_of, letters_alone
+from pfgen_rs.judge.thoughts import THOUGHT_END, answer_tokens, without_thoughts
+from pfgen_rs.judge.tokens import Token, TokenText, listed, probability_of, spelling
+
+__all__ = ["Probabilities", "Verdict", "Which", "read_output", "read_verdict", "read_verdict_text"]
+
+Which = Literal["first", "last", "brackets", "fastchat"]
+Probabilities = Mapping[Letter, float]
+
+_BRACKETED = re.compile(r"\[\[([ABC])\]\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A verdict as it was shown to the judge: A is the answer that came first.
+
+    `shown`: the letter, or `None` if there is none: the judgment is invalid. `probabilities`: of the three
+    letters at the place of the verdict, not normalised; `None` if they are unknown.
+    """
+
+    shown: Letter | None
+    probabilities: Probabilities | None = None
+
+
+INVALID = Verdict(None)
+
+
+def read_verdict(tokens: Sequence[Token], which: Which = "first") -> Verdict:
+    """Read the verdict from sampled tokens with their most likely alternatives.
+
+    `tokens`: mappings `token`, `logprob`, `top_logprobs` and perhaps `bytes`, as OpenAI's API sends them.
+    `which`: `first` for prompts that ask for the result only, `last` for those that ask for the reason first,
+    `brackets` for `[[A]]` (no verdict if different ones occur), `fastchat` for `[[A]]` as FastChat reads it
+    (the first of A, B, C that occurs anywhere).
+
+    A token is a letter if it is A, B or C after NFKC, without white space and punctuation around it, and has
+    no Latin letter or digit beside it in the text. The probability of a letter is the sum over all listed
+    tokens that are this letter. If no token is a letter, the text decides, without probabilities. Thoughts
+    up to the last `</think>` are ignored. Linear in the number of tokens.
+
+    Source: paper 002, section 3, with the details that the contract decides. Raises `SettingsError` for an
+    unknown `which`.
+    """
+    _check_which(which)
+    joined = TokenText(tokens)
+    if THOUGHT_END in joined.text:
+        content = without_thoughts(joined.text)
+        rest = joined.slice(len(joined.text) - len(content), len(joined.text))
+        if rest is None:  # the tag and the verdict share a token
+            return Verdict(read_verdict_text(content, which).shown)
+        joined = TokenText(rest)
+    if which in ("brackets", "fastchat"):
+        return _bracketed_verdict(joined, which)
+    found = _letter_token(joined, which)
+    if found is None:
+        return Verdict(read_verdict_text(joined.text, which).shown)
+    index, letter = found
+    return Verdict(letter, _letter_probabilities(joined.tokens[index]))
+
+
+def read_verdict_text(text: str, which: Which = "first") -> Verdict:
+    """Read the verdict from a text: the first or last letter that stands alone, after NFKC.
+
+    `which` as for `read_verdict`. There are no probabilities.
+    """
+    _check_which(which)
+    normal = unicodedata.normalize("NFKC", without_thoughts(text))
+    if which in ("brackets", "fastchat"):
+        return Verdict(_bracketed_letter(normal, which))
+    alone = letters_alone(normal)
+    if which == "first":
+        return Verdict(next((letter for _, letter in alone), None))
+    last: Letter | None = None
+    for _, last in alone:
+        pass
+    return Verdict(last)
+
+
+def read_output(text: str, tokens: Sequence[Token] | None, which: Which = "first") -> Verdict:
+    """Read the verdict from a reply: its text and, if the server sent them, its tokens.
+
+    The text decides which tokens are the answer's; if they do not spell it, there are no probabilities.
+    """
+    content = without_thoughts(text)
+    aligned = answer_tokens(tokens, content) if tokens else None
+    if not aligned:
+        return read_verdict_text(content, which)
+    return read_verdict(aligned, which)
+
+
+def _check_which(which: str) -> None:
+    if which not in ("first", "last", "brackets", "fastchat"):
+        raise SettingsError(
+            f"unknown way to read a verdict {which!r}: expected first, last, brackets or fastchat"
+        )
+
+
+def _letter_token(joined: TokenText, which: Which) -> tuple[int, Letter] | None:
+    """Returns index and letter of the first or last token that is a letter and stands alone."""
+    count = len(joined.tokens)
+    for index in range(count) if which == "first" else range(count - 1, -1, -1):
+        letter = letter_of(spelling(joined.tokens[index]))
+        if letter is not None and _stands_alone(joined, index):
+            return index, letter
+    return None
+
+
+def _stands_alone(joined: TokenText, index: int) -> bool:
+    start, end = joined.span(index)
+    for position in range(start, end):
+        letter = unicodedata.normalize("NFKC", joined.text[position])
+        if letter in ("A", "B", "C"):
+            before, after = joined.text[:position][-1:], joined.text[position + 1 : position + 2]
+            return not is_beside_word(before, letter, after)
+    return False
+
+
+def _letter_probabilities(token: Token) -> Probabilities | None:
+    entries = listed(token)
+    if entries is None:
+        return None
+    sums: dict[Letter, float] = dict.fromkeys(LETTERS, 0.0)
+    for entry in entries:
+        letter = letter_of(spelling(entry))
+        if letter is not None:
+            sums[letter] += probability_of(entry.get("logprob"))
+    return {letter: min(total, 1.0) for letter, total in sums.items()}
+
+
+def _bracketed_letter(normal: str, which: Which) -> Letter | None:
+    found = set(_BRACKETED.findall(normal))
+    if which == "brackets" and len(found) != 1:
+        return None
+    return min(found, default=None)
+
+
+def _bracketed_verdict(joined: TokenText, which: Which) -> Verdict:
+    """Returns the bracketed verdict, with the probabilities at the last token that holds its letter."""
+    shown = _bracketed_letter(unicodedata.normalize("NFKC", joined.text), which)
+    if shown is None:
+        return INVALID
+    places = [
+        match.start(1) for match in _BRACKETED.finditer(joined.text) if match.group(1) == shown
+    ]
+    if not places:  # it is spelled with other characters
+        return Verdict(shown)
+    token = joined.tokens[joined.holder(places[-1])]
+    if letter_of(spelling(token)) != shown:
+        return Verdict(shown)
+    return Verdict(shown, _letter_probabilities(token))
