@@ -64,7 +64,8 @@ def decide(first: Verdict | None, second: Verdict | None) -> Decision:
 
     Source: paper 002, section 3 (`probability`) and section 4.1 (`strict`: BS1, `tie`: BS2).
 
-    >>> decide(Verdict("A", {"A": .7, "B": .1, "C": .06}), Verdict("A", {"A": .6, "B": .4, "C": .1})).probability
+    >>> first = Verdict("A", {"A": 0.7, "B": 0.1, "C": 0.06})
+    >>> decide(first, Verdict("A", {"A": 0.6, "B": 0.4, "C": 0.1})).probability
     'A'
     """
     one, two = first or Verdict(None), swapped_back(second or Verdict(None))

@@ -67,13 +67,8 @@ def _rating_match(normal: str, low: float, high: float, brackets: bool) -> re.Ma
     if not brackets:
         numbers = _NUMBER.finditer(normal)
         return next((match for match in numbers if low <= float(match.group()) <= high), None)
-    last: re.Match[str] | None = None
-    for pattern in (_DOUBLE, _SINGLE):
-        for last in pattern.finditer(normal):
-            pass
-        if last is not None:
-            return last if low <= float(last.group(1)) <= high else None
-    return None
+    found = list(_DOUBLE.finditer(normal)) or list(_SINGLE.finditer(normal))
+    return found[-1] if found and low <= float(found[-1].group(1)) <= high else None
 
 
 def _rating_entries(joined: TokenText, low: int, high: int, brackets: bool) -> list[Token] | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from pfgen_rs.errors import SettingsError
@@ -79,12 +81,8 @@ def read_verdict_text(text: str, which: Which = "first") -> Verdict:
     if which in ("brackets", "fastchat"):
         return Verdict(_bracketed_letter(normal, which))
     alone = letters_alone(normal)
-    if which == "first":
-        return Verdict(next((letter for _, letter in alone), None))
-    last: Letter | None = None
-    for _, last in alone:
-        pass
-    return Verdict(last)
+    kept = islice(alone, 1) if which == "first" else deque(alone, maxlen=1)
+    return Verdict(next((letter for _, letter in kept), None))
 
 
 def read_output(text: str, tokens: Sequence[Token] | None, which: Which = "first") -> Verdict:
