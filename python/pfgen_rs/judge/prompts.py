@@ -1,0 +1,266 @@
+"""Prompts for judges: built-in ones, and a user's own; papers 002, 004 and 001."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.judge.json_lines import objects
+from pfgen_rs.judge.verdicts import Which
+
+__all__ = ["PLACEHOLDERS", "Kind", "Prompt", "built_in_prompts", "find_prompt", "read_prompts"]
+
+Kind = Literal["criteria", "pairwise", "grade"]
+
+PLACEHOLDERS = (
+    "question",
+    "reference",
+    "reference2",
+    "criteria",
+    "answer_a",
+    "answer_b",
+    "answer",
+    "rubric",
+    "user1",
+    "assistant1",
+    "user2",
+    "assistant2",
+)
+"""Placeholders of templates, written in braces."""
+
+_NEEDED: Mapping[Kind, tuple[tuple[str, ...], ...]] = {
+    "criteria": (("question",),),
+    "pairwise": (("question",), ("answer_a",), ("answer_b",)),
+    "grade": (("answer", "assistant2", "assistant1"),),
+}
+"""Placeholders that a template of each kind must have: one of each group."""
+
+_PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_NO_REFERENCE = "/no-reference"
+_CLOSENESS = "あなたの仕事は、模範回答に近いアシスタントの回答を高く評価することです。\n"
+_REFERENCE_BLOCKS = (
+    "[模範回答の開始]\n{reference}\n[模範回答の終了]\n\n",
+    "\n\n[模範回答開始]\n{reference}\n[模範回答終了]",
+)
+_BOTH, _QUESTION_ALONE = "下記の質問と模範回答から", "下記の質問から"
+_KEYS = {"text", "system", "verdict", "scale", "brackets", "max_tokens", "fastchat"}
+_FASTCHAT_NAMES = {
+    "ref_answer_1": "reference",
+    "ref_answer_2": "reference2",
+    "question_1": "user1",
+    "question_2": "user2",
+    "answer_1": "assistant1",
+    "answer_2": "assistant2",
+}
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A template with placeholders in braces, such as `{question}`.
+
+    `text` is sent as one user message, after the message `system`, if any. `verdict`: how the verdict is read
+    (see `read_verdict`). `scale`: lowest and highest rating; `brackets`: whether ratings are written `[[n]]`.
+    `max_tokens`: limit of the judge's output, if the prompt has one of its own.
+    """
+
+    name: str
+    kind: Kind
+    text: str
+    system: str | None = None
+    verdict: Which = "first"
+    scale: tuple[int, int] = (1, 10)
+    brackets: bool = False
+    max_tokens: int | None = None
+
+    @property
+    def placeholders(self) -> set[str]:
+        """The names of the placeholders."""
+        return set(_PLACE.findall(f"{self.system or ''}{self.text}"))
+
+    def filled(self, values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        """Returns the messages, as role and content, with values in place of the placeholders.
+
+        Texts are inserted in one pass: braces in them stay as they are. Raises `SettingsError` if a value is
+        missing.
+        """
+        for name in sorted(self.placeholders - values.keys()):
+            raise SettingsError(f"prompt {self.name!r} needs {{{name}}}, which is missing")
+        turns = [("system", self.system), ("user", self.text)]
+        return tuple(
+            (role, _PLACE.sub(lambda match: values[match.group(1)], text))
+            for role, text in turns
+            if text is not None
+        )
+
+    def without_reference(self) -> Prompt:
+        """Returns the prompt for questions without a reference answer; its name says so.
+
+        Raises `SettingsError` for prompts of which it is not known how to leave the reference out.
+        """
+        if "reference" not in self.placeholders:
+            return self
+        text = self.text.replace(_CLOSENESS, "").replace(_BOTH, _QUESTION_ALONE)
+        for block in _REFERENCE_BLOCKS:
+            text = text.replace(block, "")
+        found = replace(self, name=self.name + _NO_REFERENCE, text=text)
+        if "reference" in found.placeholders:
+            raise SettingsError(
+                f"prompt {self.name!r} needs a reference answer to every question: add 'reference' to the "
+                "records, or choose another prompt"
+            )
+        return found
+
+
+@cache
+def built_in_prompts() -> Mapping[str, Prompt]:
+    """Returns the built-in prompts by name."""
+    text = (resources.files("pfgen_rs.judge") / "prompts.toml").read_text(encoding="utf-8")
+    return _prompts_of_table(tomllib.loads(text))
+
+
+def find_prompt(name: str, kind: Kind, file: str | os.PathLike[str] | None = None) -> Prompt:
+    """Returns a prompt by name, from a user's file or the built-in ones.
+
+    Raises `SettingsError` if it is unknown or of another kind, and what `read_prompts` raises.
+    """
+    known = dict(built_in_prompts()) if file is None else dict(read_prompts(file))
+    prompt = known.get(name)
+    if prompt is None or prompt.kind != kind:
+        fitting = ", ".join(each.name for each in known.values() if each.kind == kind) or "none"
+        what = "unknown prompt" if prompt is None else f"prompt of kind {prompt.kind}"
+        raise SettingsError(f"{what} {name!r}: expected one of {fitting}")
+    return prompt
+
+
+def read_prompts(path: str | os.PathLike[str]) -> Mapping[str, Prompt]:
+    """Read a user's prompts: TOML as `prompts.toml` of this package, or FastChat's `judge_prompts.jsonl`.
+
+    TOML has tables `[pairwise.NAME]`, `[grade.NAME]` and `[criteria]` with `text` and optionally `system`,
+    `verdict` (first, last, brackets), `fastchat`, `scale`, `brackets`, `max_tokens`. Raises `InputError` for
+    files that cannot be read, and for unknown or missing placeholders and keys.
+    """
+    file = Path(path)
+    try:
+        if file.suffix == ".jsonl":
+            return _fastchat_prompts(file)
+        return _prompts_of_table(tomllib.loads(file.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(unreadable(error), path=file) from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"is not TOML: {error}", path=file) from None
+    except SettingsError as error:
+        raise InputError(str(error), path=file) from None
+
+
+def _prompts_of_table(table: Mapping[str, Any]) -> dict[str, Prompt]:
+    found: dict[str, Prompt] = {}
+    for kind, entries in table.items():
+        if kind == "criteria":
+            found[kind] = _prompt_of_entry(kind, "criteria", entries)
+        elif kind in ("pairwise", "grade") and isinstance(entries, Mapping):
+            for name, entry in entries.items():
+                found[name] = _prompt_of_entry(name, kind, entry)  # type: ignore[arg-type]
+        else:
+            raise SettingsError(f"unknown table [{kind}]: expected pairwise, grade or criteria")
+    if not found:
+        raise SettingsError("contains no prompts")
+    return found
+
+
+def _prompt_of_entry(name: str, kind: Kind, entry: Any) -> Prompt:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("text"), str):
+        raise SettingsError(f"prompt {name!r} needs 'text'")
+    for key in entry.keys() - _KEYS:
+        raise SettingsError(
+            f"prompt {name!r}: unknown key {key!r}: expected one of {', '.join(sorted(_KEYS))}"
+        )
+    return _checked_prompt(
+        Prompt(
+            name,
+            kind,
+            entry["text"],
+            system=_prompt_value(entry, name, "system", str),
+            verdict=_verdict_of_entry(entry, name),
+            scale=_scale_of_entry(entry, name),
+            brackets=bool(_prompt_value(entry, name, "brackets", bool)),
+            max_tokens=_prompt_value(entry, name, "max_tokens", int),
+        )
+    )
+
+
+def _prompt_value(entry: Mapping[str, Any], name: str, key: str, kind: type) -> Any:
+    value = entry.get(key)
+    if value is not None and type(value) is not kind:
+        raise SettingsError(
+            f"prompt {name!r}: {key!r} must be of type {kind.__name__}, not {value!r:.60}"
+        )
+    return value
+
+
+def _verdict_of_entry(entry: Mapping[str, Any], name: str) -> Which:
+    verdict = entry.get("verdict", "first")
+    if verdict not in ("first", "last", "brackets"):
+        raise SettingsError(
+            f"prompt {name!r}: invalid verdict {verdict!r:.60}: expected first, last or brackets"
+        )
+    if _prompt_value(entry, name, "fastchat", bool):
+        return "fastchat"
+    return verdict  # type: ignore[no-any-return]
+
+
+def _scale_of_entry(entry: Mapping[str, Any], name: str) -> tuple[int, int]:
+    scale = entry.get("scale", [1, 10])
+    whole = isinstance(scale, list) and len(scale) == 2 and all(type(n) is int for n in scale)
+    if not whole or not scale[0] < scale[1]:
+        raise SettingsError(f"prompt {name!r}: invalid scale {scale!r:.60}: expected [LOW, HIGH]")
+    return scale[0], scale[1]
+
+
+def _checked_prompt(prompt: Prompt) -> Prompt:
+    unknown = sorted(prompt.placeholders - set(PLACEHOLDERS))
+    if unknown:
+        raise SettingsError(
+            f"prompt {prompt.name!r}: unknown placeholder {{{unknown[0]}}}: expected one of "
+            + ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+        )
+    for group in _NEEDED[prompt.kind]:
+        if prompt.placeholders.isdisjoint(group):
+            needed = " or ".join(f"{{{name}}}" for name in group)
+            raise SettingsError(f"prompt {prompt.name!r}: missing placeholder {needed}")
+    return prompt
+
+
+def _fastchat_prompts(path: Path) -> dict[str, Prompt]:
+    found: dict[str, Prompt] = {}
+    for number, record in objects(path):
+        try:
+            prompt = _fastchat_prompt(record)
+        except (SettingsError, KeyError, TypeError) as error:
+            raise InputError(
+                f"is not a prompt of FastChat: {error}", path=path, line=number
+            ) from None
+        if prompt is not None:
+            found[prompt.name] = prompt
+    return found
+
+
+def _fastchat_prompt(record: Mapping[str, Any]) -> Prompt | None:
+    """Returns a prompt; `None` for pairwise ones about several turns, which have no counterpart here."""
+    name, text = str(record["name"]), str(record["prompt_template"])
+    pairwise = record.get("type") == "pairwise"
+    if pairwise and "{answer_a_1}" in text:
+        return None
+    for theirs, ours in _FASTCHAT_NAMES.items():
+        text = text.replace(f"{{{theirs}}}", f"{{{ours}}}")
+    system = record.get("system_prompt") or None
+    if pairwise:
+        return _checked_prompt(Prompt(name, "pairwise", text, system=system, verdict="brackets"))
+    return _checked_prompt(Prompt(name, "grade", text, system=system, brackets=True))
