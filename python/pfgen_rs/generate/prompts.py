@@ -26,7 +26,8 @@ class Task:
     """One answer to be generated.
 
     `prompt` is the whole prompt or, in mode `chat`, the user message that follows the message `system`.
-    `seed`: for sampling, from 0 to 2^31 - 1. `trial` counts from 1.
+    `seed`: for sampling, from 0 to 2^31 - 1. `trial` counts from 1. `history`: earlier turns of a chat, as
+    pairs of a role (`user`, `assistant`) and a text; mode `completion` has none.
     """
 
     question: str
@@ -35,11 +36,12 @@ class Task:
     prompt: str
     seed: int
     system: str | None = None
+    history: tuple[tuple[str, str], ...] = ()
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """The task as chat messages: the system message, if any, and the user message."""
-        turns = [("system", self.system), ("user", self.prompt)]
+        """The task as chat messages: the system message, if any, the earlier turns, and the user message."""
+        turns = [("system", self.system), *self.history, ("user", self.prompt)]
         return [{"role": role, "content": text} for role, text in turns if text is not None]
 
 

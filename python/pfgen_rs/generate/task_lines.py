@@ -15,15 +15,17 @@ __all__ = ["task_line", "task_lines"]
 def task_line(number: int, task: Task, parameters: Parameters) -> str:
     """Returns a task as one line of JSON, with everything needed to answer it, without the newline.
 
-    Keys: `id` (the number), `question`, `trial`, `mode`, `messages` in mode `chat` and `prompt` otherwise,
-    `seed`, and `max_tokens`, `temperature`, `top_p` and `stop` if they are set.
+    Keys: `id` (the number), `question`, `trial`, `mode`, `messages` in mode `chat` (or if there are earlier
+    turns) and `prompt` otherwise, `seed`, and `max_tokens`, `temperature`, `top_p` and `stop` if they are
+    set.
     """
+    is_chat = task.mode == "chat" or bool(task.history)
     record: dict[str, Any] = {
         "id": number,
         "question": task.question,
         "trial": task.trial,
         "mode": task.mode,
-        **({"messages": task.messages} if task.mode == "chat" else {"prompt": task.prompt}),
+        **({"messages": task.messages} if is_chat else {"prompt": task.prompt}),
         "seed": task.seed,
     }
     sampling = {

@@ -3,9 +3,9 @@
     in   {"id": 1, "question": "…", "trial": 1, "mode": "qa", "prompt": "…", "seed": 5, "max_tokens": 300, …}
     out  {"id": 1, "answer": "…"}   or   {"id": 1, "error": "…"}
 
-In mode `chat`, `messages` takes the place of `prompt`. Results may be written in any order, and each is
-replaced by a further task. The program is started once; its input stays open until the run ends, so it must
-not wait for the end of its input before it answers.
+In mode `chat`, and if there are earlier turns, `messages` takes the place of `prompt`. Results may be written
+in any order, and each is replaced by a further task. The program is started once; its input stays open until
+the run ends, so it must not wait for the end of its input before it answers.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class CommandEngine:
 
     name = "command"
     rolling = True
+    abilities = frozenset({"completion", "chat", "history", "seed"})
 
     def __init__(
         self, model: str, *, command: str | Sequence[str], timeout: float | None = None

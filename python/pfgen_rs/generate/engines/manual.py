@@ -20,6 +20,7 @@ class ManualEngine:
     """Asks a person: `ask` returns the answer to a task, or `None` to stop."""
 
     name = "manual"
+    abilities = frozenset({"completion", "chat"})
 
     def __init__(self, model: str, *, ask: Callable[[Task], str | None]) -> None:
         self.model = model
@@ -45,6 +46,7 @@ class AnswersFile:
     """
 
     name = ManualEngine.name
+    abilities = ManualEngine.abilities
 
     def __init__(self, model: str, path: str | os.PathLike[str]) -> None:
         self.model = model

@@ -4,36 +4,69 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeGuard
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
+from pfgen_rs.generate.engines.usage import Usage
 from pfgen_rs.generate.prompts import Task
 
 __all__ = [
+    "ABILITIES",
     "Answered",
+    "Details",
     "Engine",
     "Failed",
     "Outcome",
     "Parameters",
     "RollingEngine",
+    "abilities",
     "is_rolling",
 ]
+
+ABILITIES = frozenset({"completion", "chat", "history", "seed", "logprobs", "usage"})
+"""What engines may be able to do: see `abilities`."""
+_BASIC = frozenset({"completion", "chat"})
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Sampling parameters. `None` leaves a value to the engine."""
+    """Sampling parameters. `None` leaves a value to the engine.
+
+    `logprobs`: the number of most likely tokens to report for each position of an answer, with their log
+    probabilities (`None`: no log probabilities); see `Details.tokens`.
+    """
 
     max_tokens: int | None = 300
     temperature: float | None = 1.0
     top_p: float | None = 0.98
     stop: tuple[str, ...] = ("Q:",)
+    logprobs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What an engine knows of an answer besides its text.
+
+    `tokens`: the generated tokens as OpenAI's chat API sends them: mappings with `token`, `logprob`, `bytes`
+    (a list of integers; only where known) and `top_logprobs`, a list of such mappings without lists. `None`
+    if there are none, for example because the server ignores the parameter. Log probabilities are passed on
+    as they came and may be `None`, text or not finite. `finish_reason`: as OpenAI has it, such as `stop` or
+    `length`. `reasoning`: the model's thoughts, where they are sent apart from the answer. `usage`: the
+    tokens of this answer alone. `left_out`: parameters that were not sent because the server refuses them.
+    """
+
+    tokens: list[dict[str, Any]] | None = None
+    finish_reason: str | None = None
+    reasoning: str | None = None
+    usage: Usage | None = None
+    left_out: tuple[str, ...] = ()
 
 
 class Answered(NamedTuple):
-    """The text generated for a task, unmodified."""
+    """The text generated for a task, unmodified; `details`: what else is known of it."""
 
     task: Task
     text: str
+    details: Details | None = None
 
 
 class Failed(NamedTuple):
@@ -56,7 +89,8 @@ class Engine(Protocol):
     """Generates answers.
 
     `name` is its name in `config.json`. `close` releases its resources (connections, processes, a model).
-    An engine that counts tokens also has an attribute `usage`: the `Usage` of all its requests so far.
+    An engine that counts tokens also has an attribute `usage`: the `Usage` of all its requests so far. An
+    engine may have an attribute `abilities`: what it can do (see the function `abilities`).
     """
 
     name: str
@@ -95,3 +129,13 @@ class RollingEngine(Protocol):
 def is_rolling(engine: Engine | RollingEngine) -> TypeGuard[RollingEngine]:
     """Whether the engine takes tasks as it has room for them."""
     return bool(getattr(engine, "rolling", False))
+
+
+def abilities(engine: Engine | RollingEngine) -> frozenset[str]:
+    """Returns what an engine can do, so that requests it cannot fulfil are rejected before they are sent.
+
+    `completion` and `chat`: the modes; `history`: earlier turns of a chat (`Task.history`); `seed`: it passes
+    on the tasks' seeds; `logprobs`: it reports log probabilities (`Details.tokens`); `usage`: it counts
+    tokens. An engine that does not declare its abilities has `completion` and `chat`.
+    """
+    return frozenset(getattr(engine, "abilities", _BASIC))
