@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import fault_server as faults
-from engine_tasks import engine, tasks
+from engine_tasks import bare, engine, tasks
 from fault_server import FaultServer
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate.engines import Answered, Failed, Outcome, Parameters
@@ -18,7 +18,7 @@ openai = pytest.importorskip("openai", reason="the package openai is not install
 
 
 def run(server: FaultServer, asked: list[Task], **more: Any) -> dict[str, Outcome]:
-    outcomes = list(engine(server, **more).generate(asked, Parameters()))
+    outcomes = bare(engine(server, **more).generate(asked, Parameters()))
     assert len(outcomes) == len(asked)
     return {outcome.task.prompt: outcome for outcome in outcomes}
 
@@ -47,7 +47,7 @@ def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 def test_a_completion_is_asked_for_with_every_option() -> None:
     with FaultServer() as server:
         [task] = tasks()
-        outcomes = list(engine(server).generate([task], Parameters(stop=("Q:", "\n\n"))))
+        outcomes = bare(engine(server).generate([task], Parameters(stop=("Q:", "\n\n"))))
     assert outcomes == [Answered(task, "p0/100")]
     [asked] = server.asked
     assert asked.path == "/v1/completions"
@@ -66,7 +66,7 @@ def test_a_completion_is_asked_for_with_every_option() -> None:
 def test_chats_are_asked_for_with_their_messages(mode: Mode) -> None:
     with FaultServer() as server:
         [task] = tasks(mode=mode)
-        assert list(engine(server).generate([task], Parameters())) == [Answered(task, "p0/100")]
+        assert bare(engine(server).generate([task], Parameters())) == [Answered(task, "p0/100")]
     [asked] = server.asked
     assert asked.path == "/v1/chat/completions"
     assert asked.body["messages"] == task.messages

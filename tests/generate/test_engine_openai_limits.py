@@ -16,7 +16,7 @@ from random import Random
 import pytest
 
 import fault_server as faults
-from engine_tasks import SHORT, engine, tasks, until
+from engine_tasks import SHORT, bare, engine, tasks, until
 from fault_server import FaultServer
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate.engines import Answered, Outcome, Parameters
@@ -32,7 +32,7 @@ NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 def test_all_tasks_are_answered_and_begun_in_order() -> None:
     asked = tasks(30)
     with FaultServer() as server:
-        outcomes = list(engine(server, concurrency=1).generate(asked, Parameters()))
+        outcomes = bare(engine(server, concurrency=1).generate(asked, Parameters()))
     assert [one.prompt for one in server.asked] == [task.prompt for task in asked]
     assert outcomes == [Answered(task, f"{task.prompt}/{task.seed}") for task in asked]
 

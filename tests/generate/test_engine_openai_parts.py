@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine_tasks import tasks
+from engine_tasks import bare, tasks
 from pfgen_rs.errors import GenerationError, PfgenError, SettingsError
 from pfgen_rs.generate.engines import Answered, Failed
 from pfgen_rs.generate.engines.backoff import Backoff, retry_after
@@ -215,7 +215,7 @@ def _parts(*parts: object) -> dict[str, object]:
 )
 def test_parts_of_text_are_joined(parts: list[object], text: str) -> None:
     [task] = tasks(mode="chat")
-    assert read_answer(task, _parts(*parts)) == Answered(task, text)
+    assert bare([read_answer(task, _parts(*parts))]) == [Answered(task, text)]
 
 
 @pytest.mark.parametrize(

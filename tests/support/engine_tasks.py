@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from fault_server import DEADLINE, FaultServer
+from pfgen_rs.generate.engines import Answered, Outcome
 from pfgen_rs.generate.engines.backoff import Backoff
 from pfgen_rs.generate.engines.openai import OpenAIEngine
 from pfgen_rs.generate.prompts import Mode, Task
@@ -18,6 +19,11 @@ def tasks(count: int = 1, mode: Mode = "completion") -> list[Task]:
     """Questions q0, q1, … with prompts p0, p1, … and seeds 100, 101, …"""
     system = "answer" if mode == "chat" else None
     return [Task(f"q{i}", 1, mode, f"p{i}", 100 + i, system) for i in range(count)]
+
+
+def bare(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """The outcomes without the details of answers."""
+    return [one._replace(details=None) if isinstance(one, Answered) else one for one in outcomes]
 
 
 def engine(server: FaultServer, **more: Any) -> OpenAIEngine:

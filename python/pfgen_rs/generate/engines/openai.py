@@ -13,6 +13,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,13 +21,17 @@ from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate.engines.backoff import Backoff
 from pfgen_rs.generate.engines.concurrent import gathered
+from pfgen_rs.generate.engines.openai_optional import OptionalParameters
 from pfgen_rs.generate.engines.openai_place import find_place
 from pfgen_rs.generate.engines.openai_wire import Form
-from pfgen_rs.generate.engines.protocol import Outcome, Parameters
+from pfgen_rs.generate.engines.protocol import ABILITIES, Outcome, Parameters
 from pfgen_rs.generate.engines.usage import Meter, Usage
 from pfgen_rs.generate.prompts import Task
 
 __all__ = ["OpenAIEngine"]
+
+_MOST_LOGPROBS = 5
+"""Alternatives that OpenAI reports for completions, at most."""
 
 
 class OpenAIEngine:
@@ -36,9 +41,16 @@ class OpenAIEngine:
     needs no key. `timeout`: seconds for one attempt, in total. `retries`: attempts after the first, spaced
     according to `backoff` (by default at most two minutes apart, even if a server asks for more); long waits,
     the first timeout and silence of a minute or more are logged as warnings of `pfgen_rs.generate`. `omit`:
-    options not to send (out of `seed`, `stop`, `max_tokens`, `temperature`, `top_p`), for servers that reject
-    them. `max_tokens_name`: the server's name for that limit. `extra`: additional values for each request,
-    which must not override those set here.
+    options not to send (out of `seed`, `stop`, `max_tokens`, `temperature`, `top_p`, `logprobs`), for servers
+    that reject them. `optional`: options (out of `logprobs`, `seed`, `temperature`, `top_p`) to leave out
+    once the server has rejected them: the request is sent again at once without the option and, if that is
+    answered, so are all later ones. This is logged once as a warning of `pfgen_rs.generate`, and answers say
+    what was left out (`Details.left_out`). `max_tokens_name`: the server's name for that limit. `extra`:
+    additional values for each request, which must not override those set here.
+
+    Log probabilities (`Parameters.logprobs`) are read in the form of the chat API or in that of completions,
+    whichever the server sends; OpenAI itself reports at most 5 alternatives for completions, and is asked for
+    no more.
 
     Temporary failures (408, 409, 425, 429, 5xx, timeouts, failed connections, truncated bodies) are retried.
     If the last attempt fails, and for other rejections and answers without text, the task is `Failed`.
@@ -67,13 +79,15 @@ class OpenAIEngine:
         omit: str | Sequence[str] = (),
         max_tokens_name: str = "max_tokens",
         extra: Mapping[str, Any] | None = None,
+        optional: str | Sequence[str] = (),
     ) -> None:
         """Check the settings without connecting.
 
         Raises `SettingsError`, and `GenerationError` if the package or the key is missing.
         """
         _check_openai_settings(concurrency, timeout, retries)
-        self._form = Form.checked(model, omit, max_tokens_name, extra)
+        form = Form.checked(model, omit, max_tokens_name, extra)
+        self._optional = OptionalParameters(optional)
         try:
             import openai  # noqa: F401
         except ImportError as error:
@@ -84,10 +98,16 @@ class OpenAIEngine:
         self.retries = retries
         self.backoff = backoff or Backoff()
         self._place = find_place(base_url, api_key)
+        self._form = replace(form, most_logprobs=_MOST_LOGPROBS if self._place.is_openai else None)
         self._meter = Meter()
 
     def __repr__(self) -> str:
         return f"OpenAIEngine({self.model!r}, base_url={self._place.url!r})"
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        """What the engine can do: everything, except for what is omitted."""
+        return ABILITIES - self._form.omit
 
     @property
     def usage(self) -> Usage:
@@ -121,6 +141,7 @@ class OpenAIEngine:
                 retries=self.retries,
                 backoff=self.backoff,
                 meter=self._meter,
+                optional=self._optional,
             )
             watching = asyncio.create_task(session.watch())
             try:

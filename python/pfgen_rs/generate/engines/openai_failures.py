@@ -11,7 +11,7 @@ from pfgen_rs.generate.engines.openai_wire import OPTIONS, in_short
 if TYPE_CHECKING:
     from openai import APIStatusError
 
-__all__ = ["Again", "Hopeless", "Refused", "cure", "refusal"]
+__all__ = ["Again", "Hopeless", "Refused", "cure", "described", "refusal"]
 
 _UNSUPPORTED = ("unsupported_parameter", "unsupported_value")
 _USED_UP = "insufficient_quota"
@@ -48,7 +48,7 @@ class Hopeless(NamedTuple):
 
 def refusal(error: APIStatusError, model: str) -> Again | Refused | Hopeless:
     """Classify a response with a 4xx or 5xx status."""
-    words = f"the server answered {error.status_code}{_openai_failure_words(error)}"
+    words = described(error)
     if error.status_code in (401, 403):
         return Hopeless(f"{words}. Check the API key ({KEY}) and its permissions")
     if error.status_code == 404:
@@ -58,6 +58,11 @@ def refusal(error: APIStatusError, model: str) -> Again | Refused | Hopeless:
     if error.status_code in _PASSING or error.status_code >= 500:
         return Again(words, retry_after(error.response.headers))
     return _is_openai_failure_option(error, words)
+
+
+def described(error: APIStatusError) -> str:
+    """Returns the status and the message of an error response in one short line."""
+    return f"the server answered {error.status_code}{_openai_failure_words(error)}"
 
 
 def _is_openai_failure_option(error: APIStatusError, words: str) -> Refused | Hopeless:

@@ -35,6 +35,11 @@ class Place:
         """The key to send; the client requires one even if the server does not."""
         return self.key or _NO_KEY
 
+    @property
+    def is_openai(self) -> bool:
+        """Whether this is OpenAI's own server."""
+        return urlsplit(self.url).hostname == urlsplit(_DEFAULT).hostname
+
     def redact(self, text: str) -> str:
         """Remove the key from an error or log message.
 
@@ -44,7 +49,12 @@ class Place:
 
     def is_exposed_by(self, answer: str) -> bool:
         """Whether an answer contains the key and so must be rejected; answers are never edited."""
-        return self.key is not None and len(self.key) >= _SECRET and self.key in answer
+        return self.secret is not None and self.secret in answer
+
+    @property
+    def secret(self) -> str | None:
+        """The key if it is long enough not to occur in an answer by chance."""
+        return self.key if self.key is not None and len(self.key) >= _SECRET else None
 
 
 def find_place(base_url: str | None = None, key: str | None = None) -> Place:

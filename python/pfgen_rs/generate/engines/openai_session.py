@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
+from typing import Any
 
 import openai
 
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate.engines.backoff import Backoff
-from pfgen_rs.generate.engines.openai_failures import Again, Hopeless, Refused, cure, refusal
+from pfgen_rs.generate.engines.logprobs import texts_in_tokens
+from pfgen_rs.generate.engines.openai_failures import (
+    Again,
+    Hopeless,
+    Refused,
+    cure,
+    described,
+    refusal,
+)
+from pfgen_rs.generate.engines.openai_optional import OptionalParameters, Unwanted
 from pfgen_rs.generate.engines.openai_place import BASE_URL, KEY, Place
 from pfgen_rs.generate.engines.openai_wire import (
     CutError,
@@ -77,6 +88,7 @@ class Session:
         retries: int,
         backoff: Backoff,
         meter: Meter,
+        optional: OptionalParameters | None = None,
     ) -> None:
         self._client = client
         self._place = place
@@ -86,6 +98,7 @@ class Session:
         self._retries = retries
         self._backoff = backoff
         self._meter = meter
+        self._optional = optional or OptionalParameters()
         self._broken = _session_transport_errors()
         self._waits = Waits()
         self._silence = Silence(timeout)
@@ -115,7 +128,8 @@ class Session:
 
     def _without_key(self, outcome: Answered) -> Outcome:
         """Turn an answer that contains the key into a failure, since answers are never edited."""
-        if self._place.is_exposed_by(outcome.text):
+        texts = _texts_of_answer(outcome) if self._place.secret else ()
+        if any(map(self._place.is_exposed_by, texts)):
             return Failed(
                 outcome.task, f"the answer contains the API key ({KEY}) and was discarded"
             )
@@ -160,15 +174,35 @@ class Session:
         )
 
     async def _attempt(self, task: Task) -> _Verdict:
-        path, body = self._form.request(task, self._parameters)
+        """Send a request, and again at once without each optional parameter for which it is refused."""
+        options = self._form.options(task, self._parameters)
+        left_out = self._optional.left_out & options.keys()
+        refused: list[Unwanted] = []
+        while True:
+            sent = {name: value for name, value in options.items() if name not in left_out}
+            verdict = await self._sent(task, sent)
+            if not isinstance(verdict, Unwanted):
+                break
+            refused.append(verdict)
+            left_out |= {verdict.option}
+        if isinstance(verdict, Answered | Failed):
+            self._optional.accept(refused)
+        if isinstance(verdict, Answered) and verdict.details is not None and left_out:
+            details = replace(verdict.details, left_out=tuple(sorted(left_out)))
+            return verdict._replace(details=details)
+        return verdict
+
+    async def _sent(self, task: Task, options: Mapping[str, Any]) -> _Verdict | Unwanted:
+        path, body = self._form.request(task, options)
         replied = True
         self._silence.begin()
         self._meter.count(Usage(requests=1))
+        verdict: _Verdict | Unwanted
         try:
             async with asyncio.timeout(self._timeout):
                 content = await self._client.post(path, cast_to=bytes, body=body)
         except openai.APIStatusError as error:
-            verdict: _Verdict = refusal(error, self._form.model)
+            verdict = self._refusal(error, options)
         except self._broken as error:
             replied = False
             return Again(self._trouble(error), answered=False)
@@ -178,6 +212,14 @@ class Session:
             self._silence.end(replied=replied)
         self._heard, self._silent = True, 0
         return verdict
+
+    def _refusal(
+        self, error: openai.APIStatusError, options: Mapping[str, Any]
+    ) -> Again | Refused | Hopeless | Unwanted:
+        option = self._optional.unwanted(error, options.keys())
+        if option is None:
+            return refusal(error, self._form.model)
+        return Unwanted(option, self._place.redact(described(error)))
 
     def _read(self, task: Task, content: bytes) -> Outcome | Again | Hopeless:
         try:
@@ -214,6 +256,17 @@ class Session:
         # aiohttp's text for a truncated body begins with 400, though no server sent that status.
         words = getattr(causes[-1], "message", "") or causes[-1]
         return f"the connection failed: {in_short(words) or type(causes[-1]).__name__}"
+
+
+def _texts_of_answer(answered: Answered) -> Iterator[str]:
+    """Yield all texts in an answer that come from the server."""
+    yield answered.text
+    details = answered.details
+    if details is None:
+        return
+    yield details.reasoning or ""
+    yield details.finish_reason or ""
+    yield from texts_in_tokens(details.tokens or ())
 
 
 def _session_error_chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -8,22 +8,25 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
+from pfgen_rs.generate.engines.logprobs import read_tokens
+from pfgen_rs.generate.engines.protocol import Answered, Details, Failed, Outcome, Parameters
 from pfgen_rs.generate.engines.thinking import cure_for_thinking
 from pfgen_rs.generate.engines.usage import Usage
 from pfgen_rs.generate.prompts import Task
 
 __all__ = ["OPTIONS", "CutError", "Form", "in_short", "read_answer", "read_reply", "reported_usage"]
 
-OPTIONS = ("seed", "stop", "max_tokens", "temperature", "top_p")
-"""Sampling options of a request, by their names in this package."""
-_OWN = ("model", "messages", "prompt", *OPTIONS, "stream", "n")
+_SAMPLING = ("seed", "stop", "max_tokens", "temperature", "top_p")
+OPTIONS = (*_SAMPLING, "logprobs")
+"""Options of a request, by their names in this package."""
+_OWN = ("model", "messages", "prompt", *_SAMPLING, "stream", "n")
 """Keys that `extra` must not set, because the run would then contradict its configuration."""
 
 _ENGINE = "openai-api"
 _SHOWN = 300
 _MOST_TOKENS = 1 << 53
 _TEXTS = ("text", "output_text")
+_REASONING = ("reasoning_content", "reasoning")
 _WORDS: Mapping[type, str] = {type(None): "null", list: "a list without text"}
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
@@ -37,13 +40,15 @@ class Form:
     """The parts shared by all requests of a run.
 
     `omit`: names in `OPTIONS` not to send. `max_tokens_name`: the server's name for that limit. `extra`:
-    additional values for every request.
+    additional values for every request. `most_logprobs`: the largest number of tokens with log probabilities
+    that the server accepts for completions (`None`: unknown).
     """
 
     model: str
     omit: frozenset[str] = frozenset()
     max_tokens_name: str = "max_tokens"
     extra: Mapping[str, Any] = field(default_factory=dict)
+    most_logprobs: int | None = None
 
     @classmethod
     def checked(cls, model: str, omit: object, max_tokens_name: object, extra: object) -> Self:
@@ -64,24 +69,39 @@ class Form:
             )
         return cls(model, _omitted_wire_options(omit), max_tokens_name, dict(further))
 
-    def request(self, task: Task, parameters: Parameters) -> tuple[str, dict[str, Any]]:
-        """Returns the path and body of the request for a task."""
+    def options(self, task: Task, parameters: Parameters) -> dict[str, Any]:
+        """Returns the options for a task by their names in `OPTIONS`, without those to omit."""
         options = {
             "seed": task.seed,
             "stop": list(parameters.stop) or None,
             "max_tokens": parameters.max_tokens,
             "temperature": parameters.temperature,
             "top_p": parameters.top_p,
+            "logprobs": parameters.logprobs,
         }
-        sent = {
-            self.max_tokens_name if name == "max_tokens" else name: value
+        return {
+            name: value
             for name, value in options.items()
             if value is not None and name not in self.omit
         }
+
+    def request(self, task: Task, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Returns the path and body of the request for a task with these options."""
+        sent = {
+            self.max_tokens_name if name == "max_tokens" else name: value
+            for name, value in options.items()
+        }
+        if "logprobs" in sent:
+            sent.update(self._logprobs(task, sent["logprobs"]))
         common = {"model": self.model, **sent, **self.extra}
         if task.mode == "completion":
             return "/completions", {"prompt": task.prompt, **common}
         return "/chat/completions", {"messages": task.messages, **common}
+
+    def _logprobs(self, task: Task, count: int) -> dict[str, Any]:
+        if task.mode != "completion":
+            return {"logprobs": True, "top_logprobs": count}
+        return {"logprobs": count if self.most_logprobs is None else min(count, self.most_logprobs)}
 
 
 def _omitted_wire_options(names: object) -> frozenset[str]:
@@ -125,14 +145,26 @@ def _wire_tokens(counts: object, key: str) -> int | None:
     return number if type(number) is int and 0 <= number < _MOST_TOKENS else None
 
 
-def read_answer(task: Task, reply: Mapping[str, Any]) -> Outcome:
-    """Returns the answer in a reply, or why there is none."""
+def read_answer(task: Task, reply: Mapping[str, Any], left_out: tuple[str, ...] = ()) -> Outcome:
+    """Returns the answer in a reply, or why there is none; `left_out`: as in `Details`."""
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
         return Failed(task, _wire_reply_without_choice(reply))
-    message = choice if task.mode == "completion" else choice.get("message")
-    return _answer_in_wire_message(task, message if isinstance(message, dict) else {}, choice)
+    found = choice if task.mode == "completion" else choice.get("message")
+    message = found if isinstance(found, dict) else {}
+    outcome = _answer_in_wire_message(task, message, choice)
+    if isinstance(outcome, Failed):
+        return outcome
+    reason = choice.get("finish_reason")
+    details = Details(
+        tokens=read_tokens(choice.get("logprobs")),
+        finish_reason=reason if isinstance(reason, str) else None,
+        reasoning=_wire_reasoning(message),
+        usage=reported_usage(reply) or None,
+        left_out=left_out,
+    )
+    return outcome._replace(details=details)
 
 
 def in_short(words: object) -> str:
@@ -188,7 +220,12 @@ def _wire_part_text(part: object) -> str | None:
     return text if isinstance(text, str) else None
 
 
+def _wire_reasoning(message: Mapping[str, Any]) -> str | None:
+    texts = [message.get(key) for key in _REASONING]
+    return next((text for text in texts if text and isinstance(text, str)), None)
+
+
 def _thought_in_wire_message(message: Mapping[str, Any]) -> str:
-    if any(message.get(key) for key in ("reasoning_content", "reasoning")):
+    if any(message.get(key) for key in _REASONING):
         return " (only reasoning; try a larger max_tokens)"
     return ""
