@@ -72,7 +72,7 @@ def read_pairs(path: str | os.PathLike[str]) -> list[Pair]:
     """Read pairs from JSON lines.
 
     Keys: `id`, `question`, `models` [a, b], `answers` [a, b], and optionally `question_id`, `task`,
-    `reference`, `criteria`. Raises `InputError` with file and line, also if an id occurs twice or there is no pair.
+    `reference`, `criteria`. Raises `InputError` with file and line, also for duplicate ids and empty files.
     """
     path = Path(path)
     pairs: dict[str, Pair] = {}

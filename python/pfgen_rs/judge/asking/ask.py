@@ -1,0 +1,311 @@
+"""Passing requests to an engine and keeping what comes back."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from pfgen_rs.errors import GenerationError, SettingsError
+from pfgen_rs.generate.breaker import Breaker
+from pfgen_rs.generate.engines import Answered, Engine, Failed, Outcome, abilities
+from pfgen_rs.generate.engines.protocol import is_rolling
+from pfgen_rs.generate.engines.waits import LOG
+from pfgen_rs.generate.prompts import Task
+from pfgen_rs.judge.asking.costs import Budget
+from pfgen_rs.judge.asking.journal import Journal, Key
+from pfgen_rs.judge.asking.request import Judge, Request
+
+__all__ = ["Asked", "AskingProgress", "Failure", "UnreadError", "ask", "open_requests"]
+
+AskingProgress = Callable[[int, int, float, int], None]
+"""Called with the number of answers, their total, new answers per second, and the number of failures."""
+Read = Callable[[Request, Answered], Mapping[str, Any]]
+
+_BATCH = 256  # requests at a time for engines that take lists
+
+
+class UnreadError(Exception):
+    """An answer that must not be stored, and why; its request counts as failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A request that failed: what it was about, its record's fields, and the reason."""
+
+    subject: str
+    about: Mapping[str, Any]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The outcome of a call of `ask`.
+
+    `total`: number of requests; `stored`: how many of them are answered; `new`: answered by this call;
+    `failures`: those that failed in this call, which the next one asks again; `elsewhere`: in progress in
+    other processes; `unaffordable`: not asked because of the budget; `spent`: with a budget, the cost so far.
+    """
+
+    total: int
+    stored: int
+    new: int
+    failures: list[Failure] = field(default_factory=list)
+    elsewhere: int = 0
+    unaffordable: int = 0
+    spent: float | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every request is answered."""
+        return self.stored == self.total
+
+
+def open_requests(journal: Journal, requests: Sequence[Request], judge: Judge) -> list[Request]:
+    """Returns the requests that the journal does not answer yet."""
+    return [r for r in requests if journal.key(_request_fields(r, judge)) not in journal]
+
+
+def _request_fields(request: Request, judge: Judge) -> dict[str, Any]:
+    return {**request.about, "sample": request.sample, "digest": request.digest(judge)}
+
+
+def ask(
+    journal: Journal,
+    requests: Sequence[Request],
+    engine: Engine,
+    judge: Judge,
+    read: Read,
+    *,
+    mode: str = "chat",
+    budget: Budget | None = None,
+    keep_going: bool = False,
+    progress: AskingProgress | None = None,
+) -> Asked:
+    """Ask an engine what the journal does not answer yet, and append each answer as it arrives.
+
+    `journal` is open. A record consists of the request's `about`, `sample` and `digest`, what `read` makes of
+    the answer, the judge, the tokens used, the parameters that the server refused, and the time (UTC). No
+    request is asked twice, not even by several processes at once. Requests that fail are not stored, and are
+    asked again by the next call. If too many fail in a row, the call ends with `GenerationError` (see
+    `Breaker`), unless `keep_going` is set; what is stored stays.
+
+    Raises `SettingsError` if the engine lacks what the requests need, before anything is sent.
+    """
+    _check_abilities(engine, requests, mode)
+    work = _Asking(journal, requests, judge, read, mode, budget, keep_going, progress)
+    return work.run(engine)
+
+
+def _check_abilities(engine: Engine, requests: Sequence[Request], mode: str) -> None:
+    able = abilities(engine)
+    needed = {mode}
+    if any(len(r.messages) - (r.messages[0][0] == "system") > 1 for r in requests):
+        needed.add("history")
+    lacking = sorted(needed - able)
+    if lacking:
+        words = {
+            "history": "earlier turns of a dialogue",
+            "chat": "chats",
+            "completion": "completions",
+        }
+        raise SettingsError(
+            f"the engine {engine.name!r} does not support {words[lacking[0]]}, which these requests need"
+        )
+
+
+class _Asking:
+    """One call of `ask`. Everything happens in the thread that consumes the engine's outcomes."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        requests: Sequence[Request],
+        judge: Judge,
+        read: Read,
+        mode: str,
+        budget: Budget | None,
+        keep_going: bool,
+        progress: AskingProgress | None,
+    ) -> None:
+        self._journal, self._judge, self._read_answer = journal, judge, read
+        self._mode, self._budget, self._report = mode, budget, progress
+        fields = [_request_fields(request, judge) for request in requests]
+        self._keys: list[Key] = [journal.key(each) for each in fields]
+        self._fields, self._requests = fields, requests
+        self._waiting = deque(n for n, key in enumerate(self._keys) if key not in journal)
+        self._asked: set[int] = set()
+        self._elsewhere: list[int] = []
+        self._unaffordable = 0
+        self._failures: list[Failure] = []
+        self._breaker = None if keep_going else Breaker(len({r.subject for r in requests}))
+        self._stored_before = len(requests) - len(self._waiting)
+        self._new, self._begun = 0, 0.0
+
+    def run(self, engine: Engine) -> Asked:
+        self._tell()
+        try:
+            while self._pass(engine) and self._retake_elsewhere():
+                pass
+        finally:
+            for number in list(self._asked):
+                self._journal.release(self._keys[number])
+        self._journal.refresh()
+        return Asked(
+            total=len(self._keys),
+            stored=sum(key in self._journal for key in self._keys),
+            new=self._new,
+            failures=self._failures,
+            elsewhere=len(self._elsewhere),
+            unaffordable=self._unaffordable,
+            spent=None if self._budget is None else self._budget.spent,
+        )
+
+    def _pass(self, engine: Engine) -> bool:
+        """Ask everything that is waiting; returns false if the engine left something open."""
+        while self._waiting:
+            with _closing(self._outcomes(engine)) as outcomes:
+                for outcome in outcomes:
+                    self._take(engine, outcome)
+            if self._asked:
+                return False
+        return True
+
+    def _retake_elsewhere(self) -> bool:
+        """Take over what other processes left open when they ended; returns whether there is anything."""
+        self._journal.refresh()
+        left = [n for n in self._elsewhere if self._keys[n] not in self._journal]
+        self._elsewhere = left
+        free = [n for n in left if self._journal.claim(self._keys[n])]
+        for number in free:
+            self._journal.release(self._keys[number])
+        if not free:
+            return False
+        self._elsewhere = [n for n in left if n not in set(free)]
+        self._waiting.extend(free)
+        return True
+
+    def _outcomes(self, engine: Engine) -> Iterator[Outcome]:
+        parameters = self._judge.parameters
+        if is_rolling(engine):
+            return engine.generate(self._tasks_as_needed(), parameters)
+        batch: list[Task] = []
+        while len(batch) < _BATCH and (number := self._next()) is not None:
+            batch.append(self._task(number))
+        return engine.generate(batch, parameters) if batch else iter(())
+
+    def _tasks_as_needed(self) -> Iterator[Task | None]:
+        while True:
+            number = self._next()
+            if number is not None:
+                yield self._task(number)
+            elif self._waiting:  # the budget may allow more once what is in progress has come back
+                yield None
+            else:
+                return
+
+    def _task(self, number: int) -> Task:
+        self._asked.add(number)
+        return self._requests[number].task(number + 1, self._judge, self._mode)
+
+    def _next(self) -> int | None:
+        """Claim the next request that is neither answered nor in progress elsewhere, if it is affordable."""
+        while self._waiting:
+            number = self._waiting.popleft()
+            key = self._keys[number]
+            if not self._journal.claim(key):
+                self._elsewhere.append(number)
+                continue
+            self._journal.refresh()  # it may have been answered and released since
+            if key not in self._journal:
+                if self._budget is None or self._budget.reserve(number, self._requests[number]):
+                    return number
+                self._postpone(number)
+                return None
+            self._journal.release(key)
+        return None
+
+    def _postpone(self, number: int) -> None:
+        """Put off a request that the budget does not allow; give up if nothing is in progress."""
+        self._journal.release(self._keys[number])
+        self._waiting.appendleft(number)
+        if not self._asked:
+            self._unaffordable = len(self._waiting)
+            self._waiting.clear()
+
+    def _take(self, engine: Engine, outcome: Outcome) -> None:
+        number = outcome.task.trial - 1
+        if number not in self._asked:
+            raise GenerationError(f"engine {engine.name!r} returned an unknown task, or one twice")
+        self._asked.remove(number)
+        try:
+            if isinstance(outcome, Failed):
+                self._fail(number, outcome)
+            else:
+                self._keep(number, outcome)
+        finally:
+            self._journal.release(self._keys[number])
+        self._tell()
+
+    def _keep(self, number: int, answered: Answered) -> None:
+        request, details = self._requests[number], answered.details
+        usage = details.usage if details is not None else None
+        if self._budget is not None:
+            known = usage is not None and usage.reported
+            tokens = (usage.prompt_tokens, usage.completion_tokens) if usage and known else None
+            self._budget.settle(number, tokens)
+        try:
+            fields = self._read_answer(request, answered)
+        except UnreadError as error:
+            self._fail(number, Failed(answered.task, str(error), individual=True))
+            return
+        record = {**self._fields[number], **fields, "judge": self._judge.record(request.sample)}
+        record["usage"] = _record_of_usage(usage)
+        record["left_out"] = [] if details is None else list(details.left_out)
+        record["timestamp"] = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._new += self._journal.add(record)
+        if self._breaker is not None:
+            self._breaker.answered()
+
+    def _fail(self, number: int, failed: Failed) -> None:
+        request = self._requests[number]
+        if self._budget is not None:
+            self._budget.cancel(number)
+        if not self._failures:
+            LOG.warning("first failure: %s: %s", request.subject, failed.reason)
+        self._failures.append(Failure(request.subject, request.about, failed.reason))
+        if self._breaker is not None:
+            self._breaker.failed(failed, len(self._asked))
+
+    def _tell(self) -> None:
+        if self._report is None:
+            return
+        now, rate = time.monotonic(), 0.0
+        if self._new <= 1:  # exclude the time for loading a model
+            self._begun = now
+        else:
+            rate = (self._new - 1) / max(now - self._begun, 1e-9)
+        done = self._stored_before + self._new
+        self._report(done, len(self._keys), rate, len(self._failures))
+
+
+def _record_of_usage(usage: Any) -> dict[str, int] | None:
+    if usage is None or not usage.reported:
+        return None
+    counts = asdict(usage)
+    return {name: counts[name] for name in ("prompt_tokens", "completion_tokens")}
+
+
+@contextmanager
+def _closing(outcomes: Iterator[Outcome]) -> Iterator[Iterator[Outcome]]:
+    """Close the iterator at the end, if it can be closed, which stops the engine's work."""
+    try:
+        yield outcomes
+    finally:
+        close = getattr(outcomes, "close", None)
+        if close is not None:
+            close()

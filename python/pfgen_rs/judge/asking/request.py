@@ -1,0 +1,122 @@
+"""A request to a judge, and how the judge is asked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.generate.engines import Parameters
+from pfgen_rs.generate.prompts import SEEDS, Task
+
+__all__ = ["Judge", "Messages", "Request"]
+
+Messages = tuple[tuple[str, str], ...]
+"""Roles (`system`, `user`, `assistant`) and texts; the last message is the user's."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A judge and its sampling parameters; `None` leaves a value to the engine.
+
+    The defaults are those of paper 002: temperature 0, seed 1, and log probabilities of the 20 most likely
+    tokens. `base_url`: the server's address without secrets, for the record.
+    """
+
+    engine: str
+    model: str
+    base_url: str | None = None
+    temperature: float | None = 0.0
+    seed: int = 1
+    max_tokens: int | None = None
+    top_p: float | None = None
+    logprobs: int | None = 20
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < SEEDS:
+            raise SettingsError(f"invalid seed {self.seed}: expected 0 to {SEEDS - 1}")
+        if self.max_tokens is not None and self.max_tokens < 1:
+            raise SettingsError(f"max_tokens must be at least 1, not {self.max_tokens}")
+        if self.logprobs is not None and not 1 <= self.logprobs <= 20:
+            raise SettingsError(f"logprobs must be between 1 and 20, not {self.logprobs}")
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters that engines take."""
+        return Parameters(
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            stop=(),
+            logprobs=self.logprobs,
+        )
+
+    def seed_of(self, sample: int) -> int:
+        """Returns the seed of a sample, from 0."""
+        return (self.seed + sample) % SEEDS
+
+    def identity(self) -> dict[str, Any]:
+        """Returns what results depend on: model and sampling parameters, but not the address."""
+        return {
+            "model": self.model,
+            "temperature": self.temperature,
+            "seed": self.seed,
+            "max_tokens": self.max_tokens,
+            "top_p": self.top_p,
+            "logprobs": self.logprobs,
+        }
+
+    def record(self, sample: int = 0) -> dict[str, Any]:
+        """Returns the judge as it is recorded with each answer."""
+        return {
+            "engine": self.engine,
+            "model": self.model,
+            "temperature": self.temperature,
+            "seed": self.seed_of(sample),
+            "base_url": self.base_url,
+        }
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request. `about`: fields of its record, which identify it together with its digest.
+
+    `subject`: what it is about (a question's id), for messages. `sample`: number of the sample, from 0.
+    """
+
+    subject: str
+    messages: Messages
+    about: Mapping[str, Any] = field(default_factory=dict)
+    sample: int = 0
+
+    def digest(self, judge: Judge) -> str:
+        """Returns SHA-256 of the canonical JSON of model, messages and sampling parameters.
+
+        Canonical: sorted keys, no spaces, UTF-8. Neither key nor address are part of it.
+        """
+        messages = [{"role": role, "content": text} for role, text in self.messages]
+        content = {**judge.identity(), "seed": judge.seed_of(self.sample), "messages": messages}
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def task(self, number: int, judge: Judge, mode: str) -> Task:
+        """Returns the engine's task; `number` identifies it in this call."""
+        messages = self.messages
+        system = messages[0][1] if messages[0][0] == "system" else None
+        history = messages[1:-1] if system is not None else messages[:-1]
+        if mode == "completion" and (system is not None or history):
+            raise SettingsError(
+                "mode completion needs a prompt without a system message and earlier turns"
+            )
+        return Task(
+            question=self.subject,
+            trial=number,
+            mode="completion" if mode == "completion" else "chat",
+            prompt=messages[-1][1],
+            seed=judge.seed_of(self.sample),
+            system=system,
+            history=history,
+        )

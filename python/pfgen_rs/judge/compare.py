@@ -1,0 +1,147 @@
+"""Asking a judge which answer of each pair is better; paper 002."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.generate.engines import Answered, Details, Engine
+from pfgen_rs.judge.asking import Asked, Judge, Request, ask
+from pfgen_rs.judge.asking.ask import AskingProgress
+from pfgen_rs.judge.asking.costs import Budget
+from pfgen_rs.judge.pairs import Pair
+from pfgen_rs.judge.prompts import Prompt
+from pfgen_rs.judge.thoughts import THOUGHT_BEGIN, without_thoughts
+from pfgen_rs.judge.verdict_folder import VerdictFolder, open_verdict_folder
+from pfgen_rs.judge.verdicts import Verdict, Which, read_output
+
+__all__ = ["Orders", "compare", "comparison_config", "comparison_requests", "read_judgment"]
+
+Orders = Literal["both", "one"]
+_EMPTY = Details()
+_LENGTH = "length"
+
+
+def compare(
+    pairs: Sequence[Pair],
+    engine: Engine,
+    judge: Judge,
+    prompt: Prompt,
+    out: str | os.PathLike[str],
+    *,
+    orders: Orders = "both",
+    mode: Literal["chat", "completion"] = "chat",
+    budget: Budget | None = None,
+    keep_going: bool = False,
+    progress: AskingProgress | None = None,
+) -> tuple[VerdictFolder, Asked]:
+    """Ask a judge about pairs, each in both orders, and keep its judgments in the folder `out`.
+
+    Pairs without a reference answer get the prompt without it. With `orders="one"` each pair is shown once,
+    which costs half: position bias then remains in every decision and cannot be measured, and `strict` and
+    `tie` decide nothing. What is stored is never asked again; the same call continues after an interruption,
+    and several processes may share the work. Raises `SettingsError` for prompts that need criteria which
+    pairs lack and for another configuration of the folder, `GenerationError` if nothing can be asked, and
+    `OutputError`.
+    """
+    requests = list(comparison_requests(pairs, prompt, orders))
+    folder = open_verdict_folder(out, comparison_config(judge, prompt, mode), pairs)
+    which = prompt.verdict
+    with folder.journal() as journal:
+        asked = ask(
+            journal,
+            requests,
+            engine,
+            judge,
+            lambda _, answered: read_judgment(answered, which),
+            mode=mode,
+            budget=budget,
+            keep_going=keep_going,
+            progress=progress,
+        )
+    return folder, asked
+
+
+def comparison_config(judge: Judge, prompt: Prompt, mode: str) -> dict[str, Any]:
+    """Returns what a verdict folder's `config.json` says."""
+    return {
+        "kind": "pairwise",
+        "judge": {"engine": judge.engine, **judge.identity()},
+        "mode": mode,
+        "prompt": {
+            "name": prompt.name,
+            "verdict": prompt.verdict,
+            "system": prompt.system,
+            "text": prompt.text,
+        },
+    }
+
+
+def comparison_requests(
+    pairs: Iterable[Pair], prompt: Prompt, orders: Orders = "both"
+) -> Iterator[Request]:
+    """Yield the requests about pairs: order 1 shows a's answer first, order 2 shows b's."""
+    if orders not in ("both", "one"):
+        raise SettingsError(f"invalid orders {orders!r}: expected both or one")
+    for pair in pairs:
+        for order in (1, 2) if orders == "both" else (1,):
+            yield _comparison_request(pair, prompt, order)
+
+
+def _comparison_request(pair: Pair, prompt: Prompt, order: int) -> Request:
+    fitting = prompt if pair.reference is not None else prompt.without_reference()
+    if pair.criteria is None and "criteria" in fitting.placeholders:
+        raise SettingsError(
+            f"pair {pair.id!r:.80} has no criteria, which prompt {prompt.name!r} needs: make them with "
+            "pfgen-rs judge criteria, or choose a prompt without criteria"
+        )
+    first, second = pair.answers if order == 1 else pair.answers[::-1]
+    values = {
+        "question": pair.question,
+        "reference": pair.reference,
+        "criteria": pair.criteria,
+        "answer_a": first,
+        "answer_b": second,
+    }
+    about = {
+        "pair": pair.id,
+        "question_id": pair.question_id,
+        "task": pair.task,
+        "models": list(pair.models),
+        "order": order,
+        "prompt": fitting.name,
+    }
+    known = {name: text for name, text in values.items() if text is not None}
+    return Request(pair.id, fitting.filled(known), about)
+
+
+def read_judgment(answered: Answered, which: Which) -> Mapping[str, Any]:
+    """Returns the fields of a judgment that the judge's answer determines."""
+    details = answered.details or _EMPTY
+    verdict = read_output(answered.text, details.tokens, which)
+    problem = _judgment_problem(answered.text, verdict, details.finish_reason, which)
+    if problem is not None:
+        verdict = Verdict(None)
+    return {
+        "output": answered.text,
+        "finish_reason": details.finish_reason,
+        "shown": verdict.shown,
+        "probabilities": None if verdict.probabilities is None else dict(verdict.probabilities),
+        "problem": problem,
+    }
+
+
+def _judgment_problem(
+    text: str, verdict: Verdict, finish_reason: str | None, which: Which
+) -> str | None:
+    """Returns why a judgment is invalid, or `None`."""
+    content = without_thoughts(text)
+    if finish_reason == _LENGTH and (
+        which != "first" or content.lstrip().startswith(THOUGHT_BEGIN)
+    ):
+        return "cut off by the token limit"
+    if verdict.shown is not None:
+        return None
+    return "no verdict" if content.strip() else "empty"

@@ -1,0 +1,124 @@
+"""Evaluation criteria for each question, made by a judge; paper 002, appendix B."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.generate.engines import Answered, Details, Engine
+from pfgen_rs.io.records import text_field
+from pfgen_rs.judge.asking import Asked, Journal, Judge, Request, UnreadError, ask
+from pfgen_rs.judge.asking.ask import AskingProgress
+from pfgen_rs.judge.asking.costs import Budget
+from pfgen_rs.judge.json_lines import id_field, parsed
+from pfgen_rs.judge.pairs import Pair
+from pfgen_rs.judge.prompts import Prompt
+from pfgen_rs.judge.thoughts import THOUGHT_BEGIN, without_thoughts
+
+__all__ = [
+    "criteria_file",
+    "criteria_requests",
+    "make_criteria",
+    "open_criteria",
+    "read_criteria",
+    "with_criteria",
+]
+
+_KEY = ("question_id", "sample", "digest")
+
+
+def criteria_file(pairs: str | os.PathLike[str]) -> Path:
+    """Returns where the criteria of a file of pairs are kept: `pairs.criteria.jsonl` beside it."""
+    path = Path(pairs)
+    return path.with_name(f"{path.stem}.criteria.jsonl")
+
+
+def open_criteria(path: str | os.PathLike[str]) -> Journal:
+    """Returns the journal of criteria, which is not open yet."""
+    return Journal(Path(path), _KEY)
+
+
+def criteria_requests(pairs: Iterable[Pair], prompt: Prompt) -> Iterator[Request]:
+    """Yield one request a question whose pairs do not all have criteria.
+
+    Raises `InputError` if pairs with the same question id have different questions or references.
+    """
+    first: dict[str, Pair] = {}
+    lacking: dict[str, Pair] = {}
+    for pair in pairs:
+        known = first.setdefault(pair.question_id, pair)
+        if (known.question, known.reference) != (pair.question, pair.reference):
+            raise InputError(
+                f"pairs {known.id!r:.60} and {pair.id!r:.60} have the question id {pair.question_id!r:.60} "
+                "but different questions or reference answers"
+            )
+        if pair.criteria is None:
+            lacking.setdefault(pair.question_id, pair)
+    for question_id, pair in lacking.items():
+        fitting = prompt if pair.reference is not None else prompt.without_reference()
+        values = {"question": pair.question, "reference": pair.reference or ""}
+        about = {"question_id": question_id, "prompt": fitting.name}
+        yield Request(question_id, fitting.filled(values), about)
+
+
+def make_criteria(
+    pairs: Sequence[Pair],
+    engine: Engine,
+    judge: Judge,
+    prompt: Prompt,
+    out: str | os.PathLike[str],
+    *,
+    budget: Budget | None = None,
+    keep_going: bool = False,
+    progress: AskingProgress | None = None,
+) -> Asked:
+    """Ask for the criteria of each question, once, and append them to the file `out`.
+
+    All pairs of a question share its criteria. Empty ones and those that were cut off count as failed and are
+    not stored. The file of pairs is not changed: see `with_criteria`. Raises what `ask` raises.
+    """
+    requests = list(criteria_requests(pairs, prompt))
+    with open_criteria(out) as journal:
+        return ask(
+            journal,
+            requests,
+            engine,
+            judge,
+            _criteria_in_answer,
+            budget=budget,
+            keep_going=keep_going,
+            progress=progress,
+        )
+
+
+def _criteria_in_answer(_: Request, answered: Answered) -> Mapping[str, Any]:
+    details = answered.details or Details()
+    text = without_thoughts(answered.text).strip()
+    if details.finish_reason == "length" or text.startswith(THOUGHT_BEGIN):
+        raise UnreadError(
+            "the criteria were cut off by the token limit: allow more with --max-tokens"
+        )
+    if not text:
+        raise UnreadError("the criteria are empty")
+    return {"criteria": text, "finish_reason": details.finish_reason}
+
+
+def read_criteria(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Read criteria by question id from JSON lines with `question_id` and `criteria`; the last ones count.
+
+    Raises `InputError` with file and line.
+    """
+    rows = parsed(Path(path), lambda r: (id_field(r, "question_id"), text_field(r, "criteria")))
+    return dict(row for _, row in rows)
+
+
+def with_criteria(pairs: Iterable[Pair], criteria: Mapping[str, str]) -> list[Pair]:
+    """Returns pairs with the criteria of their questions; those that have criteria keep them."""
+    return [
+        replace(pair, criteria=criteria.get(pair.question_id)) if pair.criteria is None else pair
+        for pair in pairs
+    ]

@@ -1,0 +1,239 @@
+"""Grading single answers by a judge: experiment 2 of papers 000 and 001."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.generate.engines import Answered, Details, Engine
+from pfgen_rs.judge.asking import Asked, Journal, Judge, Request, ask
+from pfgen_rs.judge.asking.ask import AskingProgress
+from pfgen_rs.judge.asking.costs import Budget
+from pfgen_rs.judge.asking.journal import journal_records
+from pfgen_rs.judge.prompts import Prompt
+from pfgen_rs.judge.ratings import expected_rating, read_rating
+from pfgen_rs.judge.thoughts import THOUGHT_BEGIN, without_thoughts
+from pfgen_rs.judge.verdict_folder import write_folder_config
+
+__all__ = [
+    "Graded",
+    "answers_of_run",
+    "grade",
+    "grading_requests",
+    "mean_ratings",
+    "read_grading",
+    "read_ratings",
+]
+
+_RATINGS = "ratings.jsonl"
+_KEY = ("item", "sample", "digest")
+_RATING_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "item": pl.String,
+    "question_id": pl.String,
+    "model": pl.String,
+    "sample": pl.Int64,
+    "rating": pl.Float64,
+    "expected": pl.Float64,
+    "problem": pl.String,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """Something to grade: `values` fill the prompt's placeholders; `about` is recorded with the rating.
+
+    `id` is unique in a folder.
+    """
+
+    id: str
+    question_id: str
+    model: str
+    values: Mapping[str, str]
+    about: Mapping[str, Any]
+
+
+def answers_of_run(
+    frame: pl.DataFrame, model: str, references: Mapping[str, str], trials: int | None = None
+) -> list[Graded]:
+    """Returns the answers of a run, or those of the first `trials` trials of each question.
+
+    `frame`: as `Result.frame`. `references`: reference answers by question.
+    """
+    numbered = frame.select(
+        "question_id",
+        "question",
+        "answer",
+        trial=pl.int_range(1, pl.len() + 1).over("question_id"),
+    )
+    if trials is not None:
+        numbered = numbered.filter(pl.col("trial") <= trials)
+    return [
+        _graded_answer(model, references.get(question), question_id, question, answer, trial)
+        for question_id, question, answer, trial in numbered.iter_rows()
+    ]
+
+
+def _graded_answer(
+    model: str, reference: str | None, question_id: str, question: str, answer: str, trial: int
+) -> Graded:
+    values = {"question": question, "answer": answer}
+    if reference is not None:
+        values["reference"] = reference
+    about = {"question_id": question_id, "model": model, "trial": trial}
+    return Graded(f"{question_id}/{trial}/{model}", question_id, model, values, about)
+
+
+def grading_requests(
+    graded: Iterable[Graded], prompt: Prompt, samples: int = 1
+) -> Iterator[Request]:
+    """Yield the requests for ratings. Raises `SettingsError` if a placeholder has no value."""
+    if samples < 1:
+        raise SettingsError(f"samples must be at least 1, not {samples}")
+    for each in graded:
+        if "reference" in prompt.placeholders and "reference" not in each.values:
+            raise SettingsError(
+                f"prompt {prompt.name!r} needs a reference answer, which {each.id!r:.80} lacks: choose "
+                "another prompt, or give reference answers"
+            )
+        messages = prompt.filled(each.values)
+        about = {"item": each.id, **each.about, "prompt": prompt.name}
+        for sample in range(samples):
+            yield Request(each.id, messages, about, sample)
+
+
+def grade(
+    graded: Sequence[Graded],
+    engine: Engine,
+    judge: Judge,
+    prompt: Prompt,
+    out: str | os.PathLike[str],
+    *,
+    samples: int = 1,
+    budget: Budget | None = None,
+    keep_going: bool = False,
+    progress: AskingProgress | None = None,
+) -> Asked:
+    """Ask for the rating of each item and keep the ratings in the folder `out` (`ratings.jsonl`).
+
+    With several `samples`, sample i uses seed + i, which needs a temperature above 0. Invalid ratings are
+    stored with their reason, and count as missing. Nothing is asked twice. Raises `SettingsError`, and what
+    `ask` raises.
+    """
+    if samples > 1 and judge.temperature == 0:
+        raise SettingsError("several samples need a temperature above 0: all would be the same")
+    requests = list(grading_requests(graded, prompt, samples))
+    folder = Path(out)
+    write_folder_config(folder, _grading_config(judge, prompt))
+    with open_ratings(folder) as journal:
+        return ask(
+            journal,
+            requests,
+            engine,
+            judge,
+            lambda _, answered: read_grading(answered, prompt),
+            budget=budget,
+            keep_going=keep_going,
+            progress=progress,
+        )
+
+
+def open_ratings(folder: Path) -> Journal:
+    """Returns the journal of ratings, which is not open yet."""
+    return Journal(folder / _RATINGS, _KEY)
+
+
+def _grading_config(judge: Judge, prompt: Prompt) -> dict[str, Any]:
+    return {
+        "kind": "grade",
+        "judge": {"engine": judge.engine, **judge.identity()},
+        "prompt": {
+            "name": prompt.name,
+            "scale": list(prompt.scale),
+            "brackets": prompt.brackets,
+            "system": prompt.system,
+            "text": prompt.text,
+        },
+    }
+
+
+def read_grading(answered: Answered, prompt: Prompt) -> Mapping[str, Any]:
+    """Returns the fields of a rating's record that the judge's answer determines."""
+    details = answered.details or Details()
+    low, high = prompt.scale
+    rating = read_rating(answered.text, low, high, prompt.brackets)
+    problem = _rating_problem(
+        answered.text, rating, details.finish_reason, brackets=prompt.brackets
+    )
+    expected = None
+    if problem is None:
+        expected = expected_rating(answered.text, details.tokens, low, high, prompt.brackets)
+    return {
+        "output": answered.text,
+        "finish_reason": details.finish_reason,
+        "rating": None if problem is not None else rating,
+        "expected": expected,
+        "problem": problem,
+    }
+
+
+def _rating_problem(
+    text: str, rating: float | None, finish_reason: str | None, *, brackets: bool
+) -> str | None:
+    content = without_thoughts(text).strip()
+    thinking = content.startswith(THOUGHT_BEGIN)
+    if finish_reason == "length" and (thinking or (brackets and rating is None)):
+        return "cut off by the token limit"
+    if rating is None:
+        return "no rating on the scale" if content else "empty"
+    return None
+
+
+def read_ratings(folder: str | os.PathLike[str]) -> pl.DataFrame:
+    """Returns the ratings of a folder.
+
+    Columns: `item`, `question_id`, `model`, `sample`, `rating`, `expected` and `problem`. Of several ratings of an item and sample, the last counts. Raises `InputError`.
+    """
+    path = Path(folder) / _RATINGS
+    if not path.is_file():
+        raise InputError("is not a folder of ratings: it has no ratings.jsonl", path=path.parent)
+    rows = [
+        {name: record.get(name) for name in _RATING_COLUMNS} for record in journal_records(path)
+    ]
+    found = pl.DataFrame(rows, schema=_RATING_COLUMNS, orient="row")
+    return found.unique(["item", "sample"], keep="last", maintain_order=True)
+
+
+def mean_ratings(ratings: pl.DataFrame) -> pl.DataFrame:
+    """Returns one row a model: `model`, `ratings` (valid), `invalid`, `mean`, `se`, `expected`.
+
+    Samples of an item are averaged first. `se`: standard error of the mean over questions, whose answers are
+    kept together. `expected`: mean of the expected ratings, null if any item lacks one.
+    """
+    items = ratings.group_by("model", "question_id", "item", maintain_order=True).agg(
+        pl.col("rating").mean(),
+        pl.col("expected").mean(),
+        invalid=pl.col("rating").is_null().sum(),
+    )
+    questions = items.group_by("model", "question_id", maintain_order=True).agg(
+        pl.col("rating").mean()
+    )
+    errors = questions.group_by("model", maintain_order=True).agg(
+        se=pl.col("rating").std() / pl.col("rating").count().sqrt()
+    )
+    means = items.group_by("model", maintain_order=True).agg(
+        ratings=pl.col("rating").count(),
+        invalid=pl.col("invalid").sum(),
+        mean=pl.col("rating").mean(),
+        expected=pl.when(pl.col("expected").is_null().any())
+        .then(None)
+        .otherwise(pl.col("expected").mean()),
+    )
+    return means.join(errors, on="model", maintain_order="left").select(
+        "model", "ratings", "invalid", "mean", "se", "expected"
+    )
