@@ -61,6 +61,9 @@ COMMANDS = {
     "build": Deferred(
         "build", "app", "Build sets of reference answers from candidates, and check sets."
     ),
+    "judge": Deferred(
+        "judge", "app", "Judge answers with a language model, and see how far to trust it."
+    ),
     "data": Deferred("data", "app", "List, install and find benchmarks."),
 }
 

@@ -46,7 +46,9 @@ _END = b"."
 
 
 @contextmanager
-def generation_progress() -> Iterator[Callable[[int, int, float, int], None]]:
+def generation_progress(
+    doing: str = "generating",
+) -> Iterator[Callable[[int, int, float, int], None]]:
     """Show a progress bar with answers per second, failures and remaining time. Yields its update function.
 
     If standard error is not a terminal, prints the same as a line at intervals.
@@ -61,7 +63,7 @@ def generation_progress() -> Iterator[Callable[[int, int, float, int], None]]:
         progress_log.logged("pfgen_rs.generate"),
         progress_log.told_at_times(lambda: _generation_line(counts[-1]) if counts else "", EVERY),
     ):
-        task = bar.add_task("generating", total=None, rate="")
+        task = bar.add_task(doing, total=None, rate="")
 
         def update(done: int, total: int, rate: float, failed: int) -> None:
             counts[:] = [Counts(done, total, rate, failed)]

@@ -14,7 +14,7 @@ from pfgen_rs.judge.asking.costs import Budget
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.prompts import Prompt
 from pfgen_rs.judge.thoughts import THOUGHT_BEGIN, without_thoughts
-from pfgen_rs.judge.verdict_folder import VerdictFolder, open_verdict_folder
+from pfgen_rs.judge.verdict_folder import open_verdict_folder
 from pfgen_rs.judge.verdicts import Verdict, Which, read_output
 
 __all__ = ["Orders", "compare", "comparison_config", "comparison_requests", "read_judgment"]
@@ -36,7 +36,7 @@ def compare(
     budget: Budget | None = None,
     keep_going: bool = False,
     progress: AskingProgress | None = None,
-) -> tuple[VerdictFolder, Asked]:
+) -> Asked:
     """Ask a judge about pairs, each in both orders, and keep its judgments in the folder `out`.
 
     Pairs without a reference answer get the prompt without it. With `orders="one"` each pair is shown once,
@@ -50,7 +50,7 @@ def compare(
     folder = open_verdict_folder(out, comparison_config(judge, prompt, mode), pairs)
     which = prompt.verdict
     with folder.journal() as journal:
-        asked = ask(
+        return ask(
             journal,
             requests,
             engine,
@@ -61,7 +61,6 @@ def compare(
             keep_going=keep_going,
             progress=progress,
         )
-    return folder, asked
 
 
 def comparison_config(judge: Judge, prompt: Prompt, mode: str) -> dict[str, Any]:

@@ -197,7 +197,8 @@ def _rating_problem(
 def read_ratings(folder: str | os.PathLike[str]) -> pl.DataFrame:
     """Returns the ratings of a folder.
 
-    Columns: `item`, `question_id`, `model`, `sample`, `rating`, `expected` and `problem`. Of several ratings of an item and sample, the last counts. Raises `InputError`.
+    Columns: `item`, `question_id`, `model`, `sample`, `rating`, `expected` and `problem`. Of several ratings
+    of an item and sample, the last counts. Raises `InputError`.
     """
     path = Path(folder) / _RATINGS
     if not path.is_file():

@@ -33,7 +33,13 @@ from pfgen_rs.judge.decision_columns import (
 from pfgen_rs.judge.letters import LETTERS
 from pfgen_rs.judge.pairs import Pair, read_pairs, write_pairs
 
-__all__ = ["VerdictFolder", "folder_config", "open_verdict_folder", "write_folder_config"]
+__all__ = [
+    "VerdictFolder",
+    "folder_config",
+    "judgment_journal",
+    "open_verdict_folder",
+    "write_folder_config",
+]
 
 _CONFIG, _PAIRS, _JUDGMENTS = "config.json", "pairs.jsonl", "judgments.jsonl"
 KEY = ("pair", "order", "sample", "digest")
@@ -86,7 +92,7 @@ class VerdictFolder:
 
     def journal(self) -> Journal:
         """Returns the journal, which is not open yet."""
-        return Journal(self.path / _JUDGMENTS, KEY)
+        return judgment_journal(self.path)
 
     def judgments(self) -> list[dict[str, Any]]:
         """Returns all judgments, as they are recorded, in order. Raises `InputError` with file and line."""
@@ -110,6 +116,11 @@ class VerdictFolder:
             _letter_codes(one), _letter_codes(two), _probability_array(one), _probability_array(two)
         )
         return pairs.hstack(_decision_series(columns))
+
+
+def judgment_journal(folder: Path) -> Journal:
+    """Returns the journal of a folder's judgments, which is not open yet."""
+    return Journal(folder / _JUDGMENTS, KEY)
 
 
 def open_verdict_folder(

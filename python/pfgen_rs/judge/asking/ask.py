@@ -66,8 +66,9 @@ class Asked:
 
 
 def open_requests(journal: Journal, requests: Sequence[Request], judge: Judge) -> list[Request]:
-    """Returns the requests that the journal does not answer yet."""
-    return [r for r in requests if journal.key(_request_fields(r, judge)) not in journal]
+    """Returns the requests that a journal, open or not, does not answer yet; changes nothing."""
+    answered = journal.stored_keys()
+    return [r for r in requests if journal.key(_request_fields(r, judge)) not in answered]
 
 
 def _request_fields(request: Request, judge: Judge) -> dict[str, Any]:

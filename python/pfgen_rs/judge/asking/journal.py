@@ -108,6 +108,10 @@ class Journal:
         """Returns the values that identify a record."""
         return tuple(record.get(field) for field in self._fields)
 
+    def stored_keys(self) -> set[Key]:
+        """Returns the keys of the file's records, without opening it for writing."""
+        return {self.key(record) for record in journal_records(self.path)}
+
     def __contains__(self, key: Key) -> bool:
         return key in self._keys
 

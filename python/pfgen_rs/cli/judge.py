@@ -1,0 +1,32 @@
+"""`pfgen-rs judge`: judging answers with a language model; its subcommands."""
+
+from __future__ import annotations
+
+import typer
+
+from pfgen_rs.cli.loading import Deferred, deferring
+
+__all__ = ["COMMANDS", "app"]
+
+COMMANDS = {
+    "pairs": Deferred("judge_pairs", "pairs", "Make pairs out of the answers of two or more runs."),
+    "criteria": Deferred(
+        "judge_criteria", "criteria", "Let a judge write evaluation criteria for each question."
+    ),
+    "compare": Deferred(
+        "judge_compare", "compare", "Let a judge say which answer of each pair is better."
+    ),
+    "decide": Deferred("judge_decide", "decide", "Decide pairs from the verdicts of both orders."),
+    "grade": Deferred(
+        "judge_grade",
+        "grade",
+        "Let a judge rate the answers of runs, and correlate with their scores.",
+    ),
+}
+
+app = typer.Typer(
+    cls=deferring(COMMANDS),
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Judge answers with a language model, and see how far to trust it.",
+)

@@ -1,0 +1,125 @@
+"""`pfgen-rs judge grade`: ratings of the answers of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pfgen_rs.cli import options, output
+from pfgen_rs.cli.judge_options import AskOptions, asking_options, finish_asking
+from pfgen_rs.io.counted import counted
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["grade"]
+
+
+@asking_options
+def grade(
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN…", help="Files or folders of runs.", show_default=False),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of ratings.", show_default=False),
+    ],
+    asking: AskOptions,
+    prompt: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Prompt: single-reference (paper 001), or one of --prompts."
+        ),
+    ] = "single-reference",
+    benchmark: options.BenchmarkName = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Rate the first N answers to each question (default: all)."
+        ),
+    ] = None,
+    samples: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Ratings of each answer; needs a temperature above 0."
+        ),
+    ] = 1,
+) -> None:
+    """Let a judge rate every answer of runs, and correlate the means with the runs' scores.
+
+    The benchmark's example answers are the reference answers. Nothing is asked twice.
+
+    Example: `pfgen-rs judge grade runs/a runs/b -b pfgen-bench --engine openai --model gpt-4o --out ratings`
+    """
+    from pfgen_rs.benchmark import score_runs
+    from pfgen_rs.judge.grading import (
+        answers_of_run,
+        grading_requests,
+        mean_ratings,
+        open_ratings,
+        read_ratings,
+    )
+    from pfgen_rs.judge.grading import grade as graded
+    from pfgen_rs.judge.run_pairs import named_results, references_of
+
+    results = named_results(score_runs(runs, options.load(benchmark, None)))
+    references = references_of(benchmark)
+    items = [
+        item
+        for name, result in results.items()
+        for item in answers_of_run(result.frame, name, references, trials)
+    ]
+    chosen = asking.prompt(prompt, "grade")
+    judge = asking.judge(chosen, brief=not chosen.brackets)
+    requests = list(grading_requests(items, chosen, samples))
+    with output.resumable(
+        lambda: out if out.is_dir() else None, "rated", "run the same command to continue"
+    ):
+        asked = asking.ask(
+            judge,
+            "rating",
+            open_ratings(out),
+            requests,
+            lambda engine, budget, progress: graded(
+                items,
+                engine,
+                judge,
+                chosen,
+                out,
+                samples=samples,
+                budget=budget,
+                keep_going=asking.keep_going,
+                progress=progress,
+            ),
+        )
+    if asked is not None:
+        output.emit(f"{out}: {asked.stored} of {counted(asked.total, 'rating')}, {asked.new} new\n")
+        scores = {name: result.score for name, result in results.items()}
+        _show_ratings(mean_ratings(read_ratings(out)), scores)
+    finish_asking(asked)
+
+
+def _show_ratings(means: pl.DataFrame, scores: dict[str, float]) -> None:
+    table = output.new_table(
+        "model",
+        "score",
+        "rating",
+        "±",
+        "ratings",
+        "invalid",
+        numbers=("score", "rating", "±", "ratings", "invalid"),
+    )
+    for row in means.iter_rows(named=True):
+        score = scores.get(row["model"])
+        table.add_row(
+            output.cell(row["model"]),
+            output.cell("–" if score is None else f"{score:.4f}"),
+            output.cell("–" if row["mean"] is None else f"{row['mean']:.3f}"),
+            output.cell("–" if row["se"] is None else f"{row['se']:.3f}"),
+            output.cell(row["ratings"]),
+            output.cell(row["invalid"]),
+        )
+    output.show(table)
