@@ -252,7 +252,7 @@ def asking_options(command: F) -> F:
         asking = AskOptions(**{field.name: given.pop(field.name) for field in fields(AskOptions)})
         return command(**given, asking=asking)
 
-    del wrapper.__wrapped__  # type: ignore[attr-defined]
+    del wrapper.__wrapped__
     wrapper.__signature__ = own.replace(parameters=[*mine, *theirs])  # type: ignore[attr-defined]
     wrapper.__annotations__ = {p.name: p.annotation for p in [*mine, *theirs]}
     return cast("F", wrapper)

@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pfgen_rs.errors import GenerationError, SettingsError
 
-__all__ = ["BASE_URL", "KEY", "Place", "find_place"]
+__all__ = ["BASE_URL", "KEY", "Place", "find_address", "find_place"]
 
 BASE_URL = "OPENAI_BASE_URL"
 KEY = "OPENAI_API_KEY"
@@ -63,7 +63,7 @@ def find_place(base_url: str | None = None, key: str | None = None) -> Place:
     Raises `SettingsError` for an address that is invalid or contains secrets, and for a key that cannot be
     sent; raises `GenerationError` if a server outside the local network has no key.
     """
-    url = base_url or os.environ.get(BASE_URL) or _DEFAULT
+    url = find_address(base_url)
     key = (key or os.environ.get(KEY) or "").strip() or None
     parts = _openai_place_parts(url)
     if key is None and not _is_openai_place_local(parts.hostname or ""):
@@ -73,6 +73,13 @@ def find_place(base_url: str | None = None, key: str | None = None) -> Place:
             f"the API key ({KEY}, not shown) contains characters that cannot be sent"
         )
     return Place(url, key)
+
+
+def find_address(base_url: str | None = None) -> str:
+    """Returns the server's address as `find_place` does; raises `SettingsError` if it contains secrets."""
+    url = base_url or os.environ.get(BASE_URL) or _DEFAULT
+    _openai_place_parts(url)
+    return url
 
 
 def _openai_place_parts(url: str) -> SplitResult:
