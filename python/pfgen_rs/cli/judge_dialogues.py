@@ -1,0 +1,121 @@
+"""`pfgen-rs judge dialogues`: graded dialogues, such as those of Japanese MT-bench++."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pfgen_rs.cli import loading, options, output
+from pfgen_rs.io.counted import counted
+
+if TYPE_CHECKING:
+    from pfgen_rs.judge.dialogues.layout import Grid
+    from pfgen_rs.judge.dialogues.records import Dialogue
+
+__all__ = ["app"]
+
+app = loading.group("Count, select, tabulate, answer and grade dialogues of two turns.")
+
+Data = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="Dialogue records (JSON lines).", show_default=False),
+]
+FieldsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--fields",
+        metavar="FILE",
+        help="TOML file whose table [fields] gives the keys of the records other names.",
+    ),
+]
+PerCategory = Annotated[
+    int,
+    typer.Option(
+        "--per-category",
+        "-n",
+        metavar="N",
+        help="Number of dialogues of each category in a light version, half of each type.",
+    ),
+]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of random choices.")]
+
+
+class VersionName(StrEnum):
+    """A light version."""
+
+    LITE = "lite"
+    EASY = "easy"
+    HARD = "hard"
+
+
+@app.command()
+def sizes(
+    data: Data, fields: FieldsFile = None, output_format: options.Rows = options.RowsFormat.TABLE
+) -> None:
+    """Count the dialogues of each category and type of second turn.
+
+    Example: `pfgen-rs judge dialogues sizes dialogues.jsonl`
+    """
+    from pfgen_rs.judge.dialogues import tables
+    from pfgen_rs.judge.dialogues.layout import plain
+
+    frame = tables.sizes(_read_dialogue_file(data, fields))
+    if output_format is options.RowsFormat.JSON:
+        output.emit_json(frame.to_dicts())
+    elif output_format is options.RowsFormat.CSV:
+        output.emit_csv(frame.to_dicts())
+    else:
+        _show_dialogue_grid(plain(frame, 1, 0))
+
+
+@app.command()
+def light(
+    data: Data,
+    version: Annotated[
+        VersionName,
+        typer.Argument(metavar="VERSION", help="One of lite, easy and hard.", show_default=False),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="File to write (JSON lines).")
+    ],
+    per_category: PerCategory = 60,
+    seed: Seed = 0,
+    fields: FieldsFile = None,
+) -> None:
+    """Select a light version: as many dialogues of each category, half of each type of second turn.
+
+    `lite` is a random choice. `easy` and `hard` take the dialogues whose second answers by models got the
+    highest or lowest mean score from people. Dialogues without such scores are left out. The records are
+    written as they are.
+
+    Example: `pfgen-rs judge dialogues light dialogues.jsonl hard --out hard.jsonl`
+    """
+    from pfgen_rs.io import write_atomic
+    from pfgen_rs.io.patterns import refuse_overwriting
+    from pfgen_rs.judge.dialogues.light import light_version
+
+    refuse_overwriting(out, [str(data)])
+    dialogues = _read_dialogue_file(data, fields)
+    chosen = light_version(dialogues, version.value, per_category=per_category, seed=seed)
+    if chosen.unscored:
+        output.warn(f"left out {counted(chosen.unscored, 'dialogue')} without human scores")
+    write_atomic(out, b"".join(each.source + b"\n" for each in chosen.dialogues))
+    output.emit(f"wrote {counted(len(chosen.dialogues), 'dialogue')} to {out}\n")
+
+
+def _read_dialogue_file(data: Path, fields: Path | None) -> tuple[Dialogue, ...]:
+    from pfgen_rs.judge.dialogues.fields import read_fields
+    from pfgen_rs.judge.dialogues.records import read_dialogues
+
+    return read_dialogues(data, None if fields is None else read_fields(fields))
+
+
+def _show_dialogue_grid(grid: Grid, title: str | None = None) -> None:
+    numbers = grid.headings[grid.labels :]
+    table = output.new_table(*grid.headings, numbers=numbers, title=title)
+    for row in grid.rows:
+        table.add_row(*map(output.cell, row))
+    output.show(table)

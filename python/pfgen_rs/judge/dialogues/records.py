@@ -1,0 +1,219 @@
+"""Dialogue records of Japanese MT-bench++: two turns, several second answers, and scores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.records import text_field
+from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.judge.dialogues.fields import Fields
+from pfgen_rs.judge.dialogues.json_lines import Line, parsed
+
+__all__ = [
+    "CATEGORIES",
+    "HUMAN",
+    "TYPES",
+    "Answer",
+    "Dialogue",
+    "as_id",
+    "mean_of",
+    "read_dialogues",
+    "sorted_authors",
+]
+
+CATEGORIES = ("human", "roleplay", "writing", "STEM", "reasoning")
+"""The categories, in the order of the paper's tables."""
+TYPES = ("same", "free")
+"""Second turns that stay in the category, and free ones."""
+HUMAN = "human"
+"""The author of answers that people wrote."""
+
+_LOW, _HIGH = 1, 5
+_TURNS = 3
+_ADVICE = "a [fields] table can give it another name"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer with its scores, 1 to 5, as exact fractions.
+
+    `human`: the scores that people gave; may be empty. `judge`: the score of the judge model, or `None`.
+    """
+
+    author: str
+    text: str
+    human: tuple[Fraction, ...] = ()
+    judge: Fraction | None = None
+
+    @property
+    def mean(self) -> Fraction | None:
+        """The mean of the human scores; `None` without any."""
+        return mean_of(self.human)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """A dialogue of two turns with the answers to the second one.
+
+    `source`: the record as it stands in its file, without the newline.
+    """
+
+    id: str
+    category: str
+    turn2_type: str
+    user1: str
+    first: Answer
+    user2: str
+    seconds: tuple[Answer, ...] = ()
+    source: bytes = field(default=b"", repr=False, compare=False)
+
+
+def mean_of(values: Iterable[Fraction | None]) -> Fraction | None:
+    """Returns the exact mean of the values that are not `None`; `None` without any."""
+    found = [value for value in values if value is not None]
+    return sum(found, Fraction(0)) / len(found) if found else None
+
+
+def sorted_authors(authors: Iterable[str]) -> list[str]:
+    """Returns distinct authors in ascending order, people last."""
+    return sorted(set(authors), key=lambda author: (author == HUMAN, author))
+
+
+def read_dialogues(
+    path: str | os.PathLike[str], fields: Fields | None = None
+) -> tuple[Dialogue, ...]:
+    """Read dialogue records from JSON lines, plain or compressed.
+
+    Ids are compared as strings, so that 11 is "11". Raises `InputError` with file and line for a missing or
+    invalid field and for a duplicate id, and for a file without records.
+    """
+    names = fields or Fields()
+    lines: dict[str, int] = {}
+
+    def parse(record: dict[str, Any], line: Line) -> Dialogue:
+        dialogue = _parsed_dialogue(record, names, line.text)
+        if dialogue.id in lines:
+            first = lines[dialogue.id]
+            raise InputError(
+                f"duplicate id {shortened(dialogue.id)!r}: already on {line.item} {first}"
+            )
+        lines[dialogue.id] = line.number
+        return dialogue
+
+    found = tuple(parsed(path, parse))
+    if not found:
+        raise InputError("contains no dialogues", path=os.fspath(path))
+    return found
+
+
+def as_id(value: object, key: str) -> str:
+    """Returns an id as text; whole numbers count as their digits. Raises `InputError` for anything else."""
+    if type(value) is int:
+        return str(value)
+    if not isinstance(value, str) or not value:
+        raise InputError(f"{key!r} must be text or a whole number, not {_shown_field(value)}")
+    return value
+
+
+def _parsed_dialogue(record: dict[str, Any], names: Fields, source: bytes) -> Dialogue:
+    user1, assistant1, user2 = _dialogue_turns(record, names.turns)
+    if names.id not in record:
+        text_field(record, names.id, _ADVICE)
+    first = Answer(
+        text_field(record, names.author1, _ADVICE),
+        assistant1,
+        _human_scores(record, names.human1),
+        _judge_score(record, names.gpt1),
+    )
+    return Dialogue(
+        id=as_id(record[names.id], names.id),
+        category=_dialogue_choice(record, names.category, CATEGORIES),
+        turn2_type=_dialogue_choice(record, names.turn2_type, TYPES),
+        user1=user1,
+        first=first,
+        user2=user2,
+        seconds=_second_answers(record, names),
+        source=source,
+    )
+
+
+def _dialogue_turns(record: Mapping[str, Any], key: str | tuple[str, ...]) -> list[str]:
+    if not isinstance(key, str):
+        return [text_field(record, each, _ADVICE) for each in key]
+    if key not in record:
+        text_field(record, key, _ADVICE)
+    turns = record[key]
+    if (
+        not isinstance(turns, list)
+        or len(turns) != _TURNS
+        or not all(isinstance(turn, str) for turn in turns)
+    ):
+        raise InputError(
+            f"{key!r} must be a list of three texts (user, assistant, user), not {_shown_field(turns)}"
+        )
+    return turns
+
+
+def _dialogue_choice(record: Mapping[str, Any], key: str, choices: tuple[str, ...]) -> str:
+    value = text_field(record, key, _ADVICE)
+    if value not in choices:
+        shown = shortened(value)
+        raise InputError(f"unknown {key} {shown!r}: expected one of {', '.join(choices)}")
+    return value
+
+
+def _second_answers(record: Mapping[str, Any], names: Fields) -> tuple[Answer, ...]:
+    """Returns the answers to the second turn; none if the field is missing or null."""
+    answers = record.get(names.answers2)
+    if answers is None:
+        return ()
+    if not isinstance(answers, list):
+        raise InputError(f"{names.answers2!r} must be a list, not {_shown_field(answers)}")
+    return tuple(
+        _second_answer(answer, names, place) for place, answer in enumerate(answers, start=1)
+    )
+
+
+def _second_answer(answer: object, names: Fields, place: int) -> Answer:
+    try:
+        if not isinstance(answer, dict):
+            raise InputError(f"expected an object, not {_shown_field(answer)}")
+        return Answer(
+            text_field(answer, names.author, _ADVICE),
+            text_field(answer, names.text, _ADVICE),
+            _human_scores(answer, names.human),
+            _judge_score(answer, names.gpt),
+        )
+    except InputError as error:
+        raise InputError(f"{names.answers2!r}, answer {place}: {error.problem}") from None
+
+
+def _human_scores(record: Mapping[str, Any], key: str) -> tuple[Fraction, ...]:
+    value = record.get(key)
+    if value is None:
+        return ()
+    return tuple(_score(each, key) for each in (value if isinstance(value, list) else [value]))
+
+
+def _judge_score(record: Mapping[str, Any], key: str) -> Fraction | None:
+    value = record.get(key)
+    return None if value is None else _score(value, key)
+
+
+def _score(value: object, key: str) -> Fraction:
+    """Returns a score exactly as it is written: 4.2 is 21/5."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not _LOW <= value <= _HIGH:  # type: ignore[operator]
+        raise InputError(
+            f"{key!r} must be a score from {_LOW} to {_HIGH}, not {_shown_field(value)}"
+        )
+    return Fraction(str(value))
+
+
+def _shown_field(value: object) -> str:
+    return repr(shortened(repr(value))) if not isinstance(value, str) else repr(shortened(value))

@@ -1,0 +1,206 @@
+"""Correlations of two measurements of the same items, with intervals.
+
+Fisher's interval assumes independent items. The bootstrap resamples groups of items, such as all answers to
+one question, which are not independent.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.stats.student import check_level
+
+__all__ = [
+    "Moments",
+    "fisher_interval",
+    "group_resamples",
+    "moments",
+    "pearson",
+    "percentile_interval",
+    "resampled_moments",
+    "resampled_spearman",
+    "spearman",
+]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int32]
+Bounds = tuple[float | None, float | None]
+_FEWEST = 3  # items; two points always lie on a line
+_FEWEST_FISHER = 4
+_FEWEST_RESAMPLES = 100
+_NO_SPREAD = 1e-18  # the square of a rounding error
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Means, variances (with n in the denominator) and covariance: float64, all of one shape."""
+
+    mean_x: Floats
+    mean_y: Floats
+    var_x: Floats
+    var_y: Floats
+    covariance: Floats
+
+    @property
+    def pearson(self) -> Floats:
+        """Pearson's correlation; NaN where either measurement is constant."""
+        found = _correlation_ratio(self.covariance, np.sqrt(self.var_x) * np.sqrt(self.var_y))
+        return np.asarray(np.clip(found, -1.0, 1.0))
+
+    @property
+    def slope(self) -> Floats:
+        """Slope of y on x by least squares; NaN where x is constant."""
+        return _correlation_ratio(self.covariance, self.var_x)
+
+    @property
+    def quadratic_kappa(self) -> Floats:
+        """Cohen's kappa with quadratic weights, for ratings on one scale.
+
+        1 - Σ(x - y)² over what independent raters with the same distributions would have. NaN where both are
+        constant and equal.
+        """
+        apart = (self.mean_x - self.mean_y) ** 2
+        return _correlation_ratio(2 * self.covariance, self.var_x + self.var_y + apart)
+
+
+def moments(x: ArrayLike, y: ArrayLike) -> Moments:
+    """Returns the moments of two lists of the same length (at least one item)."""
+    one, other = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    return resampled_moments(
+        one, other, np.zeros(len(one), np.int64), np.ones((1, 1), dtype=np.int32)
+    )
+
+
+def pearson(x: ArrayLike, y: ArrayLike) -> float | None:
+    """Returns Pearson's correlation; `None` for fewer than three items or if either list is constant."""
+    one, other = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if len(one) < _FEWEST or np.ptp(one) == 0 or np.ptp(other) == 0:
+        return None
+    return float(moments(one, other).pearson[0])
+
+
+def spearman(x: ArrayLike, y: ArrayLike) -> float | None:
+    """Returns Spearman's correlation: Pearson's of the ranks, with ties given their mean rank."""
+    if len(np.asarray(x)) < _FEWEST:
+        return None
+    return pearson(*(_correlation_ranks(*_correlation_codes(values)) for values in (x, y)))
+
+
+def fisher_interval(
+    r: float | None, items: int, level: float = 0.95, *, ranks: bool = False
+) -> Bounds:
+    """Returns Fisher's interval of a correlation over independent items; `None` where there are too few.
+
+    `ranks`: r is Spearman's, whose transform has the variance (1 + r²/2)/(n - 3) (D. G. Bonett & T. A.
+    Wright, "Sample size requirements for estimating Pearson, Kendall and Spearman correlations",
+    Psychometrika 65 (2000)) instead of 1/(n - 3).
+    """
+    check_level(level)
+    if r is None or items < _FEWEST_FISHER:
+        return None, None
+    if abs(r) == 1.0:
+        return r, r
+    variance = (1 + r * r / 2 if ranks else 1) / (items - 3)
+    reach = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(variance)
+    centre = math.atanh(r)
+    return math.tanh(centre - reach), math.tanh(centre + reach)
+
+
+def group_resamples(groups: int, resamples: int, seed: int) -> Integers:
+    """Returns how often each group is in each resample: int32, shape (resamples, groups).
+
+    Raises `SettingsError` for a negative seed and for fewer than 100 resamples.
+    """
+    if seed < 0:
+        raise SettingsError(f"invalid seed {seed}: expected 0 or more")
+    if resamples < _FEWEST_RESAMPLES:
+        raise SettingsError(
+            f"invalid number of resamples {resamples}: expected at least {_FEWEST_RESAMPLES}"
+        )
+    random = np.random.default_rng(seed)
+    counts = np.empty((resamples, groups), dtype=np.int32)
+    for row in counts:
+        row[:] = np.bincount(random.integers(0, groups, groups), minlength=groups)
+    return counts
+
+
+def resampled_moments(
+    x: Floats, y: Floats, groups: NDArray[np.int64], resamples: Integers
+) -> Moments:
+    """Returns the moments of each resample: shape (resamples,).
+
+    `groups`: the group of each item, a column of `resamples` (from `group_resamples`).
+    """
+    shift_x, shift_y = float(x.mean()), float(y.mean())  # so that nothing large cancels
+    one, other = x - shift_x, y - shift_y
+    width = resamples.shape[1]
+    columns = (np.ones_like(one), one, other, one * one, other * other, one * other)
+    sums = np.stack([np.bincount(groups, column, minlength=width) for column in columns])
+    # Not a matrix product: its last digits depend on the number of threads.
+    drawn = np.einsum("rg,kg->kr", resamples.astype(np.float64), sums)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mx, my, xx, yy, xy = drawn[1:] / drawn[0]
+    return Moments(
+        mx + shift_x,
+        my + shift_y,
+        np.maximum(xx - mx * mx, 0.0),
+        np.maximum(yy - my * my, 0.0),
+        xy - mx * my,
+    )
+
+
+def resampled_spearman(
+    x: ArrayLike, y: ArrayLike, groups: NDArray[np.int64], resamples: Integers
+) -> Floats:
+    """Returns Spearman's correlation of each resample: float64, shape (resamples,), NaN if undefined."""
+    codes = [_correlation_codes(values)[0] for values in (x, y)]
+    found = np.full(len(resamples), np.nan)
+    for i, counts in enumerate(resamples):
+        weights = counts[groups].astype(np.float64)
+        one, other = (_correlation_ranks(code, weights) for code in codes)
+        found[i] = _weighted_correlation(one, other, weights)
+    return found
+
+
+def percentile_interval(values: Floats, level: float = 0.95) -> Bounds:
+    """Returns the percentile interval of resampled values; `None` if fewer than half are defined."""
+    check_level(level)
+    finite = values[np.isfinite(values)]
+    if 2 * len(finite) < len(values) or not len(finite):
+        return None, None
+    low, high = np.quantile(finite, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return low, high
+
+
+def _correlation_ratio(above: Floats, below: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(below > _NO_SPREAD, above / below, np.nan)
+
+
+def _correlation_codes(values: ArrayLike) -> tuple[NDArray[np.int64], Floats]:
+    """Returns values as whole numbers in the same order, and a weight of 1 for each."""
+    _, codes = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
+    return codes.ravel().astype(np.int64), np.ones(codes.size)
+
+
+def _correlation_ranks(codes: NDArray[np.int64], weights: Floats) -> Floats:
+    """Returns mid-ranks of items that occur as often as `weights` says."""
+    counts = np.bincount(codes, weights)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes])
+
+
+def _weighted_correlation(x: Floats, y: Floats, weights: Floats) -> float:
+    total = weights.sum()
+    if total < _FEWEST:
+        return math.nan
+    one, other = x - (weights * x).sum() / total, y - (weights * y).sum() / total
+    xx, yy = (weights * one * one).sum(), (weights * other * other).sum()
+    if xx <= 1e-9 or yy <= 1e-9:  # ranks are multiples of 1/2
+        return math.nan
+    return float(np.clip((weights * one * other).sum() / math.sqrt(xx * yy), -1.0, 1.0))

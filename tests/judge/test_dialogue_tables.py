@@ -1,0 +1,247 @@
+"""Tables of dialogues equal those of an independent program."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats as scipy_stats  # type: ignore[import-untyped]
+
+from made_dialogues import AUTHORS, CATEGORIES, made_dialogue, made_set
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.judge.dialogues import (
+    Dialogue,
+    Fields,
+    first_answer_lengths,
+    first_answer_scores,
+    human_judge_correlation,
+    length_bias,
+    light_scores,
+    light_version,
+    second_answer_lengths,
+    second_answer_scores,
+)
+from pfgen_rs.judge.dialogues.light import VERSIONS
+from pfgen_rs.judge.dialogues.records import _parsed_dialogue
+
+Record = dict[str, Any]
+RECORDS = made_set(40, 5, unscored=2)
+
+
+def dialogues_of(records: list[Record]) -> list[Dialogue]:
+    return [_parsed_dialogue(record, Fields(), b"") for record in records]
+
+
+def mean(values: list[Any]) -> float | None:
+    return float(sum(map(Fraction, values)) / len(values)) if values else None
+
+
+def firsts(records: list[Record]) -> list[Record]:
+    """Every first answer once, as if it were a second one."""
+    found: dict[tuple[str, ...], Record] = {}
+    for record in records:
+        user, text, _ = record["turns"]
+        answer = {
+            "author": record["author1"],
+            "text": text,
+            "human": record["human1"],
+            "gpt": record["gpt1"],
+            "category": record["category"],
+            "user": user,
+        }
+        found.setdefault((record["category"], user, text, record["author1"]), answer)
+    return list(found.values())
+
+
+def seconds(records: list[Record]) -> list[Record]:
+    return [
+        {**answer, "category": record["category"], "user": record["turns"][0]}
+        for record in records
+        for answer in record["answers2"]
+    ]
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_scores_and_lengths(turn: int) -> None:
+    answers = (firsts if turn == 1 else seconds)(RECORDS)
+    dialogues = dialogues_of(RECORDS)
+    scores = (first_answer_scores if turn == 1 else second_answer_scores)(dialogues)
+    lengths = (first_answer_lengths if turn == 1 else second_answer_lengths)(dialogues)
+    kinds = [(author, category) for author in AUTHORS for category in CATEGORIES]
+    assert scores.select("author", "category").rows() == kinds
+    assert lengths.select("author", "category").rows() == kinds
+    for (author, category), row, length in zip(
+        kinds, scores.to_dicts(), lengths.to_dicts(), strict=True
+    ):
+        mine = [a for a in answers if (a["author"], a["category"]) == (author, category)]
+        human = [Fraction(sum(a["human"]), len(a["human"])) for a in mine if a["human"]]
+        judge = [a["gpt"] for a in mine if a["gpt"] is not None]
+        assert row["answers"] == length["answers"] == len(mine)
+        assert (row["human"], row["human_scored"]) == (mean(human), len(human))
+        assert (row["judge"], row["judge_scored"]) == (mean(judge), len(judge))
+        assert length["length"] == mean([len(a["text"]) for a in mine])
+
+
+def test_first_answers_count_once() -> None:
+    """Each stands in two dialogues; counting both would weigh them all the same, so one gets a third."""
+    records = [
+        made_dialogue("a", human1=[1], gpt1=1),
+        made_dialogue("b", human1=[1], gpt1=1, turn2_type="free"),
+        made_dialogue("c", human1=[4], gpt1=5, turns=["q", "x" * 100, "r"]),
+        made_dialogue("d", human1=[4], gpt1=5, turns=["q", "x" * 100, "r"], author1="other"),
+    ]
+    found = first_answer_scores(dialogues_of(records)).filter(pl.col("answers") > 0)
+    assert found.select("author", "answers", "human", "judge").rows() == [
+        ("calm", 2, 2.5, 3.0),
+        ("other", 1, 4.0, 5.0),
+    ]
+    length = first_answer_lengths(dialogues_of(records)).filter(pl.col("author") == "calm")
+    assert length["length"].drop_nulls().to_list() == [(100 + len("光が散乱するからです。")) / 2]
+
+
+def test_first_answers_that_are_scored_in_another_dialogue() -> None:
+    records = [
+        made_dialogue("a", human1=[], gpt1=2),
+        made_dialogue("b", human1=[5, 4], gpt1=3),
+        made_dialogue("c", human1=[1], gpt1=None),
+    ]
+    [row] = first_answer_scores(dialogues_of(records)).filter(pl.col("answers") > 0).to_dicts()
+    assert (row["human"], row["judge"], row["answers"]) == (4.5, 2.0, 1)
+
+
+def test_people_come_last_and_others_in_order() -> None:
+    answers = [{"author": name, "text": "x"} for name in ("human", "zeta", "alpha", "human ")]
+    found = second_answer_scores(dialogues_of([made_dialogue("a", answers2=answers)]))
+    assert found["author"].unique(maintain_order=True).to_list() == [
+        "alpha",
+        "human ",
+        "zeta",
+        "human",
+    ]
+    assert found["human"].null_count() == len(found)
+
+
+def test_scores_of_light_versions() -> None:
+    dialogues = dialogues_of(RECORDS)
+    versions = [light_version(dialogues, version, per_category=20) for version in VERSIONS]
+    found = light_scores(versions)
+    assert found["version"].unique(maintain_order=True).to_list() == ["easy", "hard", "lite"]
+    by_id = {record["id"]: record for record in RECORDS}
+    for row in found.to_dicts():
+        [light] = [each for each in versions if each.version == row["version"]]
+        members = [by_id[d.id] for d in light.dialogues if d.category == row["category"]]
+        human, judge = [], []
+        for record in members:
+            people = [
+                Fraction(sum(a["human"]), len(a["human"])) for a in record["answers2"] if a["human"]
+            ]
+            judged = [Fraction(a["gpt"]) for a in record["answers2"] if a["gpt"] is not None]
+            human += [sum(people) / len(people)] if people else []
+            judge += [sum(judged) / len(judged)] if judged else []
+        assert row["dialogues"] == 20
+        assert (row["human"], row["human_scored"]) == (mean(human), len(human))
+        assert (row["judge"], row["judge_scored"]) == (mean(judge), len(judge))
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_correlations(turn: Any) -> None:
+    answers = [
+        a
+        for a in (firsts if turn == 1 else seconds)(RECORDS)
+        if a["human"] and a["gpt"] is not None
+    ]
+    found = human_judge_correlation(dialogues_of(RECORDS), turn=turn, resamples=200)
+    assert found["author"].to_list() == [*AUTHORS, "all"]
+    for row in found.to_dicts():
+        mine = [a for a in answers if row["author"] in ("all", a["author"])]
+        x = [float(np.mean(a["human"])) for a in mine]
+        y = [a["gpt"] for a in mine]
+        fisher = scipy_stats.pearsonr(x, y).confidence_interval(0.95)
+        assert row["answers"] == len(mine)
+        assert row["user_turns"] == len({a["user"] for a in mine})
+        assert row["pearson"] == pytest.approx(scipy_stats.pearsonr(x, y)[0], abs=1e-12)
+        assert row["spearman"] == pytest.approx(scipy_stats.spearmanr(x, y)[0], abs=1e-12)
+        assert row["pearson_fisher_low"] == pytest.approx(fisher.low, abs=1e-12)
+        for name in ("pearson", "spearman"):
+            for kind in ("", "_fisher"):
+                assert row[f"{name}{kind}_low"] < row[name] < row[f"{name}{kind}_high"]
+
+
+def test_second_turns_are_the_default_and_other_turns_refused() -> None:
+    dialogues = dialogues_of(RECORDS)
+    default = human_judge_correlation(dialogues, resamples=100)
+    assert default.equals(human_judge_correlation(dialogues, turn=2, resamples=100))
+    assert not default.equals(human_judge_correlation(dialogues, turn=1, resamples=100))
+    with pytest.raises(SettingsError, match="invalid turn 3: expected 1 or 2"):
+        human_judge_correlation(dialogues, turn=3)  # type: ignore[arg-type]
+
+
+def test_bootstraps_resample_first_user_turns() -> None:
+    """Copies of a dialogue under the same user turn say nothing new; Fisher's interval believes them."""
+    records = [
+        made_dialogue(
+            f"{i}-{copy}",
+            turns=[f"q{i}", f"a{i}", "r"],
+            answers2=[{"author": "m", "text": "x", "human": [1 + i % 5], "gpt": 1 + i * i % 5}],
+        )
+        for i in range(30)
+        for copy in range(10)
+    ]
+    one = human_judge_correlation(dialogues_of(records[::10]), resamples=1000).to_dicts()[0]
+    ten = human_judge_correlation(dialogues_of(records), resamples=1000).to_dicts()[0]
+    assert (one["user_turns"], ten["user_turns"]) == (30, 30)
+    assert (one["answers"], ten["answers"]) == (30, 300)
+    widths = [row["pearson_high"] - row["pearson_low"] for row in (one, ten)]
+    assert widths[0] == pytest.approx(widths[1], abs=1e-9)
+    fisher = [row["pearson_fisher_high"] - row["pearson_fisher_low"] for row in (one, ten)]
+    assert fisher[1] < 0.5 * fisher[0]
+
+
+def test_a_planted_length_bias_is_found() -> None:
+    """The judge gives 0.5 more for each factor e of the length."""
+    draw = np.random.default_rng(0)
+    records = []
+    for i in range(200):
+        length = int(draw.integers(5, 400))
+        human = float(draw.uniform(1.5, 3.0))
+        judge = round(human + 0.5 * math.log(length) - 1.5 + 0.1 * draw.normal(), 6)
+        answer = {"author": "m", "text": "x" * length, "human": [human], "gpt": judge}
+        records.append(made_dialogue(i, turns=[f"q{i}", "a", "r"], answers2=[answer]))
+    [row] = length_bias(dialogues_of([r for r in records if 1 <= _gpt(r) <= 5])).to_dicts()
+    assert row["slope_low"] < 0.5 < row["slope_high"]
+    assert row["slope"] == pytest.approx(0.5, abs=0.03)
+    assert row["spearman_low"] > 0.9
+
+
+def _gpt(record: Record) -> float:
+    return float(record["answers2"][0]["gpt"])
+
+
+def test_length_bias_equals_scipy_and_leaves_out_empty_answers() -> None:
+    records = [*RECORDS, made_dialogue("e", answers2=[_empty()])]
+    found = length_bias(dialogues_of(records), resamples=100).filter(pl.col("author") == "all")
+    answers = [a for a in seconds(RECORDS) if a["human"] and a["gpt"] is not None]
+    x = [math.log(len(a["text"])) for a in answers]
+    y = [a["gpt"] - float(np.mean(a["human"])) for a in answers]
+    [row] = found.to_dicts()
+    assert row["answers"] == len(answers)
+    assert row["slope"] == pytest.approx(scipy_stats.linregress(x, y).slope, abs=1e-12)
+    assert row["spearman"] == pytest.approx(scipy_stats.spearmanr(x, y)[0], abs=1e-12)
+
+
+def _empty() -> Record:
+    return {"author": "calm", "text": "", "human": [1], "gpt": 5}
+
+
+def test_what_is_undefined_is_null() -> None:
+    answers = [{"author": "m", "text": "xx", "human": [3], "gpt": 3}] * 3
+    dialogues = dialogues_of([made_dialogue("a", answers2=answers)])
+    [row] = human_judge_correlation(dialogues).to_dicts()
+    assert {row[key] for key in row if key.startswith(("pearson", "spearman"))} == {None}
+    [row] = length_bias(dialogues).to_dicts()
+    assert {row[key] for key in row if key.startswith(("slope", "spearman"))} == {None}
+    assert human_judge_correlation(dialogues_of([made_dialogue("a", answers2=[])])).is_empty()
