@@ -79,7 +79,11 @@ def with_intervals(frame: pl.DataFrame, labels: int, values: Sequence[str], digi
 def markdown(grid: Grid) -> str:
     """Returns the table as Markdown, with names escaped."""
     rules = [":--" if i < grid.labels else "--:" for i in range(len(grid.headings))]
-    lines = [list(map(inert, grid.headings)), rules, *(list(map(inert, row)) for row in grid.rows)]
+    rows = [
+        [*map(inert, row[: grid.labels]), *row[grid.labels :]]  # numbers are ours
+        for row in grid.rows
+    ]
+    lines = [list(map(inert, grid.headings)), rules, *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

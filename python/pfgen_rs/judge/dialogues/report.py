@@ -1,0 +1,399 @@
+"""Every table of dialogues and of ratings as a frame, as Markdown and as a figure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pfgen_rs.drawing.words import Language
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io import write_atomic
+from pfgen_rs.io.table_writer import write_parquet
+from pfgen_rs.judge.dialogues import association, judges, layout, plots, tables
+from pfgen_rs.judge.dialogues.layout import Grid
+from pfgen_rs.judge.dialogues.light import PER_CATEGORY, VERSIONS, light_version
+from pfgen_rs.judge.dialogues.mt_bench import Ratings
+from pfgen_rs.judge.dialogues.records import Dialogue
+from pfgen_rs.report.markup import inert
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "DIALOGUE_TABLES",
+    "RATING_TABLES",
+    "Options",
+    "Table",
+    "dialogue_tables",
+    "model_table",
+    "rating_tables",
+    "write_tables",
+]
+
+DIALOGUE_TABLES = ("1", "2", "3", "4", "5", "12", "13", "length-bias")
+"""Tables of dialogue records; numbers are those of the paper."""
+RATING_TABLES = ("means", "judges")
+"""Tables of ratings in FastChat's format."""
+
+_SCORES = {"human": "people", "judge": "judge"}
+_TOP = 5.0
+_TOP_RATING = 10.0
+Drawn = Callable[..., "Figure"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How tables are computed: light versions, the turn of table 5, intervals."""
+
+    per_category: int = PER_CATEGORY
+    seed: int = 0
+    turn: association.Turn = 2
+    level: float = 0.95
+    resamples: int = association.RESAMPLES
+
+    @property
+    def intervals(self) -> dict[str, Any]:
+        """The arguments of functions with bootstrap intervals."""
+        return {"level": self.level, "resamples": self.resamples, "seed": self.seed}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: `name` (also of its files), title, frame, texts as printed, notes, and how it is drawn."""
+
+    name: str
+    title: str
+    frame: pl.DataFrame = field(repr=False)
+    grid: Grid = field(repr=False)
+    draw: Drawn = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    def markdown(self) -> str:
+        """Returns the table as Markdown, with its title and notes."""
+        notes = "".join(f"\n{inert(note)}.\n" for note in self.notes)
+        return f"## {self.title}\n\n{layout.markdown(self.grid)}{notes}"
+
+    def figure(
+        self, *, title: str | None = None, language: Language = "en", font: str | None = None
+    ) -> Figure:
+        """Draw the table.
+
+        Raises `PlotError` if there is nothing to draw, and `OutputError` without matplotlib.
+        """
+        return self.draw(self.frame, title=title, language=language, font=font)
+
+
+def dialogue_tables(
+    dialogues: Sequence[Dialogue],
+    names: Sequence[str] = DIALOGUE_TABLES,
+    options: Options | None = None,
+) -> list[Table]:
+    """Returns tables of dialogue records by name (`DIALOGUE_TABLES`).
+
+    Raises `SettingsError` for unknown names, and `InputError` if there are too few dialogues for the light
+    versions of table 1.
+    """
+    return _made_tables(_DIALOGUE_MAKERS, dialogues, names, options or Options())
+
+
+def rating_tables(
+    ratings: Ratings,
+    names: Sequence[str] = RATING_TABLES,
+    options: Options | None = None,
+    categories: Mapping[str, str] | None = None,
+) -> list[Table]:
+    """Returns tables of ratings by name (`RATING_TABLES`).
+
+    `means`: each model's mean rating, by turn and by category (by question id, see `model_means`).
+    `judges`: the agreement of every two judges, over models and over items. Raises `SettingsError` for
+    unknown names, and `InputError` for `judges` if no two judges rated the same answers.
+    """
+    makers = {
+        "means": lambda found, _: _means_table(found, categories),
+        "judges": _judges_table,
+    }
+    return _made_tables(makers, ratings, names, options or Options())
+
+
+def model_table(frame: pl.DataFrame, notes: Sequence[str] = ()) -> Table:
+    """Returns table 6 from its frame (`pfgen_rs.judge.dialogues.grading.model_scores`)."""
+    return Table(
+        "6",
+        "Table 6: mean rating of each model by version and category",
+        frame,
+        layout.by_category(frame, ["version", "model"], {"rating": "rating"}, 2),
+        lambda found, **look: plots.radar(
+            found.filter(pl.col("category") != judges.MEAN),
+            label="model",
+            values={"rating": "Rating"},
+            panel="version",
+            top=_TOP_RATING,
+            usual="Ratings of second answers by category",
+            **look,
+        ),
+        tuple(notes),
+    )
+
+
+def write_tables(
+    folder: str | os.PathLike[str],
+    made: Sequence[Table],
+    *,
+    plot: str | None = None,
+    language: Language = "en",
+    font: str | None = None,
+) -> list[Path]:
+    """Write each table as `table-NAME.parquet`, `.csv` and `.md`, and drawn as `.svg` or `.png`.
+
+    `plot`: "svg", "png", or `None` for no figures. Tables without anything to draw have no figure. Returns
+    the files. Raises `OutputError`.
+    """
+    from pfgen_rs.drawing.saving import png, svg
+    from pfgen_rs.errors import PlotError
+
+    written = []
+    for table in made:
+        place = Path(folder, f"table-{table.name}")
+        write_parquet(place.with_suffix(".parquet"), table.frame)
+        write_atomic(place.with_suffix(".csv"), table.frame.write_csv().encode())
+        write_atomic(place.with_suffix(".md"), table.markdown().encode())
+        written += [place.with_suffix(suffix) for suffix in (".parquet", ".csv", ".md")]
+        if plot is None:
+            continue
+        try:
+            figure = table.figure(language=language, font=font)
+        except PlotError:
+            if not table.frame.is_empty():
+                raise
+            continue
+        write_atomic(place.with_suffix(f".{plot}"), (svg if plot == "svg" else png)(figure))
+        written.append(place.with_suffix(f".{plot}"))
+    return written
+
+
+def _made_tables(
+    makers: Mapping[str, Callable[[Any, Options], Table]],
+    data: Any,
+    names: Sequence[str],
+    options: Options,
+) -> list[Table]:
+    for name in names:
+        if name not in makers:
+            raise SettingsError(f"unknown table {name!r}: expected one of {', '.join(makers)}")
+    return [makers[name](data, options) for name in dict.fromkeys(names)]
+
+
+def _light_table(dialogues: Sequence[Dialogue], options: Options) -> Table:
+    versions = [
+        light_version(dialogues, version, per_category=options.per_category, seed=options.seed)
+        for version in VERSIONS
+    ]
+    frame = tables.light_scores(versions)
+    unscored = versions[0].unscored
+    notes = [f"{options.per_category} dialogues per category, seed {options.seed}"]
+    if unscored:
+        notes.append(f"Dialogues without human scores, left out: {unscored}")
+    return _score_table_of(
+        "1", "mean scores of second answers in the light versions", frame, "version", notes
+    )
+
+
+def _size_table(dialogues: Sequence[Dialogue], _: Options) -> Table:
+    frame = tables.sizes(dialogues)
+    return Table(
+        "2",
+        "Table 2: number of dialogues",
+        frame,
+        layout.plain(frame, 1, 0),
+        lambda found, **look: plots.counts(
+            found.filter(pl.col("turn2_type") != tables.TOTAL),
+            label="turn2_type",
+            columns=[name for name in found.columns[1:] if name != tables.TOTAL],
+            usual="Number of dialogues",
+            **look,
+        ),
+    )
+
+
+def _first_scores(dialogues: Sequence[Dialogue], _: Options) -> Table:
+    frame = tables.first_answer_scores(dialogues)
+    notes = ["Each first answer is counted once"]
+    return _score_table_of("3", "mean scores of first answers", frame, "author", notes)
+
+
+def _second_scores(dialogues: Sequence[Dialogue], _: Options) -> Table:
+    frame = tables.second_answer_scores(dialogues)
+    return _score_table_of("4", "mean scores of second answers", frame, "author")
+
+
+def _first_lengths(dialogues: Sequence[Dialogue], _: Options) -> Table:
+    frame = tables.first_answer_lengths(dialogues)
+    notes = ["Each first answer is counted once"]
+    return _length_table_of("12", "mean length of first answers", frame, notes)
+
+
+def _second_lengths(dialogues: Sequence[Dialogue], _: Options) -> Table:
+    frame = tables.second_answer_lengths(dialogues)
+    return _length_table_of("13", "mean length of second answers", frame)
+
+
+def _score_table_of(
+    name: str, what: str, frame: pl.DataFrame, label: str, notes: Sequence[str] = ()
+) -> Table:
+    return Table(
+        name,
+        f"Table {name}: {what}",
+        frame,
+        layout.by_category(frame, [label], _SCORES, 2),
+        lambda found, **look: plots.radar(
+            found,
+            label=label,
+            values={"human": "Scores by people", "judge": "Scores by the judge"},
+            top=_TOP,
+            usual=_USUAL[name],
+            **look,
+        ),
+        tuple(notes),
+    )
+
+
+def _length_table_of(name: str, what: str, frame: pl.DataFrame, notes: Sequence[str] = ()) -> Table:
+    return Table(
+        name,
+        f"Table {name}: {what} (characters)",
+        frame,
+        layout.by_category(frame, ["author"], {"length": "length"}, 1),
+        lambda found, **look: plots.radar(
+            found,
+            label="author",
+            values={"length": "Mean length (characters)"},
+            usual=_USUAL[name],
+            **look,
+        ),
+        tuple(notes),
+    )
+
+
+def _correlation_table(dialogues: Sequence[Dialogue], options: Options) -> Table:
+    frame = association.human_judge_correlation(dialogues, turn=options.turn, **options.intervals)
+    return Table(
+        "5",
+        f"Table 5: correlation of scores by people and by the judge, turn {options.turn}",
+        frame,
+        layout.with_intervals(frame, 1, ["pearson", "spearman"], 3),
+        lambda found, **look: plots.interval_points(
+            found,
+            label="author",
+            values={"pearson": "Pearson's r", "spearman": "Spearman's ρ"},
+            usual="Correlation of scores by people and by the judge",
+            **look,
+        ),
+        (_interval_note(options, "first user turns"),),
+    )
+
+
+def _bias_table(dialogues: Sequence[Dialogue], options: Options) -> Table:
+    frame = association.length_bias(dialogues, turn=options.turn, **options.intervals)
+    return Table(
+        "length-bias",
+        f"Length bias: the judge's score minus people's, on the log of the length, turn {options.turn}",
+        frame,
+        layout.with_intervals(frame, 1, ["slope", "spearman"], 3),
+        lambda found, **look: plots.interval_points(
+            found,
+            label="author",
+            values={"slope": "Slope", "spearman": "Spearman's ρ"},
+            usual="Length bias of the judge",
+            **look,
+        ),
+        (
+            _interval_note(options, "first user turns"),
+            "A slope of 0.1 means 0.07 more for an answer twice as long",
+        ),
+    )
+
+
+def _means_table(ratings: Ratings, categories: Mapping[str, str] | None) -> Table:
+    frame = judges.model_means(ratings, categories)
+    named = frame.filter(
+        (pl.col("category") != judges.MEAN) & ~pl.col("category").str.contains(r"^turn \d+$")
+    )
+    return Table(
+        "means",
+        "Mean ratings",
+        frame,
+        layout.by_category(frame, ["judge", "model"], {"mean": "mean"}, 2),
+        lambda found, **look: plots.radar(
+            named if len(named) else found,
+            label="model",
+            values={"mean": "Rating"},
+            panel="judge",
+            top=_TOP_RATING,
+            usual="Ratings by category",
+            **look,
+        ),
+        ratings.notes,
+    )
+
+
+def _judges_table(ratings: Ratings, options: Options) -> Table:
+    frame = judges.judge_agreement(ratings, **options.intervals)
+    if frame.is_empty():
+        raise InputError(
+            "cannot compare judges: expected ratings of the same answers by two judges"
+        )
+    return Table(
+        "judges",
+        "Agreement of judges",
+        frame,
+        layout.with_intervals(
+            frame.select(
+                "judge_a", "judge_b", "over", "items", "questions", pl.col("^(pear|spear|kap).*$")
+            ),
+            3,
+            ["pearson", "spearman", "kappa"],
+            3,
+        ),
+        lambda found, **look: plots.agreement_matrix(
+            found.filter(pl.col("over") == "items"),
+            values={"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kappa": "Weighted κ"},
+            usual="Agreement of judges over answers",
+            **look,
+        ),
+        (
+            _interval_note(options, "questions"),
+            "κ: Cohen's, with quadratic weights",
+            *ratings.notes,
+        ),
+    )
+
+
+def _interval_note(options: Options, units: str) -> str:
+    return (
+        f"{options.level:.0%} intervals: bootstrap over {units}, {options.resamples:,} resamples, "
+        f"seed {options.seed}"
+    )
+
+
+_USUAL = {
+    "1": "Scores of second answers in the light versions",
+    "3": "Scores of first answers by category",
+    "4": "Scores of second answers by category",
+    "12": "Length of first answers by category",
+    "13": "Length of second answers by category",
+}
+_DIALOGUE_MAKERS: Mapping[str, Callable[[Any, Options], Table]] = {
+    "1": _light_table,
+    "2": _size_table,
+    "3": _first_scores,
+    "4": _second_scores,
+    "5": _correlation_table,
+    "12": _first_lengths,
+    "13": _second_lengths,
+    "length-bias": _bias_table,
+}
