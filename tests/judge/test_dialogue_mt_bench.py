@@ -186,7 +186,7 @@ def test_bad_questions_and_answers_are_located(tmp_path: Path) -> None:
         (read_answers, [], ": contains no answers"),
     ):
         with pytest.raises(InputError, match=message):
-            read(write_json_lines(tmp_path / "a.jsonl", records))  # type: ignore[operator]
+            read(write_json_lines(tmp_path / "a.jsonl", records))
 
 
 @pytest.mark.parametrize(

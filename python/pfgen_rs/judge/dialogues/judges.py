@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.judge.dialogues.mt_bench import INVALID, Ratings, ratings_of
+from pfgen_rs.judge.dialogues.mt_bench import INVALID, Ratings, Row, ratings_of
 from pfgen_rs.stats.correlation import (
     fisher_interval,
     group_resamples,
@@ -62,7 +62,7 @@ def read_judge_table(path: str | os.PathLike[str]) -> Ratings:
 
     An empty cell is no rating, and -1 an invalid one. Raises `InputError` with file and row.
     """
-    rows: list[tuple[str, str, str, str | None, int, float | None]] = []
+    rows: list[Row] = []
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:  # noqa: PTH123 - any path
             reader = csv.DictReader(file, strict=True)
@@ -227,16 +227,14 @@ def _valid_mean(scores: list[float | None]) -> float | None:
     return math.fsum(valid) / len(valid) if valid else None
 
 
-def _judge_table_row(
-    row: Mapping[str, str | None], judges: list[str], number: int
-) -> list[tuple[str, str, str, str | None, int, float | None]]:
+def _judge_table_row(row: Mapping[str, str | None], judges: list[str], number: int) -> list[Row]:
     turn = row["turn"] or ""
     if None in row or not all(row[key] for key in _KEYS) or not turn.isdecimal():
         raise InputError(
             "expected a question_id, a model, a whole number as turn, and a rating per judge",
             line=number,
         )
-    found = []
+    found: list[Row] = []
     for judge in judges:
         text = (row[judge] or "").strip()
         if text:

@@ -25,8 +25,10 @@ __all__ = [
     "ModelAnswers",
     "Question",
     "Ratings",
+    "Row",
     "answer_record",
     "judgment_record",
+    "ratings_of",
     "read_answers",
     "read_questions",
     "read_ratings",
@@ -37,6 +39,9 @@ INVALID = -1
 """The score of a judgment without a rating that FastChat could read."""
 REFERENCE_CATEGORIES = ("math", "reasoning", "coding")
 """Categories that are graded with a reference answer."""
+
+Row = tuple[str, str, str, str | None, int, float | None]
+"""Question, model, judge, prompt, turn and score (`None`: invalid) of a rating."""
 
 _RATINGS = {
     "question_id": pl.String,
@@ -144,7 +149,7 @@ def read_ratings(paths: Sequence[str | os.PathLike[str]]) -> Ratings:
 
 
 def ratings_of(
-    rows: Sequence[tuple[str, str, str, str | None, int, float | None]],
+    rows: Sequence[Row],
 ) -> Ratings:
     """Returns ratings with notes on duplicates and invalid ones; raises `InputError` for none."""
     if not rows:
@@ -214,9 +219,7 @@ def written_id(question_id: str) -> str | int:
     return int(question_id) if canonical and str(int(question_id)) == question_id else question_id
 
 
-def _parsed_judgment(
-    record: dict[str, Any], _: Line
-) -> tuple[str, str, str, str | None, int, float | None]:
+def _parsed_judgment(record: dict[str, Any], _: Line) -> Row:
     judge, prompt = _judge_and_prompt(record)
     return (
         _question_id(record),

@@ -1,0 +1,227 @@
+"""Models answer dialogues, turn by turn; answers are kept like judgments, and exported for FastChat."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.generate.engines import Answered, Details, Engine
+from pfgen_rs.io import write_atomic
+from pfgen_rs.judge.asking import Asked, Journal, Judge, Request, ask
+from pfgen_rs.judge.asking.ask import AskingProgress
+from pfgen_rs.judge.asking.costs import Budget
+from pfgen_rs.judge.asking.journal import journal_records
+from pfgen_rs.judge.dialogues.items import Item
+from pfgen_rs.judge.dialogues.mt_bench import ModelAnswers, answer_record, read_answers
+from pfgen_rs.judge.thoughts import without_thoughts
+from pfgen_rs.judge.verdict_folder import folder_config, write_folder_config
+
+__all__ = [
+    "EXPORT",
+    "answer",
+    "answer_journal",
+    "answer_requests",
+    "answers_of_folder",
+    "read_model_answers",
+]
+
+EXPORT = "model_answer.jsonl"
+"""The answers in FastChat's format."""
+_ANSWERS = "answers.jsonl"
+_KEY = ("item", "turn", "sample", "digest")
+Stored = Mapping[tuple[str, int, str], dict[str, Any]]
+
+
+def answer(
+    items: Sequence[Item],
+    engine: Engine,
+    model: Judge,
+    out: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    system: str | None = None,
+    budget: Budget | None = None,
+    keep_going: bool = False,
+    progress: AskingProgress | None = None,
+) -> Asked:
+    """Let a model continue dialogues as chats, and keep its answers in the folder `out`.
+
+    Later turns see the earlier answers, those of the model without its thoughts. `model`: how the model is
+    asked; `name`: its name in results (default: the model's). Nothing is asked twice: the same call
+    continues after an interruption, and several processes may share the work. `model_answer.jsonl` then has
+    the dialogues that are answered to the end, in FastChat's format. Raises `SettingsError` if the folder
+    was begun with other settings, and what `ask` raises.
+    """
+    folder = Path(out)
+    model = replace(model, logprobs=None)
+    named = name or model.model
+    write_folder_config(folder, _answering_config(model, named, system))
+    asked = Asked(0, 0, 0)
+    last = max((len(item.users) for item in items), default=0)
+    with answer_journal(folder) as journal:
+        for turn in range(1, last + 1):
+            requests = list(_turn_requests(items, turn, model, named, system, journal.path))
+            if requests:
+                found = ask(
+                    journal,
+                    requests,
+                    engine,
+                    model,
+                    _read_answer,
+                    budget=budget,
+                    keep_going=keep_going,
+                    progress=progress,
+                )
+                asked = _both_asked(asked, found)
+    _write_answers(folder, items, named, model, system)
+    open_turns = sum(len(item.users) - len(item.given) for item in items) - asked.total
+    return replace(asked, total=asked.total + open_turns)
+
+
+def answer_requests(
+    items: Iterable[Item],
+    model: Judge,
+    out: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    system: str | None = None,
+) -> list[Request]:
+    """Returns the requests that are known: those of later turns need the earlier answers."""
+    model = replace(model, logprobs=None)
+    path, known = Path(out) / _ANSWERS, list(items)
+    last = max((len(item.users) for item in known), default=0)
+    return [
+        request
+        for turn in range(1, last + 1)
+        for request in _turn_requests(known, turn, model, name or model.model, system, path)
+    ]
+
+
+def answer_journal(folder: str | os.PathLike[str]) -> Journal:
+    """Returns the journal of answers, which is not open yet."""
+    return Journal(Path(folder) / _ANSWERS, _KEY)
+
+
+def read_model_answers(path: str | os.PathLike[str]) -> list[ModelAnswers]:
+    """Read a folder of answers, or a file in FastChat's format. Raises `InputError`."""
+    return [answers_of_folder(path)] if Path(path).is_dir() else list(read_answers(path))
+
+
+def answers_of_folder(folder: str | os.PathLike[str]) -> ModelAnswers:
+    """Returns the exported answers of a folder made by `answer`. Raises `InputError`."""
+    path = Path(folder)
+    if folder_config(path).get("kind") != "answers":
+        raise InputError("is not a folder of answers", path=path)
+    if not (path / EXPORT).is_file():
+        raise InputError("has no dialogue that is answered to its end", path=path)
+    [found] = read_answers(path / EXPORT)
+    return found
+
+
+def _turn_requests(
+    items: Iterable[Item], turn: int, model: Judge, name: str, system: str | None, path: Path
+) -> Iterable[Request]:
+    """Yield the requests for the answers to a turn, of items whose earlier answers are known."""
+    stored = _stored_answers(path)
+    for item in items:
+        if len(item.given) < turn <= len(item.users):
+            earlier = _earlier_answers(item, turn, model, name, system, stored)
+            if earlier is not None:
+                yield _turn_request(item, turn, earlier, name, system)
+
+
+def _turn_request(
+    item: Item, turn: int, earlier: Sequence[str], name: str, system: str | None
+) -> Request:
+    messages = [] if system is None else [("system", system)]
+    for user, assistant in zip(item.users, earlier, strict=False):
+        messages += [("user", user), ("assistant", assistant)]
+    messages.append(("user", item.users[turn - 1]))
+    about = {"item": item.id, "turn": turn, "category": item.category, "model": name}
+    return Request(item.id, tuple(messages), about)
+
+
+def _earlier_answers(
+    item: Item, turn: int, model: Judge, name: str, system: str | None, stored: Stored
+) -> list[str] | None:
+    """Returns the answers before a turn; `None` if one is missing.
+
+    They are found by digest, so that all belong together.
+    """
+    answers = list(item.given[: turn - 1])
+    while len(answers) < turn - 1:
+        request = _turn_request(item, len(answers) + 1, answers, name, system)
+        record = stored.get((item.id, len(answers) + 1, request.digest(model)))
+        if record is None:
+            return None
+        answers.append(str(record["answer"]))
+    return answers
+
+
+def _stored_answers(path: Path) -> Stored:
+    return {
+        (str(record.get("item")), int(record.get("turn") or 0), str(record.get("digest"))): record
+        for record in journal_records(path)
+    }
+
+
+def _read_answer(_: Request, answered: Answered) -> Mapping[str, Any]:
+    details = answered.details or Details()
+    return {
+        "output": answered.text,
+        "answer": without_thoughts(answered.text).strip(),
+        "finish_reason": details.finish_reason,
+    }
+
+
+def _write_answers(
+    folder: Path, items: Iterable[Item], name: str, model: Judge, system: str | None
+) -> None:
+    """Write the dialogues that are answered to the end, and keep those of earlier calls with other data."""
+    stored = _stored_answers(folder / _ANSWERS)
+    path = folder / EXPORT
+    turns: dict[str, tuple[str, ...]] = {}
+    if path.is_file():
+        turns.update(read_answers(path)[0].answers)
+    times: dict[str, float] = {}
+    for record in stored.values():
+        when = datetime.fromisoformat(str(record["timestamp"])).timestamp()
+        times[str(record["item"])] = max(when, times.get(str(record["item"]), 0.0))
+    for item in items:
+        answers = _earlier_answers(item, len(item.users) + 1, model, name, system, stored)
+        if answers is not None:
+            turns[item.id] = tuple(answers)
+    if not turns:
+        return
+    lines = [
+        json.dumps(answer_record(item, name, each, times.get(item, 0.0)), ensure_ascii=False)
+        for item, each in turns.items()
+    ]
+    write_atomic(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass"))
+
+
+def _answering_config(model: Judge, name: str, system: str | None) -> dict[str, Any]:
+    return {
+        "kind": "answers",
+        "name": name,
+        "model": {"engine": model.engine, **model.identity()},
+        "system": system,
+    }
+
+
+def _both_asked(one: Asked, other: Asked) -> Asked:
+    return Asked(
+        total=one.total + other.total,
+        stored=one.stored + other.stored,
+        new=one.new + other.new,
+        failures=[*one.failures, *other.failures],
+        elsewhere=one.elsewhere + other.elsewhere,
+        unaffordable=one.unaffordable + other.unaffordable,
+        spent=other.spent,
+    )

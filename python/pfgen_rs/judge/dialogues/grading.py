@@ -1,0 +1,414 @@
+"""Judges grade answers in dialogues: one rating per answer, with a prompt that fits its turn and category."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.generate.engines import Engine
+from pfgen_rs.generate.locks import locked
+from pfgen_rs.io import write_atomic
+from pfgen_rs.judge.asking import Asked, Journal, Judge, Request, ask
+from pfgen_rs.judge.asking.ask import AskingProgress
+from pfgen_rs.judge.asking.costs import Budget
+from pfgen_rs.judge.asking.journal import journal_records
+from pfgen_rs.judge.dialogues.items import Item
+from pfgen_rs.judge.dialogues.judges import MEAN
+from pfgen_rs.judge.dialogues.mt_bench import (
+    REFERENCE_CATEGORIES,
+    ModelAnswers,
+    Ratings,
+    judgment_record,
+    ratings_of,
+)
+from pfgen_rs.judge.grading import read_grading
+from pfgen_rs.judge.prompts import Prompt, built_in_prompts, read_prompts
+from pfgen_rs.judge.verdict_folder import folder_config, write_folder_config
+
+__all__ = [
+    "EXPORT",
+    "GradingPrompts",
+    "find_grading_prompts",
+    "grade_answers",
+    "grade_journal",
+    "grade_requests",
+    "graded_categories",
+    "is_grade_folder",
+    "model_scores",
+    "ratings_of_folder",
+]
+
+EXPORT = "judgments.jsonl"
+"""The ratings in FastChat's format."""
+_GRADES, _VERSIONS = "grades.jsonl", "versions.json"
+_KEY = ("item", "model", "turn", "sample", "digest")
+_MULTI_TURN, _MATH = "-multi-turn", "-math"
+_DIALOGUE = {"user1", "user2", "assistant1", "assistant2"}
+_SCORES = {
+    "version": pl.String,
+    "model": pl.String,
+    "category": pl.String,
+    "dialogues": pl.Int64,
+    "invalid": pl.Int64,
+    "missing": pl.Int64,
+    "rating": pl.Float64,
+}
+
+
+class GradingPrompts:
+    """The prompts of a grading: one that shows the dialogue, or a family for single answers.
+
+    A prompt that shows the dialogue, such as `mtbench++-10`, grades the last answer. The prompt `NAME` that
+    shows a question and an answer grades first answers, and `NAME-multi-turn` of the same file, if any,
+    later ones. Of MT-bench's questions in `REFERENCE_CATEGORIES`, answers are graded with a reference
+    answer by the same with `-math` (as in `single-math-v1`), if the file has them.
+    """
+
+    def __init__(self, prompts: Mapping[str, Prompt], name: str) -> None:
+        if name not in prompts or prompts[name].kind != "grade":
+            fitting = ", ".join(p.name for p in prompts.values() if p.kind == "grade") or "none"
+            raise SettingsError(f"unknown prompt {name!r}: expected one of {fitting}")
+        self.name = name
+        self._whole = not _DIALOGUE.isdisjoint(prompts[name].placeholders)
+        names = [name]
+        if not self._whole:
+            names += [_math_name(name), name + _MULTI_TURN, _math_name(name) + _MULTI_TURN]
+        self.prompts = {each: prompts[each] for each in names if each in prompts}
+
+    @property
+    def brief(self) -> bool:
+        """Whether the judge answers with a number only."""
+        return not any(prompt.brackets for prompt in self.prompts.values())
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The largest limit on the judge's output that a prompt has."""
+        limits = [p.max_tokens for p in self.prompts.values() if p.max_tokens is not None]
+        return max(limits, default=None)
+
+    def turns_of(self, item: Item) -> list[int]:
+        """Returns the turns whose answers are graded, from 1. Raises `SettingsError` for none."""
+        last = len(item.users)
+        if self._whole:
+            return [last]
+        several = self.name + _MULTI_TURN in self.prompts
+        turns = [n for n in range(len(item.given) + 1, last + 1) if n == 1 or several]
+        if not turns:
+            raise SettingsError(
+                f"prompt {self.name!r} shows one turn only, but answers to a second one are graded: choose a "
+                f"prompt with {{user1}}, or a file that also has {self.name + _MULTI_TURN!r}"
+            )
+        return turns
+
+    def prompt(self, item: Item, turn: int) -> Prompt:
+        """Returns the prompt for the answer to a turn."""
+        more = _MULTI_TURN if turn > 1 and not self._whole else ""
+        with_reference = _math_name(self.name) + more
+        math_like = item.question and item.category in REFERENCE_CATEGORIES
+        if math_like and with_reference in self.prompts:
+            return self.prompts[with_reference]
+        return self.prompts[self.name + more]
+
+    def config(self) -> dict[str, Any]:
+        """Returns the prompts as they are recorded."""
+        return {
+            name: {
+                "scale": list(prompt.scale),
+                "brackets": prompt.brackets,
+                "system": prompt.system,
+                "text": prompt.text,
+            }
+            for name, prompt in self.prompts.items()
+        }
+
+
+def find_grading_prompts(name: str, file: str | os.PathLike[str] | None = None) -> GradingPrompts:
+    """Returns prompts by name, from a user's file (such as `judge_prompts.jsonl`) or the built-in ones.
+
+    Raises `SettingsError` if the name is unknown, and what `read_prompts` raises.
+    """
+    return GradingPrompts(built_in_prompts() if file is None else read_prompts(file), name)
+
+
+def grade_requests(
+    items: Iterable[Item],
+    answers: Iterable[ModelAnswers],
+    prompts: GradingPrompts,
+    samples: int = 1,
+) -> Iterator[Request]:
+    """Yield the requests for ratings of each model's answers to the items.
+
+    Raises `InputError` if a model has not answered an item, or an item lacks the reference answer that its
+    prompt needs, and `SettingsError` for prompts that need something else.
+    """
+    if samples < 1:
+        raise SettingsError(f"samples must be at least 1, not {samples}")
+    known = list(items)
+    for model in answers:
+        for item in known:
+            turns = _answered_turns(item, model)
+            for turn in prompts.turns_of(item):
+                yield from _grade_request(item, turn, turns, model.model, prompts, samples)
+
+
+def grade_answers(
+    version: str,
+    items: Sequence[Item],
+    answers: Sequence[ModelAnswers],
+    engine: Engine,
+    judge: Judge,
+    prompts: GradingPrompts,
+    out: str | os.PathLike[str],
+    *,
+    samples: int = 1,
+    budget: Budget | None = None,
+    keep_going: bool = False,
+    progress: AskingProgress | None = None,
+) -> Asked:
+    """Ask for ratings of models' answers and keep them in the folder `out`.
+
+    `version`: a name for the items, such as "lite"; several versions may share a folder, and a dialogue
+    that is in more than one is graded once. Nothing is asked twice. Invalid ratings are stored with their
+    reason. Afterwards `judgments.jsonl` has all ratings in FastChat's format. Raises `InputError`,
+    `SettingsError`, and what `ask` raises.
+    """
+    if samples > 1 and judge.temperature == 0:
+        raise SettingsError("several samples need a temperature above 0: all would be the same")
+    requests = list(grade_requests(items, answers, prompts, samples))
+    folder = Path(out)
+    write_folder_config(folder, _grades_config(judge, prompts))
+    _add_version(folder, version, items)
+    with grade_journal(folder) as journal:
+        asked = ask(
+            journal,
+            requests,
+            engine,
+            judge,
+            lambda request, answered: read_grading(
+                answered, prompts.prompts[request.about["prompt"]]
+            ),
+            budget=budget,
+            keep_going=keep_going,
+            progress=progress,
+        )
+    _write_judgments(folder)
+    return asked
+
+
+def grade_journal(folder: str | os.PathLike[str]) -> Journal:
+    """Returns the journal of ratings, which is not open yet."""
+    return Journal(Path(folder) / _GRADES, _KEY)
+
+
+def is_grade_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder was made by `grade_answers`."""
+    return (Path(path) / _VERSIONS).is_file()
+
+
+def graded_categories(folder: str | os.PathLike[str]) -> dict[str, str]:
+    """Returns the categories of all dialogues of a folder, by id. Raises `InputError`."""
+    return {
+        dialogue: category
+        for version in _read_versions(Path(folder)).values()
+        for dialogue, category in version.items()
+    }
+
+
+def ratings_of_folder(folder: str | os.PathLike[str]) -> Ratings:
+    """Returns the ratings of a folder as those of FastChat's files. Raises `InputError`."""
+    config = folder_config(Path(folder))
+    judge = str(config.get("judge", {}).get("model"))
+    return ratings_of(
+        [
+            (
+                str(record["item"]),
+                str(record["model"]),
+                judge,
+                str(record["prompt"]),
+                int(record["turn"]),
+                record["rating"],
+            )
+            for record in _grade_records(Path(folder))
+        ]
+    )
+
+
+def model_scores(folder: str | os.PathLike[str]) -> pl.DataFrame:
+    """Returns table 6: the mean rating of each model's answers by version and category.
+
+    One row per version, model and category, and one for the mean over all dialogues (category "mean"):
+    `version`, `model`, `category`, `dialogues` (rated), `invalid` and `missing` (dialogues without a valid
+    rating, or without any), `rating`. Ratings of a dialogue (samples, turns) are averaged first. Raises
+    `InputError`.
+    """
+    ratings: dict[tuple[str, str], list[float | None]] = {}
+    models: dict[str, None] = {}
+    for record in _grade_records(Path(folder)):
+        models[str(record["model"])] = None
+        key = str(record["model"]), str(record["item"])
+        ratings.setdefault(key, []).append(record["rating"])
+    rows = []
+    for version, members in _read_versions(Path(folder)).items():
+        for model in models:
+            mine = {d: ratings[model, d] for d in members if (model, d) in ratings}
+            if not mine:
+                continue
+            for category in [*dict.fromkeys(members.values()), MEAN]:
+                chosen = [d for d, c in members.items() if category in (c, MEAN)]
+                rows.append((version, model, category, *_score_cells(chosen, mine)))
+    return pl.DataFrame(rows, schema=_SCORES, orient="row")
+
+
+def _score_cells(
+    dialogues: Sequence[str], ratings: Mapping[str, Sequence[float | None]]
+) -> tuple[int, int, int, float | None]:
+    means, invalid, missing = [], 0, 0
+    for dialogue in dialogues:
+        found = ratings.get(dialogue)
+        valid = [rating for rating in found or () if rating is not None]
+        if valid:
+            means.append(math.fsum(valid) / len(valid))
+        elif found:
+            invalid += 1
+        else:
+            missing += 1
+    mean = math.fsum(means) / len(means) if means else None
+    return len(means), invalid, missing, mean
+
+
+def _math_name(name: str) -> str:
+    """Returns the name of the prompt with a reference answer: `single-v1` and `single-math-v1`."""
+    before, dash, version = name.rpartition("-")
+    return f"{before}{_MATH}-{version}" if dash else f"{name}{_MATH}"
+
+
+def _answered_turns(item: Item, model: ModelAnswers) -> tuple[str, ...]:
+    turns = model.answers.get(item.id)
+    if turns is None or len(turns) < len(item.users):
+        what = "no answer" if turns is None else f"only {len(turns)} of {len(item.users)} answers"
+        raise InputError(f"{model.model!r:.80} has {what} to {item.id!r:.80}")
+    if turns[: len(item.given)] != item.given:
+        raise InputError(
+            f"{model.model!r:.80} answered {item.id!r:.80} after another first answer than the dialogue's: "
+            "choose --turns both if it wrote both answers"
+        )
+    return turns
+
+
+def _grade_request(
+    item: Item,
+    turn: int,
+    answers: Sequence[str],
+    model: str,
+    prompts: GradingPrompts,
+    samples: int,
+) -> Iterator[Request]:
+    prompt = prompts.prompt(item, turn)
+    values = _grade_values(item, turn, answers)
+    if "reference" in prompt.placeholders and "reference" not in values:
+        raise InputError(
+            f"{item.id!r:.80} has no reference answer, which prompt {prompt.name!r} needs: pass "
+            "--references, or choose another prompt"
+        )
+    messages = prompt.filled(values)
+    about = {
+        "item": item.id,
+        "model": model,
+        "turn": turn,
+        "category": item.category,
+        "prompt": prompt.name,
+        "user_prompt": messages[-1][1],
+    }
+    for sample in range(samples):
+        yield Request(f"{item.id} ({model})", messages, about, sample)
+
+
+def _grade_values(item: Item, turn: int, answers: Sequence[str]) -> dict[str, str]:
+    """Returns the values of all placeholders that there are for an answer."""
+    values = {"question": item.users[turn - 1], "answer": answers[turn - 1]}
+    for number in range(turn):
+        values[f"user{number + 1}"] = item.users[number]
+        values[f"assistant{number + 1}"] = answers[number]
+    for number, reference in enumerate(item.reference):
+        values["reference" if number == 0 else f"reference{number + 1}"] = reference
+    return values
+
+
+def _grades_config(judge: Judge, prompts: GradingPrompts) -> dict[str, Any]:
+    return {
+        "kind": "dialogue grades",
+        "judge": {"engine": judge.engine, **judge.identity()},
+        "prompts": prompts.config(),
+    }
+
+
+def _add_version(folder: Path, version: str, items: Iterable[Item]) -> None:
+    """Record which dialogues a version has. Raises `SettingsError` if it had others."""
+    members = {item.id: item.category for item in items}
+    with locked(folder):
+        known = _read_versions(folder) if is_grade_folder(folder) else {}
+        if known.get(version, members) != members:
+            raise SettingsError(
+                f"{folder}: has version {version!r:.80} with other dialogues: choose another name with "
+                "--version"
+            )
+        if version not in known:
+            known[version] = members
+            text = json.dumps(known, ensure_ascii=False, indent=1)
+            write_atomic(folder / _VERSIONS, f"{text}\n".encode("utf-8", "surrogatepass"))
+
+
+def _read_versions(folder: Path) -> dict[str, dict[str, str]]:
+    path = folder / _VERSIONS
+    try:
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is not JSON: {error}", path=path) from None
+    if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
+        raise InputError("expected an object of objects", path=path)
+    return found
+
+
+def _grade_records(folder: Path) -> list[dict[str, Any]]:
+    """Returns the last rating of each model's answer and sample. Raises `InputError`."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for record in journal_records(folder / _GRADES):
+        found[tuple(record.get(name) for name in _KEY[:-1])] = record
+    if not found:
+        raise InputError("contains no ratings", path=folder)
+    return list(found.values())
+
+
+def _write_judgments(folder: Path) -> None:
+    """Export all ratings in FastChat's format, if there are any."""
+    if not any(True for _ in journal_records(folder / _GRADES)):
+        return
+    lines = [
+        json.dumps(
+            judgment_record(
+                question_id=str(record["item"]),
+                model=str(record["model"]),
+                judge=str(record["judge"]["model"]),
+                prompt=str(record["prompt"]),
+                user_prompt=str(record["user_prompt"]),
+                judgment=str(record["output"]),
+                score=record["rating"],
+                turn=int(record["turn"]),
+                timestamp=datetime.fromisoformat(str(record["timestamp"])).timestamp(),
+            ),
+            ensure_ascii=False,
+        )
+        for record in _grade_records(folder)
+    ]
+    content = "".join(f"{line}\n" for line in lines)
+    write_atomic(folder / EXPORT, content.encode("utf-8", "surrogatepass"))
