@@ -283,8 +283,8 @@ def _decision_series(columns: DecidedColumns) -> list[pl.Series]:
 
 
 def _letter_series(name: str, codes: Codes) -> pl.Series:
-    letters = np.array([*LETTERS, None], dtype=object)
-    return pl.Series(name, letters[codes], dtype=pl.String)
+    places = pl.Series(codes).replace(NONE, None)
+    return pl.Series(name, LETTERS, dtype=pl.String).gather(places)
 
 
 def _probability_series(name: str, p: Floats) -> list[pl.Series]:
