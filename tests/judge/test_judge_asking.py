@@ -212,9 +212,10 @@ def start(pairs: Path, out: Path, url: str, *more: str) -> subprocess.Popen[byte
         "result",
     ]
     command += ["--out", out, "--base-url", url, "--concurrency", "4", *more]
+    arguments = [str(part) for part in command]
     environment = {**os.environ, "OPENAI_API_KEY": "sk-0123456789-very-secret"}
     return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
 
 
@@ -248,9 +249,7 @@ def test_a_killed_judge_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 
 def records_whole(path: Path) -> list[bytes]:
-    return [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")][
-        :-1
-    ] or []
+    return [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
 
 
 def test_processes_share_the_work(tmp_path: Path) -> None:
@@ -268,7 +267,7 @@ def test_processes_share_the_work(tmp_path: Path) -> None:
 def test_journals_say_which_line_is_damaged(tmp_path: Path) -> None:
     path = tmp_path / "j.jsonl"
     path.write_bytes(b'{"item": "a"}\nnonsense\n{"item": "b"}\n')
-    with pytest.raises(InputError, match="line 2: .*remove the line"), Journal(path, ("item",)):
+    with pytest.raises(InputError, match=r"line 2: .*remove the line"), Journal(path, ("item",)):
         pass
     assert path.read_bytes().count(b"\n") == 3
 
@@ -308,7 +307,7 @@ def test_engines_are_asked_what_they_can_do_first(tmp_path: Path) -> None:
         name = "mute"
         abilities = frozenset({"completion"})
 
-        def generate(self, tasks: object, parameters: object) -> Any:
+        def generate(self, *_: object) -> Any:
             raise AssertionError("nothing may be sent")
 
         def close(self) -> None: ...

@@ -74,11 +74,14 @@ class Journal:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._open_file = self.path.open("a+b", buffering=0)
             self._claims = self._claims_path.open("a+b", buffering=0)
+            with self._exclusive():
+                self._catch_up()
         except OSError as error:
             self.__exit__()
             raise writing_failed(self.path, error) from error
-        with self._exclusive():
-            self._catch_up()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
