@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-__all__ = ["Token", "TokenText", "listed", "probability_of", "spelling"]
+__all__ = ["Token", "TokenText", "is_token", "listed", "probability_of", "spelling"]
 
 Token = Mapping[str, Any]
 """`token`, `logprob`, `top_logprobs`, and perhaps `bytes`; anything may be missing or malformed."""
@@ -21,6 +21,9 @@ _UNCLEAN = ("\N{REPLACEMENT CHARACTER}", "\\x", "bytes:")
 def spelling(token: Token) -> str:
     """Returns the text of a token, from its bytes if they are complete characters."""
     text = token.get("token")
+    values = token.get("bytes")
+    if values is None or (type(text) is str and type(values) is list and _is_plain(text, values)):
+        return text if isinstance(text, str) else ""
     raw = _token_bytes(token)
     if raw is not None:
         try:
@@ -28,6 +31,16 @@ def spelling(token: Token) -> str:
         except UnicodeDecodeError:
             pass
     return text if isinstance(text, str) else ""
+
+
+def _is_plain(text: str, values: list[Any]) -> bool:
+    """Whether a text is surely what its bytes say: it begins and ends like them, in ASCII."""
+    return (
+        len(values) == len(text) > 0
+        and text.isascii()
+        and values[0] == ord(text[0])
+        and values[-1] == ord(text[-1])
+    )
 
 
 def _token_bytes(token: Token) -> bytes | None:
@@ -42,12 +55,15 @@ def _token_bytes(token: Token) -> bytes | None:
 
 def probability_of(logprob: object) -> float:
     """Returns exp(logprob); 0 for anything that is not a finite number above -9999."""
-    if isinstance(logprob, bool) or not isinstance(logprob, int | float):
+    if type(logprob) is float:
+        value = logprob
+    elif isinstance(logprob, bool) or not isinstance(logprob, int | float):
         return 0.0
-    try:
-        value = float(logprob)
-    except OverflowError:
-        return 0.0
+    else:
+        try:
+            value = float(logprob)
+        except OverflowError:
+            return 0.0
     if not math.isfinite(value) or value <= _NEVER:
         return 0.0
     return math.exp(min(value, 0.0))
@@ -61,13 +77,21 @@ def listed(token: Token) -> list[Token] | None:
     tops = token.get("top_logprobs")
     if not isinstance(tops, list | tuple):
         return None
-    entries = [entry for entry in tops if isinstance(entry, Mapping)]
-    if not entries:
+    if any(type(entry) is not dict for entry in tops):
+        tops = [entry for entry in tops if is_token(entry)]
+    if not tops:
         return None
+    entries: list[Token] = tops if isinstance(tops, list) else list(tops)
     sampled = token.get("token")
-    if any(entry.get("token") == sampled and _same_bytes(entry, token) for entry in entries):
-        return entries
+    for entry in entries:
+        if entry.get("token") == sampled and _same_bytes(entry, token):
+            return entries
     return [*entries, token]
+
+
+def is_token(value: object) -> bool:
+    """Whether a value is a mapping; nearly all are dicts, which is quick to see."""
+    return type(value) is dict or isinstance(value, Mapping)
 
 
 def _same_bytes(a: Token, b: Token) -> bool:
@@ -83,29 +107,36 @@ class TokenText:
     """
 
     def __init__(self, tokens: Sequence[Token]) -> None:
-        self.tokens = [token for token in tokens if isinstance(token, Mapping)]
-        texts = [t if isinstance(t := token.get("token"), str) else "" for token in self.tokens]
-        joined = "".join(texts)
-        if self._is_clean(joined):
-            self.text = joined
-            self._starts = list(accumulate(map(len, texts), initial=0))
-        else:
-            self._join_bytes(texts)
+        try:
+            self.tokens: Sequence[Token] = tokens
+            self._texts = [token["token"] for token in tokens]
+            self.text = "".join(self._texts)
+        except (KeyError, TypeError):  # malformed ones are rare
+            self.tokens = [token for token in tokens if is_token(token)]
+            self._texts = [
+                t if isinstance(t := token.get("token"), str) else "" for token in self.tokens
+            ]
+            self.text = "".join(self._texts)
+        self._known_starts: list[int] | None = None
+        if not self._is_clean():
+            self._join_bytes(self._texts)
 
-    def _is_clean(self, joined: str) -> bool:
-        """Whether the tokens' texts are what their bytes say."""
-        sizes = 0
-        for token in self.tokens:
-            values = token.get("bytes")
-            if values is None:
-                return not any(mark in joined for mark in _UNCLEAN) or not self._has_bytes()
-            sizes += len(values) if isinstance(values, list | tuple) else 0
-        return sizes == len(joined.encode("utf-8", "surrogatepass")) and not any(
-            mark in joined for mark in _UNCLEAN
-        )
+    def _is_clean(self) -> bool:
+        """Whether the tokens' texts are what their bytes say, if there are any."""
+        marked = any(mark in self.text for mark in _UNCLEAN)
+        try:
+            size = sum([len(token["bytes"]) for token in self.tokens])
+        except (KeyError, TypeError):  # some have none
+            return not marked or all(token.get("bytes") is None for token in self.tokens)
+        text = self.text
+        length = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        return size == length and not marked
 
-    def _has_bytes(self) -> bool:
-        return any(token.get("bytes") is not None for token in self.tokens)
+    @property
+    def _starts(self) -> list[int]:
+        if self._known_starts is None:
+            self._known_starts = list(accumulate(map(len, self._texts), initial=0))
+        return self._known_starts
 
     def _join_bytes(self, texts: Sequence[str]) -> None:
         parts = []
@@ -121,7 +152,6 @@ class TokenText:
             ends.append(total)
         if total != len(joined):  # invalid bytes were replaced: places are those of the texts
             self.text = "".join(texts)
-            self._starts = list(accumulate(map(len, texts), initial=0))
             return
         sizes = accumulate(map(len, parts))
         position = 0
@@ -129,7 +159,7 @@ class TokenText:
             while position < len(ends) and ends[position] <= size:
                 position += 1
             starts.append(position)
-        self._starts = starts
+        self._known_starts = starts
 
     def span(self, index: int) -> tuple[int, int]:
         """Returns where a token's text begins and ends."""
@@ -153,4 +183,4 @@ class TokenText:
         first, last = self.holder(start), self.holder(end - 1)
         before = self.text[self._starts[first] : start]
         after = self.text[end : self._starts[last + 1]]
-        return None if (before + after).strip() else self.tokens[first : last + 1]
+        return None if (before + after).strip() else list(self.tokens[first : last + 1])

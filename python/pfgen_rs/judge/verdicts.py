@@ -119,7 +119,8 @@ def _stands_alone(joined: TokenText, index: int) -> bool:
     for position in range(start, end):
         letter = unicodedata.normalize("NFKC", joined.text[position])
         if letter in ("A", "B", "C"):
-            before, after = joined.text[:position][-1:], joined.text[position + 1 : position + 2]
+            before = joined.text[max(position - 1, 0) : position]
+            after = joined.text[position + 1 : position + 2]
             return not is_beside_word(before, letter, after)
     return False
 
@@ -130,7 +131,10 @@ def _letter_probabilities(token: Token) -> Probabilities | None:
         return None
     sums: dict[Letter, float] = dict.fromkeys(LETTERS, 0.0)
     for entry in entries:
-        letter = letter_of(spelling(entry))
+        text = entry.get("token")
+        if type(text) is not str or entry.get("bytes") is not None:
+            text = spelling(entry)
+        letter = letter_of(text)
         if letter is not None:
             sums[letter] += probability_of(entry.get("logprob"))
     return {letter: min(total, 1.0) for letter, total in sums.items()}
