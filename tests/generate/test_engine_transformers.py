@@ -16,7 +16,14 @@ import pytest
 
 from engine_tasks import tasks
 from pfgen_rs.errors import GenerationError, SettingsError
-from pfgen_rs.generate.engines import Answered, Failed, Outcome, Parameters
+from pfgen_rs.generate.engines import (
+    Answered,
+    Details,
+    Failed,
+    Outcome,
+    Parameters,
+    Usage,
+)
 from pfgen_rs.generate.engines.transformers import TransformersEngine
 from pfgen_rs.generate.prompts import Task
 
@@ -225,6 +232,188 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         TransformersEngine("m", dtype="float17")
     with pytest.raises(SettingsError, match="batch_size"):
         TransformersEngine("m", batch_size=0)
+
+
+def judged(folder: Path, asked: Sequence[Task], batch: int = 4, **more: Any) -> list[Details]:
+    """The details of the answers, in the order of the tasks."""
+    parameters = replace(SOME, logprobs=5, **more)
+    outcomes = list(engine(folder, batch_size=batch).generate(asked, parameters))
+    found = {one.task: one.details for one in outcomes if isinstance(one, Answered)}
+    return [details for task in asked if (details := found[task]) is not None]
+
+
+def _raw_logprobs(folder: Path, ids: Sequence[int]) -> Any:
+    """Those of the token that follows, by one forward pass without padding."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    with torch.inference_mode():
+        return model(torch.tensor([list(ids)])).logits[0, -1].float().log_softmax(-1)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+def test_log_probabilities_are_those_of_a_forward_pass(folder: Path, temperature: float) -> None:
+    asked = varied(5)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    found = judged(folder, asked, max_tokens=4, temperature=temperature)
+    for task, details in zip(asked, found, strict=True):
+        ids = tokenizer(task.prompt)["input_ids"]
+        for token in details.tokens or ():
+            expected = _raw_logprobs(folder, ids)
+            best = expected.topk(5)
+            chosen = tokenizer.convert_tokens_to_ids(token["token"])
+            assert token["logprob"] == pytest.approx(float(expected[chosen]), abs=1e-4)
+            tops = [(one["token"], one["logprob"]) for one in token["top_logprobs"]]
+            names = tokenizer.convert_ids_to_tokens(best.indices.tolist())
+            assert [name for name, _ in tops] == names
+            assert [number for _, number in tops] == pytest.approx(best.values.tolist(), abs=1e-4)
+            ids.append(chosen)
+    assert sum(len(details.tokens or ()) for details in found) > 10
+
+
+def test_one_token_takes_one_forward_pass(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asking = engine(folder, batch_size=3)
+    list(asking.generate(varied(1), SOME))
+    assert asking._batches is not None
+    passes = []
+    asking._batches._model.register_forward_hook(lambda *_: passes.append(1))
+    list(asking.generate(varied(3), replace(SOME, max_tokens=1, logprobs=20)))
+    assert len(passes) == 1
+
+
+def test_texts_do_not_depend_on_log_probabilities(folder: Path) -> None:
+    asked = varied(6)
+    long = replace(SOME, max_tokens=24)
+    without = texts(list(engine(folder, batch_size=4).generate(asked, long)))
+    outcomes = list(engine(folder, batch_size=4).generate(asked, replace(long, logprobs=2)))
+    assert texts(outcomes) == without
+    for one in outcomes:
+        assert isinstance(one, Answered)
+        assert one.details is not None
+        assert "".join(token["token"] for token in one.details.tokens or ()) == one.text
+
+
+def test_the_end_of_an_answer_is_told(folder: Path) -> None:
+    asked = varied(12)
+    long = replace(SOME, max_tokens=24)
+    free = texts(list(engine(folder).generate(asked, long)))
+    stop = next(text[4:6] for text in free.values() if len(text) > 8)
+    stopping = replace(long, stop=(stop,))
+    together = list(engine(folder, batch_size=12).generate(asked, stopping))
+    # Alone, answers are followed by no padding.
+    alone = list(engine(folder, batch_size=1).generate(asked, stopping))
+    assert together == alone
+    ends = set()
+    for one in together:
+        assert isinstance(one, Answered)
+        assert one.details is not None
+        assert one.details.usage is not None
+        count = one.details.usage.completion_tokens
+        ends.add((one.details.finish_reason, stop in one.text))
+        if one.details.finish_reason == "length":
+            assert count == 24
+        else:
+            assert len(one.text) <= count
+    assert ends == {("length", False), ("stop", True), ("stop", False)}
+
+
+def test_tokens_are_counted(folder: Path) -> None:
+    asking = engine(folder)
+    assert asking.usage == Usage()
+    outcomes = list(asking.generate(varied(3), SOME))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    prompts = sum(len(tokenizer(task.prompt)["input_ids"]) for task in varied(3))
+    assert (asking.usage.requests, asking.usage.reported) == (3, 3)
+    assert asking.usage.prompt_tokens == prompts
+    assert asking.usage.completion_tokens >= sum(map(len, texts(outcomes).values()))
+    asking.close()
+    assert asking.usage.requests == 3
+
+
+def test_earlier_turns_go_through_the_template(folder: Path) -> None:
+    [task] = tasks(1, "chat")
+    later = replace(task, history=(("user", "q"), ("assistant", "a")))
+    [details] = judged(folder, [later])
+    assert details.usage is not None
+    written = "[system]answer[user]q[assistant]a[user]p0[assistant]"
+    assert details.usage.prompt_tokens == len(written)
+
+
+def test_the_model_s_own_generation_settings_are_ignored(folder: Path, tmp_path: Path) -> None:
+    """Since transformers 5 they take effect wherever a setting is None."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    tokenizer.save_pretrained(tmp_path)
+    model.generation_config = transformers.GenerationConfig(
+        eos_token_id=tokenizer.eos_token_id,
+        do_sample=True,
+        temperature=0.1,
+        top_k=1,
+        repetition_penalty=3.0,
+        no_repeat_ngram_size=1,
+        suppress_tokens=list(range(3, 20)),
+        min_new_tokens=5,
+        num_beams=2,
+    )
+    model.save_pretrained(tmp_path)
+    for parameters in (SOME, replace(SOME, temperature=0.0)):
+        expected = texts(list(engine(folder).generate(varied(4), parameters)))
+        assert texts(list(engine(tmp_path).generate(varied(4), parameters))) == expected
+    assert judged(tmp_path, varied(4)) == judged(folder, varied(4))
+
+
+def _byte_level() -> Any:
+    import tiny_torch
+
+    return tiny_torch.tokenizer()
+
+
+def _characters() -> Any:
+    """Words with the space before them, and bytes for all else, as in Llama 2."""
+    from tokenizers import Tokenizer, decoders, models, normalizers
+
+    texts = ["<unk>", "<eos>", *(f"<0x{byte:02X}>" for byte in range(256)), "a", "▁A", "B", "▁"]
+    model = models.BPE(
+        {text: i for i, text in enumerate(texts)}, [], unk_token="<unk>", byte_fallback=True
+    )
+    made = Tokenizer(model)
+    made.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    made.decoder = decoders.Sequence(
+        [
+            decoders.Replace("▁", " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1, 0),
+        ]
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, eos_token="<eos>", unk_token="<unk>"
+    )
+
+
+def test_tokens_are_named_with_their_spaces_and_bytes() -> None:
+    from pfgen_rs.generate.engines.transformers_tokens import TokenTexts
+
+    words = _characters()
+    names = TokenTexts(words)
+    ids = words.convert_tokens_to_ids(["▁A", "B", "<0xE3>", "<eos>"])
+    assert words.decode(ids[:1]) == "A"  # which is why tokens are decoded after another one
+    assert [names.entry(token, -1.0) for token in ids] == [
+        {"token": " A", "logprob": -1.0},
+        {"token": "B", "logprob": -1.0},
+        {"token": "�", "bytes": [0xE3], "logprob": -1.0},
+        {"token": "<eos>", "logprob": -1.0},
+    ]
+    assert [names.is_special(token) for token in ids] == [False, False, False, True]
+    letters = _byte_level()
+    names = TokenTexts(letters)
+    text = " Ａは\n"
+    entries = [names.entry(token, -1.0) for token in letters(text)["input_ids"]]
+    assert entries[0] == {"token": " ", "logprob": -1.0}
+    assert entries[-1] == {"token": "\n", "logprob": -1.0}
+    raw = b"".join(bytes(e.get("bytes") or e["token"].encode()) for e in entries)
+    assert raw == text.encode()
+    assert sum("bytes" in entry for entry in entries) == 6
 
 
 def test_a_dtype_is_passed_on(folder: Path) -> None:

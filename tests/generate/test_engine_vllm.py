@@ -8,15 +8,23 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engine_tasks import tasks
+from engine_tasks import bare, tasks
 from pfgen_rs.errors import GenerationError, SettingsError
-from pfgen_rs.generate.engines import Answered, Failed, Parameters, Usage
+from pfgen_rs.generate.engines import (
+    Answered,
+    Details,
+    Failed,
+    Parameters,
+    Usage,
+    abilities,
+)
+from pfgen_rs.generate.engines.protocol import ABILITIES
 from pfgen_rs.generate.engines.vllm import VllmEngine
 
 
@@ -29,12 +37,22 @@ class SamplingParams:
     seed: int | None = None
     stop: str | list[str] | None = None
     max_tokens: int | None = 16
+    logprobs: int | None = None
+
+
+@dataclass
+class Logprob:
+    logprob: float
+    rank: int | None = None
+    decoded_token: str | None = None
 
 
 @dataclass
 class CompletionOutput:
     text: str
     token_ids: Sequence[int]
+    logprobs: list[dict[int, Logprob]] | None = None
+    finish_reason: str | None = None
 
 
 @dataclass
@@ -55,7 +73,12 @@ class Recorded:
     )
 
 
-def _fake(recorded: Recorded, too_long: Sequence[str] = (), dies: bool = False) -> types.ModuleType:
+def _fake(
+    recorded: Recorded,
+    too_long: Sequence[str] = (),
+    dies: bool = False,
+    answer: CompletionOutput | None = None,
+) -> types.ModuleType:
     class LLM:
         def __init__(
             self,
@@ -109,7 +132,7 @@ def _fake(recorded: Recorded, too_long: Sequence[str] = (), dies: bool = False) 
             given = {"chat_template": chat_template, "chat_template_kwargs": chat_template_kwargs}
             recorded.chats.append((messages, sampling_params, given))
             return [
-                RequestOutput([CompletionOutput(turns[-1]["content"], ())], None)
+                RequestOutput([answer or CompletionOutput(turns[-1]["content"], ())], None)
                 for turns in messages
             ]
 
@@ -127,7 +150,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Recorded:
 
 def test_completions_are_generated_with_a_seed_each(recorded: Recorded) -> None:
     asked = tasks(3)
-    outcomes = list(VllmEngine("org/m").generate(asked, Parameters(stop=("Q:", "\n\n"))))
+    outcomes = bare(VllmEngine("org/m").generate(asked, Parameters(stop=("Q:", "\n\n"))))
     assert outcomes == [Answered(task, f" to {task.prompt}") for task in asked]
     [(prompts, sampling)] = recorded.generated
     assert prompts == ["p0", "p1", "p2"]
@@ -144,6 +167,50 @@ def test_tokens_are_counted(recorded: Recorded) -> None:
     assert engine.usage == Usage(4, 3, 15, 9, cached_tokens=4)
 
 
+def test_details_have_the_tokens_of_each_position(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampled, other, end = Logprob(-2.5, 3, " B"), Logprob(-0.5, 1, "A"), Logprob(-0.1, 1, "<end>")
+    answer = CompletionOutput(" B", [7, 9], [{7: sampled, 5: other}, {9: end}], "stop")
+    monkeypatch.setitem(sys.modules, "vllm", _fake(recorded, answer=answer))
+    [task] = tasks(1, "chat")
+    history = (("user", "u1"), ("assistant", "a1"))
+    judging = Parameters(logprobs=20)
+    [outcome] = VllmEngine("m").generate([replace(task, history=history)], judging)
+    [(messages, sampling, _)] = recorded.chats
+    assert [turn["content"] for turn in messages[0]] == ["answer", "u1", "a1", "p0"]
+    assert sampling[0].logprobs == 20
+    assert isinstance(outcome, Answered)
+    likely = [{"token": "A", "logprob": -0.5}, {"token": " B", "logprob": -2.5}]
+    tokens = [{"token": " B", "logprob": -2.5, "top_logprobs": likely}]
+    assert outcome.details == Details(tokens, "stop")
+    cut = replace(answer, text=" B<end>", finish_reason="length")
+    monkeypatch.setitem(sys.modules, "vllm", _fake(recorded, answer=cut))
+    [outcome] = VllmEngine("m").generate([task], judging)
+    assert isinstance(outcome, Answered)
+    assert outcome.details is not None
+    assert [token["token"] for token in outcome.details.tokens or ()] == [" B", "<end>"]
+    assert outcome.details.finish_reason == "length"
+
+
+def test_log_probabilities_that_do_not_fit_the_tokens_are_none(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for logprobs in ([], [{7: Logprob(-1.0)}] * 2, [{8: Logprob(-1.0)}], None):
+        answer = CompletionOutput("A", [7], logprobs)
+        monkeypatch.setitem(sys.modules, "vllm", _fake(recorded, answer=answer))
+        [outcome] = VllmEngine("m").generate(tasks(1, "chat"), Parameters(logprobs=20))
+        assert isinstance(outcome, Answered)
+        assert outcome.details == Details()
+
+
+def test_everything_is_declared(recorded: Recorded) -> None:
+    assert abilities(VllmEngine("m")) == ABILITIES
+    [outcome] = VllmEngine("m").generate(tasks(), Parameters())
+    assert isinstance(outcome, Answered)
+    assert outcome.details == Details(usage=Usage(1, 1, 5, 3))
+
+
 def test_what_is_none_is_left_to_vllm(recorded: Recorded) -> None:
     nothing = Parameters(max_tokens=None, temperature=None, top_p=None, stop=())
     list(VllmEngine("m").generate(tasks(), nothing))
@@ -157,7 +224,7 @@ def test_chats_are_given_as_messages_with_the_template(recorded: Recorded, tmp_p
     asked = tasks(2, "chat")
     for given in (template, str(tmp_path / "chat.jinja")):
         engine = VllmEngine("m", chat_template=given, chat_template_kwargs=thinking)
-        assert list(engine.generate(asked, Parameters())) == [
+        assert bare(engine.generate(asked, Parameters())) == [
             Answered(task, task.prompt) for task in asked
         ]
     list(VllmEngine("m").generate(tasks(1, "qa"), Parameters()))

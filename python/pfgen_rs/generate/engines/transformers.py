@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate.engines.chat_template import read_chat_template
-from pfgen_rs.generate.engines.protocol import Outcome, Parameters
+from pfgen_rs.generate.engines.protocol import ABILITIES, Answered, Outcome, Parameters
+from pfgen_rs.generate.engines.usage import Meter, Usage
 from pfgen_rs.generate.prompts import Task
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ class TransformersEngine:
     length. `chat_template`: a template, or the path of a file with one, to replace the model's own;
     `chat_template_kwargs`: arguments of the template.
 
+    With `Parameters.logprobs` a forward pass gives the log probabilities of the most likely tokens, before
+    temperature and top-p; with `max_tokens=1` there is a single forward pass for a batch.
+
     An answer is determined by its task's seed and does not depend on its batch, except for rounding errors.
     Only temperature and top-p affect the sampling; the other generation settings of the model are ignored, as
     in the published runs.
@@ -35,6 +39,7 @@ class TransformersEngine:
     """
 
     name = "hf"  # the name in published runs
+    abilities = ABILITIES
 
     def __init__(
         self,
@@ -74,6 +79,12 @@ class TransformersEngine:
         self._chat_template = read_chat_template(chat_template)
         self._chat_template_kwargs = dict(chat_template_kwargs or {})
         self._batches: Batches | None = None
+        self._meter = Meter()
+
+    @property
+    def usage(self) -> Usage:
+        """The prompts answered so far and their tokens."""
+        return self._meter.total
 
     def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
         """Yield one outcome per task, longest prompts first; closing stops before the next batch."""
@@ -81,7 +92,10 @@ class TransformersEngine:
             return
         if self._batches is None:
             self._batches = self._loaded()
-        yield from self._batches.outcomes(tasks, parameters)
+        for outcome in self._batches.outcomes(tasks, parameters):
+            if isinstance(outcome, Answered) and outcome.details and outcome.details.usage:
+                self._meter.count(outcome.details.usage)
+            yield outcome
 
     def close(self) -> None:
         """Release the model."""

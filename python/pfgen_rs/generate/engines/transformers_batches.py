@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
-from transformers import GenerationConfig, LogitsProcessorList, TopPLogitsWarper
+from transformers import LogitsProcessorList, TopPLogitsWarper
 
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
+from pfgen_rs.generate.engines.protocol import Answered, Details, Failed, Outcome, Parameters
+from pfgen_rs.generate.engines.transformers_tokens import LikeliestTokens, TokenTexts
+from pfgen_rs.generate.engines.usage import Usage
 from pfgen_rs.generate.prompts import Task
 
 __all__ = ["Batches", "SeededSampling"]
+
+_NEUTRAL = {
+    "do_sample": False,
+    "num_beams": 1,
+    "num_return_sequences": 1,
+    "min_length": 0,
+    "repetition_penalty": 1.0,
+    "no_repeat_ngram_size": 0,
+    "remove_invalid_values": False,
+    **dict.fromkeys(
+        (
+            *("temperature", "top_p", "top_k", "min_p", "typical_p", "min_new_tokens"),
+            *("bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "sequence_bias"),
+            *("forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty"),
+            "guidance_scale",
+        )
+    ),
+}
+"""Settings under which a model's logits are used as they are, whatever its own generation settings."""
 
 
 class _Prompt(NamedTuple):
@@ -55,10 +77,7 @@ class Batches:
                 yield Failed(prompt.task, reason, individual=True)
         for start in range(0, len(fitting), self._batch_size):
             batch = fitting[start : start + self._batch_size]
-            texts = self._texts(batch, parameters)
-            yield from (
-                Answered(prompt.task, text) for prompt, text in zip(batch, texts, strict=True)
-            )
+            yield from self._answers(batch, parameters)
 
     def _prompts(self, tasks: Sequence[Task]) -> Iterator[_Prompt]:
         for task in tasks:
@@ -89,26 +108,66 @@ class Batches:
         positions = getattr(self._model.config, "max_position_embeddings", None)
         return None if positions is None else positions - (parameters.max_tokens or 1)
 
-    def _texts(self, batch: Sequence[_Prompt], parameters: Parameters) -> list[str]:
+    def _answers(self, batch: Sequence[_Prompt], parameters: Parameters) -> Iterator[Answered]:
         ids, mask = self._padded([prompt.ids for prompt in batch])
-        sampling = SeededSampling([prompt.task.seed for prompt in batch], parameters, ids.device)
+        sampling: Any = SeededSampling([p.task.seed for p in batch], parameters, ids.device)
+        recorder: LikeliestTokens | None = None
+        if parameters.logprobs is not None:
+            sampling = recorder = LikeliestTokens(sampling, parameters.logprobs)
         try:
             with torch.inference_mode():
                 made = self._model.generate(
                     input_ids=ids,
                     attention_mask=mask,
-                    generation_config=self._settings(parameters),
                     logits_processor=LogitsProcessorList([sampling]),
                     tokenizer=self._tokenizer,
+                    **self._settings(parameters),
                 )
         except torch.OutOfMemoryError as error:
             raise GenerationError(
                 f"a batch of {len(batch)} prompts does not fit in memory: reduce batch_size"
             ) from error
+        made = made[:, ids.shape[1] :]
         texts: list[str] = self._tokenizer.batch_decode(
-            made[:, ids.shape[1] :], skip_special_tokens=True, clean_up_tokenization_spaces=False
+            made, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
-        return texts
+        rows = made.tolist()
+        for n, (prompt, text) in enumerate(zip(batch, texts, strict=True)):
+            yield Answered(
+                prompt.task, text, self._details(n, prompt, rows[n], text, parameters, recorder)
+            )
+
+    def _details(
+        self,
+        row: int,
+        prompt: _Prompt,
+        ids: Sequence[int],
+        text: str,
+        parameters: Parameters,
+        recorder: LikeliestTokens | None,
+    ) -> Details:
+        count, is_stopped = self._length(ids, text, parameters)
+        tokens = None
+        if recorder is not None:
+            tokens = list(recorder.tokens(row, ids[:count], self._token_texts)) or None
+        usage = Usage(1, 1, len(prompt.ids), count)
+        return Details(tokens, "stop" if is_stopped else "length", usage=usage)
+
+    def _length(self, ids: Sequence[int], text: str, parameters: Parameters) -> tuple[int, bool]:
+        """Returns the number of a row's tokens without padding, and whether the answer ended by itself."""
+        is_stopped = any(stop in text for stop in parameters.stop)
+        if not is_stopped:
+            for count, token in enumerate(ids, 1):
+                if token in self._ends:
+                    return count, True
+        count = len(ids)
+        while count and ids[count - 1] == self._padding:
+            count -= 1
+        return count, is_stopped or count < len(ids)
+
+    @cached_property
+    def _token_texts(self) -> TokenTexts:
+        return TokenTexts(self._tokenizer)
 
     def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns ids and mask, shape (prompts, longest), padded on the left."""
@@ -124,16 +183,27 @@ class Batches:
         chosen = (self._tokenizer.pad_token_id, self._tokenizer.eos_token_id, 0)
         return int(next(token for token in chosen if token is not None))
 
-    def _settings(self, parameters: Parameters) -> GenerationConfig:
-        """Use greedy decoding: `SeededSampling` makes the sampled token the most likely one."""
+    @property
+    def _ends(self) -> list[int]:
         ends = getattr(self._model.generation_config, "eos_token_id", None)
-        return GenerationConfig(
-            do_sample=False,
-            max_new_tokens=parameters.max_tokens,
-            stop_strings=list(parameters.stop) or None,
-            eos_token_id=self._tokenizer.eos_token_id if ends is None else ends,
-            pad_token_id=self._padding,
-        )
+        if ends is None:
+            ends = self._tokenizer.eos_token_id
+        if ends is None:
+            return []
+        return [ends] if isinstance(ends, int) else list(ends)
+
+    def _settings(self, parameters: Parameters) -> dict[str, Any]:
+        """Use greedy decoding: `SeededSampling` makes the sampled token the most likely one."""
+        limit = {} if parameters.max_tokens is None else {"max_new_tokens": parameters.max_tokens}
+        return {
+            # Arguments override the model's own settings, which a GenerationConfig only would where it
+            # differs from None.
+            **_NEUTRAL,
+            **limit,
+            "stop_strings": list(parameters.stop) or None,
+            "eos_token_id": self._ends or None,
+            "pad_token_id": self._padding,
+        }
 
 
 class SeededSampling:

@@ -13,7 +13,14 @@ from typing import Any
 from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate.engines.chat_template import read_chat_template
-from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
+from pfgen_rs.generate.engines.protocol import (
+    ABILITIES,
+    Answered,
+    Details,
+    Failed,
+    Outcome,
+    Parameters,
+)
 from pfgen_rs.generate.engines.usage import Meter, Usage
 from pfgen_rs.generate.prompts import Task
 
@@ -29,11 +36,13 @@ class VllmEngine:
     `{"enable_thinking": false}`. `batch_size`: number of tasks passed at a time, whose outcomes arrive
     together; vLLM itself decides how many to process at once.
 
-    Each request uses its task's seed. A prompt that vLLM rejects, for example because it is too long, is
+    Each request uses its task's seed. vLLM reports at most `max_logprobs` log probabilities (default: 20),
+    another argument of `vllm.LLM`. A prompt that vLLM rejects, for example because it is too long, is
     `Failed` with vLLM's message. Raises `GenerationError` if the model cannot be loaded or vLLM fails.
     """
 
     name = "vllm"
+    abilities = ABILITIES
 
     def __init__(
         self,
@@ -103,7 +112,7 @@ class VllmEngine:
     def _outcomes(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
         """Process a batch; since vLLM rejects all of it for one bad prompt, bisect to find that prompt."""
         try:
-            texts = self._texts(tasks, [self._sampling(task, parameters) for task in tasks])
+            outputs = self._outputs(tasks, [self._sampling(task, parameters) for task in tasks])
         except ValueError as error:
             if len(tasks) == 1:
                 reason = " ".join(f"vLLM rejected the prompt: {error}".split())
@@ -113,9 +122,10 @@ class VllmEngine:
             yield from self._outcomes(tasks[:half], parameters)
             yield from self._outcomes(tasks[half:], parameters)
             return
-        yield from map(Answered, tasks, texts)
+        for task, output in zip(tasks, outputs, strict=True):
+            yield Answered(task, output.outputs[0].text, _vllm_details(output))
 
-    def _texts(self, tasks: Sequence[Task], sampling: Sequence[Any]) -> list[str]:
+    def _outputs(self, tasks: Sequence[Task], sampling: Sequence[Any]) -> list[Any]:
         try:
             if tasks[0].mode == "completion":
                 prompts = [task.prompt for task in tasks]
@@ -131,7 +141,7 @@ class VllmEngine:
             raise GenerationError(f"vLLM returned {len(outputs)} answers for {len(tasks)} prompts")
         for output in outputs:
             self._meter.count(_vllm_usage(output))
-        return [output.outputs[0].text for output in outputs]
+        return list(outputs)
 
     def _sampling(self, task: Task, parameters: Parameters) -> Any:
         options = {
@@ -139,6 +149,7 @@ class VllmEngine:
             "temperature": parameters.temperature,
             "top_p": parameters.top_p,
             "stop": list(parameters.stop) or None,
+            "logprobs": parameters.logprobs,
         }
         given = {name: value for name, value in options.items() if value is not None}
         return self._vllm.SamplingParams(seed=task.seed, **given)
@@ -152,3 +163,40 @@ def _vllm_usage(output: Any) -> Usage:
         return Usage(requests=1)
     cached = getattr(output, "num_cached_tokens", None) or 0
     return Usage(1, 1, len(prompt), len(completion), cached)
+
+
+def _vllm_details(output: Any) -> Details:
+    """Returns what is known of an output; attributes that this version of vLLM lacks count as unknown."""
+    answer = output.outputs[0]
+    usage = _vllm_usage(output)
+    return Details(
+        tokens=_vllm_tokens(answer),
+        finish_reason=getattr(answer, "finish_reason", None),
+        usage=usage if usage.reported else None,
+    )
+
+
+def _vllm_tokens(answer: Any) -> list[dict[str, Any]] | None:
+    """Returns the tokens with their log probabilities, which vLLM has by token id at each position."""
+    positions = getattr(answer, "logprobs", None)
+    ids = getattr(answer, "token_ids", None)
+    if not positions or ids is None or len(positions) != len(ids):
+        return None
+    pairs = list(zip(ids, positions, strict=True))
+    if any(token not in position for token, position in pairs):
+        return None
+    tokens = [_vllm_token(token, position) for token, position in pairs]
+    # The end of the text is a token, too, but no part of the text.
+    *others, _ = tokens
+    if "".join(one["token"] for one in others) == answer.text:
+        return others or None
+    return tokens
+
+
+def _vllm_token(token: int, position: Mapping[int, Any]) -> dict[str, Any]:
+    likely = sorted(position.values(), key=lambda one: -one.logprob)
+    return {**_vllm_entry(position[token]), "top_logprobs": [_vllm_entry(one) for one in likely]}
+
+
+def _vllm_entry(one: Any) -> dict[str, Any]:
+    return {"token": one.decoded_token or "", "logprob": one.logprob}
