@@ -1,0 +1,132 @@
+"""AlpacaEval's annotations: a JSON list with a preference from 1 (first output) to 2 (second output)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.records import missing, optional_text_field, text_field
+from pfgen_rs.judge.formats.imported import Collector, Imported, decided
+from pfgen_rs.judge.formats.places import Place, all_records, write_array
+from pfgen_rs.judge.letters import Letter
+from pfgen_rs.judge.pairs import Pair
+
+__all__ = ["read_alpaca_eval", "recognised_alpaca_eval", "write_alpaca_eval"]
+
+NAME = "alpaca-eval"
+_HARD: Mapping[float | None, Letter | None] = {1.0: "A", 2.0: "B", 1.5: "C", None: None}
+
+
+def recognised_alpaca_eval(record: Mapping[str, Any]) -> bool:
+    """Whether a record is an annotation of this format."""
+    return {"instruction", "output_1", "output_2", "preference"} <= record.keys()
+
+
+def read_alpaca_eval(paths: Sequence[Path]) -> Imported:
+    """Read annotations. Each is one judgment in order 1; the order that was shown is not recorded.
+
+    The id of a pair is `N:GENERATOR_1:GENERATOR_2` with the number of the instruction in order of occurrence.
+    An annotator with other preferences than 1, 1.5 and 2 gives soft ones: 2 − preference and preference − 1
+    are the probabilities of A and B, and that of C is 0. Null is an invalid judgment. Raises `InputError`.
+    """
+    annotations = list(all_records(paths))
+    soft = _soft_annotators(annotations)
+    found, numbers = Collector(NAME), dict[str, int]()
+    for place, record in annotations:
+        with place:
+            question = text_field(record, "instruction")
+            number = str(numbers.setdefault(question, len(numbers) + 1))
+            models = (text_field(record, "generator_1"), text_field(record, "generator_2"))
+            pair = Pair(
+                id=":".join((number, *models)),
+                question=question,
+                models=models,
+                answers=(text_field(record, "output_1"), text_field(record, "output_2")),
+                question_id=number,
+                task=optional_text_field(record, "dataset"),
+            )
+            found.add_pair(pair)
+            judge, output = _annotator(record), record.get("raw_completion")
+            letter, probabilities = _verdict_of_preference(_preference(record), judge in soft)
+            found.add_judgment(
+                pair,
+                1,
+                judge,
+                letter,
+                prompt="",
+                output=output if isinstance(output, str) else "",
+                probabilities=probabilities,
+                problem="the preference is null",
+            )
+    return found.imported("the order in which outputs were shown is unknown: position bias is, too")
+
+
+def _soft_annotators(annotations: Sequence[tuple[Place, dict[str, Any]]]) -> set[str]:
+    found = set()
+    for place, record in annotations:
+        with place:
+            if _preference(record) not in _HARD:
+                found.add(_annotator(record))
+    return found
+
+
+def _annotator(record: Mapping[str, Any]) -> str:
+    return text_field(record, "annotator") if "annotator" in record else "annotator"
+
+
+def _preference(record: Mapping[str, Any]) -> float | None:
+    if "preference" not in record:
+        raise missing("key", "preference", record, None)
+    value = record["preference"]
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= 2:
+        raise InputError(f"invalid 'preference' {value!r:.40}: expected null or 1 to 2")
+    return float(value)
+
+
+def _verdict_of_preference(
+    preference: float | None, soft: bool
+) -> tuple[Letter | None, dict[str, float] | None]:
+    if not soft or preference is None:
+        return _HARD[preference], None
+    letter: Letter = "C" if preference == 1.5 else "A" if preference < 1.5 else "B"
+    return letter, {"A": 2 - preference, "B": preference - 1, "C": 0.0}
+
+
+def write_alpaca_eval(path: Path, imported: Imported) -> None:
+    """Write one annotation a pair. Raises `OutputError`.
+
+    With probabilities the preference is 1 + p(B) + p(C)/2 of the normalised mean; without, 1, 2, 1.5 (tie) or
+    null (invalid).
+    """
+    write_array(path, _annotations(imported))
+
+
+def _annotations(imported: Imported) -> Iterator[dict[str, Any]]:
+    by_pair = imported.by_pair()
+    for pair in imported.pairs:
+        judgments = by_pair[pair.id]
+        if judgments:
+            yield {
+                "instruction": pair.question,
+                "output_1": pair.answers[0],
+                "output_2": pair.answers[1],
+                "generator_1": pair.models[0],
+                "generator_2": pair.models[1],
+                "dataset": pair.task,
+                "annotator": judgments[0]["judge"]["model"],
+                "preference": _written_preference(judgments),
+                "raw_completion": judgments[0]["output"],
+            }
+
+
+def _written_preference(judgments: Sequence[dict[str, Any]]) -> float | None:
+    letter, decision = decided(judgments)
+    total = sum(decision.mean.values()) if decision.mean else 0
+    if decision.mean and total > 0:
+        return 1 + (decision.mean["B"] + decision.mean["C"] / 2) / total
+    return next(preference for preference, each in _HARD.items() if each == letter)

@@ -1,0 +1,118 @@
+"""Questions and answers in files of their own, as FastChat and Arena-Hard keep them beside judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.records import text_field
+from pfgen_rs.judge.formats.places import Place
+from pfgen_rs.judge.json_lines import id_field
+
+__all__ = ["Texts", "own_id"]
+
+_REFERENCES = "reference_answer"
+
+
+def own_id(record: Mapping[str, Any]) -> str:
+    """Returns `question_id`, or `uid` as newer files of Arena-Hard call it. Raises `InputError`."""
+    return id_field(record, "uid" if "question_id" not in record else "question_id")
+
+
+class Texts:
+    """Questions, answers and reference answers by question id: lists of the texts of the turns."""
+
+    def __init__(self) -> None:
+        self.questions: dict[str, list[str]] = {}
+        self.categories: dict[str, str] = {}
+        self.answers: dict[tuple[str, str], list[str]] = {}
+        self.references: dict[str, list[str]] = {}
+
+    def take(self, place: Place, record: Mapping[str, Any]) -> bool:
+        """Take a record if it is a question or an answer. Raises `InputError`.
+
+        Answers in a folder `reference_answer` are references.
+        """
+        if "choices" in record or "messages" in record:
+            self._take_answer(place, record)
+        elif "games" not in record and ("turns" in record or "prompt" in record):
+            question = own_id(record)
+            self.questions[question] = _turns_of(record)
+            if "category" in record:
+                self.categories[question] = text_field(record, "category")
+        else:
+            return False
+        return True
+
+    def _take_answer(self, place: Place, record: Mapping[str, Any]) -> None:
+        question = own_id(record)
+        if place.path.parent.name == _REFERENCES:
+            self.references[question] = _answers_of(record)
+            return
+        model = text_field(record, "model_id" if "model_id" in record else "model")
+        self.answers[question, model] = _answers_of(record)
+
+    def question(self, question: str, turn: int) -> str:
+        """Returns the user's texts up to a turn (from 1), separated by empty lines; empty if unknown."""
+        return _up_to(self.questions.get(question), turn)
+
+    def answer(self, question: str, model: str, turn: int) -> str:
+        """Returns a model's answers up to a turn, separated by empty lines; empty if unknown."""
+        return _up_to(self.answers.get((question, model)), turn)
+
+    def reference(self, question: str, turn: int) -> str | None:
+        """Returns the reference answers up to a turn, `None` without any."""
+        return _up_to(self.references.get(question), turn) or None
+
+    def note(self) -> tuple[str, ...]:
+        """Returns what to tell the user if no texts were found."""
+        if self.questions and self.answers:
+            return ()
+        lacking = " and ".join(
+            name
+            for name, known in (("questions", self.questions), ("answers", self.answers))
+            if not known
+        )
+        return (
+            f"the files have no {lacking}: these texts are empty; add question.jsonl and model_answer/",
+        )
+
+
+def _up_to(turns: list[str] | None, turn: int) -> str:
+    return "\n\n".join((turns or [])[:turn])
+
+
+def _turns_of(record: Mapping[str, Any]) -> list[str]:
+    if "turns" not in record:
+        return [text_field(record, "prompt")]
+    turns = record["turns"]
+    if not isinstance(turns, list):
+        raise InputError("'turns' must be a list of texts")
+    return [_text_of(turn, "turns") for turn in turns]
+
+
+def _answers_of(record: Mapping[str, Any]) -> list[str]:
+    """Returns the texts of the assistant's turns."""
+    if "messages" in record:
+        messages = record["messages"]
+        if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
+            raise InputError("'messages' must be a list of objects")
+        return [
+            _text_of(m.get("content"), "content") for m in messages if m.get("role") == "assistant"
+        ]
+    choices = record["choices"]
+    first = choices[0] if isinstance(choices, list) and choices else None
+    turns = first.get("turns") if isinstance(first, dict) else None
+    if not isinstance(turns, list):
+        raise InputError("'choices' must be a list of an object with 'turns'")
+    return [_text_of(turn, "turns") for turn in turns]
+
+
+def _text_of(value: Any, key: str) -> str:
+    """Returns a text, or that of an object with `content` or `answer`."""
+    while isinstance(value, dict):
+        value = value.get("content", value.get("answer"))
+    if not isinstance(value, str):
+        raise InputError(f"{key!r} must contain texts only")
+    return value
