@@ -22,6 +22,12 @@ COMMANDS = {
         "grade",
         "Let a judge rate the answers of runs, and correlate with their scores.",
     ),
+    "import": Deferred(
+        "judge_convert", "import_verdicts", "Import judgments in the format of another tool."
+    ),
+    "export": Deferred(
+        "judge_convert", "export_verdicts", "Export a folder of verdicts for another tool."
+    ),
 }
 
 app = typer.Typer(
