@@ -1,0 +1,130 @@
+"""Statistics of agreement on real data, beside what is published."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import judging_data
+from pfgen_rs.judge import (
+    Verdict,
+    concordance,
+    decide,
+    fleiss_kappa,
+    position_bias,
+    robustness,
+)
+from pfgen_rs.judge.decisions import swapped_back
+
+EXACT = 1e-12
+PAIRS = (69, 63, 75)  # of the tasks of paper 002: writing, proofreading, summaries
+ODD = ("proposed (no criteria; reason first)", 71.97, 70.5)
+PRINTED = {
+    # Paper 002, table 2
+    "BS1 (no criteria; result only)": (53.1, 54.0, 56.9, 54.8),
+    "BS2 (no criteria; result only)": (57.0, 57.7, 68.4, 61.4),
+    "proposed (no criteria; result only)": (71.0, 61.4, 68.4, 67.2),
+    "BS1 (criteria; result only)": (56.0, 51.3, 46.7, 51.2),
+    "BS2 (criteria; result only)": (58.5, 56.6, 50.2, 54.9),
+    "proposed (criteria; result only)": (72.0, 63.5, 59.6, 64.9),
+    "BS1 (no criteria; reason first)": (69.6, 60.3, 67.1, 65.9),
+    "BS2 (no criteria; reason first)": (70.5, 65.1, 68.4, 68.1),
+    ODD[0]: (74.9, 69.8, 71.1, ODD[2]),
+    "BS1 (criteria; reason first)": (73.9, 59.3, 65.3, 66.3),
+    "BS2 (criteria; reason first)": (74.9, 63.0, 68.0, 68.8),
+    "proposed (criteria; reason first)": (77.3, 65.1, 70.7, 71.2),
+    # Paper 002, table 3
+    "robustness (no criteria; result only)": (63.8, 77.8, 76.0, 72.5),
+    "robustness (criteria; result only)": (69.6, 73.0, 73.3, 72.0),
+    "robustness (no criteria; reason first)": (85.5, 82.5, 88.0, 85.5),
+    "robustness (criteria; reason first)": (94.2, 82.5, 85.3, 87.4),
+}
+
+
+def pooled(tasks: tuple[float, ...]) -> float:
+    """Our value for all pairs, from pairs that have the printed shares of the tasks.
+
+    A share of the paper is a mean over three raters of whole pairs: the pairs are laid out three times.
+    """
+    decisions, verdicts = [], []
+    for share, pairs in zip(tasks, PAIRS, strict=True):
+        right = round(share / 100 * 3 * pairs)
+        decisions += ["A"] * (3 * pairs)
+        verdicts += ["A"] * right + ["B"] * (3 * pairs - right)
+    return 100 * concordance(decisions, verdicts)
+
+
+def test_golden_pandalm(judging_dir: Path) -> None:
+    golden, data = judging_data.golden(judging_dir)["pandalm"], judging_data.pandalm(judging_dir)
+    rows = list(zip(*data.raters, strict=True))
+    assert len(rows) == golden["pairs"]
+    assert fleiss_kappa(rows) == pytest.approx(golden["fleiss_kappa"], abs=EXACT)
+    counts = [[row.count(letter) for letter in "ABC"] for row in rows]
+    assert fleiss_kappa(counts) == fleiss_kappa(rows)
+    for name, decisions in data.judges.items():
+        found = [concordance(decisions, verdicts) for verdicts in data.raters]
+        assert found == pytest.approx(golden[name]["concordance"], abs=EXACT)
+        assert sum(found) / 3 == pytest.approx(golden[name]["mean"], abs=EXACT)
+        assert decisions.count(None) == golden[name]["invalid"]
+
+
+def test_golden_vicuna(judging_dir: Path) -> None:
+    golden, files = (
+        judging_data.golden(judging_dir)["ja-vicuna-qa"],
+        judging_data.vicuna_files(judging_dir),
+    )
+    for name, rows in files.items():
+        share = robustness(*judging_data.vicuna_verdicts(rows))
+        assert [round(share * len(rows)), len(rows)] == golden["by_file"][name]
+    first, second = judging_data.vicuna_verdicts(list(itertools.chain(*files.values())))
+    assert len(first) == golden["pairs"]
+    assert robustness(first, second) == golden["consistent"] / golden["pairs"] == 0.9
+    bias = position_bias(first, second)
+    assert (bias.count, bias.n) == (golden["flipped_towards_first_shown"], golden["flipped"])
+    as_shown = [swapped_back(Verdict(letter)) for letter in second]
+    decided = (decide(Verdict(a), b) for a, b in zip(first, as_shown, strict=True))
+    assert Counter(decision.tie for decision in decided) == golden["tie_decisions"]
+
+
+def test_all_pairs_follow_from_the_tasks_in_all_rows_but_one() -> None:
+    """The paper's "All" is weighted by pairs: 69, 63 and 75 of 207."""
+    apart = {name: abs(pooled(row[:3]) - row[3]) for name, row in PRINTED.items()}
+    assert [name for name, by in apart.items() if by > 0.1] == [ODD[0]]
+    assert pooled(PRINTED[ODD[0]][:3]) == pytest.approx(ODD[1], abs=0.05)
+
+
+def test_the_table_of_published_values(
+    judging_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Prints what is published beside ours, whatever pytest captures."""
+    data, files = judging_data.pandalm(judging_dir), judging_data.vicuna_files(judging_dir)
+    first, second = judging_data.vicuna_verdicts(list(itertools.chain(*files.values())))
+    gpt = [concordance(data.judges["gpt-3.5-turbo"], rater) for rater in data.raters]
+    own = [concordance(data.judges["pandalm-7b"], rater) for rater in data.raters]
+    bias = position_bias(first, second)
+    kappa = fleiss_kappa(list(zip(*data.raters, strict=True)))
+    table = [
+        ("PandaLM test set", "Fleiss' κ", 0.8641753649975507, kappa, EXACT),
+        *(
+            ("PandaLM-7b", f"rater {i}", value, ours, 5e-8)
+            for i, value, ours in zip(
+                (1, 2, 3), (0.6596597, 0.6516517, 0.6696697), own, strict=True
+            )
+        ),
+        ("PandaLM-7b", "mean", 0.6603270, sum(own) / 3, 5e-8),
+        ("gpt-3.5-turbo", "mean", 0.6887, sum(gpt) / 3, 5e-5),
+        ("Japanese Vicuna QA", "robustness", 0.9, robustness(first, second), EXACT),
+        ("Japanese Vicuna QA", "flips", 27, bias.n, 0),
+        ("Japanese Vicuna QA", "towards the first", 4, bias.count, 0),
+        *(("paper 002", name, row[3], pooled(row[:3]), 0.1) for name, row in PRINTED.items()),
+    ]
+    with capsys.disabled():
+        print(f"\n{'data':20}{'value':42}{'published':>12}{'ours':>12}")
+        for data_name, value, published, ours, within in table:
+            mark = "" if abs(published - ours) <= within else "  (the paper's misprint)"
+            print(f"{data_name:20}{value:42}{published:12.7g}{ours:12.7g}{mark}")
+    wrong = [row for row in table if abs(row[2] - row[3]) > row[4]]
+    assert [(row[1], row[2]) for row in wrong] == [(ODD[0], ODD[2])]
