@@ -3,13 +3,19 @@
 from typing import TYPE_CHECKING
 
 __all__ = [
+    "Agreement",
     "Decision",
+    "JudgeComparison",
     "Verdict",
+    "agree",
     "cohen_kappa",
+    "compare_judges",
     "concordance",
     "decide",
+    "family_of",
     "fleiss_kappa",
     "position_bias",
+    "read_families",
     "read_rating",
     "read_verdict",
     "read_verdict_text",
@@ -17,9 +23,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from pfgen_rs.judge.agreement.agreed import agree
+    from pfgen_rs.judge.agreement.between import JudgeComparison, compare_judges
     from pfgen_rs.judge.agreement.concordance import concordance, robustness
+    from pfgen_rs.judge.agreement.families import family_of, read_families
     from pfgen_rs.judge.agreement.kappa import cohen_kappa, fleiss_kappa
     from pfgen_rs.judge.agreement.position import position_bias
+    from pfgen_rs.judge.agreement.result import Agreement
     from pfgen_rs.judge.decisions import Decision, decide
     from pfgen_rs.judge.ratings import read_rating
     from pfgen_rs.judge.verdicts import Verdict, read_verdict, read_verdict_text
@@ -29,9 +39,13 @@ else:
     __getattr__, __dir__ = lazy.exports(
         __name__,
         {
+            "agreement.agreed": ("agree",),
+            "agreement.between": ("JudgeComparison", "compare_judges"),
             "agreement.concordance": ("concordance", "robustness"),
+            "agreement.families": ("family_of", "read_families"),
             "agreement.kappa": ("cohen_kappa", "fleiss_kappa"),
             "agreement.position": ("position_bias",),
+            "agreement.result": ("Agreement",),
             "decisions": ("Decision", "decide"),
             "ratings": ("read_rating",),
             "verdicts": ("Verdict", "read_verdict", "read_verdict_text"),

@@ -34,11 +34,14 @@ def letter_codes(letters: Iterable[object]) -> Codes:
 def column_codes(column: pl.Series) -> Codes:
     """Returns codes of a column of letters, -1 for null: int8. Raises `InputError` for other values."""
     try:
-        codes = column.cast(pl.Enum(LETTERS)).to_physical().cast(pl.Int8)
+        texts = column.cast(pl.String)
+        codes = texts.replace_strict(
+            [*LETTERS, None], [*range(len(LETTERS)), NONE], return_dtype=pl.Int8
+        )
     except pl.exceptions.PolarsError:
         given = column.drop_nulls().cast(pl.String)
         unknown = given.filter(~given.is_in(LETTERS)).first()
         raise InputError(
             f"unknown letter {unknown!r} in column {column.name!r}: expected 'A', 'B', 'C' or null"
         ) from None
-    return codes.fill_null(NONE).to_numpy()
+    return codes.to_numpy()

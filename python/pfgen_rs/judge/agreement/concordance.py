@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.judge.agreement.codes import NONE, Codes, letter_codes
@@ -63,7 +64,7 @@ def robustness(first: Letters, second: Letters) -> float:
     return float(alike.mean()) if len(alike) else math.nan
 
 
-def same(first: Codes, second: Codes) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def same(first: Codes, second: Codes) -> NDArray[np.bool_]:
     """Whether codes are the same letter; none equals nothing."""
     return np.asarray((first == second) & (first != NONE))
 

@@ -1,0 +1,252 @@
+"""Tables of agreement, computed from sums over classes of pairs and over resamples of questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs.judge.agreement.codes import NONE, Floats
+from pfgen_rs.judge.agreement.concordance import same
+from pfgen_rs.judge.agreement.counts import (
+    Statistic,
+    judge_counts,
+    kinds_of,
+    rater_counts,
+    votes_of,
+)
+from pfgen_rs.judge.agreement.intervals import Interval, percentile_bounds
+from pfgen_rs.judge.agreement.judged import Judged
+from pfgen_rs.judge.agreement.kappa import (
+    alpha_from_counts,
+    alpha_of_sums,
+    alpha_unit_sums,
+    cohen_of_confusion,
+    fleiss_of_sums,
+)
+from pfgen_rs.judge.agreement.paired import question_differences, sign_flip_by_size
+from pfgen_rs.judge.agreement.result import RaterAgreement
+from pfgen_rs.judge.agreement.sums import summed
+from pfgen_rs.judge.decisions import RULES, Rule
+from pfgen_rs.judge.letters import LETTERS
+from pfgen_rs.stats.holm import holm
+
+__all__ = ["BOUNDS", "COUNT", "NUMBER", "TEXT", "AgreementTables", "frame"]
+
+TEXT, COUNT, NUMBER = pl.String, pl.Int64, pl.Float64
+BOUNDS = {"low": NUMBER, "high": NUMBER}
+_ROBUSTNESS = ("pairs", "consistent", "invalid")
+_COMPARISONS = {"other": TEXT, "difference": NUMBER, **BOUNDS, "p": NUMBER, "p_holm": NUMBER}
+
+
+class AgreementTables:
+    """Tables of `Agreement`, by the names of its fields. Questions are resampled once for all of them."""
+
+    def __init__(
+        self, data: Judged, rule: Rule, allow_missing: bool, level: float, resamples: int, seed: int
+    ) -> None:
+        self._data, self._rule, self._level, self._seed = data, rule, level, seed
+        self._rules = [
+            each for each in RULES if each != "probability" or (data.decided[each] != NONE).any()
+        ]
+        self._kinds = kinds = kinds_of(data)
+        self._statistic = _statistic_of_raters(data, allow_missing)
+        chosen = kinds.decided[rule]
+        counted = {
+            **judge_counts(kinds, len(data.task_names), self._rules),
+            **rater_counts(kinds, chosen, self._statistic),
+        }
+        self._sums = summed(counted, kinds.of, data.questions, resamples, seed)
+
+    def concordance(self) -> pl.DataFrame:
+        """Concordance with each rater and their mean, by rule and task."""
+        rates, resampled = (self._rates(sums) for sums in self._both())
+        low, high = percentile_bounds(resampled, self._level)
+        observed = self._sums.observed
+        totals = [
+            np.concatenate([each.sum(-1, keepdims=True), each], -1)
+            for each in (observed["pairs"], observed["judged"], observed["right"])
+        ]
+        raters = [*self._data.raters, None] if self._data.raters else []
+        tasks = self._task_rows()
+        rows = []
+        for i, rule in enumerate(self._rules):
+            for task, t in tasks:
+                for r, rater in enumerate(raters):
+                    pairs = int(totals[0][t])
+                    number = None if rater is None else int(totals[1][r, t])
+                    right = None if rater is None else int(totals[2][i, r, t])
+                    left = None if number is None else pairs - number
+                    place = (rule, task, rater, pairs if number is None else number, left, right)
+                    rows.append((*place, *(float(x[i, r, t]) for x in (rates, low, high))))
+        names = {"rule": TEXT, "task": TEXT, "rater": TEXT, "pairs": COUNT, "left_out": COUNT}
+        values = {"right": COUNT, "concordance": NUMBER, **BOUNDS}
+        return frame(rows, {**names, **values})
+
+    def robustness(self) -> pl.DataFrame:
+        """Share of pairs with equal verdicts in both orders, by task."""
+        rates, resampled = (
+            _quotient(_with_all(sums["consistent"]), _with_all(sums["pairs"]))
+            for sums in self._both()
+        )
+        low, high = percentile_bounds(resampled, self._level)
+        observed = {name: _with_all(self._sums.observed[name]) for name in _ROBUSTNESS}
+        rows = [
+            (
+                task,
+                *(int(observed[name][t]) for name in _ROBUSTNESS),
+                *(float(x[t]) for x in (rates, low, high)),
+            )
+            for task, t in self._task_rows()
+        ]
+        counts = dict.fromkeys(_ROBUSTNESS, COUNT)
+        return frame(rows, {"task": TEXT, **counts, "robustness": NUMBER, **BOUNDS})
+
+    def rater_agreement(self) -> RaterAgreement | None:
+        """Fleiss' κ, or Krippendorff's α, with its interval."""
+        if self._statistic is None:
+            return None
+        values = [self._agreement_of_raters(sums) for sums in self._both()]
+        low, high = percentile_bounds(values[1], self._level)
+        value = float(values[0])
+        if self._statistic == "krippendorff_alpha":
+            value = alpha_from_counts(votes_of(self._data.verdicts))
+        bounds = Interval(float(low), float(high), self._level)
+        pairs = int(self._sums.observed["voted"].sum())
+        return RaterAgreement(self._statistic, value, bounds, pairs)
+
+    def cohen(self) -> pl.DataFrame:
+        """Cohen's κ of the judge and each rater."""
+        values, resampled = (_cohen_of_sums(sums["confusion"]) for sums in self._both())
+        low, high = percentile_bounds(resampled, self._level)
+        numbers = self._sums.observed["confusion"].sum(axis=(-2, -1))
+        rows = [
+            (rater, int(numbers[r]), *(float(x[r]) for x in (values, low, high)))
+            for r, rater in enumerate(self._data.raters)
+        ]
+        return frame(rows, {"rater": TEXT, "pairs": COUNT, "kappa": NUMBER, **BOUNDS})
+
+    def confusion(self) -> pl.DataFrame:
+        """Decisions by verdicts of each rater."""
+        table = self._sums.observed["confusion"].astype(np.int64)
+        rows = [
+            (rater, decision, *table[r, d].tolist())
+            for r, rater in enumerate(self._data.raters)
+            for d, decision in enumerate((*LETTERS, None))
+        ]
+        return frame(rows, {"rater": TEXT, "decision": TEXT, **dict.fromkeys(LETTERS, COUNT)})
+
+    def leave_one_out(self) -> pl.DataFrame:
+        """Each rater, and the judge, against the majority of the other raters."""
+        shares = []
+        for sums in self._both():
+            human, judge = (
+                _quotient(sums[name], sums["others"]) for name in ("as_others", "judge_as_others")
+            )
+            shares.append(np.stack([human, judge, judge - human], axis=-1))
+        low, high = percentile_bounds(shares[1], self._level)
+        counts = [self._sums.observed[name] for name in ("others", "no_majority")]
+        rows = []
+        for r, rater in enumerate(self._data.raters[: len(counts[0])]):
+            values = np.stack([shares[0][r], low[r], high[r]], axis=-1).ravel().tolist()
+            rows.append((rater, *(int(each[r]) for each in counts), *values))
+        names = [
+            f"{name}{bound}"
+            for name in ("human", "judge", "difference")
+            for bound in ("", "_low", "_high")
+        ]
+        schema = {"rater": TEXT, "pairs": COUNT, "left_out": COUNT}
+        return frame(rows, {**schema, **dict.fromkeys(names, NUMBER)})
+
+    def comparisons(self, permutations: int) -> pl.DataFrame:
+        """The chosen rule against each of the others."""
+        if not self._data.raters:
+            return frame([], _COMPARISONS)
+        means, resampled = (self._rates(sums)[..., -1, 0] for sums in self._both())
+        mine = self._rules.index(self._rule)
+        low, high = percentile_bounds(resampled[:, [mine]] - resampled, self._level)
+        others = [i for i in range(len(self._rules)) if i != mine]
+        settings = {"permutations": permutations, "seed": self._seed}
+        p = np.array([sign_flip_by_size(self._differences(mine, i), **settings) for i in others])
+        rows = [
+            (self._rules[i], *(float(x) for x in (means[mine] - means[i], low[i], high[i], *tests)))
+            for i, *tests in zip(others, p, holm(p) if len(p) else p, strict=True)
+        ]
+        return frame(rows, _COMPARISONS)
+
+    # Functions of sums, observed or resampled
+
+    def _both(self) -> Iterator[dict[str, Floats]]:
+        yield self._sums.observed
+        yield self._sums.resampled
+
+    def _rates(self, sums: dict[str, Floats]) -> Floats:
+        """Concordance, shape (…, rules, raters and their mean, all pairs and tasks)."""
+        right, number = _with_all(sums["right"]), _with_all(sums["judged"])
+        rates = _quotient(right, number[..., None, :, :])
+        known = ~np.isnan(rates)
+        mean = _quotient(
+            np.where(known, rates, 0.0).sum(axis=-2, keepdims=True),
+            known.sum(axis=-2, keepdims=True),
+        )
+        return np.concatenate([rates, mean], axis=-2)
+
+    def _agreement_of_raters(self, sums: dict[str, Floats]) -> Floats:
+        if self._statistic == "krippendorff_alpha":
+            return alpha_of_sums(sums["disagreements"] / self._scale(), sums["votes"])
+        return fleiss_of_sums(sums["squares"], sums["votes"], sums["voted"], len(self._data.raters))
+
+    def _differences(self, one: int, other: int) -> Floats:
+        """Differences of concordance (mean of the raters), as sums of each question."""
+        kinds = self._kinds
+        right = [
+            same(kinds.decided[self._rules[i]], kinds.verdicts).astype(np.int64)
+            for i in (one, other)
+        ]
+        gained = (right[0] - right[1])[:, kinds.of]
+        judged_by = self._sums.observed["judged"].sum(axis=-1)
+        return question_differences(gained, judged_by, self._data.questions)
+
+    def _scale(self) -> int:
+        """By what disagreements are multiplied to be integers."""
+        return alpha_unit_sums(votes_of(self._kinds.verdicts))[2]
+
+    def _task_rows(self) -> list[tuple[str | None, int]]:
+        """Names of tasks, all pairs first, and their places behind the sum of all."""
+        names = self._data.task_names
+        if names == (None,):
+            return [(None, 0)]
+        return [(None, 0), *((name, i + 1) for i, name in enumerate(names))]
+
+
+def frame(rows: list[Any], schema: dict[str, Any]) -> pl.DataFrame:
+    """Returns a frame of rows, null where a number is NaN."""
+    return pl.DataFrame(rows, schema=schema, orient="row").fill_nan(None)
+
+
+def _statistic_of_raters(data: Judged, allow_missing: bool) -> Statistic | None:
+    if len(data.raters) < 2:
+        return None
+    if (data.verdicts != NONE).all():
+        return "fleiss_kappa"
+    return "krippendorff_alpha" if allow_missing else None
+
+
+def _cohen_of_sums(confusion: Floats) -> Floats:
+    """κ of counts of shape (…, 4, 3): raters never choose the fourth letter."""
+    square = np.concatenate([confusion, np.zeros_like(confusion[..., :1])], axis=-1)
+    return cohen_of_confusion(square)
+
+
+def _with_all(sums: Floats) -> Floats:
+    """Puts the sum over tasks (last axis) before them."""
+    return np.concatenate([sums.sum(axis=-1, keepdims=True), sums], axis=-1)
+
+
+def _quotient(above: Floats, below: NDArray[Any]) -> Floats:
+    """Quotients, NaN for 0/0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(above / below, dtype=np.float64)

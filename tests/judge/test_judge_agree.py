@@ -1,0 +1,409 @@
+"""`agree`: every table equals the obvious way in plain Python; what is missing is left out and counted."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import agreement_oracle as oracle
+from made_judgments import decisions_frame, humans_frame, letters, made, raters_of
+from pfgen_rs.errors import ConfigError, InputError, SettingsError
+from pfgen_rs.judge import agree, compare_judges, family_of, read_families
+from pfgen_rs.judge.agreement.intervals import clopper_pearson
+from pfgen_rs.judge.decisions import RULES
+
+PAIRS = 120
+TASKS = ("writing", "summary")
+
+
+def sample(seed: int = 0, *, missing: float = 0.2, raters: int = 3) -> tuple[pl.DataFrame, Any]:
+    """Decisions with invalid verdicts, and verdicts of raters by name, `None` where one did not judge."""
+    random = np.random.default_rng(seed)
+    judge = made(random, PAIRS, bias=0.8)
+    frame = decisions_frame(
+        judge,
+        question_id=[f"Q{i // 3}" for i in range(PAIRS)],
+        task=[TASKS[i % 2] for i in range(PAIRS)],
+        length_a=random.integers(1, 5, PAIRS),
+        length_b=random.integers(1, 5, PAIRS),
+        model_a=random.choice(["gpt-4o", "openai/gpt-3.5-turbo", "calm2-7b"], PAIRS),
+        model_b=random.choice(["Llama-2-7b", "gpt-4"], PAIRS),
+    )
+    invalid = pl.Series(random.random(PAIRS) < 0.1)
+    none = pl.lit(None, dtype=pl.String)
+    frame = frame.with_columns(
+        pl.when(invalid).then(none).otherwise(pl.col(name)).alias(name)
+        for name in ("v2", "strict", "tie")
+    )
+    codes = raters_of(random, judge.truth, raters, right=0.6)
+    gaps = {
+        name: np.where(random.random(PAIRS) < missing, -1, each) for name, each in codes.items()
+    }
+    return frame, gaps
+
+
+def rows_of(table: pl.DataFrame, **where: Any) -> list[dict[str, Any]]:
+    found = [
+        row for row in table.to_dicts() if all(row[key] == value for key, value in where.items())
+    ]
+    assert found
+    return found
+
+
+def test_concordance_by_rule_task_and_rater() -> None:
+    frame, codes = sample()
+    found = agree(frame, humans_frame(codes)).concordance
+    for rule in RULES:
+        for task in (None, *TASKS):
+            mine = [task in (None, each) for each in frame["task"]]
+            decided = frame[rule].filter(pl.Series(mine)).to_list()
+            rates = []
+            for rater, each in codes.items():
+                verdicts = [x for x, kept in zip(letters(each), mine, strict=True) if kept]
+                (row,) = rows_of(found, rule=rule, task=task, rater=rater)
+                rates.append(oracle.concordance(decided, verdicts))
+                assert row["concordance"] == pytest.approx(rates[-1], abs=1e-15)
+                assert row["left_out"] == verdicts.count(None)
+                assert row["pairs"] + row["left_out"] == len(verdicts)
+                assert row["right"] == round(rates[-1] * row["pairs"])
+                assert row["low"] < row["concordance"] < row["high"]
+            (row,) = rows_of(found, rule=rule, task=task, rater=None)
+            assert row["concordance"] == pytest.approx(sum(rates) / len(rates), abs=1e-15)
+            assert (row["pairs"], row["right"], row["left_out"]) == (len(decided), None, None)
+
+
+def test_robustness_and_position() -> None:
+    frame, codes = sample()
+    found = agree(frame, humans_frame(codes))
+    for task in (None, *TASKS):
+        mine = frame if task is None else frame.filter(task=task)
+        (row,) = rows_of(found.robustness, task=task)
+        assert row["robustness"] == oracle.robustness(mine["v1"].to_list(), mine["v2"].to_list())
+        assert row["invalid"] == mine["v2"].null_count()
+        assert row["low"] < row["robustness"] < row["high"]
+    expected = oracle.towards_first(frame["v1"].to_list(), frame["v2"].to_list())
+    assert (found.position.count, found.position.n) == expected
+    assert found.position.interval == clopper_pearson(*expected)
+
+
+def test_decisions_are_counted() -> None:
+    frame, _ = sample()
+    found = agree(frame).decisions
+    (strict,) = rows_of(found, rule="strict")
+    assert strict["invalid"] == frame["v2"].null_count() > 0
+    assert strict["undecided"] == frame["strict"].null_count() - strict["invalid"] > 0
+    for row in found.to_dicts():
+        for letter in "ABC":
+            assert row[letter] == (frame[row["rule"]] == letter).sum()
+        assert sum(row[name] for name in ("A", "B", "C", "undecided", "invalid")) == PAIRS
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_kappa_and_confusion(rule: Any) -> None:
+    frame, codes = sample(3)
+    found = agree(frame, humans_frame(codes), rule=rule)
+    for rater, each in codes.items():
+        both = [(d, v) for d, v in zip(frame[rule], letters(each), strict=True) if v]
+        (row,) = rows_of(found.cohen, rater=rater)
+        assert row["kappa"] == pytest.approx(oracle.cohen(*zip(*both, strict=True)), abs=1e-14)
+        assert row["pairs"] == len(both)
+        for counts in rows_of(found.confusion, rater=rater):
+            for letter in "ABC":
+                assert counts[letter] == both.count((counts["decision"], letter))
+
+
+def test_leave_one_out() -> None:
+    frame, codes = sample(1)
+    found = agree(frame, humans_frame(codes), rule="tie").leave_one_out
+    named = {rater: letters(each) for rater, each in codes.items()}
+    for rater, own in named.items():
+        others = [named[other] for other in named if other != rater]
+        most = [oracle.majority(row) for row in zip(*others, strict=True)]
+        decided = zip(own, most, frame["tie"], strict=True)
+        kept = [(h, m, d) for h, m, d in decided if h and m]
+        (row,) = rows_of(found, rater=rater)
+        assert row["pairs"] == len(kept)
+        assert row["left_out"] == sum(h is not None for h in own) - len(kept)
+        assert row["human"] == pytest.approx(np.mean([h == m for h, m, _ in kept]))
+        assert row["judge"] == pytest.approx(np.mean([d == m for _, m, d in kept]))
+        assert row["difference"] == pytest.approx(row["judge"] - row["human"])
+        assert row["difference_low"] < row["difference"] < row["difference_high"]
+
+
+def test_agreement_of_raters() -> None:
+    frame, codes = sample(missing=0)
+    rows = list(zip(*map(letters, codes.values()), strict=True))
+    found = agree(frame, humans_frame(codes)).rater_agreement
+    assert found is not None
+    assert found.statistic == "fleiss_kappa"
+    assert found.value == pytest.approx(oracle.fleiss(rows), abs=1e-14)
+    assert found.interval.low < found.value < found.interval.high
+    assert found.pairs == PAIRS
+
+
+def test_missing_raters_are_refused_or_allowed() -> None:
+    frame, codes = sample()
+    humans = humans_frame(codes)
+    refused = agree(frame, humans)
+    assert refused.rater_agreement is None
+    lacking = sum(-1 in row for row in zip(*codes.values(), strict=True))
+    assert any(f"{lacking} of 120 pairs lack raters: no Fleiss' kappa" in n for n in refused.notes)
+    found = agree(frame, humans, allow_missing=True).rater_agreement
+    assert found is not None
+    assert found.statistic == "krippendorff_alpha"
+    assert found.interval.low < found.value < found.interval.high
+    assert found.pairs == sum(
+        row.count(-1) < 2 for row in map(list, zip(*codes.values(), strict=True))
+    )
+    assert agree(frame, humans_frame({"r": codes["rater1"]})).rater_agreement is None
+
+
+def test_biases_of_judge_and_raters() -> None:
+    frame, codes = sample()
+    found = agree(frame, humans_frame(codes), judge="gpt-4-turbo", rule="tie").biases
+    everyone = {None: frame["tie"].to_list(), **{r: letters(each) for r, each in codes.items()}}
+    longer = [
+        "A" if a > b else "B" if b > a else None
+        for a, b in zip(frame["length_a"], frame["length_b"], strict=True)
+    ]
+    own = [
+        {(True, False): "A", (False, True): "B"}.get(("gpt" in a, "gpt" in b))
+        for a, b in zip(frame["model_a"], frame["model_b"], strict=True)
+    ]
+    for bias, favoured in (("longer answer", longer), ("own family", own)):
+        for rater, decided in everyone.items():
+            both = [(f, d) for f, d in zip(favoured, decided, strict=True) if f]
+            winners = [(f, d) for f, d in both if d in ("A", "B")]
+            (row,) = rows_of(found, bias=bias, rater=rater)
+            assert row["n"] == len(winners) > 0
+            assert row["wins"] == sum(f == d for f, d in winners)
+            assert row["share"] == row["wins"] / row["n"]
+            bounds = clopper_pearson(row["wins"], row["n"])
+            assert (row["low"], row["high"]) == (bounds.low, bounds.high)
+            assert row["ties"] == sum(d == "C" for _, d in both)
+
+
+def test_a_judge_of_unknown_family_is_noted() -> None:
+    frame, codes = sample()
+    found = agree(frame, humans_frame(codes), judge="my-judge")
+    assert set(found.biases["bias"]) == {"longer answer"}
+    assert any("'my-judge'" in note for note in found.notes)
+    mine = {"mine": ["my"], "gpt": ["gpt"]}
+    assert "own family" in set(agree(frame, judge="my-judge", families=mine).biases["bias"])
+
+
+def test_calibration() -> None:
+    frame, codes = sample()
+    found = agree(frame, humans_frame(codes)).calibration
+    assert found is not None
+    most = [oracle.majority(row) for row in zip(*map(letters, codes.values()), strict=True)]
+    largest = frame.select(pl.max_horizontal("p_a", "p_b", "p_c")).to_series().to_list()
+    kept = [(p, d == m) for p, d, m in zip(largest, frame["probability"], most, strict=True) if m]
+    error = 0.0
+    for i, row in enumerate(found.table.to_dicts()):
+        inside = [(p, right) for p, right in kept if row["from"] <= p < row["to"]]
+        assert (row["pairs"], row["right"]) == (len(inside), sum(right for _, right in inside))
+        if inside:
+            probability = sum(p for p, _ in inside) / len(inside)
+            share = row["right"] / len(inside)
+            assert row["probability"] == pytest.approx(probability)
+            assert row["share"] == share
+            assert row["low"] <= share <= row["high"]
+            error += len(inside) / len(kept) * abs(share - probability)
+        else:
+            assert row["probability"] is row["share"] is row["low"] is None
+        assert row["from"] == i / 10
+    assert found.error == pytest.approx(error)
+    assert found.pairs == len(kept)
+    assert found.without_majority == PAIRS - len(kept) > 0
+
+
+def test_the_last_bin_has_certainty() -> None:
+    frame, codes = sample()
+    sure = frame.with_columns(p_a=pl.lit(1.0), p_b=pl.lit(0.0), probability=pl.lit("A"))
+    found = agree(sure, humans_frame(codes)).calibration
+    assert found is not None
+    assert found.table["pairs"].to_list() == [0] * 9 + [found.pairs]
+
+
+def test_comparisons_of_rules() -> None:
+    frame, codes = sample()
+    humans = humans_frame(codes)
+    found = agree(frame, humans, rule="tie")
+    means = {
+        row["rule"]: row["concordance"] for row in rows_of(found.concordance, task=None, rater=None)
+    }
+    assert found.comparisons["other"].to_list() == ["probability", "strict", "first"]
+    for row in found.comparisons.to_dicts():
+        assert row["difference"] == pytest.approx(means["tie"] - means[row["other"]])
+        assert row["low"] <= row["difference"] <= row["high"]
+        assert row["p"] <= row["p_holm"] <= 1
+        same_frame = compare_judges(frame, frame, humans, rules=("tie", row["other"]))
+        assert same_frame.p == row["p"]
+        assert same_frame.difference == pytest.approx(row["difference"])
+        assert same_frame.interval.low == pytest.approx(row["low"], abs=0.02)
+
+
+def test_two_judges_on_common_pairs() -> None:
+    frame, codes = sample()
+    humans = humans_frame(codes)
+    other, _ = sample(7)
+    found = compare_judges(frame.head(100), other.tail(90).reverse(), humans)
+    assert (found.pairs, found.left_out) == (70, 50)
+    common = frame.head(100).tail(70)["pair"].to_list()
+    rates = []
+    for each in (frame, other):
+        decided = dict(zip(each["pair"], each["probability"], strict=True))
+        by_rater = [dict(zip(frame["pair"], letters(c), strict=True)) for c in codes.values()]
+        shares = [
+            oracle.concordance([decided[p] for p in common], [verdicts[p] for p in common])
+            for verdicts in by_rater
+        ]
+        rates.append(sum(shares) / len(shares))
+    assert (found.first, found.second) == pytest.approx(tuple(rates))
+    assert found.interval.low < found.difference < found.interval.high
+    assert 0 < found.p <= 1
+    turned = compare_judges(other.tail(90), frame.head(100), humans)
+    assert turned.p == pytest.approx(found.p, abs=0.03)
+    assert turned.difference == pytest.approx(-found.difference)
+    assert json.dumps(found.to_dict())
+    with pytest.raises(InputError, match="no pair that both judges decided"):
+        compare_judges(frame.head(10), frame.tail(10), humans.filter(pl.col("pair") == "1"))
+    with pytest.raises(InputError, match="unknown pair '50': neither judge"):
+        compare_judges(frame.head(10), frame.tail(10), humans.filter(pl.col("pair") == "50"))
+
+
+def test_without_raters_or_probabilities() -> None:
+    frame, codes = sample()
+    alone = agree(frame, judge="gpt-4")
+    assert set(alone.tables()) == {"decisions", "robustness", "biases"}
+    assert alone.calibration is None
+    assert alone.rater_agreement is None
+    assert json.dumps(alone.to_dict(), allow_nan=False)
+    none = frame.with_columns(pl.lit(None, dtype=pl.String).alias("probability"))
+    with pytest.raises(InputError, match="no pair has a decision by probability: choose the rule"):
+        agree(none)
+    found = agree(none, humans_frame(codes), rule="strict")
+    assert set(found.concordance["rule"]) == {"strict", "tie", "first"}
+    assert found.calibration is None
+
+
+def test_tasks_are_optional() -> None:
+    frame, codes = sample()
+    found = agree(frame.drop("task"), humans_frame(codes))
+    assert found.concordance["task"].null_count() == len(found.concordance) == len(RULES) * 4
+    everything = agree(frame, humans_frame(codes)).concordance.filter(pl.col("task").is_null())
+    assert everything.drop("low", "high").equals(found.concordance.drop("low", "high"))
+
+
+def test_results_are_json_and_repeat() -> None:
+    frame, codes = sample()
+    humans = humans_frame(codes)
+    first, second = (agree(frame, humans, seed=5).to_dict() for _ in range(2))
+    assert json.dumps(first, allow_nan=False) == json.dumps(second)
+    assert first["seed"] == 5
+    shuffled = frame.sample(fraction=1, shuffle=True, seed=1)
+    again = agree(shuffled, humans.sample(fraction=1, shuffle=True, seed=2), seed=5)
+    assert again.position.to_dict() == first["position_bias"]
+    other = agree(frame, humans, seed=6)
+    assert other.concordance["low"].to_list() != [row["low"] for row in first["concordance"]]
+    assert other.concordance["concordance"].to_list() == [
+        row["concordance"] for row in first["concordance"]
+    ]
+
+
+def test_invalid_frames() -> None:
+    frame, codes = sample()
+    humans = humans_frame(codes)
+    for decisions, verdicts, message in (
+        (frame.drop("v2", "tie"), humans, "columns missing in the frame of decisions: v2, tie"),
+        (frame, humans.drop("rater"), "columns missing in the frame of human verdicts: rater"),
+        (frame.head(0), humans, "no pairs"),
+        (pl.concat([frame, frame.head(1)]), humans, "pair '0' occurs twice"),
+        (frame.tail(100), humans, "a verdict on the unknown pair"),
+        (frame, pl.concat([humans, humans.head(1)]), "rater 'rater1' has two verdicts on pair"),
+        (frame, humans.with_columns(verdict=pl.lit("D")), "unknown letter 'D' in column 'verdict'"),
+        (frame.with_columns(v1=pl.lit("tie")), humans, "unknown letter 'tie' in column 'v1'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            agree(decisions, verdicts)
+
+
+def test_invalid_settings() -> None:
+    frame, _ = sample()
+    for changes, message in (
+        ({"rule": "majority"}, "unknown rule 'majority': expected one of probability, strict"),
+        ({"resamples": 10}, "invalid number of resamples 10"),
+        ({"seed": -1}, "invalid seed -1"),
+        ({"level": 95}, "invalid confidence level 95"),
+    ):
+        with pytest.raises(SettingsError, match=message):
+            agree(frame, **changes)
+
+
+@pytest.mark.parametrize(
+    ("model", "family"),
+    [
+        ("openai--text-davinci-003", "gpt"),
+        ("gpt-4o-2024-11-20", "gpt"),
+        ("openai/gpt-oss-20b", "gpt"),
+        ("gpt4", "gpt"),
+        ("claude-3-5-sonnet-20241022", "claude"),
+        ("google/gemma-2-9b-it", "gemini"),
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama"),
+        ("tokyotech-llm--Swallow-70b-instruct-hf", "swallow"),
+        ("tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.3", "swallow"),
+        ("ELYZA-japanese-Llama-2-7b-fast-instruct", "elyza"),
+        ("shisa-ai/shisa-v2-qwen2.5-32b", "shisa"),
+        ("Qwen/QwQ-32B", "qwen"),
+        ("cyberagent--calm2-7b-chat", "calm"),
+        ("llm-jp--llm-jp-13b-instruct-full-jaster-dolly-oasst-v1.0", "llm-jp"),
+        ("rinna--japanese-gpt-neox-3.6b-instruction-ppo", "rinna"),
+        ("pfnet/plamo-100b", "plamo"),
+        ("cerebras-gpt-6.7B", "cerebras-gpt"),
+        ("SmolLM2-135M-Instruct", "smollm"),
+        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-32B", "deepseek"),
+        ("delphi-7b", None),
+        ("my-model", None),
+        ("", None),
+    ],
+)
+def test_families(model: str, family: str | None) -> None:
+    assert family_of(model) == family
+
+
+def test_families_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "families.toml"
+    path.write_text('[families]\nmine = ["gpt-mine"]\nllama = ["ours"]\n', encoding="utf-8")
+    families = read_families(path)
+    assert family_of("gpt-mine-7b", families) == "mine"
+    assert family_of("gpt-4", families) == "gpt"
+    assert family_of("ours-8b", families) == family_of("llama-3", families) == "llama"
+    for text, message in (
+        ("families", "invalid TOML"),
+        ("[family]\n", r"no table \[families\]"),
+        ('[families]\nmine = "my"\n', "invalid family 'mine': expected a list of words"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(ConfigError, match=message):
+            read_families(path)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_families(tmp_path / "none.toml")
+
+
+def test_undefined_values_are_null() -> None:
+    """All raters say the same everywhere: no kappa, and JSON without NaN."""
+    frame, codes = sample()
+    alike = {rater: np.zeros_like(each) for rater, each in codes.items()}
+    found = agree(frame.with_columns(probability=pl.lit("A")), humans_frame(alike))
+    assert found.rater_agreement is not None
+    assert math.isnan(found.rater_agreement.value)
+    assert found.to_dict()["rater_agreement"]["value"] is None
+    assert found.cohen["kappa"].null_count() == 3
+    assert json.dumps(found.to_dict(), allow_nan=False)
