@@ -28,6 +28,11 @@ COMMANDS = {
     "export": Deferred(
         "judge_convert", "export_verdicts", "Export a folder of verdicts for another tool."
     ),
+    "dialogues": Deferred(
+        "judge_dialogues",
+        "app",
+        "Count, select, tabulate, answer and grade dialogues of two turns.",
+    ),
 }
 
 app = typer.Typer(

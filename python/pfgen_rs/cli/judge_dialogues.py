@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import loading, options, output
+from pfgen_rs.cli import (
+    judge_dialogue_answers,
+    judge_dialogue_grades,
+    judge_dialogue_tables,
+    loading,
+    options,
+    output,
+)
+from pfgen_rs.cli.judge_dialogue_options import (
+    FieldsFile,
+    PerCategory,
+    Seed,
+    VersionName,
+    read_dialogue_fields,
+    show_dialogue_grid,
+)
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.judge.dialogues.layout import Grid
     from pfgen_rs.judge.dialogues.records import Dialogue
 
 __all__ = ["app"]
@@ -23,32 +36,6 @@ Data = Annotated[
     Path,
     typer.Argument(metavar="DATA", help="Dialogue records (JSON lines).", show_default=False),
 ]
-FieldsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--fields",
-        metavar="FILE",
-        help="TOML file whose table [fields] gives the keys of the records other names.",
-    ),
-]
-PerCategory = Annotated[
-    int,
-    typer.Option(
-        "--per-category",
-        "-n",
-        metavar="N",
-        help="Number of dialogues of each category in a light version, half of each type.",
-    ),
-]
-Seed = Annotated[int, typer.Option(metavar="N", help="Seed of random choices.")]
-
-
-class VersionName(StrEnum):
-    """A light version."""
-
-    LITE = "lite"
-    EASY = "easy"
-    HARD = "hard"
 
 
 @app.command()
@@ -68,7 +55,7 @@ def sizes(
     elif output_format is options.RowsFormat.CSV:
         output.emit_csv(frame.to_dicts())
     else:
-        _show_dialogue_grid(plain(frame, 1, 0))
+        show_dialogue_grid(plain(frame, 1, 0))
 
 
 @app.command()
@@ -106,16 +93,12 @@ def light(
     output.emit(f"wrote {counted(len(chosen.dialogues), 'dialogue')} to {out}\n")
 
 
+app.command("tables")(judge_dialogue_tables.tables)
+app.command("answer")(judge_dialogue_answers.answer)
+app.command("grade")(judge_dialogue_grades.grade)
+
+
 def _read_dialogue_file(data: Path, fields: Path | None) -> tuple[Dialogue, ...]:
-    from pfgen_rs.judge.dialogues.fields import read_fields
     from pfgen_rs.judge.dialogues.records import read_dialogues
 
-    return read_dialogues(data, None if fields is None else read_fields(fields))
-
-
-def _show_dialogue_grid(grid: Grid, title: str | None = None) -> None:
-    numbers = grid.headings[grid.labels :]
-    table = output.new_table(*grid.headings, numbers=numbers, title=title)
-    for row in grid.rows:
-        table.add_row(*map(output.cell, row))
-    output.show(table)
+    return read_dialogues(data, read_dialogue_fields(fields))

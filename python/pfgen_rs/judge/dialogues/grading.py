@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -151,8 +152,12 @@ def grade_requests(
     """
     if samples < 1:
         raise SettingsError(f"samples must be at least 1, not {samples}")
-    known = list(items)
-    for model in answers:
+    known, models = list(items), list(answers)
+    names = Counter(model.model for model in models)
+    for name, count in names.items():
+        if count > 1:
+            raise InputError(f"answers of {name!r:.80} occur twice: each model needs its own name")
+    for model in models:
         for item in known:
             turns = _answered_turns(item, model)
             for turn in prompts.turns_of(item):

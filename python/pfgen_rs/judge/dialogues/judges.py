@@ -14,11 +14,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.judge.agreement.kappa import cohen_kappa
 from pfgen_rs.judge.dialogues.mt_bench import INVALID, Ratings, Row, ratings_of
 from pfgen_rs.stats.correlation import (
     fisher_interval,
     group_resamples,
-    moments,
     pearson,
     percentile_interval,
     resampled_moments,
@@ -156,7 +156,7 @@ def _agreement_rows(
     ]
     resampled = np.array(over_models, dtype=np.float64).T
     items = resampled_moments(x, y, groups, counts)
-    kappa = float(moments(x, y).quadratic_kappa[0])
+    kappa = cohen_kappa(x, y, weights="quadratic")
     return [
         {
             **names,

@@ -122,6 +122,11 @@ def rating_tables(
 
 def model_table(frame: pl.DataFrame, notes: Sequence[str] = ()) -> Table:
     """Returns table 6 from its frame (`pfgen_rs.judge.dialogues.grading.model_scores`)."""
+    lost = {
+        what: int(frame.filter(pl.col("category") == judges.MEAN)[what].sum())
+        for what in ("invalid", "missing")
+    }
+    remarks = [f"Dialogues with {what} ratings, left out: {n}" for what, n in lost.items() if n]
     return Table(
         "6",
         "Table 6: mean rating of each model by version and category",
@@ -136,7 +141,7 @@ def model_table(frame: pl.DataFrame, notes: Sequence[str] = ()) -> Table:
             usual="Ratings of second answers by category",
             **look,
         ),
-        tuple(notes),
+        (*remarks, *notes),
     )
 
 

@@ -1,0 +1,262 @@
+"""`pfgen-rs judge dialogues` as people run it: real processes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers import pfgen
+from made_dialogues import CATEGORIES, TYPES, made_dialogue, made_set, write_json_lines
+from pfgen_rs.judge.dialogues.answering import answers_of_folder
+from pfgen_rs.judge.dialogues.mt_bench import read_ratings
+
+PROGRAM = Path(__file__).parent.parent / "support" / "dialogue_program.py"
+
+
+Words = list[str | Path]
+
+
+def dialogues(*args: str | Path) -> Any:
+    return pfgen("judge", "dialogues", *args)
+
+
+def asked(path: Path) -> list[dict[str, Any]]:
+    """The tasks that the program got."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def program(log: Path, *more: str) -> Words:
+    command = " ".join([sys.executable, str(PROGRAM), str(log), *more])
+    return ["--engine", "command", "--model", "made", "--command", command]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_json_lines(tmp_path / "d.jsonl", made_set(4, unscored=1))
+
+
+def test_help() -> None:
+    done = dialogues("--help")
+    assert done.returncode == 0
+    for name in ("sizes", "light", "tables", "answer", "grade"):
+        assert f" {name} " in done.stdout
+        shown = dialogues(name, "--help")
+        assert shown.returncode == 0
+        assert f"Usage: pfgen-rs judge dialogues {name}" in shown.stdout
+
+
+def test_sizes(data: Path) -> None:
+    done = dialogues("sizes", data)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["same", "5", "5", "5", "5", "5", "25"] in rows
+    assert ["total", "10", "10", "10", "10", "10", "50"] in rows
+    found = json.loads(dialogues("sizes", data, "--format", "json").stdout)
+    assert found[2] == {"turn2_type": "total", **dict.fromkeys(CATEGORIES, 10), "total": 50}
+    head = dialogues("sizes", data, "-f", "csv").stdout.splitlines()[0]
+    assert head == "turn2_type,human,roleplay,writing,STEM,reasoning,total"
+
+
+def test_light_versions_are_a_selection_of_the_same_lines(data: Path, tmp_path: Path) -> None:
+    lines = data.read_bytes().splitlines(keepends=True)
+    chosen = {}
+    for version in ("lite", "easy", "hard"):
+        out = tmp_path / f"{version}.jsonl"
+        done = dialogues("light", data, version, "--out", out, "-n", "4")
+        assert done.returncode == 0
+        assert done.stdout == f"wrote 20 dialogues to {out}\n"
+        assert done.stderr == "warning: left out 10 dialogues without human scores\n"
+        chosen[version] = out.read_bytes().splitlines(keepends=True)
+        assert [line for line in lines if line in chosen[version]] == chosen[version]
+        kinds = [(r["category"], r["turn2_type"]) for r in map(json.loads, chosen[version])]
+        assert sorted(kinds) == sorted((c, t) for c in CATEGORIES for t in TYPES for _ in range(2))
+    assert chosen["easy"] != chosen["hard"]
+    out = tmp_path / "again.jsonl"
+    dialogues("light", data, "lite", "--out", out, "-n", "4", "--seed", "0")
+    assert out.read_bytes().splitlines(keepends=True) == chosen["lite"]
+    dialogues("light", data, "lite", "--out", out, "-n", "4", "--seed", "1")
+    assert out.read_bytes().splitlines(keepends=True) != chosen["lite"]
+
+
+def test_errors_are_one_line_and_write_nothing(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    bad = write_json_lines(tmp_path / "bad.jsonl", [made_dialogue("1"), made_dialogue("1")])
+    names = tmp_path / "fields.toml"
+    names.write_text("[fields]\nid = 'missing'\n")
+    cases: list[tuple[Words, str]] = [
+        (["light", data, "easy", "--out", out], "too few dialogues: expected at least 30 scored"),
+        (["light", data, "easy", "--out", out, "-n", "5"], "per category 5: expected an even"),
+        (["light", data, "easy", "--out", data, "-n", "2"], "is one of the inputs"),
+        (["sizes", bad], f"{bad}, line 2: duplicate id '1': already on line 1"),
+        (["sizes", data, "--fields", names], f"{data}, line 1: missing key 'missing'"),
+        (["tables", tmp_path / "none.jsonl"], "cannot be read: No such file"),
+    ]
+    for arguments, message in cases:
+        done = dialogues(*arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        [line] = done.stderr.splitlines()
+        assert line.startswith("error: ")
+        assert message in line
+    assert not out.exists()
+    assert dialogues("light", data, "mid", "--out", out).returncode == 2
+
+
+def test_tables(data: Path, tmp_path: Path) -> None:
+    quick = ["-n", "4", "--resamples", "100"]
+    done = dialogues("tables", data, *quick, "--out", tmp_path / "t", "--language", "ja")
+    assert done.returncode == 0
+    for name in ("1", "2", "3", "4", "5", "12", "13"):
+        assert f"Table {name}: " in done.stdout
+        for suffix in (".parquet", ".csv", ".md", ".svg"):
+            assert (tmp_path / "t" / f"table-{name}{suffix}").stat().st_size
+    assert done.stderr == f"wrote 32 files to {tmp_path / 't'}\n"
+    found = json.loads(dialogues("tables", data, "-t", "5", "--turn", "1", "-f", "json").stdout)
+    assert list(found) == ["5"]
+    assert found["5"][-1]["author"] == "all"
+    done = dialogues("tables", data, "-t", "3", "--format", "markdown")
+    assert done.stdout.startswith("## Table 3: mean scores of first answers\n\n| author |")
+    done = dialogues("tables", data, "--resamples", "100")
+    assert "warning: table 1 left out: too few dialogues" in done.stderr
+
+
+def test_judges_are_compared(tmp_path: Path) -> None:
+    path = tmp_path / "judges.csv"
+    rows = [
+        f"{q},m{m},{t},{1 + (q * m) % 9},{1 + q * t % 9}\n"
+        for q in range(9)
+        for m in range(4)
+        for t in (1, 2)
+    ]
+    path.write_text("question_id,model,turn,x,y\n" + "".join(rows))
+    done = dialogues("tables", path, "--table", "judges", "--resamples", "100")
+    assert done.returncode == 0
+    assert "95% intervals: bootstrap over questions, 100 resamples, seed 0" in done.stdout
+    assert " models " in done.stdout
+    assert " items " in done.stdout
+
+
+def test_answering_and_grading_from_the_beginning_to_table_6(tmp_path: Path) -> None:
+    records = [
+        made_dialogue(f"{category}-{kind}", category=category, turn2_type=kind)
+        for category in CATEGORIES
+        for kind in TYPES
+    ]
+    data = write_json_lines(tmp_path / "lite.jsonl", records)
+    log, out = tmp_path / "answers.log", tmp_path / "answers"
+    arguments: Words = ["answer", data, "--out", out, "--name", "org/m", *program(log)]
+    done = dialogues(*arguments, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "10 requests to send, 0 already answered" in done.stdout
+    assert not out.exists()
+    killed = dialogues(*arguments[:-1], f"{arguments[-1]} 4")  # the program ends itself
+    assert killed.returncode == 2
+    assert f"everything answered so far is kept in {out}" in killed.stderr
+    done = dialogues(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert f"{out}: 10 of 10 answers, 6 new" in done.stdout
+    tasks = asked(log)
+    assert len(tasks) == 10
+    for task in tasks:
+        assert [each["role"] for each in task["messages"]] == ["user", "assistant", "user"]
+        assert [each["content"] for each in task["messages"]] == records[0]["turns"]
+    found = answers_of_folder(out)
+    assert found.model == "org/m"
+    assert set(found.answers.values()) == {(records[0]["turns"][1], "回答2：夕焼けは")}
+
+    grades, log = tmp_path / "grades", tmp_path / "grades.log"
+    arguments = ["grade", data, "--answers", out, "--out", grades, *program(log)]
+    done = dialogues(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert f"{grades}: 10 of 10 ratings, 10 new" in done.stdout
+    rating = 1 + len("回答2：夕焼けは") % 10
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["lite", "org/m", *[f"{rating}.00"] * 6] in rows
+    done = dialogues(*arguments)
+    assert f"{grades}: 10 of 10 ratings, 0 new" in done.stdout
+    assert len(asked(log)) == 10
+    assert read_ratings([grades / "judgments.jsonl"]).frame["score"].to_list() == [rating] * 10
+    done = dialogues("tables", grades, "--out", tmp_path / "t")
+    assert "Table 6: mean rating of each model by version and category" in done.stdout
+    assert (tmp_path / "t" / "table-6.svg").stat().st_size
+
+
+def test_the_records_own_answers_are_graded(tmp_path: Path) -> None:
+    data = write_json_lines(tmp_path / "d.jsonl", [made_dialogue("1")])
+    arguments: Words = ["grade", data, "--out", tmp_path / "g", "--prompt", "mtbench++-5"]
+    done = dialogues(*arguments, *program(tmp_path / "log"))
+    assert done.returncode == 0, done.stderr
+    found = read_ratings([tmp_path / "g" / "judgments.jsonl"])
+    assert found.frame["model"].to_list() == ["calm", "human"]
+    # 11 and 14 characters: the second rating, 5, is on the scale of 5, the first, 1, too
+    assert found.frame["score"].to_list() == [1.0, 5.0]
+
+
+def test_mt_benchs_questions(tmp_path: Path) -> None:
+    questions = [
+        {"question_id": 1, "category": "writing", "turns": ["詩を書いて", "短くして"]},
+        {"question_id": 2, "category": "math", "turns": ["1+1は？", "2倍は？"]},
+    ]
+    data = write_json_lines(tmp_path / "question.jsonl", questions)
+    out, log = tmp_path / "a", tmp_path / "a.log"
+    done = dialogues("answer", data, "--out", out, *program(log))
+    assert done.returncode == 0, done.stderr
+    assert f"{out}: 4 of 4 answers, 4 new" in done.stdout
+    later = [task for task in asked(log) if "messages" in task and len(task["messages"]) == 3]
+    assert [task["messages"][1]["content"] for task in later] == ["回答1：詩を書い", "回答1：1+1は"]
+    prompts = [
+        {
+            "name": f"single{math}-v1{turns}",
+            "type": "single",
+            "system_prompt": 'Rate as "[[rating]]".',
+            "prompt_template": (
+                ("{ref_answer_1}" if math else "")
+                + (
+                    "{question_1}{answer_1}{question_2}{answer_2}"
+                    if turns
+                    else "{question}{answer}"
+                )
+            ),
+            "category": "x",
+            "output_format": "[[rating]]",
+        }
+        for math in ("", "-math")
+        for turns in ("", "-multi-turn")
+    ]
+    judge = write_json_lines(tmp_path / "judge_prompts.jsonl", prompts)
+    reference = {"question_id": 2, "model_id": "r", "choices": [{"turns": ["2", "4"]}]}
+    references = write_json_lines(tmp_path / "reference.jsonl", [reference])
+    arguments: Words = [
+        "grade",
+        data,
+        "--answers",
+        out / "model_answer.jsonl",
+        "--out",
+        tmp_path / "g",
+    ]
+    arguments += ["--prompts", judge, "--prompt", "single-v1", *program(tmp_path / "g.log")]
+    done = dialogues(*arguments)
+    assert done.returncode == 2
+    assert "'2' has no reference answer" in done.stderr
+    done = dialogues(*arguments, "--references", references)
+    assert done.returncode == 0, done.stderr
+    found = read_ratings([tmp_path / "g" / "judgments.jsonl"]).frame
+    assert found.select("question_id", "turn", "prompt").rows() == [
+        ("1", 1, "single-v1"),
+        ("1", 2, "single-v1-multi-turn"),
+        ("2", 1, "single-math-v1"),
+        ("2", 2, "single-math-v1-multi-turn"),
+    ]
+    assert found["score"].null_count() == 0
+    done = dialogues("tables", tmp_path / "g" / "judgments.jsonl", "--questions", data)
+    assert "writing" in done.stdout
+
+
+def test_nothing_to_grade(tmp_path: Path) -> None:
+    data = write_json_lines(tmp_path / "d.jsonl", [made_dialogue("1", answers2=[])])
+    done = dialogues("grade", data, "--out", tmp_path / "g", *program(tmp_path / "log"))
+    assert done.returncode == 2
+    assert "DATA contains no answers to grade" in done.stderr

@@ -1,0 +1,284 @@
+"""Tables of dialogues and ratings as Markdown, files and figures."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from made_dialogues import CATEGORIES, made_dialogue, made_set, write_json_lines
+from pfgen_rs.drawing import style
+from pfgen_rs.drawing.saving import svg
+from pfgen_rs.drawing.words import JAPANESE
+from pfgen_rs.errors import InputError, OutputError, PlotError, SettingsError
+from pfgen_rs.judge.dialogues import layout, plots
+from pfgen_rs.judge.dialogues.mt_bench import judgment_record
+from pfgen_rs.judge.dialogues.records import read_dialogues
+from pfgen_rs.judge.dialogues.report import (
+    DIALOGUE_TABLES,
+    Options,
+    dialogue_tables,
+    model_table,
+    write_tables,
+)
+from pfgen_rs.judge.dialogues.sources import TABLES, tables_of
+
+HOSTILE = "$x^2$ | <script>alert(1)</script> ]]>--> & \n\u202e[x](y) *b*"
+QUICK = Options(per_category=10, resamples=100)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_json_lines(tmp_path_factory.mktemp("d") / "d.jsonl", made_set(8, 3))
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    """Ratings of three models by two judges."""
+    draw = random.Random(0)
+    records = [
+        judgment_record(
+            question_id=str(question),
+            model=model,
+            judge=judge,
+            prompt="p",
+            user_prompt="u",
+            judgment="r",
+            score=draw.randint(1, 10),
+            turn=turn,
+            timestamp=0.0,
+        )
+        for judge in ("j1", "j2")
+        for model in ("a", "b", HOSTILE)
+        for question in range(12)
+        for turn in (1, 2)
+    ]
+    return write_json_lines(tmp_path / "j.jsonl", records)
+
+
+def texts(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.findobj(Text) if text.get_visible()]
+
+
+def test_every_table_is_made_by_default(data: Path, judged: Path) -> None:
+    made = tables_of([data], options=QUICK)
+    assert [table.name for table in made.tables] == list(DIALOGUE_TABLES)
+    assert made.notes == []
+    assert [table.name for table in tables_of([judged], options=QUICK).tables] == [
+        "means",
+        "judges",
+    ]
+    assert set(TABLES) == {*DIALOGUE_TABLES, "6", "means", "judges"}
+
+
+def test_too_few_for_light_versions_is_a_remark_unless_it_was_asked_for(data: Path) -> None:
+    made = tables_of([data], options=Options(resamples=100))
+    assert [table.name for table in made.tables] == list(DIALOGUE_TABLES[1:])
+    [note] = made.notes
+    assert note.startswith("table 1 left out: too few dialogues: expected at least 30")
+    with pytest.raises(InputError, match="too few dialogues"):
+        tables_of([data], ["1"])
+
+
+def test_what_data_allows(data: Path, judged: Path, tmp_path: Path) -> None:
+    for paths, names, message in (
+        ([data], ["7"], "unknown table '7': expected one of 1, 2, 3"),
+        ([data], ["6"], "table '6' cannot be made from dialogue records: expected one of 1, 2"),
+        ([judged], ["3"], "table '3' cannot be made from these ratings: expected one of means"),
+        ([judged, data], None, "cannot mix dialogue records and ratings"),
+        ([data, data], None, "expected one file of dialogue records, found 2"),
+        ([tmp_path], None, "is not a folder of graded dialogues"),
+    ):
+        with pytest.raises((InputError, SettingsError), match=message):
+            tables_of(paths, names)
+    alone = [line for line in judged.read_text().splitlines() if '"j1"' in line]
+    judged.write_text("\n".join(alone))
+    assert [table.name for table in tables_of([judged]).tables] == ["means"]
+    with pytest.raises(InputError, match="cannot compare judges: expected ratings of the same"):
+        tables_of([judged], ["judges"])
+
+
+def test_markdown_is_as_the_paper_prints_it(tmp_path: Path) -> None:
+    records = [
+        made_dialogue("1", category="human"),
+        made_dialogue("2", category="human", turn2_type="free", answers2=[]),
+    ]
+    path = write_json_lines(tmp_path / "d.jsonl", records)
+    scores, sizes = dialogue_tables(read_dialogues(path), ["4", "2"])
+    lines = scores.markdown().splitlines()
+    assert lines[0] == "## Table 4: mean scores of second answers"
+    assert lines[2].startswith("| author | human, people | human, judge | roleplay, people |")
+    assert lines[3].startswith("| :-- | --: | --: |")
+    assert lines[4] == "| calm | 2.50 | 3.00 |" + " – |" * 8
+    assert lines[5] == "| human | 4.50 | – |" + " – |" * 8
+    assert sizes.markdown().splitlines()[4:] == [
+        "| same | 1 | 0 | 0 | 0 | 0 | 1 |",
+        "| free | 1 | 0 | 0 | 0 | 0 | 1 |",
+        "| total | 2 | 0 | 0 | 0 | 0 | 2 |",
+    ]
+
+
+def test_intervals_in_tables() -> None:
+    frame = pl.DataFrame(
+        {
+            "author": ["a", "b", "c"],
+            "answers": [1234, 2, 3],
+            "r": [0.5, 0.25, None],
+            "r_low": [-0.1234, None, None],
+            "r_high": [0.75, None, None],
+        }
+    )
+    grid = layout.with_intervals(frame, 1, ["r"], 2)
+    assert grid.headings == ["author", "answers", "r"]
+    assert grid.rows == [
+        ["a", "1,234", "0.50 [-0.12, 0.75]"],
+        ["b", "2", "0.25"],
+        ["c", "3", "–"],
+    ]
+
+
+def test_names_of_strangers_are_escaped(judged: Path, tmp_path: Path) -> None:
+    answers = [{"author": HOSTILE, "text": "x", "human": [3], "gpt": 2}]
+    path = write_json_lines(tmp_path / "d.jsonl", [made_dialogue("1", answers2=answers)])
+    tables = [*tables_of([path], ["4", "5"], QUICK).tables, *tables_of([judged]).tables[:1]]
+    for table in tables:
+        text = table.markdown()
+        assert "<script" not in text
+        assert "[x](y)" not in text
+        assert "\u202e" not in text
+        assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {
+            len(table.grid.headings) + 1
+        }
+        if table.name != "5":  # of one answer nothing can be drawn but names
+            content = svg(table.figure(title=HOSTILE, language="ja"))
+            assert b"<script" not in content
+
+
+@pytest.fixture
+def _settings_stay() -> Any:
+    before = dict(mpl.rcParams)
+    yield
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.usefixtures("_settings_stay")
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_figures(data: Path, judged: Path, language: Any) -> None:
+    """Every word of ours is in the list; where no font has its characters, warnings would tell."""
+    questions = [{"question_id": n, "category": f"c{n % 3}", "turns": ["a"]} for n in range(12)]
+    path = write_json_lines(judged.with_name("q.jsonl"), questions)
+    rated = tables_of([judged], options=QUICK, questions=path).tables
+    made = [*tables_of([data], options=QUICK).tables, *rated]
+    made.append(model_table(_model_frame(3)))
+    english = set(JAPANESE) - set(JAPANESE.values())
+    for table in made:
+        figure = table.figure(language=language)
+        found = texts(figure)
+        assert figure.get_label()
+        if language == "ja":
+            assert not english & set(found), table.name
+            assert any(not text.isascii() for text in found)
+
+
+def _model_frame(models: int) -> pl.DataFrame:
+    rows = [
+        {
+            "version": version,
+            "model": f"m{model}",
+            "category": category,
+            "dialogues": 60,
+            "invalid": 0,
+            "missing": 0,
+            "rating": 5.0 + model / 4 + place / 10,
+        }
+        for version in ("lite", "easy", "hard")
+        for model in range(models)
+        for place, category in enumerate((*CATEGORIES, "mean"))
+    ]
+    return pl.DataFrame(rows)
+
+
+def test_a_radar_chart_shows_the_numbers_of_its_table() -> None:
+    frame = _model_frame(3).with_columns(
+        pl.when(pl.col("model") == "m1", pl.col("category") == "STEM")
+        .then(None)
+        .otherwise("rating")
+        .alias("rating")
+    )
+    figure = model_table(frame).figure()
+    assert len(figure.axes) == 3
+    for axes, version in zip(figure.axes, ("lite", "easy", "hard"), strict=True):
+        assert axes.get_title() == version
+        assert [tick.get_text() for tick in axes.get_xticklabels()] == list(CATEGORIES)
+        assert axes.get_ylim() == (0.0, 10.0)
+        for line, model in zip(axes.lines, ("m0", "m1", "m2"), strict=True):
+            shown = frame.filter(
+                pl.col("version") == version, pl.col("model") == model, pl.col("category") != "mean"
+            )["rating"].to_list()
+            assert [None if math.isnan(y) else y for y in np.asarray(line.get_ydata())] == [
+                *shown,
+                shown[0],
+            ]
+    assert "lite: m0 human 5.00, roleplay 5.10" in str(figure.get_label())
+
+
+def test_many_models_on_a_radar_chart() -> None:
+    table = model_table(_model_frame(20))
+    figure = table.figure()
+    assert len(figure.axes[0].lines) == plots.MOST
+    assert len(table.grid.rows) == 60
+
+
+def test_table_6_says_what_is_left_out() -> None:
+    frame = _model_frame(1).with_columns(pl.lit(2).alias("invalid"))
+    assert model_table(frame).notes == ("Dialogues with invalid ratings, left out: 6",)
+
+
+def test_written_tables(data: Path, tmp_path: Path) -> None:
+    made = tables_of([data], ["3", "5"], QUICK).tables
+    written = write_tables(tmp_path / "out", made, plot="png")
+    assert sorted(path.name for path in written) == [
+        f"table-{name}{suffix}" for name in "35" for suffix in (".csv", ".md", ".parquet", ".png")
+    ]
+    assert pl.read_parquet(tmp_path / "out/table-3.parquet").equals(made[0].frame)
+    assert (tmp_path / "out/table-5.md").read_text() == made[1].markdown()
+    again = write_tables(tmp_path / "again", made, plot="svg")
+    assert {path.suffix for path in again} == {".csv", ".md", ".parquet", ".svg"}
+
+
+def test_nothing_to_draw(tmp_path: Path) -> None:
+    path = write_json_lines(tmp_path / "d.jsonl", [made_dialogue("1", answers2=[])])
+    made = tables_of([path], ["4", "5"], QUICK).tables
+    for table in made:
+        with pytest.raises(PlotError, match="nothing to draw: the table is empty"):
+            table.figure()
+    assert len(write_tables(tmp_path / "out", made, plot="svg")) == 6
+
+
+def test_without_matplotlib(data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(style, "available", lambda: False)
+    [table] = tables_of([data], ["2"]).tables
+    with pytest.raises(OutputError, match="plots need matplotlib"):
+        table.figure()
+    assert len(write_tables(tmp_path, [table])) == 3
+
+
+def test_categories_of_ratings(judged: Path, tmp_path: Path) -> None:
+    questions = [
+        {"question_id": n, "category": "math" if n % 2 else "writing", "turns": ["a", "b"]}
+        for n in range(12)
+    ]
+    path = write_json_lines(tmp_path / "q.jsonl", questions)
+    [table] = tables_of([judged], ["means"], questions=path).tables
+    assert table.grid.headings == [
+        "judge", "model", "mean", "turn 1", "turn 2", "writing", "math"
+    ]  # fmt: skip
+    assert len(table.figure().axes) == 2
