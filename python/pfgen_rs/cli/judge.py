@@ -17,6 +17,9 @@ COMMANDS = {
         "judge_compare", "compare", "Let a judge say which answer of each pair is better."
     ),
     "decide": Deferred("judge_decide", "decide", "Decide pairs from the verdicts of both orders."),
+    "agree": Deferred(
+        "judge_agree", "agree", "Compare a judge with people, and its two orders with each other."
+    ),
     "grade": Deferred(
         "judge_grade",
         "grade",

@@ -80,10 +80,18 @@ class VerdictFolder:
         return folder_config(self.path)
 
     @property
+    def judge_model(self) -> str | None:
+        """The judge's model, if the configuration says. Raises `InputError`."""
+        judge = self.config.get("judge")
+        model = judge.get("model") if isinstance(judge, Mapping) else None
+        return model if isinstance(model, str) else None
+
+    @property
     def judge_name(self) -> str:
         """A name for judge and prompt, such as `gpt-4o · criteria-reason`."""
-        config = self.config
-        names = [config.get("judge", {}).get("model"), config.get("prompt", {}).get("name")]
+        prompt = self.config.get("prompt")
+        name = prompt.get("name") if isinstance(prompt, Mapping) else None
+        names = [self.judge_model, name]
         return " · ".join(str(name) for name in names if name) or self.path.name
 
     def pairs(self) -> list[Pair]:

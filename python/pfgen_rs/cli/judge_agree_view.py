@@ -1,0 +1,212 @@
+"""Shows agreement of judges as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pfgen_rs.cli import output
+from pfgen_rs.io.counted import counted
+from pfgen_rs.stats.permutation import shown_p
+
+if TYPE_CHECKING:
+    from pfgen_rs.judge.agreement.between import JudgeComparison
+    from pfgen_rs.judge.agreement.result import Agreement
+
+__all__ = ["percent", "range_text", "show_agreement", "show_comparison"]
+
+_MEAN, _ALL, _JUDGE, _NONE = "mean", "all", "judge", "–"
+
+
+def percent(value: float | None) -> str:
+    """Returns a share as text, in percent."""
+    return _NONE if value is None or value != value else f"{100 * value:.1f}"
+
+
+def range_text(low: float | None, high: float | None, scale: float = 100, digits: int = 1) -> str:
+    """Returns an interval as text."""
+    if low is None or high is None or low != low or high != high:
+        return _NONE
+    return f"{scale * low:.{digits}f} to {scale * high:.{digits}f}"
+
+
+def show_agreement(name: str, found: Agreement) -> None:
+    """Print all tables of an agreement."""
+    raters = f", raters {', '.join(found.raters)}" if found.raters else ""
+    output.remark(
+        f"{name}: {counted(found.pairs, 'pair')} of {counted(found.questions, 'question')}{raters}; "
+        f"intervals {100 * found.level:g} % ({found.resamples} resamples of questions, seed {found.seed})"
+    )
+    output.show(*_parts_of_agreement(found))
+    for line in _lines_of_agreement(found):
+        output.emit(f"{line}\n")
+    for note in found.notes:
+        output.warn(note)
+
+
+def _parts_of_agreement(found: Agreement) -> list[Any]:
+    parts = [_table("decisions", found.decisions, ("rule", "A", "B", "C", "undecided", "invalid"))]
+    if found.raters:
+        parts += [_rules_table(found), *_task_tables(found), _raters_table(found)]
+    else:
+        parts += _task_tables(found)
+    if not found.biases.is_empty():
+        parts.append(_bias_table(found.biases))
+    if found.calibration is not None:
+        parts.append(_calibration_table(found.calibration.table))
+    return parts
+
+
+def _table(title: str, frame: pl.DataFrame, names: Sequence[str]) -> Any:
+    table = output.new_table(*names, numbers=names[1:], title=title)
+    for row in frame.select(names).iter_rows():
+        table.add_row(*(output.cell(value) for value in row))
+    return table
+
+
+def _rules_table(found: Agreement) -> Any:
+    names = ["rule", *found.raters, _MEAN, "interval", f"minus {found.rule}", "p"]
+    table = output.new_table(*names, numbers=names[1:], title="concordance with raters, %")
+    differences = {row["other"]: row for row in found.comparisons.iter_rows(named=True)}
+    for (rule,), rows in found.concordance.filter(pl.col("task").is_null()).group_by(
+        "rule", maintain_order=True
+    ):
+        shares = {row["rater"]: row for row in rows.iter_rows(named=True)}
+        mean, other = shares[None], differences.get(str(rule))
+        table.add_row(
+            output.cell(rule),
+            *(output.cell(percent(shares[rater]["concordance"])) for rater in found.raters),
+            output.cell(percent(mean["concordance"])),
+            output.cell(range_text(mean["low"], mean["high"])),
+            output.cell(_NONE if other is None else f"{-100 * other['difference']:+.1f}"),
+            output.cell(_NONE if other is None else shown_p(other["p"], 0.0)),
+        )
+    return table
+
+
+def _task_tables(found: Agreement) -> list[Any]:
+    robust = {row["task"]: row for row in found.robustness.iter_rows(named=True)}
+    means = found.concordance.filter((pl.col("rule") == found.rule) & pl.col("rater").is_null())
+    concordance = {row["task"]: row for row in means.iter_rows(named=True)}
+    names = ["task", "pairs", "robustness", "interval", "invalid"]
+    if concordance:
+        names += ["concordance", "interval "]
+    table = output.new_table(
+        *names, numbers=names[1:], title=f"by task, % (decisions by {found.rule})"
+    )
+    for task, row in robust.items():
+        mine = concordance.get(task)
+        more = (
+            []
+            if mine is None
+            else [percent(mine["concordance"]), range_text(mine["low"], mine["high"])]
+        )
+        table.add_row(
+            output.cell(_ALL if task is None else task),
+            output.cell(row["pairs"]),
+            output.cell(percent(row["robustness"])),
+            output.cell(range_text(row["low"], row["high"])),
+            output.cell(row["invalid"]),
+            *map(output.cell, more),
+        )
+    return [table]
+
+
+def _raters_table(found: Agreement) -> Any:
+    names = [
+        "rater",
+        "κ with the judge",
+        "interval",
+        "pairs",
+        "human",
+        "judge",
+        "difference",
+        "interval ",
+    ]
+    table = output.new_table(
+        *names,
+        numbers=names[1:],
+        title="each rater: Cohen's κ; agreement with the others' majority, %",
+    )
+    others = {row["rater"]: row for row in found.leave_one_out.iter_rows(named=True)}
+    for row in found.cohen.iter_rows(named=True):
+        left = others.get(row["rater"], {})
+        difference = left.get("difference")
+        table.add_row(
+            output.cell(row["rater"]),
+            output.cell(_NONE if row["kappa"] is None else f"{row['kappa']:.3f}"),
+            output.cell(range_text(row["low"], row["high"], 1, 3)),
+            output.cell(left.get("pairs", _NONE)),
+            output.cell(percent(left.get("human"))),
+            output.cell(percent(left.get("judge"))),
+            output.cell(_NONE if difference is None else f"{100 * difference:+.1f}"),
+            output.cell(range_text(left.get("difference_low"), left.get("difference_high"))),
+        )
+    return table
+
+
+def _bias_table(biases: pl.DataFrame) -> Any:
+    names = ["wins of the", "by", "share", "exact interval", "n"]
+    table = output.new_table(
+        *names, numbers=names[2:], title="biases, % of decided pairs with a winner"
+    )
+    for row in biases.iter_rows(named=True):
+        table.add_row(
+            output.cell(row["bias"]),
+            output.cell(row["rater"] or _JUDGE),
+            output.cell(percent(row["share"])),
+            output.cell(range_text(row["low"], row["high"])),
+            output.cell(row["n"]),
+        )
+    return table
+
+
+def _calibration_table(bins: pl.DataFrame) -> Any:
+    names = ["probability", "mean", "right", "exact interval", "pairs"]
+    table = output.new_table(
+        *names, numbers=names, title="calibration against the raters' majority, %"
+    )
+    for row in bins.filter(pl.col("pairs") > 0).iter_rows(named=True):
+        table.add_row(
+            output.cell(f"{100 * row['from']:.0f}–{100 * row['to']:.0f}"),
+            output.cell(percent(row["probability"])),
+            output.cell(percent(row["share"])),
+            output.cell(range_text(row["low"], row["high"])),
+            output.cell(row["pairs"]),
+        )
+    return table
+
+
+def _lines_of_agreement(found: Agreement) -> Iterable[str]:
+    position = found.position
+    if position.n:
+        interval = range_text(position.interval.low, position.interval.high)
+        yield (
+            f"position bias: of {counted(position.n, 'pair')} whose winner changed with the order, "
+            f"{percent(position.value)} % were won by the answer shown first (exact interval {interval})"
+        )
+    else:
+        yield "position bias: no winner changed with the order"
+    between = found.rater_agreement
+    if between is not None:
+        name = {"fleiss_kappa": "Fleiss' κ", "krippendorff_alpha": "Krippendorff's α"}[
+            between.statistic
+        ]
+        interval = range_text(between.interval.low, between.interval.high, 1, 3)
+        yield f"agreement of the raters: {name} {between.value:.3f} ({interval})"
+    if found.calibration is not None:
+        error = found.calibration.error
+        yield f"expected calibration error: {percent(error)} %"
+
+
+def show_comparison(names: Sequence[str], between: JudgeComparison) -> None:
+    """Print the difference between two judges."""
+    interval = range_text(between.interval.low, between.interval.high)
+    output.emit(
+        f"concordance of {names[0]} {percent(between.first)} %, of {names[1]} {percent(between.second)} %: "
+        f"difference {100 * between.difference:+.1f} ({interval}), p = "
+        f"{shown_p(between.p, between.smallest_p)}, {counted(between.pairs, 'pair')} of "
+        f"{counted(between.questions, 'question')}\n"
+    )
