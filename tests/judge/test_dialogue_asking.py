@@ -154,6 +154,19 @@ def test_requests_known_beforehand(tmp_path: Path) -> None:
     assert len(answering.answer_requests(items, JUDGE, tmp_path / "a")) == 2
 
 
+def test_thoughts_are_no_part_of_answers(tmp_path: Path) -> None:
+    said = {"1": "<think>a</think>\n答", "2": "<think>cut", "3": " \n", "4": "a</think>b</think>c"}
+    items = items_of_questions([Question(n, "math", (n, "次？")) for n in said])
+    engine = Fake(lambda messages: said[messages[0][1]] if len(messages) == 1 else "後")
+    answering.answer(items, engine, JUDGE, tmp_path / "a")
+    found = answering.answers_of_folder(tmp_path / "a").answers
+    assert {n: turns[0] for n, turns in found.items()} == {"1": "答", "2": "", "3": "", "4": "c"}
+    assert [messages[1] for messages in engine.asked[4:]] == [
+        ("assistant", text) for text in ("答", "", "", "c")
+    ]
+    assert answering.poor_answers(tmp_path / "a") == (2, 0)
+
+
 def test_another_model_needs_another_folder(tmp_path: Path) -> None:
     items = items_of_questions([Question("1", "math", ("一？",))])
     answering.answer(items, Fake(turn_of), JUDGE, tmp_path / "a")

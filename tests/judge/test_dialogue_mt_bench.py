@@ -17,11 +17,15 @@ from made_dialogues import write_json_lines
 from pfgen_rs.errors import InputError
 from pfgen_rs.judge.dialogues.judges import judge_agreement, model_means, read_judge_table
 from pfgen_rs.judge.dialogues.mt_bench import (
+    Question,
     answer_record,
     judgment_record,
     read_answers,
     read_questions,
     read_ratings,
+    write_answers,
+    write_questions,
+    write_ratings,
     written_id,
 )
 
@@ -151,7 +155,7 @@ def test_means_over_turns_and_categories(tmp_path: Path) -> None:
 
 
 BAD = [
-    ({"question_id": None}, "'question_id' must be text or a whole number"),
+    ({"question_id": None}, "'question_id' must be a non-empty text or a number"),
     ({"model": 3}, "'model' must be text, not 3"),
     ({"judge": []}, "'judge' must be a name, or a list"),
     ({"judge": [1]}, "'judge' must be a name, or a list"),
@@ -178,7 +182,7 @@ def test_bad_questions_and_answers_are_located(tmp_path: Path) -> None:
     for read, records, message in (
         (read_questions, [question, question], "line 2: duplicate question_id '1': already on"),
         (read_questions, [{**question, "turns": []}], "line 1: 'turns' must be a list of texts"),
-        (read_questions, [{"category": "x"}], "line 1: missing key 'question_id'"),
+        (read_questions, [{"category": "x"}], "line 1: 'question_id' must be a non-empty text"),
         (read_answers, [answer, answer], "line 2: duplicate answer of model 'm' to question '1'"),
         (read_answers, [{**answer, "choices": []}], "line 1: 'choices' must be a list"),
         (read_answers, [{**answer, "choices": [{"turns": [1]}]}], "line 1: 'turns' must be a list"),
@@ -266,6 +270,25 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         ("b", "m", "j", "single-v1", 2, 7.5),
         ("c", "m", "j", "single-v1", 2, None),
     ]
+
+
+def test_files_are_written_as_they_are_read(judging_dir: Path, tmp_path: Path) -> None:
+    folder = judging_dir / "data/japanese-mt-bench"
+    questions = read_questions(folder / "question.jsonl")
+    write_questions(tmp_path / "q.jsonl", questions)
+    assert read_questions(tmp_path / "q.jsonl") == questions
+    [answers] = read_answers(folder / "model_answer/gpt-4o.jsonl")
+    write_answers(tmp_path / "a.jsonl", answers)
+    assert read_answers(tmp_path / "a.jsonl") == (answers,)
+    ratings = read_ratings([folder / "gpt-4_single.jsonl"])
+    write_ratings(tmp_path / "r.jsonl", ratings)
+    assert read_ratings([tmp_path / "r.jsonl"]).frame.equals(ratings.frame)
+    written = [json.loads(line) for line in (tmp_path / "q.jsonl").read_bytes().splitlines()]
+    published = [json.loads(line) for line in (folder / "question.jsonl").read_bytes().splitlines()]
+    assert written == published
+    question = Question("x", "math", ("a", "b"), ("c", "d"))
+    write_questions(tmp_path / "q.jsonl", [question])
+    assert read_questions(tmp_path / "q.jsonl") == (question,)
 
 
 def test_ids_are_written_as_fastchat_does() -> None:

@@ -61,9 +61,9 @@ def test_compressed_files_blank_lines_and_byte_order_marks(tmp_path: Path) -> No
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"id": None}, "'id' must be text or a whole number, not 'None'"),
-    ({"id": True}, "'id' must be text or a whole number, not 'True'"),
-    ({"id": 1.5}, "'id' must be text or a whole number, not '1.5'"),
+    ({"id": None}, "'id' must be a non-empty text or a number, found null"),
+    ({"id": True}, "'id' must be a non-empty text or a number, found true"),
+    ({"id": 1.5}, "'id' must be a non-empty text or a number, found 1.5"),
     (
         {"category": "math"},
         "unknown category 'math': expected one of human, roleplay, writing, STEM, reasoning",
@@ -194,3 +194,20 @@ def test_the_sizes_of_a_set_without_some_categories(tmp_path: Path) -> None:
         ("total", 0, 0, 0, 2, 0, 2),
     ]
     assert len(made_set(3)) == 30
+
+
+def test_arrays_and_damaged_files(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([made_dialogue("a"), made_dialogue("b", gpt1=9)]))
+    with pytest.raises(InputError, match="element 2: 'gpt1' must be a score from 1 to 5, not '9'"):
+        read_dialogues(path)
+    path.write_text(json.dumps([made_dialogue("a"), made_dialogue("b")]))
+    assert [each.id for each in read_dialogues(path)] == ["a", "b"]
+    packed = gzip.compress(
+        b"".join(json.dumps(made_dialogue(i)).encode() + b"\n" for i in range(99))
+    )
+    path.write_bytes(packed[:-20])
+    with pytest.raises(InputError, match=r"line \d+: the compressed data is damaged or cut short"):
+        read_dialogues(path)
+    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+        read_dialogues(tmp_path)

@@ -58,7 +58,12 @@ def answer(
 
     Example: `pfgen-rs judge dialogues answer lite.jsonl --engine openai --model gpt-4o --out answers/gpt-4o`
     """
-    from pfgen_rs.judge.dialogues.answering import EXPORT, answer_journal, answer_requests
+    from pfgen_rs.judge.dialogues.answering import (
+        EXPORT,
+        answer_journal,
+        answer_requests,
+        poor_answers,
+    )
     from pfgen_rs.judge.dialogues.answering import answer as answered
     from pfgen_rs.judge.dialogues.items import read_items
     from pfgen_rs.judge.prompts import Prompt
@@ -87,6 +92,9 @@ def answer(
         )
     if asked is not None:
         output.emit(f"{out}: {asked.stored} of {counted(asked.total, 'answer')}, {asked.new} new\n")
+        blank, cut = poor_answers(out)
+        if blank or cut:
+            output.warn(f"{counted(blank, 'blank answer')}, {cut:,} cut off by the limit on tokens")
         if asked.complete:
             output.emit(f"wrote {out / EXPORT}\n")
     finish_asking(asked)

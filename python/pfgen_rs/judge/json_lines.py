@@ -1,43 +1,107 @@
-"""Files of JSON lines: one object a line, with errors that name file and line."""
+"""Files of JSON lines, plain or compressed: one object a line, with errors that name file and line."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.io import write_atomic
+from pfgen_rs.errors import InputError, Item, unreadable
+from pfgen_rs.io import Source, write_atomic
+from pfgen_rs.io.lines import text_blocks
 from pfgen_rs.io.records import parse_line
+from pfgen_rs.io.source import Raw
 
-__all__ = ["as_line", "id_field", "objects", "parsed", "texts_field", "write_objects"]
+__all__ = [
+    "Line",
+    "as_line",
+    "id_field",
+    "lines",
+    "objects",
+    "parsed",
+    "parsed_lines",
+    "texts_field",
+    "write_objects",
+]
 
 T = TypeVar("T")
+_BLOCK = 1 << 20
+
+
+class Line(NamedTuple):
+    """An object of a file: its number from 1, its bytes without the newline, and its fields.
+
+    `item`: what `number` counts, lines or the elements of a JSON array.
+    """
+
+    number: int
+    text: bytes
+    record: dict[str, Any]
+    item: Item = "line"
+
+
+def lines(path: Path) -> Iterator[Line]:
+    """Yield the objects of JSON lines, without blank lines, or of a JSON array. Raises `InputError`."""
+    for number, text, item in _line_texts(path):
+        try:
+            record = parse_line(text)
+        except InputError as error:
+            raise InputError(error.problem, path=path, line=number, item=item) from None
+        yield Line(number, text, record, item)
 
 
 def objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line numbers (from 1) and objects, without blank lines. Raises `InputError`."""
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield number, _located(path, number, parse_line, line)
-    except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
+    """Yield numbers of lines (from 1) and objects, as `lines` reads them. Raises `InputError`."""
+    for line in lines(path):
+        yield line.number, line.record
 
 
 def parsed(path: Path, read: Callable[[dict[str, Any]], T]) -> Iterator[tuple[int, T]]:
     """Yield line numbers and what `read` makes of each object; its `InputError`s get file and line."""
-    for number, record in objects(path):
-        yield number, _located(path, number, read, record)
+    for line in lines(path):
+        yield line.number, _located(path, line, read, line.record)
 
 
-def _located(path: Path, number: int, read: Callable[[Any], T], value: Any) -> T:
+def parsed_lines(path: Path, read: Callable[[Line], T]) -> Iterator[T]:
+    """Yield what `read` makes of each line; its `InputError`s get file and line."""
+    for line in lines(path):
+        yield _located(path, line, read, line)
+
+
+def _line_texts(path: Path) -> Iterator[tuple[int, bytes, Item]]:
+    """Yield number and bytes of each line that is not blank. Raises `InputError`."""
+    number = 0
+    try:
+        with _opened_lines(path) as raw:
+            for block in text_blocks(raw, _BLOCK):
+                for text in block.text.removesuffix(b"\n").split(b"\n") if block.text else ():
+                    number += 1
+                    if text.strip():
+                        yield number, text.removesuffix(b"\r"), block.item
+                if block.damage is not None:
+                    raise InputError(block.damage, path=path, line=number + 1, item=block.item)
+    except InputError as error:
+        if error.path is not None:
+            raise
+        raise InputError(error.problem, path=path, line=number + 1 if number else None) from None
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+
+
+def _opened_lines(path: Path) -> Raw:
+    if path.is_dir():  # which is a run elsewhere
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    return Source(path).open()
+
+
+def _located(path: Path, line: Line, read: Callable[[Any], T], value: Any) -> T:
     try:
         return read(value)
     except InputError as error:
-        raise InputError(error.problem, path=path, line=number) from None
+        raise InputError(error.problem, path=path, line=line.number, item=line.item) from None
 
 
 def as_line(record: Mapping[str, Any]) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,14 +11,14 @@ from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.generate.engines import Answered, Details, Engine
-from pfgen_rs.io import write_atomic
 from pfgen_rs.judge.asking import Asked, Journal, Judge, Request, ask
 from pfgen_rs.judge.asking.ask import AskingProgress
 from pfgen_rs.judge.asking.costs import Budget
 from pfgen_rs.judge.asking.journal import journal_records
 from pfgen_rs.judge.dialogues.items import Item
 from pfgen_rs.judge.dialogues.mt_bench import ModelAnswers, answer_record, read_answers
-from pfgen_rs.judge.thoughts import without_thoughts
+from pfgen_rs.judge.json_lines import write_objects
+from pfgen_rs.judge.thoughts import THOUGHT_BEGIN, without_thoughts
 from pfgen_rs.judge.verdict_folder import folder_config, write_folder_config
 
 __all__ = [
@@ -28,6 +27,7 @@ __all__ = [
     "answer_journal",
     "answer_requests",
     "answers_of_folder",
+    "poor_answers",
     "read_model_answers",
 ]
 
@@ -113,6 +113,13 @@ def read_model_answers(path: str | os.PathLike[str]) -> list[ModelAnswers]:
     return [answers_of_folder(path)] if Path(path).is_dir() else list(read_answers(path))
 
 
+def poor_answers(folder: str | os.PathLike[str]) -> tuple[int, int]:
+    """Returns how many answers of a folder are blank, and how many were cut off by the limit on tokens."""
+    records = list(journal_records(Path(folder) / _ANSWERS))
+    blank = sum(not str(record.get("answer") or "").strip() for record in records)
+    return blank, sum(record.get("finish_reason") == "length" for record in records)
+
+
 def answers_of_folder(folder: str | os.PathLike[str]) -> ModelAnswers:
     """Returns the exported answers of a folder made by `answer`. Raises `InputError`."""
     path = Path(folder)
@@ -175,9 +182,15 @@ def _read_answer(_: Request, answered: Answered) -> Mapping[str, Any]:
     details = answered.details or Details()
     return {
         "output": answered.text,
-        "answer": without_thoughts(answered.text).strip(),
+        "answer": _answer_alone(answered.text),
         "finish_reason": details.finish_reason,
     }
+
+
+def _answer_alone(text: str) -> str:
+    """Returns an answer without thoughts; nothing of one that was cut off while thinking."""
+    content = without_thoughts(text).strip()
+    return "" if content.startswith(THOUGHT_BEGIN) else content
 
 
 def _write_answers(
@@ -199,11 +212,10 @@ def _write_answers(
             turns[item.id] = tuple(answers)
     if not turns:
         return
-    lines = [
-        json.dumps(answer_record(item, name, each, times.get(item, 0.0)), ensure_ascii=False)
-        for item, each in turns.items()
-    ]
-    write_atomic(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass"))
+    records = (
+        answer_record(item, name, each, times.get(item, 0.0)) for item, each in turns.items()
+    )
+    write_objects(path, records)
 
 
 def _answering_config(model: Judge, name: str, system: str | None) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from pfgen_rs.judge.dialogues.mt_bench import (
     ratings_of,
 )
 from pfgen_rs.judge.grading import read_grading
+from pfgen_rs.judge.json_lines import write_objects
 from pfgen_rs.judge.prompts import Prompt, built_in_prompts, read_prompts
 from pfgen_rs.judge.verdict_folder import folder_config, write_folder_config
 
@@ -398,22 +399,18 @@ def _write_judgments(folder: Path) -> None:
     """Export all ratings in FastChat's format, if there are any."""
     if not any(True for _ in journal_records(folder / _GRADES)):
         return
-    lines = [
-        json.dumps(
-            judgment_record(
-                question_id=str(record["item"]),
-                model=str(record["model"]),
-                judge=str(record["judge"]["model"]),
-                prompt=str(record["prompt"]),
-                user_prompt=str(record["user_prompt"]),
-                judgment=str(record["output"]),
-                score=record["rating"],
-                turn=int(record["turn"]),
-                timestamp=datetime.fromisoformat(str(record["timestamp"])).timestamp(),
-            ),
-            ensure_ascii=False,
+    records = (
+        judgment_record(
+            question_id=str(record["item"]),
+            model=str(record["model"]),
+            judge=str(record["judge"]["model"]),
+            prompt=str(record["prompt"]),
+            user_prompt=str(record["user_prompt"]),
+            judgment=str(record["output"]),
+            score=record["rating"],
+            turn=int(record["turn"]),
+            timestamp=datetime.fromisoformat(str(record["timestamp"])).timestamp(),
         )
         for record in _grade_records(folder)
-    ]
-    content = "".join(f"{line}\n" for line in lines)
-    write_atomic(folder / EXPORT, content.encode("utf-8", "surrogatepass"))
+    )
+    write_objects(folder / EXPORT, records)

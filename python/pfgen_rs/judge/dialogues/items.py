@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Literal
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge.dialogues.fields import Fields
-from pfgen_rs.judge.dialogues.json_lines import read_lines
 from pfgen_rs.judge.dialogues.mt_bench import ModelAnswers, Question, read_questions
 from pfgen_rs.judge.dialogues.records import Dialogue, read_dialogues
+from pfgen_rs.judge.json_lines import lines
 
 __all__ = [
     "TURNS",
@@ -56,7 +57,7 @@ def read_items(
     """
     if turns is not None and turns not in TURNS:
         raise SettingsError(f"unknown turns {turns!r}: expected one of {', '.join(TURNS)}")
-    first = next(islice(read_lines(path), 1), None)
+    first = next(islice(lines(Path(path)), 1), None)
     if first is not None and "question_id" in first.record and fields is None:
         if turns == "second":
             raise InputError(

@@ -6,8 +6,9 @@ import hashlib
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -16,8 +17,7 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.records import text_field
 from pfgen_rs.io.safe_text import shortened
-from pfgen_rs.judge.dialogues.json_lines import Line, parsed
-from pfgen_rs.judge.dialogues.records import as_id
+from pfgen_rs.judge.json_lines import Line, id_field, parsed_lines, write_objects
 
 __all__ = [
     "INVALID",
@@ -32,6 +32,9 @@ __all__ = [
     "read_answers",
     "read_questions",
     "read_ratings",
+    "write_answers",
+    "write_questions",
+    "write_ratings",
     "written_id",
 ]
 
@@ -91,9 +94,10 @@ def read_questions(path: str | os.PathLike[str]) -> tuple[Question, ...]:
     """
     lines: dict[str, int] = {}
 
-    def parse(record: dict[str, Any], line: Line) -> Question:
+    def parse(line: Line) -> Question:
+        record = line.record
         question = Question(
-            _question_id(record),
+            id_field(record, "question_id"),
             text_field(record, "category"),
             _text_list(record, "turns"),
             _text_list(record, "reference") if record.get("reference") else (),
@@ -104,7 +108,7 @@ def read_questions(path: str | os.PathLike[str]) -> tuple[Question, ...]:
         lines[question.id] = line.number
         return question
 
-    found = tuple(parsed(path, parse))
+    found = tuple(parsed_lines(Path(path), parse))
     if not found:
         raise InputError("contains no questions", path=os.fspath(path))
     return found
@@ -118,8 +122,9 @@ def read_answers(path: str | os.PathLike[str]) -> tuple[ModelAnswers, ...]:
     """
     found: dict[str, dict[str, tuple[str, ...]]] = {}
 
-    def parse(record: dict[str, Any], _: Line) -> None:
-        question_id, model = _question_id(record), text_field(record, "model_id")
+    def parse(line: Line) -> None:
+        record = line.record
+        question_id, model = id_field(record, "question_id"), text_field(record, "model_id")
         choices = record.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
             raise InputError("'choices' must be a list that begins with an object with 'turns'")
@@ -130,7 +135,7 @@ def read_answers(path: str | os.PathLike[str]) -> tuple[ModelAnswers, ...]:
             )
         answers[question_id] = _text_list(choices[0], "turns")
 
-    for _ in parsed(path, parse):
+    for _ in parsed_lines(Path(path), parse):
         pass
     if not found:
         raise InputError("contains no answers", path=os.fspath(path))
@@ -144,7 +149,7 @@ def read_ratings(paths: Sequence[str | os.PathLike[str]]) -> Ratings:
     of -1 is invalid. Ratings that occur more than once are kept, with a note. Raises `InputError` with file
     and line.
     """
-    rows = [row for path in paths for row in parsed(path, _parsed_judgment)]
+    rows = [row for path in paths for row in parsed_lines(Path(path), _parsed_judgment)]
     return ratings_of(rows)
 
 
@@ -171,6 +176,38 @@ def ratings_of(
     if invalid:
         notes.append(f"{counted(invalid, 'invalid rating')} left out of means")
     return Ratings(pl.DataFrame(rows, schema=_RATINGS, orient="row"), tuple(notes))
+
+
+def write_questions(path: str | os.PathLike[str], questions: Iterable[Question]) -> None:
+    """Write `question.jsonl`. Raises `OutputError`."""
+    write_objects(Path(path), map(_question_record, questions))
+
+
+def write_answers(
+    path: str | os.PathLike[str], answers: ModelAnswers, timestamp: float = 0.0
+) -> None:
+    """Write a model's file of `model_answer`. Raises `OutputError`."""
+    records = (answer_record(q, answers.model, t, timestamp) for q, t in answers.answers.items())
+    write_objects(Path(path), records)
+
+
+def write_ratings(path: str | os.PathLike[str], ratings: Ratings) -> None:
+    """Write a file of judgments, without their texts. Raises `OutputError`."""
+    records = (
+        judgment_record(
+            question_id=row["question_id"],
+            model=row["model"],
+            judge=row["judge"],
+            prompt=row["prompt"] or "",
+            user_prompt="",
+            judgment="",
+            score=row["score"],
+            turn=row["turn"],
+            timestamp=0.0,
+        )
+        for row in ratings.frame.iter_rows(named=True)
+    )
+    write_objects(Path(path), records)
 
 
 def answer_record(
@@ -219,10 +256,20 @@ def written_id(question_id: str) -> str | int:
     return int(question_id) if canonical and str(int(question_id)) == question_id else question_id
 
 
-def _parsed_judgment(record: dict[str, Any], _: Line) -> Row:
+def _question_record(question: Question) -> dict[str, Any]:
+    record = {
+        "question_id": written_id(question.id),
+        "category": question.category,
+        "turns": list(question.turns),
+    }
+    return record | ({"reference": list(question.reference)} if question.reference else {})
+
+
+def _parsed_judgment(line: Line) -> Row:
+    record = line.record
     judge, prompt = _judge_and_prompt(record)
     return (
-        _question_id(record),
+        id_field(record, "question_id"),
         text_field(record, "model"),
         judge,
         prompt,
@@ -257,12 +304,6 @@ def _rating(record: Mapping[str, Any]) -> float | None:
     if not number or not math.isfinite(score) or score < 0:
         raise InputError(f"'score' must be a number of at least 0, or -1, not {score!r:.60}")
     return float(score)
-
-
-def _question_id(record: Mapping[str, Any]) -> str:
-    if "question_id" not in record:
-        text_field(record, "question_id")
-    return as_id(record["question_id"], "question_id")
 
 
 def _text_list(record: Mapping[str, Any], key: str) -> tuple[str, ...]:

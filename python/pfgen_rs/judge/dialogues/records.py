@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.records import text_field
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.judge.dialogues.fields import Fields
-from pfgen_rs.judge.dialogues.json_lines import Line, parsed
+from pfgen_rs.judge.json_lines import Line, id_field, parsed_lines
 
 __all__ = [
     "CATEGORIES",
@@ -20,7 +21,6 @@ __all__ = [
     "TYPES",
     "Answer",
     "Dialogue",
-    "as_id",
     "mean_of",
     "read_dialogues",
     "sorted_authors",
@@ -95,8 +95,8 @@ def read_dialogues(
     names = fields or Fields()
     lines: dict[str, int] = {}
 
-    def parse(record: dict[str, Any], line: Line) -> Dialogue:
-        dialogue = _parsed_dialogue(record, names, line.text)
+    def parse(line: Line) -> Dialogue:
+        dialogue = _parsed_dialogue(line.record, names, line.text)
         if dialogue.id in lines:
             first = lines[dialogue.id]
             raise InputError(
@@ -105,19 +105,10 @@ def read_dialogues(
         lines[dialogue.id] = line.number
         return dialogue
 
-    found = tuple(parsed(path, parse))
+    found = tuple(parsed_lines(Path(path), parse))
     if not found:
         raise InputError("contains no dialogues", path=os.fspath(path))
     return found
-
-
-def as_id(value: object, key: str) -> str:
-    """Returns an id as text; whole numbers count as their digits. Raises `InputError` for anything else."""
-    if type(value) is int:
-        return str(value)
-    if not isinstance(value, str) or not value:
-        raise InputError(f"{key!r} must be text or a whole number, not {_shown_field(value)}")
-    return value
 
 
 def _parsed_dialogue(record: dict[str, Any], names: Fields, source: bytes) -> Dialogue:
@@ -131,7 +122,7 @@ def _parsed_dialogue(record: dict[str, Any], names: Fields, source: bytes) -> Di
         _judge_score(record, names.gpt1),
     )
     return Dialogue(
-        id=as_id(record[names.id], names.id),
+        id=id_field(record, names.id),
         category=_dialogue_choice(record, names.category, CATEGORIES),
         turn2_type=_dialogue_choice(record, names.turn2_type, TYPES),
         user1=user1,

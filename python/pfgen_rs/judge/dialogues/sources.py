@@ -13,7 +13,6 @@ import polars as pl
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge.dialogues import grading
 from pfgen_rs.judge.dialogues.fields import Fields
-from pfgen_rs.judge.dialogues.json_lines import read_lines
 from pfgen_rs.judge.dialogues.judges import read_judge_table
 from pfgen_rs.judge.dialogues.mt_bench import Ratings, read_questions, read_ratings
 from pfgen_rs.judge.dialogues.records import read_dialogues
@@ -26,6 +25,7 @@ from pfgen_rs.judge.dialogues.report import (
     model_table,
     rating_tables,
 )
+from pfgen_rs.judge.json_lines import lines
 
 __all__ = ["TABLES", "Made", "tables_of"]
 
@@ -75,7 +75,7 @@ def _are_dialogues(paths: Sequence[str | os.PathLike[str]]) -> bool:
 def _is_dialogue_file(path: Path) -> bool:
     if path.is_dir() or path.suffix.lower() == ".csv":
         return False
-    first = next(islice(read_lines(path), 1), None)
+    first = next(islice(lines(path), 1), None)
     return first is None or not {"judge", "score"} <= first.record.keys()
 
 
