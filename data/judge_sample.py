@@ -21,16 +21,20 @@ from random import Random
 from typing import Any
 
 import made
+from pfgen_rs import score_runs
 from pfgen_rs.judge.asking import Judge, Request
 from pfgen_rs.judge.compare import comparison_config, comparison_requests
-from pfgen_rs.judge.pairs import pair_of
+from pfgen_rs.judge.grading import answers_of_run, grading_config, grading_requests
+from pfgen_rs.judge.pairs import Pair, pair_of, pair_record
 from pfgen_rs.judge.prompts import find_prompt
+from pfgen_rs.judge.run_pairs import named_results, pairs_of_runs, references_of
 
 __all__ = ["FOLDER", "SOURCES", "files"]
 
 HERE = Path(__file__).parent
 FOLDER = HERE / "judge-sample"
 SOURCES = HERE / "judge_texts"
+RUNS = HERE / "mini" / "runs"
 MODELS = ("kaede-7b", "nagi-13b", "shiori-1b")
 LETTERS = "ABC"
 SWAPPED = {"A": "B", "B": "A", "C": "C"}
@@ -78,6 +82,9 @@ JUDGES = (
     Invented("careful", "criteria-reason", 0.07, 0.02, 14.0, 0.10, cut=(41,)),
     Invented("hasty", "result", 0.20, 0.16, 7.0, 0.10, silent=(6, 33), blunt=(20,)),
 )
+RUN_JUDGE = Invented("runs", "result", 0.10, 0.05, 9.0, 0.10)
+"""What judges and rates the answers of the runs of data/mini."""
+RUN_QUALITY = {"mini/faithful": 0.75, "mini/careless": 0.55, "mini/babbling": 0.2}
 HUMAN_QUALITY = {"human": 0.85, "calm": 0.55, "llm-jp": 0.2}
 
 
@@ -104,7 +111,7 @@ def files(sources: Path = SOURCES) -> dict[str, bytes]:
         asked, prompt = judge.identity, find_prompt(judge.prompt, "pairwise")
         made_files[f"{folder}/config.json"] = document(comparison_config(asked, prompt, "chat"))
         made_files[f"{folder}/judgments.jsonl"] = lines(judgments(judge, pairs))
-    return made_files
+    return made_files | run_files()
 
 
 def lines(records: Iterable[Record]) -> bytes:
@@ -252,6 +259,68 @@ def reply(judge: Invented, pair: Record, order: int, letter: str) -> str:
         rng,
     )
     return f"「{criterion}」という観点で比べます。{first}{second}\n\n{letter}"
+
+
+# --- runs of the bundled benchmark ---------------------------------------------------------------
+
+
+def run_files() -> dict[str, bytes]:
+    """Returns verdicts on the runs of data/mini, and ratings of them, to be held against their scores."""
+    results = named_results(score_runs(sorted(map(str, RUNS.iterdir())), "mini"))
+    frames = {name: result.frame for name, result in results.items()}
+    references = references_of("mini")
+    found = pairs_of_runs(frames, references=references)
+    pairs = [(pair_record(pair), run_margin(pair)) for pair in found]
+    judge, prompt = RUN_JUDGE.identity, find_prompt(RUN_JUDGE.prompt, "pairwise")
+    grading = find_prompt("single-reference", "grade")
+    answers = [
+        answer
+        for name, frame in frames.items()
+        for answer in answers_of_run(frame, name, references, trials=1)
+    ]
+    return {
+        "verdicts/runs/pairs.jsonl": lines(pair for pair, _ in pairs),
+        "verdicts/runs/config.json": document(comparison_config(judge, prompt, "chat")),
+        "verdicts/runs/judgments.jsonl": lines(judgments(RUN_JUDGE, pairs)),
+        "ratings/config.json": document(grading_config(judge, grading)),
+        "ratings/ratings.jsonl": lines(
+            rating(place, request)
+            for place, request in enumerate(grading_requests(answers, grading))
+        ),
+    }
+
+
+def run_quality(model: str, *names: str) -> float:
+    """Draw the quality of a run's answer."""
+    return RUN_QUALITY[model] + 0.12 * noise("runs", model, *names)
+
+
+def run_margin(pair: Pair) -> float:
+    """Returns the quality of a pair's first answer minus the second's."""
+    one, other = (run_quality(model, pair.question_id) for model in pair.models)
+    return one - other
+
+
+def rating(place: int, request: Request) -> Record:
+    """Draw the rating of a run's answer."""
+    quality = run_quality(request.about["model"], request.about["question_id"])
+    score = min(max(round(1 + 9 * quality), 1), 10)
+    judge = RUN_JUDGE.identity
+    output = f"模範回答と比べ、内容の正確さと分かりやすさを評価しました。Rating: [[{score}]]"
+    return {
+        **request.about,
+        "sample": request.sample,
+        "digest": request.digest(judge),
+        "output": output,
+        "finish_reason": "stop",
+        "rating": float(score),
+        "expected": None,
+        "problem": None,
+        "judge": judge.record(),
+        "usage": None,
+        "left_out": [],
+        "timestamp": (START + timedelta(seconds=7 * place)).isoformat(timespec="milliseconds"),
+    }
 
 
 # --- dialogues -----------------------------------------------------------------------------------

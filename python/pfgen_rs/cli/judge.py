@@ -25,6 +25,11 @@ COMMANDS = {
         "grade",
         "Let a judge rate the answers of runs, and correlate with their scores.",
     ),
+    "against-scores": Deferred(
+        "judge_against",
+        "against_scores",
+        "Hold a judge and people against the scores of pfgen-bench.",
+    ),
     "import": Deferred(
         "judge_convert", "import_verdicts", "Import judgments in the format of another tool."
     ),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import options, output
+from pfgen_rs.cli.judge_against import show_correlation
 from pfgen_rs.cli.judge_options import AskOptions, asking_options, finish_asking
 from pfgen_rs.io.counted import counted
 
@@ -55,6 +56,7 @@ def grade(
     Example: `pfgen-rs judge grade runs/a runs/b -b pfgen-bench --engine openai --model gpt-4o --out ratings`
     """
     from pfgen_rs.benchmark import score_runs
+    from pfgen_rs.judge.against_scores import run_correlation
     from pfgen_rs.judge.grading import (
         answers_of_run,
         grading_requests,
@@ -98,7 +100,9 @@ def grade(
     if asked is not None:
         output.emit(f"{out}: {asked.stored} of {counted(asked.total, 'rating')}, {asked.new} new\n")
         scores = {name: result.score for name, result in results.items()}
-        _show_ratings(mean_ratings(read_ratings(out)), scores)
+        means = mean_ratings(read_ratings(out))
+        _show_ratings(means, scores)
+        show_correlation(run_correlation(means, scores))
     finish_asking(asked)
 
 

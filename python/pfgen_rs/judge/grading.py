@@ -25,6 +25,7 @@ __all__ = [
     "Graded",
     "answers_of_run",
     "grade",
+    "grading_config",
     "grading_requests",
     "mean_ratings",
     "read_grading",
@@ -129,7 +130,7 @@ def grade(
         raise SettingsError("several samples need a temperature above 0: all would be the same")
     requests = list(grading_requests(graded, prompt, samples))
     folder = Path(out)
-    write_folder_config(folder, _grading_config(judge, prompt))
+    write_folder_config(folder, grading_config(judge, prompt))
     with open_ratings(folder) as journal:
         return ask(
             journal,
@@ -148,7 +149,8 @@ def open_ratings(folder: Path) -> Journal:
     return Journal(folder / _RATINGS, _KEY)
 
 
-def _grading_config(judge: Judge, prompt: Prompt) -> dict[str, Any]:
+def grading_config(judge: Judge, prompt: Prompt) -> dict[str, Any]:
+    """Returns what the `config.json` of a folder of ratings says."""
     return {
         "kind": "grade",
         "judge": {"engine": judge.engine, **judge.identity()},

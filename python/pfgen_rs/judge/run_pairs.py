@@ -51,7 +51,7 @@ def pairs_of_runs(
         if sample is not None:
             places = _balanced_sample(places, sample, f"{seed} {one} {other}")
         for index, (question_id, trial) in enumerate(places):
-            a, b = (one, other) if (index + len(found)) % 2 == 0 else (other, one)
+            a, b = (one, other) if index % 2 == 0 else (other, one)
             found.append(_pair_of_answers(texts, question_id, trial, a, b, known))
     return found
 

@@ -15,6 +15,7 @@ def sample_path() -> Path:
     """Returns the folder of the bundled sample for judges.
 
     It has `pairs.jsonl`, `humans.jsonl`, `dialogues.jsonl`, a verdict folder for each of `JUDGES` in
-    `verdicts/`, and a README. Everything in it is made up: statistics on it are no findings.
+    `verdicts/`, verdicts on runs of the benchmark `mini` in `verdicts/runs`, ratings of them in
+    `ratings`, and a README. Everything in it is made up: statistics on it are no findings.
     """
     return Path(str(resources.files("pfgen_rs") / "data" / "judge-sample"))

@@ -1,0 +1,196 @@
+"""Judges and people beside the n-gram scores: which answers and which models each of them prefers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.errors import InputError
+from pfgen_rs.judge.agreement.intervals import clopper_pearson
+from pfgen_rs.judge.decisions import Rule
+from pfgen_rs.judge.pairs import Pair, read_humans
+from pfgen_rs.judge.verdict_folder import VerdictFolder
+from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
+
+__all__ = [
+    "RunCorrelation",
+    "agreement_by_margin",
+    "run_correlation",
+    "scored_pairs",
+    "verdicts_by_name",
+]
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+_BINS = 4
+_AGREEMENT: dict[str, pl.DataType | type[pl.DataType]] = {
+    "who": pl.String,
+    "margin": pl.String,
+    "pairs": pl.Int64,
+    "agree": pl.Int64,
+    "share": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "ties": pl.Int64,
+    "missing": pl.Int64,
+}
+
+
+def scored_pairs(pairs: Sequence[Pair], benchmark: Benchmark) -> pl.DataFrame:
+    """Returns the scores of both answers of each pair.
+
+    Columns: `pair`, `question_id`, `score_a`, `score_b` (the average of the metrics of each answer alone).
+    Pairs about questions that the benchmark lacks are left out; raises `InputError` if none is left.
+    """
+    known = [pair for pair in pairs if pair.question in benchmark]
+    if not known:
+        raise InputError(
+            "the benchmark has none of the pairs' questions: pass the benchmark that the answers are about, "
+            "with -b"
+        )
+    questions = [pair.question for pair in known]
+    scores = [
+        benchmark.score_batch(questions, [pair.answers[side] for pair in known])["average"]
+        for side in (0, 1)
+    ]
+    return pl.DataFrame(
+        {
+            "pair": [pair.id for pair in known],
+            "question_id": [pair.question_id for pair in known],
+            "score_a": scores[0],
+            "score_b": scores[1],
+        }
+    )
+
+
+def verdicts_by_name(
+    folders: Sequence[VerdictFolder], rule: Rule, humans: str | os.PathLike[str] | None = None
+) -> dict[str, dict[str, str | None]]:
+    """Returns letters by pair, of each judge (its folder's decisions by a rule) and each rater, by name.
+
+    Raises `InputError` for files that cannot be used.
+    """
+    found: dict[str, dict[str, str | None]] = {}
+    known: set[str] = set()
+    for folder in folders:
+        frame = folder.decisions()
+        known.update(frame["pair"])
+        name = folder.judge_name
+        unique = name if name not in found else f"{name} ({folder.path})"
+        found[unique] = dict(zip(frame["pair"], frame[rule], strict=True))
+    if humans is not None:
+        for pair, rater, verdict in read_humans(humans, known).iter_rows():
+            found.setdefault(rater, {})[pair] = verdict
+    return found
+
+
+def agreement_by_margin(
+    scores: pl.DataFrame, verdicts: Mapping[str, Mapping[str, str | None]], bins: int = _BINS
+) -> pl.DataFrame:
+    """Returns how often the answer with the higher score is the one that somebody prefers, by margin.
+
+    `scores`: as `scored_pairs` returns them. `verdicts`: letters by pair, of each rater or judge by name. A
+    pair counts if it has a verdict for either answer and two different scores; ties and pairs without a
+    verdict are counted apart. The margin is the difference of the scores; its bins have about equal numbers
+    of pairs.
+
+    Returns columns `who`, `margin` ("all", or the bin's range), `pairs`, `agree`, `share`, its 95 % interval
+    `low`, `high` (Clopper–Pearson), `ties`, `missing`.
+    """
+    margins = (scores["score_a"] - scores["score_b"]).to_numpy()
+    higher = np.where(margins > 0, "A", np.where(margins < 0, "B", "="))
+    size = np.abs(margins)
+    places = [("all", np.ones(len(size), dtype=bool)), *_margin_bins(size, bins)]
+    rows = []
+    for who, letters in verdicts.items():
+        given = np.array([letters.get(pair) or "" for pair in scores["pair"]])
+        rows += [_agreement_row(who, label, higher, given, inside) for label, inside in places]
+    return pl.DataFrame(rows, schema=_AGREEMENT)
+
+
+def _margin_bins(size: Floats, bins: int) -> Iterator[tuple[str, Flags]]:
+    """Yield label and members of each bin of margins above 0."""
+    if not (size > 0).any():
+        return
+    edges = np.unique(np.quantile(size[size > 0], np.linspace(0, 1, bins + 1)))
+    for low, high in pairwise(edges):
+        below = (size <= high) if high == edges[-1] else (size < high)
+        yield f"{low:.3f}–{high:.3f}", np.asarray((size >= low) & below & (size > 0))
+
+
+def _agreement_row(who: str, margin: str, higher: Any, given: Any, inside: Any) -> dict[str, Any]:
+    counted = inside & np.isin(given, ("A", "B")) & (higher != "=")
+    agree, pairs = int((counted & (higher == given)).sum()), int(counted.sum())
+    interval = clopper_pearson(agree, pairs) if pairs else None
+    return {
+        "who": who,
+        "margin": margin,
+        "pairs": pairs,
+        "agree": agree,
+        "share": agree / pairs if pairs else None,
+        "low": None if interval is None else interval.low,
+        "high": None if interval is None else interval.high,
+        "ties": int((inside & ((given == "C") | (higher == "="))).sum()),
+        "missing": int((inside & (given == "")).sum()),
+    }
+
+
+@dataclass(frozen=True)
+class RunCorrelation:
+    """Correlation of the judge's mean ratings with the scores of runs; paper 001, section 5 and figure 4.
+
+    `pearson`, `spearman` with 95 % intervals by Fisher's transformation; `None` where runs are too few.
+    `runs`: one row a run: `model`, `score`, `rating`.
+    """
+
+    runs: pl.DataFrame
+    pearson: float | None
+    pearson_interval: tuple[float | None, float | None]
+    spearman: float | None
+    spearman_interval: tuple[float | None, float | None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns everything as JSON."""
+        return {
+            "runs": self.runs.to_dicts(),
+            "pearson": self.pearson,
+            "pearson_interval": list(self.pearson_interval),
+            "spearman": self.spearman,
+            "spearman_interval": list(self.spearman_interval),
+        }
+
+
+def run_correlation(means: pl.DataFrame, scores: Mapping[str, float]) -> RunCorrelation:
+    """Correlate mean ratings (as `grading.mean_ratings` returns them) with the scores of runs by name.
+
+    Models without a rating or a score are left out. Raises `InputError` if none is left.
+    """
+    found = means.filter(pl.col("mean").is_not_null() & pl.col("model").is_in(list(scores))).select(
+        "model",
+        score=pl.col("model").replace_strict(dict(scores), return_dtype=pl.Float64),
+        rating="mean",
+    )
+    if found.is_empty():
+        raise InputError("no run has both ratings and a score")
+    x, y = found["score"].to_numpy(), found["rating"].to_numpy()
+    r, rho = _known(pearson(x, y)), _known(spearman(x, y))
+    n = len(found)
+    return RunCorrelation(
+        found,
+        r,
+        (None, None) if r is None else fisher_interval(r, n, 0.95),
+        rho,
+        (None, None) if rho is None else fisher_interval(rho, n, 0.95, ranks=True),
+    )
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or np.isnan(value) else float(value)
