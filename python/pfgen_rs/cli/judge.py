@@ -41,6 +41,9 @@ COMMANDS = {
         "app",
         "Count, select, tabulate, answer and grade dialogues of two turns.",
     ),
+    "demo": Deferred(
+        "judge_demo", "demo", "Show these commands on the bundled sample, without a judge."
+    ),
 }
 
 app = typer.Typer(
