@@ -6,7 +6,9 @@ __all__ = [
     "Agreement",
     "Decision",
     "JudgeComparison",
+    "Pair",
     "Verdict",
+    "VerdictFolder",
     "agree",
     "cohen_kappa",
     "compare_judges",
@@ -16,10 +18,13 @@ __all__ = [
     "fleiss_kappa",
     "position_bias",
     "read_families",
+    "read_humans",
+    "read_pairs",
     "read_rating",
     "read_verdict",
     "read_verdict_text",
     "robustness",
+    "write_pairs",
 ]
 
 if TYPE_CHECKING:
@@ -31,7 +36,9 @@ if TYPE_CHECKING:
     from pfgen_rs.judge.agreement.position import position_bias
     from pfgen_rs.judge.agreement.result import Agreement
     from pfgen_rs.judge.decisions import Decision, decide
+    from pfgen_rs.judge.pairs import Pair, read_humans, read_pairs, write_pairs
     from pfgen_rs.judge.ratings import read_rating
+    from pfgen_rs.judge.verdict_folder import VerdictFolder
     from pfgen_rs.judge.verdicts import Verdict, read_verdict, read_verdict_text
 else:
     from pfgen_rs import lazy
@@ -47,7 +54,9 @@ else:
             "agreement.position": ("position_bias",),
             "agreement.result": ("Agreement",),
             "decisions": ("Decision", "decide"),
+            "pairs": ("Pair", "read_humans", "read_pairs", "write_pairs"),
             "ratings": ("read_rating",),
+            "verdict_folder": ("VerdictFolder",),
             "verdicts": ("Verdict", "read_verdict", "read_verdict_text"),
         },
     )
