@@ -7,6 +7,7 @@ __all__ = [
     "Decision",
     "JudgeComparison",
     "Pair",
+    "Ranking",
     "Verdict",
     "VerdictFolder",
     "agree",
@@ -17,6 +18,7 @@ __all__ = [
     "family_of",
     "fleiss_kappa",
     "position_bias",
+    "rank",
     "read_families",
     "read_humans",
     "read_pairs",
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from pfgen_rs.judge.agreement.families import family_of, read_families
     from pfgen_rs.judge.agreement.kappa import cohen_kappa, fleiss_kappa
     from pfgen_rs.judge.agreement.position import position_bias
+    from pfgen_rs.judge.agreement.ranking import Ranking, rank
     from pfgen_rs.judge.agreement.result import Agreement
     from pfgen_rs.judge.decisions import Decision, decide
     from pfgen_rs.judge.pairs import Pair, read_humans, read_pairs, write_pairs
@@ -52,6 +55,7 @@ else:
             "agreement.families": ("family_of", "read_families"),
             "agreement.kappa": ("cohen_kappa", "fleiss_kappa"),
             "agreement.position": ("position_bias",),
+            "agreement.ranking": ("Ranking", "rank"),
             "agreement.result": ("Agreement",),
             "decisions": ("Decision", "decide"),
             "pairs": ("Pair", "read_humans", "read_pairs", "write_pairs"),

@@ -11,7 +11,14 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.judge.agreement.codes import NONE, Codes, Floats, Indices, column_codes
 from pfgen_rs.judge.decisions import RULES, Rule
 
-__all__ = ["Judged", "codes_of_texts", "judged", "needed_columns", "winner_probabilities"]
+__all__ = [
+    "Judged",
+    "codes_of_texts",
+    "judged",
+    "needed_columns",
+    "question_codes",
+    "winner_probabilities",
+]
 
 _NEEDED = ("pair", "question_id", "v1", "v2", *RULES)
 
@@ -53,7 +60,7 @@ def judged(decisions: pl.DataFrame, humans: pl.DataFrame | None) -> Judged:
         decided={rule: column_codes(decisions[rule]) for rule in RULES},
         task_names=task_names,
         tasks=tasks,
-        questions=_question_codes(decisions["question_id"]),
+        questions=question_codes(decisions["question_id"]),
         raters=raters,
         verdicts=verdicts,
     )
@@ -72,6 +79,13 @@ def codes_of_texts(column: pl.Series) -> tuple[tuple[str, ...], Indices]:
     distinct = texts.unique(maintain_order=True)
     codes = texts.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64)
     return tuple(distinct.to_list()), codes.to_numpy()
+
+
+def question_codes(column: pl.Series) -> Indices:
+    """Returns codes of questions, numbered without gaps. Raises `InputError` for a missing id."""
+    if column.null_count():
+        raise InputError("a pair without question_id in the decisions")
+    return (column.cast(pl.String).rank("dense").cast(pl.Int64) - 1).to_numpy()
 
 
 def winner_probabilities(decisions: pl.DataFrame) -> Floats:
@@ -105,12 +119,6 @@ def _human_codes(pairs: pl.Series, humans: pl.DataFrame | None) -> tuple[tuple[s
     verdicts = np.full(len(names) * len(pairs), NONE, dtype=np.int8)
     verdicts[slots[letters != NONE]] = letters[letters != NONE]
     return names, verdicts.reshape(len(names), len(pairs))
-
-
-def _question_codes(column: pl.Series) -> Indices:
-    if column.null_count():
-        raise InputError("a pair without question_id in the decisions")
-    return (column.cast(pl.String).rank("dense").cast(pl.Int64) - 1).to_numpy()
 
 
 def _places_of_pairs(texts: pl.Series, pairs: pl.Series) -> Indices:

@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.judge.agreement.codes import Floats, Indices
 
-__all__ = ["RESAMPLES", "Questions", "check_resampling", "classes_of", "resampled_sums"]
+__all__ = [
+    "RESAMPLES",
+    "Questions",
+    "check_resampling",
+    "classes_of",
+    "resampled_counts",
+    "resampled_sums",
+    "resampled_values",
+]
 
 RESAMPLES = 1000
 _FEWEST = 100  # resamples that an interval needs
@@ -24,6 +32,7 @@ _AT_ONCE = 1 << 20  # weights in a block
 _ROWS = 64  # of a block, since products with fewer rows are slow
 _BITS = 63  # of an integer that holds sums of several columns
 _EXACT_32 = 1 << 24  # integers below are exact in float32
+_FINE = 1 << 30  # parts of 1 to which real numbers are rounded
 _WIDE = 1 << 22  # keys up to which a table of all keys is cheaper than sorting
 _WORTH = 4  # questions a kind from which kinds are drawn instead of questions
 
@@ -87,6 +96,11 @@ class Questions:
                 kinds[:, start + i] = (sums >> shift) & ((1 << bits) - 1)
         return kinds
 
+    def counts(self, weights: NDArray[np.floating[Any]], classes: int) -> Indices:
+        """Returns how many pairs of each class there are if kinds of questions have these weights."""
+        each = np.repeat(weights, self._lengths)
+        return np.bincount(self._classes, weights=each, minlength=classes).astype(np.int64)
+
     def weights(
         self, resamples: int, seed: int, kind: type[np.floating[Any]] = np.float64
     ) -> Iterator[NDArray[np.floating[Any]]]:
@@ -128,6 +142,28 @@ class Questions:
         shifts = np.repeat(self._starts[models] - self._starts, self._lengths)
         places = np.arange(len(self._classes)) + shifts
         return bool(np.array_equal(self._classes, self._classes[places]))
+
+
+def resampled_counts(questions: Questions, classes: int, resamples: int, seed: int) -> Indices:
+    """Returns how many pairs of each class are in each resample: shape (resamples, classes)."""
+    blocks = [
+        questions.counts(row, classes)
+        for block in questions.weights(resamples, seed)
+        for row in block
+    ]
+    return np.stack(blocks)
+
+
+def resampled_values(questions: Indices, values: Floats, resamples: int, seed: int) -> Floats:
+    """Returns sums of the rows of `values` over each resample: float64, shape (resamples, columns).
+
+    `questions`: question of each pair, `values`: shape (pairs, columns). They are rounded to multiples of
+    2⁻³⁰, so that sums do not depend on the number of threads of a matrix product.
+    """
+    drawn = Questions(questions, np.arange(len(questions)))
+    sums = np.zeros((drawn.number, values.shape[1]))
+    np.add.at(sums, questions, np.round(values * _FINE) / _FINE)
+    return np.concatenate([block @ sums for block in drawn.weights(resamples, seed)])
 
 
 def resampled_sums(questions: Questions, table: Indices, resamples: int, seed: int) -> Floats:

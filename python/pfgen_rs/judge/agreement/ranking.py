@@ -1,0 +1,277 @@
+"""Models ranked by decided pairs: win rates and Bradley–Terry, with intervals and the ranks left open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs.io.counted import counted
+from pfgen_rs.judge.agreement.agreed import check_rule
+from pfgen_rs.judge.agreement.bradley_terry import bradley_terry, resampled_strengths
+from pfgen_rs.judge.agreement.codes import Floats, Indices
+from pfgen_rs.judge.agreement.games import Games, games_of, win_matrix
+from pfgen_rs.judge.agreement.intervals import percentile_bounds
+from pfgen_rs.judge.agreement.length_control import length_control
+from pfgen_rs.judge.agreement.resampling import (
+    RESAMPLES,
+    Questions,
+    check_resampling,
+    resampled_counts,
+    resampled_values,
+)
+from pfgen_rs.judge.decisions import Rule
+from pfgen_rs.stats.ranks import ranges
+from pfgen_rs.stats.student import check_level
+
+__all__ = ["Ranking", "rank", "rank_ranges_of_resamples"]
+
+_OUTCOMES = 3
+_CONSTANT = 1e-12
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Models, the best first (by Bradley–Terry; by win rate without it).
+
+    `models`: one row per model: `model`; `games`, `wins`, `ties`, `losses`; `win_rate` with a tie as half a
+    win, pooled over games; `strength` (Bradley–Terry): log-odds with mean 0; `soft_win_rate`: mean of the
+    judge's normalised p(win) + p(tie)/2; `length_controlled`: win rate without the effect of length, after
+    AlpacaEval 2. Each has an interval `…_low`, `…_high` (bootstrap over questions, percentiles), and is null
+    where it is unknown. `rank`, `best_rank`, `worst_rank`: by strength (by win rate without it), with the
+    ranks that the bootstrap leaves open: with probability `level` they all contain the true ranks.
+    `head_to_head`: one row per two models that met: `model`, `opponent`, `games`, `wins`, `ties`, `losses`.
+    `games`, `questions`: what counts; `left_out`: pairs without a decision. `unsolved`: resamples without a
+    solution of Bradley–Terry, which its intervals leave out. `length_effect`: log-odds per tanh of the
+    difference of lengths over its root mean square. `notes`: remarks for the reader.
+    """
+
+    rule: Rule
+    models: pl.DataFrame = field(repr=False)
+    head_to_head: pl.DataFrame = field(repr=False)
+    games: int
+    left_out: int
+    questions: int
+    level: float
+    resamples: int
+    unsolved: int
+    seed: int
+    length_effect: float | None
+    notes: tuple[str, ...] = ()
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Returns the tables by name."""
+        return {"models": self.models, "head_to_head": self.head_to_head}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns everything as JSON types."""
+        single = (
+            "rule",
+            "games",
+            "left_out",
+            "questions",
+            "level",
+            "resamples",
+            "unsolved",
+            "seed",
+        )
+        return {
+            **{name: getattr(self, name) for name in (*single, "length_effect")},
+            "models": self.models.to_dicts(),
+            "head_to_head": self.head_to_head.to_dicts(),
+            "notes": list(self.notes),
+        }
+
+
+def rank(
+    decisions: pl.DataFrame,
+    *,
+    rule: Rule = "probability",
+    with_strengths: bool = True,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Ranking:
+    """Returns models ranked by the decisions about their pairs.
+
+    `decisions`: one row per pair, with `question_id`, `model_a`, `model_b` and the letter of the rule;
+    optionally mean probabilities `p_a`, `p_b`, `p_c` and lengths `length_a`, `length_b`. Pairs without a
+    decision are left out and counted. `with_strengths`: whether to fit Bradley–Terry (by evalica, extra
+    `judge`), which needs models that are connected.
+
+    Raises `InputError` for frames that lack columns, if no pair is decided, and if Bradley–Terry has no
+    solution, naming the models that are apart; `SettingsError` for invalid settings.
+    """
+    check_level(level)
+    check_resampling(resamples, seed)
+    check_rule(rule)
+    games = games_of(decisions, rule)
+    scores = _Scores(games, with_strengths, resamples, seed)
+    known = {name: found for name, found in scores.by_name.items() if found is not None}
+    columns: dict[str, Any] = {"model": list(games.models), **scores.counts}
+    for name in scores.by_name:
+        values, resampled = known.get(name, (None, None))
+        columns |= _columns_of_score(name, values, resampled, len(games.models), level)
+    values, resampled = known["strength" if with_strengths else "win_rate"]
+    best, worst = zip(*rank_ranges_of_resamples(values, resampled, level), strict=True)
+    order = (-values).argsort(kind="stable").argsort(kind="stable") + 1
+    columns |= {"rank": order, "best_rank": list(best), "worst_rank": list(worst)}
+    table = pl.DataFrame(columns).fill_nan(None).sort("rank")
+    questions = int(games.questions.max()) + 1
+    return Ranking(
+        rule=rule,
+        models=table,
+        head_to_head=_head_to_head(games, scores.pairings),
+        games=len(games.outcomes),
+        left_out=games.left_out,
+        questions=questions,
+        level=level,
+        resamples=resamples,
+        unsolved=scores.unsolved,
+        seed=seed,
+        length_effect=scores.length_effect,
+        notes=tuple(_ranking_notes(games, scores, questions, resamples)),
+    )
+
+
+def rank_ranges_of_resamples(
+    values: Floats, resampled: Floats, level: float
+) -> list[tuple[int, int]]:
+    """Returns for each model the best and the worst rank that the resamples leave open.
+
+    `values`: shape (models,), `resampled`: (resamples, models), NaN where a resample has none. One model
+    ranks above another if their difference exceeds c standard errors, c being the `level` quantile over
+    resamples of the largest error of any difference, so that with this probability all ranges together
+    contain the true ranks (M. Mogstad, J. P. Romano, A. M. Shaikh, D. Wilhelm, "Inference for ranks", Review
+    of Economic Studies 91 (2024)). Without two resamples, no rank is excluded.
+    """
+    kept = resampled[~np.isnan(resampled).any(axis=1)]
+    models = len(values)
+    if len(kept) < 2:
+        return [(1, models)] * models
+    errors = kept - values
+    largest, widths = np.zeros(len(kept)), np.zeros((models, models))
+    for i in range(models - 1):
+        apart = errors[:, [i]] - errors[:, i + 1 :]
+        spread = apart.std(axis=0, ddof=1)
+        widths[i, i + 1 :] = widths[i + 1 :, i] = spread
+        moving = spread > _CONSTANT
+        if moving.any():
+            relative = np.abs(apart[:, moving]) / spread[moving]
+            largest = np.maximum(largest, relative.max(axis=1))
+    reach = float(np.quantile(largest, level))
+    return ranges(values[:, None] - values > np.maximum(reach * widths, _CONSTANT))
+
+
+class _Scores:
+    """Values and resampled values of every score, `None` where one is unknown."""
+
+    def __init__(self, games: Games, with_strengths: bool, resamples: int, seed: int) -> None:
+        self._games, self._resamples, self._seed = games, resamples, seed
+        models = len(games.models)
+        pairing = games.first * models + games.second
+        pairings, classes = np.unique(pairing, return_inverse=True)
+        classes = classes * _OUTCOMES + games.outcomes
+        size = len(pairings) * _OUTCOMES
+        self._first, self._second = pairings // models, pairings % models
+        observed = np.bincount(classes, minlength=size).reshape(1, -1, _OUTCOMES)
+        questions = Questions(games.questions, classes)
+        drawn = resampled_counts(questions, size, resamples, seed).reshape(resamples, -1, _OUTCOMES)
+        self.pairings = self._first, self._second, observed[0]
+        self.unsolved = 0
+        wins, resampled = (
+            win_matrix(self._first, self._second, each.astype(np.float64), models)
+            for each in (observed, drawn)
+        )
+        self.counts = self._counted(observed[0], models)
+        lengths = length_control(games, resamples, seed)
+        self.length_effect = None if lengths is None else lengths.effect
+        self.by_name: dict[str, tuple[Floats, Floats] | None] = {
+            "win_rate": (_win_rates(wins)[0], _win_rates(resampled)),
+            "strength": self._strengths(wins[0], resampled) if with_strengths else None,
+            "soft_win_rate": self._soft(models),
+            "length_controlled": None if lengths is None else (lengths.rates, lengths.resampled),
+        }
+
+    def _counted(self, counts: Indices, models: int) -> dict[str, Indices]:
+        first, second = (
+            np.stack(
+                [np.bincount(each, weights=column, minlength=models) for column in counts.T]
+            ).astype(np.int64)
+            for each in (self._first, self._second)
+        )
+        wins, losses, ties = first[0] + second[1], first[1] + second[0], first[2] + second[2]
+        return {"games": wins + ties + losses, "wins": wins, "ties": ties, "losses": losses}
+
+    def _strengths(self, wins: Floats, resampled: Floats) -> tuple[Floats, Floats]:
+        value = bradley_terry(wins, self._games.models)
+        found = resampled_strengths(resampled, value)
+        self.unsolved = int(np.isnan(found).any(axis=1).sum())
+        return value, found
+
+    def _soft(self, models: int) -> tuple[Floats, Floats] | None:
+        games = self._games
+        known = ~np.isnan(games.preferences)
+        if not known.any():
+            return None
+        rows, preferences = np.arange(np.count_nonzero(known)), games.preferences[known]
+        won, played = np.zeros((2, len(rows), models))
+        won[rows, games.first[known]], won[rows, games.second[known]] = preferences, 1 - preferences
+        played[rows, games.first[known]] = played[rows, games.second[known]] = 1.0
+        values = np.concatenate([won, played], axis=1)
+        _, questions = np.unique(games.questions[known], return_inverse=True)
+        drawn = resampled_values(questions, values, self._resamples, self._seed)
+        observed = values.sum(axis=0)[None]
+        rates = [_ratios(each[:, :models], each[:, models:]) for each in (observed, drawn)]
+        return rates[0][0], rates[1]
+
+
+def _win_rates(wins: Floats) -> Floats:
+    won, lost = wins.sum(axis=-1), wins.sum(axis=-2)
+    return _ratios(won, won + lost)
+
+
+def _ratios(above: Floats, below: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(above / below, dtype=np.float64)
+
+
+def _columns_of_score(
+    name: str, values: Floats | None, resampled: Floats | None, models: int, level: float
+) -> dict[str, Any]:
+    if values is None or resampled is None:
+        none = pl.Series([None] * models, dtype=pl.Float64)
+        return {name: none, f"{name}_low": none, f"{name}_high": none}
+    low, high = percentile_bounds(resampled, level)
+    return {name: values, f"{name}_low": low, f"{name}_high": high}
+
+
+def _head_to_head(games: Games, pairings: tuple[Indices, Indices, Indices]) -> pl.DataFrame:
+    rows = []
+    for i, j, (wins, losses, ties) in zip(*(each.tolist() for each in pairings), strict=True):
+        total = wins + losses + ties
+        rows.append((games.models[i], games.models[j], total, wins, ties, losses))
+        rows.append((games.models[j], games.models[i], total, losses, ties, wins))
+    names = ("games", "wins", "ties", "losses")
+    schema = {"model": pl.String, "opponent": pl.String, **dict.fromkeys(names, pl.Int64)}
+    return pl.DataFrame(rows, schema=schema, orient="row").sort("model", "opponent")
+
+
+def _ranking_notes(games: Games, scores: _Scores, questions: int, resamples: int) -> list[str]:
+    notes = []
+    if games.left_out:
+        notes.append(f"left out {counted(games.left_out, 'pair')} without a decision")
+    if questions == 1:
+        notes.append(
+            "a single question: intervals and rank ranges say nothing about other questions"
+        )
+    if scores.unsolved:
+        notes.append(
+            f"{scores.unsolved} of {resamples} resamples have no Bradley–Terry solution and are left out of "
+            "its intervals: models are connected by few games"
+        )
+    if games.longer is not None and scores.by_name["length_controlled"] is None:
+        notes.append("no length-controlled win rates: models or lengths decide all games")
+    return notes

@@ -1,0 +1,385 @@
+"""Rankings: equal to plain Python, libraries and refits; errors name the models that are apart."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import sys
+from collections import Counter, defaultdict
+
+import numpy as np
+import polars as pl
+import pytest
+import statsmodels.api as sm  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from pfgen_rs.errors import InputError, PfgenError, SettingsError
+from pfgen_rs.judge import rank
+from pfgen_rs.judge.agreement.bradley_terry import bradley_terry, resampled_strengths
+from pfgen_rs.judge.agreement.ranking import rank_ranges_of_resamples
+from pfgen_rs.judge.agreement.resampling import Questions
+
+MODELS = ("alpha", "beta", "gamma", "delta", "epsilon")
+STRENGTHS = dict(zip(MODELS, (1.0, 0.6, 0.0, -0.4, -1.2), strict=True))
+Floats = NDArray[np.float64]
+
+
+def sample(
+    seed: int = 0, questions: int = 40, *, length: float = 0.8, invalid: float = 0.05
+) -> pl.DataFrame:
+    """Every two models on every question, each pair in either order; longer answers win more often."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for q in range(questions):
+        for pair in itertools.combinations(MODELS, 2):
+            a, b = pair if random.random() < 0.5 else pair[::-1]
+            lengths = random.integers(10, 200, 2)
+            odds = STRENGTHS[a] - STRENGTHS[b]
+            odds += length * math.tanh((lengths[0] - lengths[1]) / 77) + random.normal(0, 0.5)
+            win, tie = 1 / (1 + math.exp(-odds)), random.uniform(0.05, 0.3)
+            p = (win * (1 - tie) * 0.97, (1 - win) * (1 - tie) * 0.97, tie * 0.97)
+            letter = str(random.choice(list("ABC"), p=np.array(p) / 0.97))
+            decided = None if random.random() < invalid else letter
+            rows.append((f"Q{q}", a, b, decided, *p, *lengths.tolist()))
+    names = [
+        "question_id",
+        "model_a",
+        "model_b",
+        "tie",
+        "p_a",
+        "p_b",
+        "p_c",
+        "length_a",
+        "length_b",
+    ]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def simple(*games: tuple[str, str, str]) -> pl.DataFrame:
+    """Games of two models and a letter, each on a question of its own."""
+    rows = [(str(i), *game) for i, game in enumerate(games)]
+    return pl.DataFrame(rows, schema=["question_id", "model_a", "model_b", "first"], orient="row")
+
+
+def win_counts(frame: pl.DataFrame) -> dict[tuple[str, str], float]:
+    """Wins by winner and loser, a tie as half a win for both."""
+    wins: dict[tuple[str, str], float] = defaultdict(float)
+    for a, b, letter in frame.select("model_a", "model_b", "tie").iter_rows():
+        share = {"A": 1.0, "B": 0.0, "C": 0.5}.get(letter)
+        if share is not None:
+            wins[a, b] += share
+            wins[b, a] += 1 - share
+    return wins
+
+
+def minorise_maximise(wins: dict[tuple[str, str], float]) -> dict[str, float]:
+    """Bradley–Terry by the algorithm of Zermelo (1929), as log-strengths with mean 0."""
+    strength = dict.fromkeys(MODELS, 1.0)
+    for _ in range(5000):
+        new = {}
+        for i in MODELS:
+            won = sum(wins[i, j] for j in MODELS)
+            played = ((j, wins[i, j] + wins[j, i]) for j in MODELS if j != i)
+            new[i] = won / sum(n / (strength[i] + strength[j]) for j, n in played)
+        scale = math.exp(sum(map(math.log, new.values())) / len(new))
+        strength = {model: value / scale for model, value in new.items()}
+    return {model: math.log(value) for model, value in strength.items()}
+
+
+def test_counts_win_rates_and_strengths_equal_plain_python() -> None:
+    frame = sample()
+    found = rank(frame, rule="tie")
+    wins = win_counts(frame)
+    strengths = minorise_maximise(wins)
+    counted: Counter[tuple[str, str | None]] = Counter()
+    for a, b, letter in frame.select("model_a", "model_b", "tie").iter_rows():
+        counted.update({(a, letter): 1, (b, {"A": "B", "B": "A"}.get(letter, letter)): 1})
+    for row in found.models.to_dicts():
+        name = row["model"]
+        assert [row["wins"], row["losses"], row["ties"]] == [counted[name, x] for x in "ABC"]
+        assert row["games"] == row["wins"] + row["losses"] + row["ties"]
+        won = sum(wins[name, other] for other in MODELS)
+        assert row["win_rate"] == won / row["games"]
+        assert row["strength"] == pytest.approx(strengths[name], abs=1e-7)
+        for score in ("win_rate", "strength", "soft_win_rate", "length_controlled"):
+            assert row[f"{score}_low"] < row[score] < row[f"{score}_high"]
+        assert row["best_rank"] <= row["rank"] <= row["worst_rank"]
+    assert found.models["rank"].to_list() == [1, 2, 3, 4, 5]
+    assert found.models["strength"].is_sorted(descending=True)
+    assert found.left_out == frame["tie"].null_count() > 0
+    assert found.games + found.left_out == len(frame)
+    assert f"left out {found.left_out} pairs without a decision" in found.notes
+
+
+def test_head_to_head() -> None:
+    frame = sample()
+    found = rank(frame, rule="tie").head_to_head
+    assert len(found) == 20
+    wins = win_counts(frame)
+    for row in found.to_dicts():
+        assert row["wins"] + row["ties"] / 2 == wins[row["model"], row["opponent"]]
+        assert row["games"] == row["wins"] + row["ties"] + row["losses"]
+
+
+def test_soft_win_rates() -> None:
+    frame = sample()
+    kept = frame.filter(pl.col("tie").is_not_null())
+    shares = defaultdict(list)
+    for a, b, *p in kept.select("model_a", "model_b", "p_a", "p_b", "p_c").iter_rows():
+        preference = (p[0] + p[2] / 2) / sum(p)
+        shares[a].append(preference)
+        shares[b].append(1 - preference)
+    for row in rank(frame, rule="tie").models.to_dicts():
+        assert row["soft_win_rate"] == pytest.approx(np.mean(shares[row["model"]]), abs=1e-12)
+
+
+def fitted(frame: pl.DataFrame) -> tuple[dict[str, float], float]:
+    """Length-controlled win rates and the effect of length, by a fit of statsmodels."""
+    frame = frame.filter(pl.col("tie").is_not_null())
+    design = np.zeros((len(frame), len(MODELS)))
+    for row, (a, b) in enumerate(frame.select("model_a", "model_b").iter_rows()):
+        for model, sign in ((a, 1), (b, -1)):
+            if model != MODELS[0]:  # its strength is 0
+                design[row, MODELS.index(model)] = sign
+    longer = (frame["length_a"] - frame["length_b"]).to_numpy().astype(float)
+    design[:, 0] = np.tanh(longer / np.sqrt((longer**2).mean()))
+    wanted = frame.select((pl.col("p_a") + pl.col("p_c") / 2) / 0.97).to_series().to_numpy()
+    result = sm.GLM(wanted, design, family=sm.families.Binomial()).fit(
+        tol=1e-13, tol_criterion="params"
+    )
+    strength = dict(zip(MODELS, [0.0, *result.params[1:]], strict=True))
+    beats: dict[str, list[float]] = {model: [] for model in MODELS}
+    for a, b in frame.select("model_a", "model_b").iter_rows():
+        beats[a].append(1 / (1 + math.exp(strength[b] - strength[a])))
+        beats[b].append(1 - beats[a][-1])
+    return {model: float(np.mean(each)) for model, each in beats.items()}, float(result.params[0])
+
+
+def test_length_control_equals_a_fit_of_statsmodels() -> None:
+    frame = sample()
+    found = rank(frame, rule="tie")
+    rates, effect = fitted(frame)
+    for row in found.models.to_dicts():
+        assert row["length_controlled"] == pytest.approx(rates[row["model"]], abs=1e-8)
+    assert found.length_effect == pytest.approx(effect, abs=1e-8)
+    assert effect > 0.5
+
+
+def test_length_control_takes_the_effect_of_length_away() -> None:
+    """Two equal models; one writes long answers, and longer answers win."""
+    random = np.random.default_rng(0)
+    longer = random.normal(30, 30, 4000).round()
+    wins = random.random(4000) < 1 / (1 + np.exp(-np.tanh(longer / np.sqrt((longer**2).mean()))))
+    frame = simple(*(("long", "short", "A" if won else "B") for won in wins.tolist()))
+    frame = frame.with_columns(length_a=longer + 500, length_b=pl.lit(500))
+    row = rank(frame, rule="first").models.row(0, named=True)
+    assert row["model"] == "long"
+    assert row["win_rate"] > 0.6
+    assert row["length_controlled_low"] < 0.5 < row["length_controlled_high"]
+
+
+def test_one_newton_step_is_as_good_as_refits() -> None:
+    frame = sample(questions=60, invalid=0)
+    found = {row["model"]: row for row in rank(frame, rule="tie").models.to_dicts()}
+    random = np.random.default_rng(1)
+    by_question = frame.partition_by("question_id")
+    refits = [
+        fitted(pl.concat([by_question[i] for i in random.integers(0, 60, 60)]))[0]
+        for _ in range(200)
+    ]
+    for model in MODELS:
+        row = found[model]
+        width = row["length_controlled_high"] - row["length_controlled_low"]
+        low, high = np.quantile([refit[model] for refit in refits], [0.025, 0.975])
+        assert width == pytest.approx(high - low, rel=0.2)
+        assert row["length_controlled_low"] == pytest.approx(low, abs=0.2 * width)
+
+
+def test_which_answer_came_first_does_not_matter() -> None:
+    frame = sample()
+    turned = frame.select(
+        "question_id",
+        model_a="model_b",
+        model_b="model_a",
+        tie=pl.col("tie").replace({"A": "B", "B": "A"}),
+        p_a="p_b",
+        p_b="p_a",
+        p_c="p_c",
+        length_a="length_b",
+        length_b="length_a",
+    )
+    first, second = (rank(each, rule="tie").models for each in (frame, turned))
+    for name in first.columns:
+        if first[name].dtype == pl.Float64:
+            assert second[name].to_list() == pytest.approx(first[name].to_list(), abs=1e-8)
+        else:
+            assert second[name].to_list() == first[name].to_list()
+
+
+def test_models_that_never_met() -> None:
+    frame = simple(("a", "b", "A"), ("b", "a", "A"), ("c", "d", "C"))
+    with pytest.raises(InputError, match=r"not connected by games.*: 'a', 'b' \| 'c', 'd'"):
+        rank(frame, rule="first")
+    lengths = {"length_a": pl.Series([1, 2, 3]), "length_b": pl.Series([3, 1, 2])}
+    found = rank(frame.with_columns(**lengths), rule="first", with_strengths=False)
+    assert found.models["length_controlled"].null_count() == 4
+    assert found.models["strength"].null_count() == 4
+    assert found.models.sort("model")["win_rate"].to_list() == [0.5] * 4
+
+
+@pytest.mark.parametrize(
+    ("games", "message"),
+    [
+        (
+            [("a", "b", "A"), ("a", "b", "A")],
+            "no solution: '[ab]' never (won|lost) or tied against '[ab]'",
+        ),
+        (
+            [("a", "b", "C"), ("c", "d", "C"), ("a", "c", "A"), ("d", "b", "B")],
+            "no solution: '[ac]', '[bd]' never (won|lost) or tied against '[ac]', '[bd]'",
+        ),
+    ],
+)
+def test_models_that_always_win(games: list[tuple[str, str, str]], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        rank(simple(*games), rule="first")
+
+
+def test_a_chain_of_winners_names_one_of_its_ends() -> None:
+    games = [("a", "b", "A"), ("b", "c", "A"), ("c", "d", "A"), ("a", "d", "A")]
+    with pytest.raises(InputError, match=r"no solution: '(a|d)' never (lost|won) or tied against"):
+        rank(simple(*games), rule="first")
+
+
+def test_one_tie_connects_in_both_directions() -> None:
+    found = rank(simple(*[("a", "b", "A")] * 5, ("a", "b", "C")), rule="first")
+    strength = dict(found.models.select("model", "strength").iter_rows())
+    # 5.5 wins of 6
+    assert strength["a"] - strength["b"] == pytest.approx(math.log(5.5 / 0.5), abs=1e-7)
+    assert found.unsolved > 0
+    assert any("have no Bradley–Terry solution" in note for note in found.notes)
+
+
+def test_rank_ranges_contain_the_true_ranks() -> None:
+    """As often as they say, all models together; and models that are far apart are told apart."""
+    random = np.random.default_rng(0)
+    true = np.array([0.5, 0.45, 0.45, 0.2])
+    kept, told_apart = [], 0
+    for _ in range(400):
+        observed = true + random.normal(0, 0.05, 4)
+        resampled = observed + random.normal(0, 0.05, (400, 4))
+        found = rank_ranges_of_resamples(observed, resampled, 0.95)
+        ranks = [(1, 1), (2, 3), (2, 3), (4, 4)]
+        inside = zip(ranks, found, strict=True)
+        kept.append(all(low <= high_ and low_ <= high for (low_, high_), (low, high) in inside))
+        told_apart += found[3] == (4, 4)
+    assert np.mean(kept) >= 0.93
+    assert told_apart > 200
+    assert rank_ranges_of_resamples(true, np.full((5, 4), np.nan), 0.95) == [(1, 4)] * 4
+    same = np.tile(true, (10, 1))
+    assert rank_ranges_of_resamples(true, same, 0.95) == [(1, 1), (2, 3), (2, 3), (4, 4)]
+
+
+def test_intervals_of_win_rates_draw_whole_questions() -> None:
+    """Copies of every pair of a question carry no information."""
+    frame = sample()
+    alone = rank(frame, rule="tie").models.sort("model")
+    copies = rank(pl.concat([frame] * 4), rule="tie").models.sort("model")
+    for name in ("win_rate", "strength", "soft_win_rate", "length_controlled"):
+        widths = [
+            (each[f"{name}_high"] - each[f"{name}_low"]).to_numpy() for each in (alone, copies)
+        ]
+        assert widths[1] == pytest.approx(widths[0], rel=0.1)
+
+
+def test_strengths_of_resamples_are_those_of_evalica() -> None:
+    random = np.random.default_rng(2)
+    wins = random.poisson(1.5, (60, 5, 5)) * (1 - np.eye(5)) + random.integers(0, 2, (60, 5, 5)) / 2
+    wins[:, range(5), range(5)] = 0
+    wins[:3, 1:, 0] = 0  # the first model never loses
+    start = np.zeros(5)
+    found = resampled_strengths(wins, start)
+    for each, strengths in zip(wins, found, strict=True):
+        try:
+            expected = bradley_terry(each, MODELS)
+        except InputError:
+            expected = np.full(5, np.nan)
+        assert strengths == pytest.approx(expected, abs=1e-6, nan_ok=True)
+    assert np.isnan(found[:3]).all()
+    assert not np.isnan(found[3:]).all()
+    lopsided = np.array([[[0, 1000, 900], [1, 0, 500], [0.5, 0, 0]]])
+    assert resampled_strengths(lopsided, np.zeros(3))[0] == pytest.approx(
+        bradley_terry(lopsided[0], "abc"), abs=1e-5
+    )
+
+
+def test_counts_of_resamples() -> None:
+    random = np.random.default_rng(0)
+    groups, classes = np.arange(60) // 3, random.integers(0, 4, 60)
+    questions = Questions(groups, classes)
+    (block,) = questions.weights(100, 0)
+    for weights in block:
+        found = questions.counts(weights, 4)
+        expected = [int((weights[groups] * (classes == each)).sum()) for each in range(4)]
+        assert found.tolist() == expected
+
+
+def test_what_is_unknown_is_null() -> None:
+    frame = simple(("a", "b", "A"), ("b", "a", "A"), ("a", "b", "B"))
+    found = rank(frame, rule="first")
+    assert found.models["soft_win_rate"].null_count() == 2
+    assert found.models["length_controlled"].null_count() == 2
+    assert found.length_effect is None
+    assert json.dumps(found.to_dict(), allow_nan=False)
+    assert set(found.tables()) == {"models", "head_to_head"}
+    # A winner that is always longer: no finite effect
+    lengths = pl.Series([9, 9, 3]), pl.Series([3, 3, 9])
+    apart = rank(frame.with_columns(length_a=lengths[0], length_b=lengths[1]), rule="first")
+    assert apart.models["length_controlled"].null_count() == 2
+    assert any("no length-controlled win rates" in note for note in apart.notes)
+    equal = rank(frame.with_columns(length_a=pl.lit(5), length_b=pl.lit(5)), rule="first")
+    assert equal.models["length_controlled"].to_list() == pytest.approx(
+        equal.models["win_rate"].to_list()
+    )
+
+
+def test_a_single_question_is_noted() -> None:
+    frame = sample(questions=1, invalid=0).with_columns(question_id=pl.lit("Q"))
+    found = rank(frame, rule="tie", with_strengths=False)
+    assert any("a single question" in note for note in found.notes)
+
+
+def test_rankings_repeat() -> None:
+    frame = sample()
+    assert rank(frame, rule="tie", seed=3).to_dict() == rank(frame, rule="tie", seed=3).to_dict()
+    other = rank(frame, rule="tie", seed=4).models
+    assert not other.equals(rank(frame, rule="tie", seed=3).models)
+
+
+def test_invalid_games() -> None:
+    frame = simple(("a", "b", "A"))
+    for games, message in (
+        (frame.drop("model_b"), "columns missing in the frame of decisions: model_b"),
+        (
+            frame.with_columns(first=pl.lit(None, dtype=pl.String)),
+            "no pair has a decision by first",
+        ),
+        (simple(("a", "a", "A")), "a pair of the model 'a' with itself"),
+        (frame.with_columns(model_b=pl.lit(None, dtype=pl.String)), "a pair without models"),
+        (simple(("a", "b", "X")), "unknown letter 'X'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            rank(games, rule="first")
+    for changes in ({"rule": "second"}, {"resamples": 1}, {"seed": -1}, {"level": 2}):
+        with pytest.raises(SettingsError):
+            rank(frame, **{"rule": "first", **changes})  # type: ignore[arg-type]
+
+
+def test_without_evalica(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "evalica", None)
+    with pytest.raises(
+        PfgenError, match=r"evalica cannot be imported .*pip install 'pfgen_rs\[judge\]'"
+    ):
+        rank(sample(), rule="tie")
+    assert rank(sample(), rule="tie", with_strengths=False).models["win_rate"].null_count() == 0
