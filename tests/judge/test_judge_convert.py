@@ -59,6 +59,15 @@ def test_a_folder_is_exported_and_imported(tmp_path: Path) -> None:
     assert done.stdout == f"wrote 30 pairs and 60 judgments to {out}\n"
 
 
+def test_pairs_that_a_format_cannot_express_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    done = pfgen("judge", "export", CAREFUL, "--to", "prometheus", "--out", path)
+    assert (done.returncode, done.stdout) == (0, f"wrote 24 pairs to {path}\n")
+    assert done.stderr == (
+        "warning: 6 pairs left out: no judgment, or none that prometheus can express\n"
+    )
+
+
 def test_an_imported_folder_is_a_verdict_folder(judging_dir: Path, tmp_path: Path) -> None:
     data = judging_dir / "data" / "ja-vicuna-qa"
     files = [data / "pairwise-gpt-4", data / "question.jsonl"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from collections import Counter
@@ -183,7 +184,8 @@ def test_a_second_judgment_of_a_pair_is_refused(name: str, tmp_path: Path) -> No
     ("content", "problem"),
     [
         ("[", "is not JSON"),
-        ("[1]", "element 1: expected an object, found 1"),
+        ('[{"a": 1}, 1]', "element 2: expected an object, found '1'"),
+        ("[1]", "line 1: expected an object"),
         ("[]", "contains no pairs"),
         ("", "contains no pairs"),
         ('{"a": ', "line 1: is not JSON"),
@@ -196,6 +198,13 @@ def test_damaged_files_are_refused(content: str, problem: str, tmp_path: Path) -
     path.write_text(content)
     with pytest.raises(InputError, match=problem):
         read_format([path], "pandalm")
+
+
+def test_compressed_files_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl.gz"
+    path.write_bytes(gzip.compress(json.dumps(VICUNA).encode() + b"\n"))
+    assert detect_format([tmp_path]) == "vicuna-qa"
+    assert len(read_format([tmp_path]).judgments) == 2
 
 
 def test_unknown_formats_and_files_are_refused(tmp_path: Path) -> None:

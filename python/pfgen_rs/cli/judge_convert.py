@@ -100,7 +100,10 @@ def export_verdicts(
     from pfgen_rs.judge.formats.registry import write_format
 
     found = read_folder(verdicts)
-    write_format(out, found, target.value)
+    written = write_format(out, found, target.value)
     for note in found.notes:
         output.warn(note)
-    output.emit(f"wrote {counted(len(found.pairs), 'pair')} to {out}\n")
+    if written < len(found.pairs):
+        left_out = counted(len(found.pairs) - written, "pair")
+        output.warn(f"{left_out} left out: no judgment, or none that {target.value} can express")
+    output.emit(f"wrote {counted(written, 'pair')} to {out}\n")

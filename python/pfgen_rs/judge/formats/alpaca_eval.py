@@ -97,13 +97,13 @@ def _verdict_of_preference(
     return letter, {"A": 2 - preference, "B": preference - 1, "C": 0.0}
 
 
-def write_alpaca_eval(path: Path, imported: Imported) -> None:
+def write_alpaca_eval(path: Path, imported: Imported) -> int:
     """Write one annotation a pair. Raises `OutputError`.
 
     With probabilities the preference is 1 + p(B) + p(C)/2 of the normalised mean; without, 1, 2, 1.5 (tie) or
     null (invalid).
     """
-    write_array(path, _annotations(imported))
+    return write_array(path, _annotations(imported))
 
 
 def _annotations(imported: Imported) -> Iterator[dict[str, Any]]:

@@ -11,10 +11,9 @@ from typing import Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.records import optional_text_field, text_field
 from pfgen_rs.judge.formats.imported import Collector, Imported
-from pfgen_rs.judge.formats.places import all_records
+from pfgen_rs.judge.formats.places import all_records, write_lines
 from pfgen_rs.judge.formats.texts import Texts, own_id
 from pfgen_rs.judge.formats.two_games import id_value
-from pfgen_rs.judge.json_lines import write_objects
 from pfgen_rs.judge.letters import Letter
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.thoughts import without_thoughts
@@ -115,12 +114,12 @@ def _game(game: Any) -> tuple[str | None, str]:
     return level, text if isinstance(text, str) else ""
 
 
-def write_arena_hard(path: Path, imported: Imported) -> None:
+def write_arena_hard(path: Path, imported: Imported) -> int:
     """Write judgments as JSON lines, with the first model of each pair as baseline. Raises `OutputError`.
 
     Judgments without a level count as `>`.
     """
-    write_objects(path, _arena_records(imported))
+    return write_lines(path, _arena_records(imported))
 
 
 def _arena_records(imported: Imported) -> Iterator[dict[str, Any]]:

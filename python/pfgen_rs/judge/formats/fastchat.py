@@ -9,10 +9,10 @@ from typing import Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.records import text_field
 from pfgen_rs.judge.formats.imported import Collector, Imported
-from pfgen_rs.judge.formats.places import Place, all_records
+from pfgen_rs.judge.formats.places import Place, all_records, write_lines
 from pfgen_rs.judge.formats.texts import Texts
 from pfgen_rs.judge.formats.two_games import add_games, id_value, written_games
-from pfgen_rs.judge.json_lines import id_field, texts_field, write_objects
+from pfgen_rs.judge.json_lines import id_field, texts_field
 from pfgen_rs.judge.pairs import Pair
 
 __all__ = ["read_fastchat", "recognised_fastchat", "write_fastchat"]
@@ -80,9 +80,9 @@ def _judge_of(record: Mapping[str, Any]) -> tuple[str, str]:
     return judge, prompt
 
 
-def write_fastchat(path: Path, imported: Imported) -> None:
+def write_fastchat(path: Path, imported: Imported) -> int:
     """Write judgments as JSON lines, without texts and probabilities. Raises `OutputError`."""
-    write_objects(path, _fastchat_records(imported))
+    return write_lines(path, _fastchat_records(imported))
 
 
 def _fastchat_records(imported: Imported) -> Iterator[dict[str, Any]]:

@@ -127,9 +127,9 @@ def _add_pandalm_result(found: Collector, record: dict[str, Any], judge: str) ->
     )
 
 
-def write_pandalm(path: Path, imported: Imported) -> None:
+def write_pandalm(path: Path, imported: Imported) -> int:
     """Write pairs and raters as a test set; inputs are part of the instructions. Raises `OutputError`."""
-    write_array(path, _test_set(imported))
+    return write_array(path, _test_set(imported))
 
 
 def _test_set(imported: Imported) -> Iterator[dict[str, Any]]:
@@ -161,11 +161,11 @@ def _comparison_key(pair: Pair) -> str:
     return f"{first}_{second}"
 
 
-def write_pandalm_results(path: Path, imported: Imported) -> None:
+def write_pandalm_results(path: Path, imported: Imported) -> int:
     """Write one result a pair: "1", "2", "Tie", or "garbage" if it is invalid. Raises `OutputError`."""
     by_pair = imported.by_pair()
     written = {"A": "1", "B": "2", "C": "Tie", None: "garbage"}
-    write_array(
+    return write_array(
         path,
         (
             {

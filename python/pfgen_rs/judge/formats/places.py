@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import InputError, Item, unreadable
+from pfgen_rs.errors import InputError, Item
 from pfgen_rs.io import write_atomic
-from pfgen_rs.io.source import SURROGATE, has_lone_surrogate
-from pfgen_rs.judge.json_lines import objects
+from pfgen_rs.judge.json_lines import lines, write_objects
 
-__all__ = ["Place", "all_records", "files_of", "records", "write_array"]
+__all__ = ["Place", "all_records", "files_of", "records", "write_array", "write_lines"]
+
+_SUFFIXES = {".json", ".jsonl"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,14 @@ class Place:
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
-    """Returns the files at these paths; a folder stands for the JSON files right in it, by name."""
+    """Returns the files at these paths; a folder stands for the JSON files right in it, by name.
+
+    They may be compressed.
+    """
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(each for each in path.iterdir() if each.suffix in (".json", ".jsonl"))
+            inside = sorted(each for each in path.iterdir() if _SUFFIXES & {*each.suffixes})
             if not inside:
                 raise InputError("contains no .json or .jsonl files", path=path)
             found += inside
@@ -58,41 +62,20 @@ def records(path: Path) -> Iterator[tuple[Place, dict[str, Any]]]:
 
     Raises `InputError` with file and line or element.
     """
-    if not _is_json_array(path):
-        for number, record in objects(path):
-            yield Place(path, number), record
-        return
-    for number, value in enumerate(_array(path), 1):
-        place = Place(path, number, "element")
-        with place:
-            if not isinstance(value, dict):
-                raise InputError(f"expected an object, found {json.dumps(value)[:60]}")
-            if has_lone_surrogate(value):
-                raise InputError(SURROGATE)
-        yield place, value
+    for line in lines(path):
+        yield Place(path, line.number, line.item), line.record
 
 
-def _is_json_array(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            head = file.read(256)
-    except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+def write_lines(path: Path, values: Iterable[Mapping[str, Any]]) -> int:
+    """Write objects as JSON lines, atomically; returns how many. Raises `OutputError`."""
+    written = list(values)
+    write_objects(path, written)
+    return len(written)
 
 
-def _array(path: Path) -> Sequence[Any]:
-    try:
-        values = json.loads(path.read_bytes())
-    except RecursionError:
-        raise InputError("is nested too deeply", path=path) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"is not JSON: {error}", path=path) from None
-    found: Sequence[Any] = values
-    return found
-
-
-def write_array(path: Path, values: Iterable[Mapping[str, Any]]) -> None:
-    """Write objects as a JSON array, atomically. Raises `OutputError`."""
-    text = json.dumps(list(values), ensure_ascii=False, indent=4) + "\n"
+def write_array(path: Path, values: Iterable[Mapping[str, Any]]) -> int:
+    """Write objects as a JSON array, atomically; returns how many. Raises `OutputError`."""
+    written = list(values)
+    text = json.dumps(written, ensure_ascii=False, indent=4) + "\n"
     write_atomic(path, text.encode("utf-8", "surrogatepass"))
+    return len(written)

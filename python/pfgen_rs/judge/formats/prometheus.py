@@ -136,12 +136,12 @@ def _preferred(record: Mapping[str, Any]) -> tuple[Letter | None, str]:
     return preference, output
 
 
-def write_prometheus(path: Path, imported: Imported) -> None:
+def write_prometheus(path: Path, imported: Imported) -> int:
     """Write records of relative grading. Raises `OutputError`.
 
     Pairs without a decision and ties, which the format does not have, are left out.
     """
-    write_array(path, _relative_records(imported))
+    return write_array(path, _relative_records(imported))
 
 
 def _relative_records(imported: Imported) -> Iterator[dict[str, Any]]:

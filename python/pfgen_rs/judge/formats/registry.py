@@ -26,7 +26,7 @@ class Format(NamedTuple):
     """A format of others: reading (if files can be read), recognising a record, and writing."""
 
     summary: str
-    write: Callable[[Path, Imported], None]
+    write: Callable[[Path, Imported], int]
     read: Callable[[Sequence[Path]], Imported] | None = None
     recognised: Callable[[Mapping[str, Any]], bool] | None = None
 
@@ -114,8 +114,11 @@ def read_format(paths: Sequence[str | os.PathLike[str]], name: str | None = None
     return read(files_of([Path(path) for path in paths]))
 
 
-def write_format(path: str | os.PathLike[str], imported: Imported, name: str) -> None:
-    """Write a file in the format `name`. Raises `SettingsError` for an unknown one, and `OutputError`."""
+def write_format(path: str | os.PathLike[str], imported: Imported, name: str) -> int:
+    """Write a file in the format `name`; returns the number of pairs in it.
+
+    Raises `SettingsError` for an unknown name, and `OutputError`.
+    """
     if name not in FORMATS:
         raise SettingsError(f"unknown format {name!r}: expected one of {', '.join(FORMATS)}")
-    FORMATS[name].write(Path(path), imported)
+    return FORMATS[name].write(Path(path), imported)

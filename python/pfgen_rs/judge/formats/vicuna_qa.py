@@ -8,9 +8,9 @@ from typing import Any
 
 from pfgen_rs.io.records import text_field
 from pfgen_rs.judge.formats.imported import Collector, Imported
-from pfgen_rs.judge.formats.places import all_records
+from pfgen_rs.judge.formats.places import all_records, write_lines
 from pfgen_rs.judge.formats.two_games import add_games, id_value, written_games
-from pfgen_rs.judge.json_lines import id_field, write_objects
+from pfgen_rs.judge.json_lines import id_field
 from pfgen_rs.judge.pairs import Pair
 
 __all__ = ["read_vicuna_qa", "recognised_vicuna_qa", "write_vicuna_qa"]
@@ -59,10 +59,10 @@ def _add_vicuna_record(found: Collector, record: dict[str, Any], tasks: Mapping[
     add_games(found, pair, record, judge, prompt)
 
 
-def write_vicuna_qa(path: Path, imported: Imported) -> None:
+def write_vicuna_qa(path: Path, imported: Imported) -> int:
     """Write the judgments of one judge as JSON lines; probabilities are left out. Raises `OutputError`."""
     by_pair = imported.by_pair()
-    write_objects(
+    return write_lines(
         path,
         (
             {
