@@ -30,6 +30,7 @@ COMMANDS = {
         "against_scores",
         "Hold a judge and people against the scores of pfgen-bench.",
     ),
+    "plot": Deferred("judge_plot", "plot", "Plot agreement and biases of judges."),
     "import": Deferred(
         "judge_convert", "import_verdicts", "Import judgments in the format of another tool."
     ),

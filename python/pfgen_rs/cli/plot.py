@@ -11,7 +11,7 @@ import typer
 
 from pfgen_rs.cli import options, output
 
-__all__ = ["Kind", "plot"]
+__all__ = ["Kind", "LanguageName", "plot", "plot_file_path"]
 
 _SUFFIXES = (".svg", ".png")
 
@@ -36,7 +36,8 @@ class LanguageName(StrEnum):
     JAPANESE = "ja"
 
 
-def _plot_file_path(path: Path) -> Path:
+def plot_file_path(path: Path) -> Path:
+    """Returns a path for a figure; raises `typer.BadParameter` for other formats and missing folders."""
     if path.suffix.lower() not in _SUFFIXES:
         raise typer.BadParameter(
             f"unknown format: expected a name ending in one of {', '.join(_SUFFIXES)}"
@@ -63,7 +64,7 @@ def plot(
             "--out",
             "-o",
             metavar="FILE",
-            callback=_plot_file_path,
+            callback=plot_file_path,
             help="File to write: .svg or .png.",
         ),
     ],

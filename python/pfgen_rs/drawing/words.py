@@ -73,6 +73,27 @@ JAPANESE = {
     "Slope": "傾き",
     "Agreement of judges over answers": "評価モデル間の一致度（回答単位）",
     "Weighted κ": "重み付き κ 係数",
+    "Reliability of decisions by probability": "確率による判定の信頼性ダイアグラム",
+    "Probability of the decision": "判定の確率",
+    "Share equal to the raters' majority": "評価者の多数決と一致した割合",
+    "Pairs": "ペア数",
+    "Models ranked by the judge": "評価モデルによる順位",
+    "Bradley–Terry strength (log-odds)": "Bradley–Terry モデルの強さ（対数オッズ）",
+    "Win rate": "勝率",
+    "Win rate from probabilities": "確率から求めた勝率",
+    "Length-controlled win rate": "長さの影響を除いた勝率",
+    " (95 % interval)": "（95 % 信頼区間）",
+    "Position bias": "位置バイアス",
+    "Share of pairs that flip between winners (95 % interval)": (
+        "提示順で勝者が入れ替わるペアに占める割合（95 % 信頼区間）"
+    ),
+    "first answer wins": "先に提示した回答の勝ち",
+    "second answer wins": "後に提示した回答の勝ち",
+    "Agreement of judges and raters": "評価モデルと評価者の一致度",
+    "Cohen's κ": "コーエンの κ 係数",
+    "Share of equal verdicts": "判定が一致した割合",
+    "Ratings by the judge and scores": "評価モデルの評点とスコア",
+    "Mean rating": "評点の平均",
 }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from pfgen_rs.judge.pairs import Pair, read_pairs, write_pairs
 
 __all__ = [
     "VerdictFolder",
+    "distinct_judge_names",
     "folder_config",
     "judgment_journal",
     "open_verdict_folder",
@@ -124,6 +125,15 @@ class VerdictFolder:
             _letter_codes(one), _letter_codes(two), _probability_array(one), _probability_array(two)
         )
         return pairs.hstack(_decision_series(columns))
+
+
+def distinct_judge_names(folders: Sequence[VerdictFolder]) -> list[str]:
+    """Returns a name for each folder: that of judge and prompt, with the path where several share it."""
+    names = [folder.judge_name for folder in folders]
+    return [
+        name if names.count(name) == 1 else f"{name} ({folder.path})"
+        for name, folder in zip(names, folders, strict=True)
+    ]
 
 
 def judgment_journal(folder: Path) -> Journal:

@@ -1,0 +1,118 @@
+"""`pfgen-rs judge plot`: figures about judges as SVG or PNG."""
+
+from __future__ import annotations
+
+import warnings
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pfgen_rs.cli import options, output
+from pfgen_rs.cli.judge_decide import RuleName
+from pfgen_rs.cli.plot import LanguageName, plot_file_path
+
+__all__ = ["JudgeKind", "plot"]
+
+
+class JudgeKind(StrEnum):
+    """The type of figure."""
+
+    RELIABILITY = "reliability"
+    AGREEMENT = "agreement"
+    POSITION = "position"
+    SCORES = "scores"
+
+
+def plot(
+    kind: Annotated[JudgeKind, typer.Argument(metavar="KIND", help="One of the figures below.")],
+    verdicts: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="VERDICTS…",
+            help="Folders of verdicts; for `scores`, a folder of ratings.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            callback=plot_file_path,
+            help="File to write: .svg or .png.",
+            show_default=False,
+        ),
+    ],
+    humans: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Verdicts of people (JSON lines or CSV: id, rater, verdict)."
+        ),
+    ] = None,
+    by: Annotated[
+        RuleName, typer.Option(help="How pairs are decided; see `judge decide`.")
+    ] = RuleName.PROBABILITY,
+    value: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What `agreement` shows: kappa (default) or share."),
+    ] = None,
+    runs: Annotated[
+        list[str] | None,
+        typer.Option("--run", metavar="RUN", help="Rated runs, for `scores`; repeatable."),
+    ] = None,
+    benchmark: options.BenchmarkName = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Title (default: depends on the figure).")
+    ] = None,
+    language: Annotated[
+        LanguageName, typer.Option(help="Language of titles and axes.")
+    ] = LanguageName.ENGLISH,
+    font: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            envvar="PFGEN_RS_FONT",
+            help="Font for Japanese text (default: an installed font).",
+        ),
+    ] = None,
+) -> None:
+    """Plot what judges did. Requires matplotlib and scipy (`pip install 'pfgen_rs[plots,judge]'`).
+
+    The figures, by KIND:
+
+    - `reliability`: how often decisions by probability are the raters' majority, in ten bins of probability
+
+    - `agreement`: a matrix of judges and raters, with Cohen's κ or the share of equal verdicts
+
+    - `position`: which answer wins in pairs that flip with the order
+
+    - `scores`: mean ratings of runs against their scores, with Pearson's r (paper 001, figure 4)
+
+    For example:
+
+    - `pfgen-rs judge plot reliability verdicts --humans humans.jsonl --out reliability.svg`
+
+    - `pfgen-rs judge plot scores ratings --run runs/a --run runs/b -b pfgen-bench --out scores.svg`
+    """
+    from pfgen_rs.judge import plots
+    from pfgen_rs.judge.plots.kinds import JudgeWish, draw
+
+    with warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always", plots.FontWarning)
+        wish = JudgeWish(
+            verdicts,
+            humans,
+            by.value,
+            value,
+            runs or (),
+            benchmark,
+            title,
+            language.value,
+            font,
+        )
+        plots.save(draw(kind.value, wish), out)
+    for remark in remarks:
+        output.warn(str(remark.message))

@@ -1,0 +1,76 @@
+"""Position bias of judges, as bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pfgen_rs.drawing.saving import finish
+from pfgen_rs.drawing.style import COLOURS, INK, drawing
+from pfgen_rs.drawing.words import Language
+from pfgen_rs.errors import PlotError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from pfgen_rs.judge.agreement.intervals import Share
+
+__all__ = ["position_bars"]
+
+_MOST = 60  # judges that are shown
+
+
+def position_bars(
+    judges: Mapping[str, Share],
+    *,
+    title: str | None = None,
+    language: Language = "en",
+    font: str | None = None,
+) -> Figure:
+    """Draw for each judge which answer wins in pairs that flip: the one shown first or the one shown second.
+
+    `judges`: by name, the share of flipping pairs that the first answer wins in both orders
+    (`pfgen_rs.judge.agreement.position`), drawn with its exact interval. Without position bias it is 1/2.
+    Raises `PlotError` if no pair flips.
+    """
+    from matplotlib.patches import Patch
+
+    shown = dict(list(judges.items())[:_MOST])
+    if not any(found.n for found in shown.values()):
+        raise PlotError("nothing to draw: no pair flips between winners")
+    with drawing(language, font) as look:
+        figure = look.figure(title, "Position bias", 8.2, 2.0 + 0.5 * len(shown))
+        axes = figure.subplots()
+        for place, found in enumerate(shown.values()):
+            _position_bar(axes, place, found)
+        axes.axvline(0.5, color=INK, linewidth=1, linestyle=":")
+        names = [f"{look.name(name, 36)}\nn = {found.n:,}" for name, found in shown.items()]
+        axes.set_yticks(range(len(shown)), names)
+        axes.set(xlim=(0, 1), ylim=(len(shown) - 0.5, -0.5))
+        axes.set_xlabel(look.say("Share of pairs that flip between winners (95 % interval)"))
+        axes.grid(visible=False, axis="y")
+        handles = [Patch(color=colour) for colour in (COLOURS[5], COLOURS[4])]
+        labels = [look.say(text) for text in ("first answer wins", "second answer wins")]
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        told = "; ".join(
+            f"{look.name(name)}: {found.count} / {found.n}" for name, found in shown.items()
+        )
+        return finish(figure, told)
+
+
+def _position_bar(axes: Axes, place: int, found: Share) -> None:
+    if not found.n:
+        return
+    share = found.value
+    axes.barh(place, share, 0.62, color=COLOURS[5])
+    axes.barh(place, 1 - share, 0.62, left=share, color=COLOURS[4])
+    bounds = found.interval
+    axes.errorbar(
+        [share],
+        [place],
+        xerr=[[share - bounds.low], [bounds.high - share]],
+        color=INK,
+        capsize=3,
+        linewidth=1.4,
+    )

@@ -1,0 +1,307 @@
+"""Figures about judges hold the numbers that they were given, whatever the names."""
+
+from __future__ import annotations
+
+import shutil
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from helpers import pfgen
+from pfgen_rs import errors, load_benchmark, score_runs
+from pfgen_rs.drawing.words import JAPANESE
+from pfgen_rs.judge import agree, plots
+from pfgen_rs.judge.against_scores import run_correlation
+from pfgen_rs.judge.agreement.calibration import Calibration, calibration
+from pfgen_rs.judge.agreement.intervals import share_of
+from pfgen_rs.judge.agreement.matrix import UNDECIDED, agreements
+from pfgen_rs.judge.grading import mean_ratings, read_ratings
+from pfgen_rs.judge.pairs import read_humans
+from pfgen_rs.judge.plots.kinds import JudgeWish, draw
+from pfgen_rs.judge.run_pairs import named_results
+from pfgen_rs.judge.sample import JUDGES, sample_path
+from pfgen_rs.judge.verdict_folder import VerdictFolder
+from pfgen_rs.questions.locate import sample_runs
+
+HOSTILE = "$x^2$ <script>alert(1)</script> ]]>--> & \n\u202eabc\x1b[31m 漢字" + "長" * 100_000
+
+
+def made_calibration(pairs: int = 200) -> Calibration:
+    chance = np.random.default_rng(pairs)
+    p = chance.uniform(0.35, 1, pairs)
+    decided = chance.integers(0, 3, pairs).astype(np.int8)
+    right = chance.random(pairs) < p
+    raters = np.where(right, decided, (decided + 1) % 3).astype(np.int8)
+    return calibration(decided, p, np.stack([raters] * 3))
+
+
+def ranking(names: list[str]) -> pl.DataFrame:
+    value = np.linspace(0.8, 0.2, len(names))
+    return pl.DataFrame(
+        {
+            "model": names,
+            "strength": value,
+            "strength_low": value - 0.1,
+            "strength_high": value + 0.05,
+            "best_rank": range(1, len(names) + 1),
+            "worst_rank": [min(i + 2, len(names)) for i in range(len(names))],
+        }
+    )
+
+
+def letters(names: list[str]) -> dict[str, Any]:
+    chance = np.random.default_rng(1)
+    return {name: chance.integers(-1, 4, 50).astype(np.int8) for name in names}
+
+
+def rated(names: list[str]) -> pl.DataFrame:
+    score = np.linspace(0.9, 0.1, len(names))
+    columns = {"model": names, "score": score, "rating": 1 + 8 * score, "se": [0.2] * len(names)}
+    return pl.DataFrame(columns)
+
+
+FIGURES: dict[str, Callable[..., Figure]] = {
+    "reliability": lambda names, **look: plots.reliability(
+        {name: made_calibration(100 + i) for i, name in enumerate(names)}, **look
+    ),
+    "position": lambda names, **look: plots.position_bars(
+        {name: share_of(i, 9) for i, name in enumerate(names)}, **look
+    ),
+    "agreement": lambda names, **look: plots.agreement_matrix(agreements(letters(names)), **look),
+    "ranks": lambda names, **look: plots.ranks(ranking(names), **look),
+    "scores": lambda names, **look: plots.rating_scores(rated(names), 0.5, (0.1, 0.8), **look),
+}
+NAMES = ["judge a", "judge b", "judge c"]
+each_figure = pytest.mark.parametrize("kind", FIGURES)
+
+
+def texts(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.findobj(Text) if text.get_visible()]
+
+
+@pytest.fixture(autouse=True)
+def _settings_stay() -> Iterator[None]:
+    before = dict(mpl.rcParams)
+    yield
+    assert dict(mpl.rcParams) == before
+
+
+def test_a_reliability_diagram_has_ten_bins_with_counts() -> None:
+    found = made_calibration()
+    above, below = plots.reliability({"judge": found}).axes
+    rows = [row for row in found.table.to_dicts() if row["pairs"]]
+    assert 5 < len(rows) < 10
+    drawn: Any = above.lines[-1].get_xydata()
+    assert drawn.tolist() == [[row["probability"], row["share"]] for row in rows]
+    [intervals] = above.collections
+    spans = [segment[:, 1].tolist() for segment in intervals.get_segments()]  # type: ignore[attr-defined]
+    assert spans == [[row["low"], row["high"]] for row in rows]
+    bars: Any = below.patches
+    assert [bar.get_height() for bar in bars] == found.table["pairs"].to_list()
+    assert [text.get_text() for text in below.texts] == [
+        str(count or "") for count in found.table["pairs"]
+    ]
+    assert f"ECE = {found.error:.3f} (n = 200)" in above.get_title(loc="left")
+
+
+def test_each_judge_has_a_panel_of_its_own() -> None:
+    found = {f"judge {i}": made_calibration(50 + i) for i in range(5)}
+    titles = [axes.get_title(loc="left") for axes in plots.reliability(found).axes[::2]]
+    assert [title.split("\n")[0] for title in titles] == list(found)
+
+
+def test_position_bars_add_up() -> None:
+    shares = {"a": share_of(3, 4), "b": share_of(0, 0), "c": share_of(1, 10)}
+    [axes] = plots.position_bars(shares).axes
+    bars: Any = axes.patches
+    widths = [(bar.get_y(), bar.get_width()) for bar in bars if bar.get_width()]
+    assert [width for _, width in widths] == pytest.approx([0.75, 0.25, 0.1, 0.9])
+    assert {round(y + 0.31) for y, _ in widths} == {0, 2}
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels == ["a\nn = 4", "b\nn = 0", "c\nn = 10"]
+
+
+def test_a_matrix_is_symmetrical_and_shows_its_numbers() -> None:
+    table = pl.DataFrame(
+        {"one": ["x", "x", "y"], "other": ["y", "z", "z"], "kappa": [0.5, -0.25, None]}
+    )
+    axes = plots.agreement_matrix(table).axes[0]
+    cells: Any = np.asarray(axes.images[0].get_array(), dtype=float)
+    nan = np.nan
+    np.testing.assert_array_equal(cells, [[nan, 0.5, -0.25], [0.5, nan, nan], [-0.25, nan, nan]])
+    assert sorted(text.get_text() for text in axes.texts) == ["0.50", "0.50", "−0.25", "−0.25"]
+
+
+def test_ranks_are_in_order_with_their_ranges() -> None:
+    table = ranking(["m1", "m2", "m3", "m4"])
+    [axes] = plots.ranks(table.sample(fraction=1, shuffle=True, seed=3)).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["m1", "m2", "m3", "m4"]
+    values: Any = axes.lines[-1].get_xdata()
+    assert values.tolist() == table["strength"].to_list()
+    spans = [line.get_segments()[0][:, 0].tolist() for line in axes.collections]  # type: ignore[attr-defined]
+    assert spans == [list(row) for row in table.select("strength_low", "strength_high").rows()]
+    assert [text.get_text() for text in axes.texts] == ["rank range", "1–2", "2–3", "3–4", "4"]
+
+
+def test_ratings_are_drawn_against_scores() -> None:
+    table = rated([f"m{i}" for i in range(6)])
+    axes = plots.rating_scores(table, 0.98961, (0.9, 0.99)).axes[1]
+    lines: Any = [line for line in axes.lines if line.get_marker() == "v"]
+    points = [(x, y) for line in lines for x, y in zip(*line.get_data(), strict=True)]
+    assert points == table.select("score", "rating").rows()
+    assert axes.get_title(loc="right") == "r = 0.9896 [0.9000, 0.9900] (n = 6)"
+    assert plots.rating_scores(table, None).axes[1].get_title(loc="right") == "r = – (n = 6)"
+
+
+@each_figure
+def test_hostile_names(kind: str) -> None:
+    figure = FIGURES[kind]([f"{i}{HOSTILE}" for i in range(3)], title=HOSTILE, language="ja")
+    assert figure.get_suptitle().startswith("$x^2$ <script>alert(1)</script> ]]>--> & \\n\\u202ea")
+    assert not any(text.get_parse_math() for text in figure.findobj(Text))
+    content = plots.svg(figure)
+    assert b"<script" not in content
+    assert b"\x1b" not in content
+    assert ET.fromstring(content).get("role") == "img"
+
+
+@each_figure
+def test_japanese_figures(kind: str) -> None:
+    found = texts(FIGURES[kind](NAMES, language="ja"))
+    english = set(JAPANESE) - set(JAPANESE.values())
+    assert not english & set(found)
+    assert any(not text.isascii() for text in found)
+
+
+@each_figure
+def test_the_same_figure_gives_the_same_bytes(kind: str) -> None:
+    assert plots.svg(FIGURES[kind](NAMES)) == plots.svg(FIGURES[kind](NAMES))
+
+
+def test_nothing_to_draw() -> None:
+    none = np.full(3, -1, dtype=np.int8)
+    empty = calibration(none, np.full(3, np.nan), np.stack([none]))
+    draws: list[Callable[[], Figure]] = [
+        lambda: plots.reliability({}),
+        lambda: plots.reliability({"judge": empty}),
+        lambda: plots.position_bars({"judge": share_of(0, 0)}),
+        lambda: plots.agreement_matrix(agreements({"one": none})),
+        lambda: plots.agreement_matrix(agreements({"one": none, "other": none})),
+        lambda: plots.ranks(ranking([])),
+        lambda: plots.rating_scores(rated([]), None),
+    ]
+    for each in draws:
+        with pytest.raises(errors.PlotError, match="nothing to draw"):
+            each()
+    with pytest.raises(errors.PlotError, match="too many judges for one figure: 10, at most 9"):
+        plots.reliability({str(i): empty for i in range(10)})
+    with pytest.raises(errors.PlotError, match="unknown value 'pairs': expected one of kappa"):
+        plots.agreement_matrix(agreements(letters(NAMES)), value="pairs")
+    with pytest.raises(errors.PlotError, match="unknown value 'rank': expected one of strength"):
+        plots.ranks(ranking(NAMES), value="rank")
+
+
+def test_pairs_without_a_decision_equal_nothing() -> None:
+    none = -1
+    found = agreements(
+        {
+            "judge": np.array([0, 0, 1, UNDECIDED, UNDECIDED], dtype=np.int8),
+            "rater": np.array([0, 1, 1, 2, none], dtype=np.int8),
+            "other": np.array([UNDECIDED] * 4 + [none], dtype=np.int8),
+        }
+    )
+    assert found["pairs"].to_list() == [4, 4, 4]
+    assert found["share"].to_list() == [0.5, 0.0, 0.0]
+    chance = (2 * 1 + 1 * 2) / 16  # A and B; the rater has no fourth letter, the judge no C
+    assert found["kappa"][0] == pytest.approx((0.5 - chance) / (1 - chance), abs=1e-12)
+
+
+# Figures of folders.
+
+
+def sample_wish(**changes: Any) -> JudgeWish:
+    sample = sample_path()
+    folders = [sample / "verdicts" / judge for judge in JUDGES]
+    return JudgeWish(**{"folders": folders, "humans": sample / "humans.jsonl", **changes})
+
+
+def test_the_matrix_of_the_sample_has_the_kappas_of_agree() -> None:
+    wish = sample_wish()
+    folder = VerdictFolder(wish.folders[1])
+    decisions = folder.decisions()
+    humans = read_humans(sample_path() / "humans.jsonl", set(decisions["pair"]))
+    drawn = str(draw("agreement", wish).get_label())
+    for row in agree(decisions, humans).cohen.to_dicts():
+        assert f"{folder.judge_name} – {row['rater']}: {row['kappa']:.3f}" in drawn
+    drawn = str(draw("agreement", sample_wish(value="share", rule="tie")).get_label())
+    rates = agree(decisions, humans, rule="tie").concordance
+    for row in (
+        rates.filter(rule="tie").filter(pl.col("task").is_null()).drop_nulls("rater").to_dicts()
+    ):
+        assert f"{folder.judge_name} – {row['rater']}: {row['concordance']:.3f}" in drawn
+
+
+def test_the_diagram_of_the_sample_has_the_errors_of_agree() -> None:
+    wish = sample_wish()
+    drawn = str(draw("reliability", wish).get_label())
+    for path in wish.folders:
+        decisions = VerdictFolder(path).decisions()
+        humans = read_humans(sample_path() / "humans.jsonl", set(decisions["pair"]))
+        found = agree(decisions, humans).calibration
+        assert found is not None
+        assert f"ECE = {found.error:.3f} (n = {found.pairs})" in drawn
+
+
+def test_what_figures_need() -> None:
+    with pytest.raises(errors.PlotError, match="needs verdicts of people: --humans FILE"):
+        draw("reliability", sample_wish(humans=None))
+    with pytest.raises(errors.PlotError, match="unknown figure 'pie': expected one of reliability"):
+        draw("pie", sample_wish())
+    with pytest.raises(errors.SettingsError, match="unknown rule 'x'"):
+        draw("agreement", sample_wish(rule="x"))
+
+
+def test_judges_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
+    sample = sample_path() / "verdicts" / JUDGES[1]
+    shutil.copytree(sample, tmp_path / "again")
+    drawn = str(draw("position", sample_wish(folders=[sample, tmp_path / "again"])).get_label())
+    name = VerdictFolder(sample).judge_name
+    assert drawn.count(name[:10]) == 2
+    assert drawn.split("; ")[0] != drawn.split("; ")[1]
+
+
+def test_ratings_of_the_sample_have_the_correlation_of_its_runs() -> None:
+    runs = [str(path) for path in sample_runs().values()]
+    sample = sample_path() / "ratings"
+    figure = draw("scores", sample_wish(folders=[sample], runs=runs, benchmark="mini"))
+    results = named_results(score_runs(runs, load_benchmark("mini")))
+    scores = {name: result.score for name, result in results.items()}
+    found = run_correlation(mean_ratings(read_ratings(sample)), scores)
+    assert found.pearson is not None
+    assert f"r = {found.pearson:.4f}" in str(figure.get_label())
+    assert f"(n = {len(found.runs)})" in str(figure.get_label())
+    with pytest.raises(errors.PlotError, match="the rated runs: --run RUN"):
+        draw("scores", sample_wish(folders=[sample]))
+    with pytest.raises(errors.PlotError, match="expected one folder of ratings, found 2"):
+        draw("scores", sample_wish(runs=runs))
+
+
+def test_the_command_line_plots(tmp_path: Path) -> None:
+    sample = sample_path()
+    out = tmp_path / "figure.png"
+    pfgen(
+        "judge",
+        "plot",
+        "agreement",
+        sample / "verdicts" / JUDGES[0],
+        *("--humans", sample / "humans.jsonl", "--value", "share"),
+        *("--language", "ja", "--out", out),
+    )
+    assert out.read_bytes().startswith(b"\x89PNG")
