@@ -157,7 +157,7 @@ def test_names_of_strangers_are_escaped(judged: Path, tmp_path: Path) -> None:
         assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {
             len(table.grid.headings) + 1
         }
-        if table.name != "5":  # of one answer nothing can be drawn but names
+        if table.name == "4":
             content = svg(table.figure(title=HOSTILE, language="ja"))
             assert b"<script" not in content
 
@@ -282,3 +282,15 @@ def test_categories_of_ratings(judged: Path, tmp_path: Path) -> None:
         "judge", "model", "mean", "turn 1", "turn 2", "writing", "math"
     ]  # fmt: skip
     assert len(table.figure().axes) == 2
+    assert table.notes == ()
+    write_json_lines(path, questions[:7])
+    assert tables_of([judged], ["means"], questions=path).tables[0].notes == (
+        "Questions without a category: 5",
+    )
+
+
+def test_without_categories_nothing_is_drawn(judged: Path, tmp_path: Path) -> None:
+    [table] = tables_of([judged], ["means"]).tables
+    with pytest.raises(PlotError, match="table means has nothing to draw by category: pass quest"):
+        table.figure()
+    assert len(write_tables(tmp_path, [table], plot="svg")) == 3

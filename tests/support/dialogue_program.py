@@ -1,8 +1,9 @@
 """A program as the engine `command` starts it: a model that answers dialogues, or a judge that rates answers.
 
-    dialogue_program.py LOG [STOP]
+    dialogue_program.py LOG [STOP [SECONDS]]
 
-LOG gets a line a task: what the program was asked. After STOP tasks it ends as if it had been killed.
+LOG gets a line a task: what the program was asked. After STOP tasks (0: never) it ends
+as if it had been killed. An answer takes SECONDS.
 """
 
 from __future__ import annotations
@@ -10,17 +11,19 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 
-def main(log: str, stop: str = "0") -> None:
+def main(log: str, stop: str = "0", seconds: str = "0") -> None:
     for done, line in enumerate(sys.stdin.buffer):
         task = json.loads(line)
         if stop != "0" and done == int(stop):
             os._exit(9)
         with Path(log).open("a", encoding="utf-8") as file:
             file.write(json.dumps(task, ensure_ascii=False) + "\n")
+        time.sleep(float(seconds))
         record = {"id": task["id"], "answer": answered(task)}
         sys.stdout.buffer.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
         sys.stdout.buffer.flush()

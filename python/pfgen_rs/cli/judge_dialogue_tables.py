@@ -20,7 +20,7 @@ from pfgen_rs.cli.judge_dialogue_options import (
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.judge.dialogues.report import Table
+    from pfgen_rs.judge.dialogues.sources import Made
 
 __all__ = ["tables"]
 
@@ -136,7 +136,7 @@ def tables(
     made = tables_of(data, table, chosen, fields=read_dialogue_fields(fields), questions=questions)
     for note in made.notes:
         output.warn(note)
-    _print_dialogue_tables(made.tables, output_format)
+    _print_dialogue_tables(made, output_format)
     if out is not None:
         with warnings.catch_warnings(record=True) as remarks:
             warnings.simplefilter("always")
@@ -160,13 +160,14 @@ def _figure_format(plot: PlotFormat | None) -> str | None:
     return None if plot is PlotFormat.NONE else plot.value
 
 
-def _print_dialogue_tables(made: list[Table], output_format: PrintedFormat) -> None:
+def _print_dialogue_tables(made: Made, output_format: PrintedFormat) -> None:
     if output_format is PrintedFormat.JSON:
-        output.emit_json({table.name: table.frame.to_dicts() for table in made})
+        output.emit_json({table.name: table.frame.to_dicts() for table in made.tables})
     elif output_format is PrintedFormat.MARKDOWN:
-        output.emit("\n".join(table.markdown() for table in made))
+        output.emit("\n".join(table.markdown() for table in made.tables))
     else:
-        for table in made:
+        for table in made.tables:
             show_dialogue_grid(table.grid, table.title)
             for note in table.notes:
-                output.emit(f"{note}\n")
+                if note not in made.notes:  # which are warnings already
+                    output.emit(f"{note}\n")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from pfgen_rs.drawing.words import Language
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.errors import InputError, PlotError, SettingsError
 from pfgen_rs.io import write_atomic
 from pfgen_rs.io.table_writer import write_parquet
 from pfgen_rs.judge.dialogues import association, judges, layout, plots, tables
@@ -70,7 +70,7 @@ class Table:
     title: str
     frame: pl.DataFrame = field(repr=False)
     grid: Grid = field(repr=False)
-    draw: Drawn = field(repr=False)
+    draw: Drawn | None = field(repr=False)
     notes: tuple[str, ...] = ()
 
     def markdown(self) -> str:
@@ -85,6 +85,8 @@ class Table:
 
         Raises `PlotError` if there is nothing to draw, and `OutputError` without matplotlib.
         """
+        if self.draw is None:
+            raise PlotError(f"table {self.name} has nothing to draw by category: pass questions")
         return self.draw(self.frame, title=title, language=language, font=font)
 
 
@@ -159,7 +161,6 @@ def write_tables(
     the files. Raises `OutputError`.
     """
     from pfgen_rs.drawing.saving import png, svg
-    from pfgen_rs.errors import PlotError
 
     written = []
     for table in made:
@@ -168,7 +169,7 @@ def write_tables(
         write_atomic(place.with_suffix(".csv"), table.frame.write_csv().encode())
         write_atomic(place.with_suffix(".md"), table.markdown().encode())
         written += [place.with_suffix(suffix) for suffix in (".parquet", ".csv", ".md")]
-        if plot is None:
+        if plot is None or table.draw is None:
             continue
         try:
             figure = table.figure(language=language, font=font)
@@ -325,24 +326,30 @@ def _bias_table(dialogues: Sequence[Dialogue], options: Options) -> Table:
 
 def _means_table(ratings: Ratings, categories: Mapping[str, str] | None) -> Table:
     frame = judges.model_means(ratings, categories)
-    named = frame.filter(
-        (pl.col("category") != judges.MEAN) & ~pl.col("category").str.contains(r"^turn \d+$")
-    )
-    return Table(
-        "means",
-        "Mean ratings",
-        frame,
-        layout.by_category(frame, ["judge", "model"], {"mean": "mean"}, 2),
-        lambda found, **look: plots.radar(
-            named if len(named) else found,
+    known = set((categories or {}).values())
+    named = frame.filter(pl.col("category").is_in(known))
+
+    def draw(_: pl.DataFrame, **look: Any) -> Figure:
+        return plots.radar(
+            named,
             label="model",
             values={"mean": "Rating"},
             panel="judge",
             top=_TOP_RATING,
             usual="Ratings by category",
             **look,
-        ),
-        ratings.notes,
+        )
+
+    questions = ratings.frame["question_id"]
+    without = questions.filter(~questions.is_in(list(categories or ()))).n_unique()
+    notes = [f"Questions without a category: {without}"] if known and without else []
+    return Table(
+        "means",
+        "Mean ratings",
+        frame,
+        layout.by_category(frame, ["judge", "model"], {"mean": "mean"}, 2),
+        draw if known else None,
+        (*notes, *ratings.notes),
     )
 
 

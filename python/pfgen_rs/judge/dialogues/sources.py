@@ -35,7 +35,7 @@ TABLES = (*DIALOGUE_TABLES, "6", *RATING_TABLES)
 
 @dataclass(frozen=True)
 class Made:
-    """Tables, and remarks on those that the data does not allow."""
+    """Tables, and remarks: on tables that the data does not allow, and on doubtful ratings."""
 
     tables: list[Table]
     notes: list[str] = field(default_factory=list)
@@ -128,7 +128,7 @@ def _tables_of_ratings(
             made.append(model_table(_table_6(folders)))
         else:
             made += rating_tables(ratings, [name], options, categories)
-    return Made(made)
+    return Made(made, list(ratings.notes))
 
 
 def _check_table_names(names: Sequence[str] | None, allowed: Sequence[str], what: str) -> None:
