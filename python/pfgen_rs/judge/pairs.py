@@ -17,6 +17,7 @@ from pfgen_rs.judge.letters import LETTERS
 
 __all__ = ["Pair", "pair_of", "pair_record", "read_humans", "read_pairs", "write_pairs"]
 
+_HUMANS = {"pair": pl.String, "rater": pl.String, "verdict": pl.String}
 _OPTIONAL = ("task", "reference", "criteria")
 
 
@@ -97,8 +98,11 @@ def read_humans(path: str | os.PathLike[str], known: Collection[str]) -> pl.Data
     Raises `InputError` with file and line for unknown ids and letters, and for a second verdict of a rater.
     """
     path = Path(path)
+    quick = _human_columns(path)
+    if quick is not None and _are_humans_sound(quick, known):
+        return quick
     found: dict[tuple[str, str], str] = {}
-    for number, (pair, rater, verdict) in _human_rows(path):
+    for number, (pair, rater, verdict) in _human_rows(path):  # says what is wrong, and where
         if pair not in known:
             raise InputError(f"unknown pair id {pair!r:.80}", path=path, line=number)
         if (pair, rater) in found:
@@ -111,9 +115,32 @@ def read_humans(path: str | os.PathLike[str], known: Collection[str]) -> pl.Data
     if not found:
         raise InputError("contains no verdicts", path=path)
     rows = [(pair, rater, verdict) for (pair, rater), verdict in found.items()]
-    return pl.DataFrame(
-        rows, schema=dict.fromkeys(("pair", "rater", "verdict"), pl.String), orient="row"
+    return pl.DataFrame(rows, schema=_HUMANS, orient="row")
+
+
+def _human_columns(path: Path) -> pl.DataFrame | None:
+    """Returns a file's columns if all ids are texts, as they nearly always are."""
+    if path.suffix.lower() == ".csv":
+        return None
+    try:
+        found = pl.read_ndjson(
+            path, schema={"id": pl.String, "rater": pl.String, "verdict": pl.String}
+        )
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+    return found.rename({"id": "pair"})
+
+
+def _are_humans_sound(humans: pl.DataFrame, known: Collection[str]) -> bool:
+    ids = pl.Series(list(known), dtype=pl.String)
+    sound = humans.select(
+        (pl.col("rater") != "").all()
+        & pl.col("verdict").is_in(LETTERS).all()
+        & pl.col("pair").is_in(ids.implode()).all()
+        & (pl.sum_horizontal(pl.all().null_count()) == 0)
+        & pl.struct("pair", "rater").is_unique().all()
     )
+    return bool(len(humans) and sound.item())
 
 
 def _human_rows(path: Path) -> Iterable[tuple[int, tuple[str, str, str]]]:

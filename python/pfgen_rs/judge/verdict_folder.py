@@ -234,7 +234,7 @@ def _are_pairs_sound(pairs: pl.DataFrame) -> bool:
 
 
 def _judgment_columns(path: Path) -> pl.DataFrame:
-    """Returns the last judgment of each pair and order (sample 0)."""
+    """Returns the judgments of sample 0, in the order of the journal."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -250,13 +250,13 @@ def _judgment_columns(path: Path) -> pl.DataFrame:
         for _ in journal_records(path):
             pass  # raises the error with its line
         raise InputError(f"contains a judgment that cannot be read: {error}", path=path) from None
-    return found.filter(pl.col("sample").fill_null(0) == 0).unique(
-        ["pair", "order"], keep="last", maintain_order=True
-    )
+    return found.filter(pl.col("sample").fill_null(0) == 0)
 
 
 def _in_order(pairs: pl.DataFrame, found: pl.DataFrame, order: int) -> pl.DataFrame:
     wanted = found.filter(pl.col("order") == order).select("pair", "shown", "probabilities")
+    if wanted["pair"].n_unique() < len(wanted):  # the last one counts
+        wanted = wanted.unique("pair", keep="last", maintain_order=True)
     return pairs.select("pair").join(wanted, on="pair", how="left", maintain_order="left")
 
 
@@ -301,8 +301,9 @@ def _decision_series(columns: DecidedColumns) -> list[pl.Series]:
 
 
 def _letter_series(name: str, codes: Codes) -> pl.Series:
-    places = pl.Series(codes).replace(NONE, None)
-    return pl.Series(name, LETTERS, dtype=pl.String).gather(places)
+    letters = pl.Series([*LETTERS, None], dtype=pl.String)
+    places = np.where(codes == NONE, len(LETTERS), codes).astype(np.uint32)
+    return letters.gather(pl.Series(places)).alias(name)
 
 
 def _probability_series(name: str, p: Floats) -> list[pl.Series]:
