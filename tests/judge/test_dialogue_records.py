@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from made_dialogues import made_dialogue, made_set, write_json_lines
 from pfgen_rs.errors import ConfigError, InputError
-from pfgen_rs.judge.dialogues import Answer, Fields, read_dialogues, read_fields, sizes
+from pfgen_rs.judge.dialogues import Answer, Dialogue, Fields, read_dialogues, read_fields, sizes
 from pfgen_rs.judge.dialogues.records import CATEGORIES
 
 
@@ -211,3 +213,29 @@ def test_arrays_and_damaged_files(tmp_path: Path) -> None:
         read_dialogues(path)
     with pytest.raises(InputError, match="cannot be read: Is a directory"):
         read_dialogues(tmp_path)
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(made_dialogue("a"))), anything)
+def test_whatever_stands_in_a_field(tmp_path: Path, key: str, value: Any) -> None:
+    """Either it is read, or the error has a place."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(made_dialogue("a", **{key: value})) + "\n")
+    found: tuple[Dialogue, ...] | InputError
+    try:
+        found = read_dialogues(path)
+    except InputError as error:
+        found = error
+    if isinstance(found, InputError):
+        assert (found.path, found.line) == (path, 1)
+    else:
+        [dialogue] = found
+        assert all(1 <= score <= 5 for answer in dialogue.seconds for score in answer.human)
+        assert dialogue.category in CATEGORIES
