@@ -289,6 +289,22 @@ def test_categories_of_ratings(judged: Path, tmp_path: Path) -> None:
     )
 
 
+def test_ratings_in_several_files(judged: Path, tmp_path: Path) -> None:
+    made = tables_of([judged, judged], ["means"])
+    [note] = made.notes
+    assert note.startswith("144 answers are rated more than once")
+    rating = {"question_id": 99, "model": "m", "judge": "j3", "turn": 1, "score": 3}
+    other = write_json_lines(tmp_path / "o.jsonl", [rating])
+    alone = [line for line in judged.read_text().splitlines() if '"j1"' in line]
+    judged.write_text("\n".join(alone))
+    made = tables_of([judged, other])
+    assert [table.name for table in made.tables] == ["means"]
+    [note] = made.notes
+    assert note.startswith("table judges left out: cannot compare judges")
+    with pytest.raises(InputError, match="cannot compare judges"):
+        tables_of([judged, other], ["judges"])
+
+
 def test_without_categories_nothing_is_drawn(judged: Path, tmp_path: Path) -> None:
     [table] = tables_of([judged], ["means"]).tables
     with pytest.raises(PlotError, match="table means has nothing to draw by category: pass quest"):

@@ -14,7 +14,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge.dialogues import grading
 from pfgen_rs.judge.dialogues.fields import Fields
 from pfgen_rs.judge.dialogues.judges import read_judge_table
-from pfgen_rs.judge.dialogues.mt_bench import Ratings, read_questions, read_ratings
+from pfgen_rs.judge.dialogues.mt_bench import Ratings, ratings_of, read_questions, read_ratings
 from pfgen_rs.judge.dialogues.records import read_dialogues
 from pfgen_rs.judge.dialogues.report import (
     DIALOGUE_TABLES,
@@ -122,13 +122,18 @@ def _tables_of_ratings(
         categories = {question.id: question.category for question in read_questions(questions)}
     compared = ratings.frame["judge"].n_unique() > 1
     default = [name for name in allowed if name != "judges" or compared]
-    made: list[Table] = []
+    made, notes = [], list(ratings.notes)
     for name in names if names is not None else default:
-        if name == "6":
-            made.append(model_table(_table_6(folders)))
-        else:
-            made += rating_tables(ratings, [name], options, categories)
-    return Made(made, list(ratings.notes))
+        try:
+            if name == "6":
+                made.append(model_table(_table_6(folders)))
+            else:
+                made += rating_tables(ratings, [name], options, categories)
+        except InputError as error:
+            if names is not None:
+                raise
+            notes.append(f"table {name} left out: {error}")
+    return Made(made, notes)
 
 
 def _check_table_names(names: Sequence[str] | None, allowed: Sequence[str], what: str) -> None:
@@ -140,16 +145,16 @@ def _check_table_names(names: Sequence[str] | None, allowed: Sequence[str], what
 
 
 def _read_all_ratings(paths: Sequence[str | os.PathLike[str]]) -> Ratings:
-    found: list[Ratings] = []
+    frames = []
     for path in paths:
         if Path(path).is_dir():
-            found.append(grading.ratings_of_folder(path))
+            found = grading.ratings_of_folder(path)
         elif Path(path).suffix.lower() == ".csv":
-            found.append(read_judge_table(path))
+            found = read_judge_table(path)
         else:
-            found.append(read_ratings([path]))
-    notes = tuple(note for each in found for note in each.notes)
-    return Ratings(pl.concat([each.frame for each in found]), notes)
+            found = read_ratings([path])
+        frames.append(found.frame)
+    return ratings_of(pl.concat(frames).rows())  # answers may be rated twice in several files
 
 
 def _table_6(folders: Sequence[Path]) -> pl.DataFrame:
