@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.judge import rank
+from pfgen_rs.judge.agreement import resampling
 from pfgen_rs.judge.agreement.bradley_terry import bradley_terry, resampled_strengths
 from pfgen_rs.judge.agreement.ranking import rank_ranges_of_resamples
 from pfgen_rs.judge.agreement.resampling import Questions
@@ -323,6 +324,16 @@ def test_counts_of_resamples() -> None:
         found = questions.counts(weights, 4)
         expected = [int((weights[groups] * (classes == each)).sum()) for each in range(4)]
         assert found.tolist() == expected
+    table = questions.table(4)
+    assert table is not None
+    assert (block @ table == [questions.counts(weights, 4) for weights in block]).all()
+
+
+def test_large_tables_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = sample()
+    usual = rank(frame, rule="tie").to_dict()
+    monkeypatch.setattr(resampling, "_LARGE", 0)
+    assert rank(frame, rule="tie").to_dict() == usual
 
 
 def test_what_is_unknown_is_null() -> None:

@@ -14,7 +14,7 @@ from pfgen_rs.judge.agreement.codes import NONE, Codes, Floats, Indices, column_
 from pfgen_rs.judge.agreement.judged import needed_columns, question_codes
 from pfgen_rs.judge.decisions import Rule
 
-__all__ = ["Games", "games_of", "win_matrix"]
+__all__ = ["Games", "games_of", "signed_sums", "win_matrix"]
 
 _B, _TIE = 1, 2
 
@@ -83,6 +83,19 @@ def win_matrix(first: Indices, second: Indices, counts: Floats, models: int) -> 
     wins[..., first, second] = counts[..., 0] + counts[..., _TIE] / 2
     wins[..., second, first] = counts[..., 1] + counts[..., _TIE] / 2
     return wins
+
+
+def signed_sums(games: Games, values: Floats, of_second: Floats | None = None) -> Floats:
+    """Returns sums of values over each question's games of each model: shape (questions, models).
+
+    `values`: those of the first model of each game; the second one has `of_second`, or minus the same.
+    """
+    questions, models = int(games.questions.max()) + 1, len(games.models)
+    size = questions * models
+    sums = np.bincount(games.questions * models + games.first, values, size)
+    other = -values if of_second is None else of_second
+    sums += np.bincount(games.questions * models + games.second, other, size)
+    return np.asarray(sums, dtype=np.float64).reshape(questions, models)
 
 
 def _turned_outcomes(outcomes: Codes, turned: NDArray[np.bool_]) -> Codes:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pfgen_rs.judge.agreement.codes import Floats
-from pfgen_rs.judge.agreement.games import Games
+from pfgen_rs.judge.agreement.games import Games, signed_sums
 from pfgen_rs.judge.agreement.resampling import resampled_values
 
 __all__ = ["LengthControl", "length_control"]
@@ -69,7 +69,7 @@ def length_control(games: Games, resamples: int, seed: int) -> LengthControl | N
     else:
         return None
     gradients, information = _derivatives(games, lengths, wanted, parameters)
-    drawn = resampled_values(games.questions, gradients, resamples, seed)
+    drawn = resampled_values(gradients, resamples, seed)
     moved = parameters + np.linalg.solve(information, drawn.T).T
     return LengthControl(
         rates=_rates_without_length(games, parameters[None])[0],
@@ -81,20 +81,25 @@ def length_control(games: Games, resamples: int, seed: int) -> LengthControl | N
 def _derivatives(
     games: Games, lengths: Floats, wanted: Floats, parameters: Floats
 ) -> tuple[Floats, Floats]:
-    """Returns gradients of the log-likelihood, shape (games, models + 1), and minus its second derivatives.
+    """Returns gradients of the log-likelihood (questions, models + 1), and minus its second derivatives.
 
     Strengths are only known up to a constant, whose direction is made regular.
     """
-    number, models = len(wanted), len(games.models)
-    design = np.zeros((number, models + 1))
-    rows = np.arange(number)
-    design[rows, games.first], design[rows, games.second], design[:, -1] = 1.0, -1.0, lengths
-    fitted = 1 / (1 + np.exp(-(design @ parameters)))
-    information = np.einsum("gi,g,gj->ij", design, fitted * (1 - fitted), design, optimize=True)
-    information[:models, :models] += 1.0
-    if not lengths.any():
-        information[-1, -1] = 1.0
-    return design * (wanted - fitted)[:, None], information
+    models = len(games.models)
+    odds = parameters[games.first] - parameters[games.second] + parameters[-1] * lengths
+    fitted = 1 / (1 + np.exp(-odds))
+    gradients = np.empty((int(games.questions.max()) + 1, models + 1))
+    gradients[:, :models] = signed_sums(games, wanted - fitted)
+    gradients[:, -1] = np.bincount(games.questions, weights=(wanted - fitted) * lengths)
+    weights = fitted * (1 - fitted)
+    met = np.bincount(games.first * models + games.second, weights, models * models)
+    both = met.reshape(models, models) + met.reshape(models, models).T
+    information = np.empty((models + 1, models + 1))
+    information[:models, :models] = 1.0 - both + np.diag(both.sum(axis=0))
+    along = signed_sums(games, weights * lengths).sum(axis=0)
+    information[-1, :models] = information[:models, -1] = along
+    information[-1, -1] = (weights * lengths**2).sum() if lengths.any() else 1.0
+    return gradients, information
 
 
 def _rates_without_length(games: Games, parameters: Floats) -> Floats:

@@ -12,7 +12,7 @@ from pfgen_rs.io.counted import counted
 from pfgen_rs.judge.agreement.agreed import check_rule
 from pfgen_rs.judge.agreement.bradley_terry import bradley_terry, resampled_strengths
 from pfgen_rs.judge.agreement.codes import Floats, Indices
-from pfgen_rs.judge.agreement.games import Games, games_of, win_matrix
+from pfgen_rs.judge.agreement.games import Games, games_of, signed_sums, win_matrix
 from pfgen_rs.judge.agreement.intervals import percentile_bounds
 from pfgen_rs.judge.agreement.length_control import length_control
 from pfgen_rs.judge.agreement.resampling import (
@@ -216,13 +216,12 @@ class _Scores:
         known = ~np.isnan(games.preferences)
         if not known.any():
             return None
-        rows, preferences = np.arange(np.count_nonzero(known)), games.preferences[known]
-        won, played = np.zeros((2, len(rows), models))
-        won[rows, games.first[known]], won[rows, games.second[known]] = preferences, 1 - preferences
-        played[rows, games.first[known]] = played[rows, games.second[known]] = 1.0
-        values = np.concatenate([won, played], axis=1)
-        _, questions = np.unique(games.questions[known], return_inverse=True)
-        drawn = resampled_values(questions, values, self._resamples, self._seed)
+        won = np.where(known, games.preferences, 0.0)
+        lost = np.where(known, 1 - games.preferences, 0.0)
+        played = known.astype(np.float64)
+        sums = [signed_sums(games, won, lost), signed_sums(games, played, played)]
+        values = np.concatenate(sums, axis=1)
+        drawn = resampled_values(values, self._resamples, self._seed)
         observed = values.sum(axis=0)[None]
         rates = [_ratios(each[:, :models], each[:, models:]) for each in (observed, drawn)]
         return rates[0][0], rates[1]

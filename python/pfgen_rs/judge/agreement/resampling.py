@@ -33,6 +33,7 @@ _ROWS = 64  # of a block, since products with fewer rows are slow
 _BITS = 63  # of an integer that holds sums of several columns
 _EXACT_32 = 1 << 24  # integers below are exact in float32
 _FINE = 1 << 30  # parts of 1 to which real numbers are rounded
+_LARGE = 1 << 24  # numbers in a table
 _WIDE = 1 << 22  # keys up to which a table of all keys is cheaper than sorting
 _WORTH = 4  # questions a kind from which kinds are drawn instead of questions
 
@@ -96,6 +97,15 @@ class Questions:
                 kinds[:, start + i] = (sums >> shift) & ((1 << bits) - 1)
         return kinds
 
+    def table(self, classes: int) -> Floats | None:
+        """Returns how many pairs of each class a kind has, shape (kinds, classes); `None` if it is large."""
+        kinds = len(self._starts)
+        if kinds * classes > _LARGE:
+            return None
+        rows = np.repeat(np.arange(kinds), self._lengths)
+        flat = np.bincount(rows * classes + self._classes, minlength=kinds * classes)
+        return flat.reshape(kinds, classes).astype(np.float64)
+
     def counts(self, weights: NDArray[np.floating[Any]], classes: int) -> Indices:
         """Returns how many pairs of each class there are if kinds of questions have these weights."""
         each = np.repeat(weights, self._lengths)
@@ -146,24 +156,23 @@ class Questions:
 
 def resampled_counts(questions: Questions, classes: int, resamples: int, seed: int) -> Indices:
     """Returns how many pairs of each class are in each resample: shape (resamples, classes)."""
-    blocks = [
-        questions.counts(row, classes)
-        for block in questions.weights(resamples, seed)
-        for row in block
-    ]
-    return np.stack(blocks)
+    drawn = questions.weights(resamples, seed)
+    table = questions.table(classes)
+    if table is None:
+        return np.stack([questions.counts(row, classes) for block in drawn for row in block])
+    return np.concatenate([(block @ table).astype(np.int64) for block in drawn])
 
 
-def resampled_values(questions: Indices, values: Floats, resamples: int, seed: int) -> Floats:
-    """Returns sums of the rows of `values` over each resample: float64, shape (resamples, columns).
+def resampled_values(sums: Floats, resamples: int, seed: int) -> Floats:
+    """Returns sums over each resample: float64, shape (resamples, columns).
 
-    `questions`: question of each pair, `values`: shape (pairs, columns). They are rounded to multiples of
-    2⁻³⁰, so that sums do not depend on the number of threads of a matrix product.
+    `sums`: those of each question, shape (questions, columns). They are rounded to multiples of 2⁻³⁰, so that
+    the result does not depend on the number of threads of a matrix product.
     """
-    drawn = Questions(questions, np.arange(len(questions)))
-    sums = np.zeros((drawn.number, values.shape[1]))
-    np.add.at(sums, questions, np.round(values * _FINE) / _FINE)
-    return np.concatenate([block @ sums for block in drawn.weights(resamples, seed)])
+    number = len(sums)
+    drawn = Questions(np.arange(number), np.arange(number)).weights(resamples, seed)
+    rounded = np.round(sums * _FINE) / _FINE
+    return np.concatenate([block @ rounded for block in drawn])
 
 
 def resampled_sums(questions: Questions, table: Indices, resamples: int, seed: int) -> Floats:
