@@ -31,6 +31,7 @@ COMMANDS = {
         "Hold a judge and people against the scores of pfgen-bench.",
     ),
     "plot": Deferred("judge_plot", "plot", "Plot agreement and biases of judges."),
+    "page": Deferred("judge_page", "page", "Write a page of verdicts to look through."),
     "import": Deferred(
         "judge_convert", "import_verdicts", "Import judgments in the format of another tool."
     ),

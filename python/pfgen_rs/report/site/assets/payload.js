@@ -33,6 +33,9 @@
     return values.get(name);
   };
 
+  /** Free the memory of a payload in a file, which is loaded again when it is needed. */
+  pfgen.forget = (name) => document.getElementById(`payload-${name}`) || values.delete(name);
+
   /** Show in `place` what `show` makes of a payload; meanwhile, and where it fails, a line that says so. */
   pfgen.loadInto = async (place, name, show) => {
     place.setAttribute("aria-busy", "true");

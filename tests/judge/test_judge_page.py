@@ -1,0 +1,197 @@
+"""The page of verdicts: its data, its figures, and what it refuses."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from helpers import pfgen
+from pfgen_rs.errors import InputError, OutputError
+from pfgen_rs.judge import VerdictFolder, agree, read_humans
+from pfgen_rs.judge.pages import write_verdict_page
+from pfgen_rs.judge.pages.payloads import chunk_payloads, chunk_starts, index_payload
+from pfgen_rs.judge.pages.views import verdict_view
+from pfgen_rs.judge.sample import JUDGES, sample_path
+from site_samples import Elements
+from verdict_pages import (
+    made_verdict_pairs,
+    write_hostile_verdicts,
+    write_human_verdicts,
+    write_verdict_folder,
+)
+
+COUNT = 70
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> list[Path]:
+    pairs = made_verdict_pairs(COUNT)
+    return [
+        write_verdict_folder(tmp_path / "one", pairs),
+        write_verdict_folder(tmp_path / "two", pairs[10:], model="other", shift=3),
+    ]
+
+
+@pytest.fixture
+def humans(tmp_path: Path) -> Path:
+    return write_human_verdicts(tmp_path / "humans.jsonl", made_verdict_pairs(COUNT))
+
+
+def payload_of(content: bytes) -> Any:
+    found = re.search(rb"'([A-Za-z0-9+/=]+)'\);", content)
+    assert found
+    return json.loads(gzip.decompress(base64.b64decode(found[1])).decode("utf-16-le"))
+
+
+def test_the_index_has_what_the_decisions_say(folders: list[Path], humans: Path) -> None:
+    view = verdict_view(folders, humans)
+    index = index_payload(view, [0])
+    assert index["ids"] == [pair.id for pair in made_verdict_pairs(COUNT)]
+    for judge, folder, start in zip(index["judges"], folders, (0, 10), strict=True):
+        table = VerdictFolder(folder).decisions()
+        for name in ("v1", "v2", "probability", "strict", "tie", "first"):
+            letters = "." * start + "".join(letter or "-" for letter in table[name])
+            assert judge[name] == letters
+        for name in ("p1_a", "p2_b", "p_c", "margin"):
+            units = [None if p is None else round(p * 10_000) for p in table[name]]
+            assert judge[name] == [None] * start + units
+    assert index["letters"][1][:5] == "ABB-B"
+    assert index["majority"][:7] == "AA--BCB"
+    pairs = made_verdict_pairs(COUNT)
+    assert [index["tasks"][task] if task >= 0 else None for task in index["task"]] == [
+        pair.task for pair in pairs
+    ]
+    models = [
+        (index["models"][a], index["models"][b])
+        for a, b in zip(index["a"], index["b"], strict=True)
+    ]
+    assert models == [pair.models for pair in pairs]
+
+
+def test_chunks_have_all_texts_once(folders: list[Path]) -> None:
+    view = verdict_view(folders)
+    starts = chunk_starts(view)
+    assert starts == [0, 64]
+    for (_, value), start in zip(chunk_payloads(view, starts), starts, strict=True):
+        texts = [*value["texts"], None]
+        assert len(set(texts)) == len(texts)
+        for i, (question, reference, a, b) in enumerate(value["pairs"]):
+            pair = view.pairs[start + i]
+            assert texts[question] == pair.question
+            assert texts[reference] == pair.reference
+            assert (texts[a], texts[b]) == pair.answers
+            for judge, places in zip(view.judges, value["judges"], strict=True):
+                criteria, *said = (texts[place] for place in places[i])
+                assert criteria == (pair.criteria if start + i in judge.rows else None)
+                first, second = (judge.said.get((pair.id, order)) for order in (1, 2))
+                assert tuple(said) == (*(first or (None, None)), *(second or (None, None)))
+
+
+def test_a_long_text_ends_a_chunk(tmp_path: Path) -> None:
+    pairs = made_verdict_pairs(6)
+    pairs[2] = replace(pairs[2], answers=("長" * 1_000_000, "x"))
+    pairs[4] = replace(pairs[4], answers=("x", "長" * 150_000))
+    view = verdict_view([write_verdict_folder(tmp_path / "v", pairs)])
+    assert chunk_starts(view) == [0, 2, 3]
+
+
+def test_the_figures_are_those_of_agree(folders: list[Path], humans: Path, tmp_path: Path) -> None:
+    write_verdict_page(folders, tmp_path / "page.html", humans=humans)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    cells = [re.sub(r"<[^>]+>|\s+", " ", cell).split() for cell in re.findall(r"<td.*?</td>", page)]
+    for folder in folders:
+        decisions = VerdictFolder(folder).decisions()
+        said = read_humans(humans, {pair.id for pair in made_verdict_pairs(COUNT)})
+        said = said.filter(pl.col("pair").is_in(decisions["pair"].to_list()))
+        found = agree(decisions, said, allow_missing=True)
+        for row in found.concordance.filter(
+            pl.col("task").is_null() & pl.col("rater").is_null()
+        ).to_dicts():
+            wanted = [f"{row['concordance']:.3f}", f"{row['low']:.3f}–{row['high']:.3f}"]
+            assert wanted in cells
+        bias = found.position
+        assert [f"{bias.value:.3f}", f"{bias.interval.low:.3f}–{bias.interval.high:.3f}"] in cells
+
+
+def test_a_judge_without_probabilities_has_a_page(tmp_path: Path) -> None:
+    folder = write_verdict_folder(tmp_path / "v", made_verdict_pairs(10), logprobs=False)
+    assert write_verdict_page([folder], tmp_path / "page.html") == 10
+
+
+def test_a_folder_gets_files_that_are_loaded_on_demand(folders: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    write_verdict_page(folders, out)
+    names = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
+    assert names == [
+        ".pfgen-site.json",
+        "index.html",
+        "verdicts/00000.js",
+        "verdicts/00001.js",
+        "verdicts/index.js",
+    ]
+    index = payload_of((out / "verdicts" / "index.js").read_bytes())
+    assert index == index_payload(verdict_view(folders), [0, 64])
+    before = {name: (out / name).read_bytes() for name in names}
+    write_verdict_page(folders, out)
+    assert {name: (out / name).read_bytes() for name in names} == before
+    write_verdict_page([folders[1]], out)
+    assert not (out / "verdicts" / "00001.js").exists(), "fewer pairs need fewer files"
+
+
+def test_the_same_pairs_need_the_same_texts(tmp_path: Path) -> None:
+    pairs = made_verdict_pairs(4)
+    one = write_verdict_folder(tmp_path / "one", pairs)
+    other = [*pairs[:2], replace(pairs[2], answers=("x", "y")), pairs[3]]
+    two = write_verdict_folder(tmp_path / "two", other)
+    with pytest.raises(InputError, match="pair 'p002' has other texts or models"):
+        write_verdict_page([one, two], tmp_path / "page")
+    assert not (tmp_path / "page").exists()
+
+
+def test_folders_of_others_are_left_alone(folders: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "index.html").write_text("mine", encoding="utf-8")
+    with pytest.raises(OutputError, match="not empty and not a site"):
+        write_verdict_page(folders, tmp_path / "mine")
+    assert (tmp_path / "mine" / "index.html").read_text(encoding="utf-8") == "mine"
+
+
+def test_hostile_texts_make_no_element(tmp_path: Path) -> None:
+    folder, humans = write_hostile_verdicts(tmp_path)
+    write_verdict_page([folder], tmp_path / "page.html", humans=humans)
+    page = (tmp_path / "page.html").read_bytes()
+    found = Elements(page)
+    assert not found.named("img")
+    assert not found.named("b")
+    assert all("onload" not in attrs for _, attrs, _ in found.found)
+    names = [attrs.get("id") for attrs, _ in found.named("script")]
+    assert names == [
+        None,
+        "data-strings",
+        "data-verdicts",
+        "payload-verdicts/index",
+        "payload-verdicts/00000",
+        "payload-verdicts/00001",
+        None,
+    ]
+    page.decode()
+
+
+def test_the_command_writes_a_page_of_the_sample(tmp_path: Path) -> None:
+    sample = sample_path()
+    folders = [sample / "verdicts" / judge for judge in JUDGES]
+    out = tmp_path / "page.html"
+    done = pfgen("judge", "page", *folders, "--humans", sample / "humans.jsonl", "--out", out)
+    assert (done.returncode, done.stdout) == (0, f"{out}: 30 pairs\n")
+    assert "demo/careful-judge" in out.read_text(encoding="utf-8")
+    done = pfgen("judge", "page", tmp_path, "--out", out)
+    assert done.returncode != 0
+    assert "is not a folder of verdicts" in done.stderr

@@ -1,0 +1,349 @@
+"""The page of verdicts in a real browser: filters, order, search, links, hostile texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+
+from browser import NewPage, settled
+from pfgen_rs.judge.pages import write_verdict_page
+from pfgen_rs.judge.pages.payloads import index_payload
+from pfgen_rs.judge.pages.views import verdict_view
+from site_samples import HOSTILE
+from verdict_pages import (
+    made_verdict_pairs,
+    probabilities_of,
+    write_hostile_verdicts,
+    write_human_verdicts,
+    write_verdict_folder,
+)
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = sync_api.expect
+
+COUNT = 100
+PAIRS = made_verdict_pairs(COUNT)
+NARROW = {"width": 360, "height": 740}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page as a folder, of two judges and three raters, and the index that it has."""
+    folder = tmp_path_factory.mktemp("verdicts")
+    write_verdict_folder(folder / "one", PAIRS)
+    write_verdict_folder(folder / "two", PAIRS[10:], model="other", shift=3)
+    humans = write_human_verdicts(folder / "humans.jsonl", PAIRS)
+    write_verdict_page([folder / "one", folder / "two"], folder / "page", humans=humans)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def index(made: Path) -> dict[str, Any]:
+    return index_payload(verdict_view([made / "one", made / "two"], made / "humans.jsonl"), [0])
+
+
+def opened(page: Page, made: Path, address: str = "") -> Page:
+    page.goto(f"{(made / 'page' / 'index.html').as_uri()}{address}")
+    expect(page.locator("#list .pair").first).to_be_visible()
+    return page
+
+
+def field(page: Page, label: str) -> Locator:
+    return page.locator(f'label.field:has(span:text-is("{label}")) :is(select, input)')
+
+
+def shown(page: Page) -> list[str]:
+    """The ids of the pairs on this page of the list."""
+    found: list[str] = page.locator("#list .pair h3 a").all_inner_texts()
+    return found
+
+
+def expect_pairs(page: Page, rows: list[int]) -> None:
+    """The list has these pairs, in this order."""
+    wanted = [PAIRS[row].id for row in rows[:20]]
+    assert settled(page, lambda: shown(page), wanted) == wanted
+    told = f"{len(rows)} of {COUNT} pairs" if len(rows) < COUNT else f"{COUNT} pairs"
+    expect(page.locator("#found")).to_have_text(told)
+
+
+Predicate = Callable[[dict[str, Any], dict[str, Any], int], bool]
+
+
+def is_unequal(judge: dict[str, Any], row: int) -> bool:
+    both = judge["v1"][row] + judge["v2"][row]
+    return both[0] != both[1] and set(both) <= set("ABC")
+
+
+SHOWN: dict[str, Predicate] = {
+    "Orders disagree": lambda _, judge, row: is_unequal(judge, row),
+    "Winner flips with the order": lambda _, judge, row: (
+        is_unequal(judge, row) and "C" not in judge["v1"][row] + judge["v2"][row]
+    ),
+    "No decision (undecided or invalid)": lambda _, judge, row: judge["probability"][row] == "-",
+    "Invalid verdicts": lambda _, judge, row: "-" in judge["v1"][row] + judge["v2"][row],
+    "Disagrees with the raters' majority": lambda index, judge, row: (
+        index["majority"][row] != "-"
+        and judge["probability"][row] not in ("." + index["majority"][row])
+    ),
+    "Agrees with the raters' majority": lambda index, judge, row: (
+        index["majority"][row] == judge["probability"][row] != "-"
+    ),
+    "Raters have no majority": lambda _, __, row: row % 7 == 2,
+    "Judges disagree": lambda index, _, row: (
+        len({each["probability"][row] for each in index["judges"]} - {"."}) > 1
+    ),
+}
+
+
+@pytest.mark.parametrize("judge", [0, 1])
+def test_what_to_show(page: Page, made: Path, index: dict[str, Any], judge: int) -> None:
+    opened(page, made)
+    field(page, "Judge").select_option(str(judge))
+    expect_pairs(page, list(range(COUNT)))
+    for label, is_wanted in SHOWN.items():
+        field(page, "Show").select_option(label=label)
+        rows = [row for row in range(COUNT) if is_wanted(index, index["judges"][judge], row)]
+        assert 0 < len(rows) < COUNT
+        expect_pairs(page, rows)
+
+
+def test_the_rule_decides_what_counts(page: Page, made: Path, index: dict[str, Any]) -> None:
+    opened(page, made)
+    field(page, "Show").select_option("no_decision")
+    for rule in ("strict", "tie", "first", "probability"):
+        field(page, "Decided by").select_option(rule)
+        decided = index["judges"][0][rule]
+        expect_pairs(page, [row for row in range(COUNT) if decided[row] == "-"])
+
+
+def test_tasks_and_models(page: Page, made: Path) -> None:
+    opened(page, made)
+    field(page, "Task").select_option(label="校正")
+    expect_pairs(page, [row for row in range(COUNT) if PAIRS[row].task == "校正"])
+    field(page, "Models").select_option(label="org/beta – org/gamma")
+    wanted = [
+        row
+        for row in range(COUNT)
+        if PAIRS[row].task == "校正" and set(PAIRS[row].models) == {"org/beta", "org/gamma"}
+    ]
+    assert wanted
+    expect_pairs(page, wanted)
+    page.get_by_role("button", name="Reset").click()
+    expect_pairs(page, list(range(COUNT)))
+
+
+def test_pairs_are_ordered_by_margin(page: Page, made: Path, index: dict[str, Any]) -> None:
+    opened(page, made)
+    margins = index["judges"][0]["margin"]
+    known = [row for row in range(COUNT) if margins[row] is not None]
+    unknown = [row for row in range(COUNT) if margins[row] is None]
+    field(page, "Order").select_option("closest")
+    expect_pairs(page, sorted(known, key=lambda row: margins[row]) + unknown)
+    field(page, "Order").select_option("clearest")
+    expect_pairs(page, sorted(known, key=lambda row: -margins[row]) + unknown)
+
+
+def test_pages_are_turned_by_keyboard(page: Page, made: Path) -> None:
+    opened(page, made)
+    following = page.get_by_role("button", name="Next")
+    assert page.get_by_role("button", name="Previous").is_disabled()
+    for start in (20, 40, 60, 80):
+        following.press("Enter")
+        wanted = [pair.id for pair in PAIRS[start : start + 20]]
+        assert settled(page, lambda: shown(page), wanted) == wanted
+    expect(page.locator("#pager")).to_contain_text("Page 5 of 5")
+    expect(following).to_be_disabled()
+    expect(page.get_by_role("button", name="Previous")).to_be_focused()
+
+
+def test_the_search(page: Page, made: Path) -> None:
+    opened(page, made)
+    box, everywhere = page.locator("[name=text]"), page.locator("[name=everywhere]")
+    everywhere.uncheck()
+    box.fill("質問7 ＧＡＭＭＡ")
+    wanted = [
+        row
+        for row in range(COUNT)
+        if "質問7" in PAIRS[row].question and "org/gamma" in PAIRS[row].models
+    ]
+    expect_pairs(page, wanted)
+    box.fill("回答42甲")
+    expect(page.locator("#found")).to_have_text(f"0 of {COUNT} pairs")
+    expect(page.locator("#list")).to_have_text("No pair matches.")
+    everywhere.check()
+    expect_pairs(page, [42])
+    box.fill("理由93の2")
+    expect_pairs(page, [93])
+    box.fill("")
+    expect_pairs(page, list(range(COUNT)))
+
+
+def test_a_pair_says_everything(page: Page, made: Path) -> None:
+    opened(page, made, "#pair=p011")
+    expect(page.locator("#only")).to_contain_text("Only the linked pair is shown.")
+    [card] = page.locator("#list .pair").all()
+    pair = PAIRS[11]  # A in order 1, B in order 2
+    expect(card.locator("h3")).to_contain_text("winner flips")
+    assert card.locator(".prompted").inner_text() == pair.question
+    assert card.locator(".side .text").all_inner_texts() == list(pair.answers)
+    heads = [head.split() for head in card.locator(".side h4").all_inner_texts()]
+    a, b = (f"{len(text)} characters".split() for text in pair.answers)
+    assert heads == [
+        ["Answer", "A", "org/gamma", *a],
+        ["Answer", "B", "org/beta", *["judge's", "choice", "raters'", "majority"], *b],
+    ]
+    first, second = probabilities_of("A", 12), probabilities_of("A", 13)
+    mean = {
+        "A": (first["A"] + second["B"]) / 2,
+        "B": (first["B"] + second["A"]) / 2,
+        "C": (first["C"] + second["C"]) / 2,
+    }
+    values = card.locator(".probabilities .values").all_inner_texts()
+    for text, p in zip(
+        values, (first, {**second, "A": second["B"], "B": second["A"]}, mean), strict=False
+    ):
+        assert text == " · ".join(f"{letter} {p[letter]:.4f}" for letter in "ACB")
+    rects = card.locator(".bar3").first.locator("rect").all()
+    assert [int(rect.get_attribute("width") or 0) for rect in rects] == [
+        round(first[letter] * 10_000) for letter in "ACB"
+    ]
+    facts = card.locator(".facts").all_inner_texts()
+    assert facts[0].split("\n") == [
+        "Decisions:",
+        "Probability B",
+        "Strict Undecided",
+        "Tie C",
+        "First A",
+    ]
+    assert "rater 0 B" in facts[1]
+    assert "majority B" in facts[1]
+    assert "other · reason C" in facts[2]
+    reasons = card.locator("details").nth(1)
+    reasons.locator("summary").press("Enter")
+    expect(reasons).to_contain_text("“A” is the answer of org/beta and “B” that of org/gamma")
+    expect(reasons.locator(".text")).to_have_text("理由11の2\nA")
+    for summary, folded in {"Criteria": pair.criteria, "Reference answer": pair.reference}.items():
+        card.get_by_text(summary).click()
+        assert folded is not None
+        expect(card).to_contain_text(folded)
+    page.get_by_role("button", name="Show all").click()
+    expect_pairs(page, list(range(COUNT)))
+
+
+def test_invalid_verdicts_have_their_reason(page: Page, made: Path) -> None:
+    opened(page, made, "#pair=p005")  # B, then invalid
+    card = page.locator("#list .pair")
+    expect(card.locator("h3")).to_contain_text("invalid verdict")
+    rows = card.locator(".probabilities tbody tr").all_inner_texts()
+    assert "no verdict found" in rows[1]
+    assert "no probabilities" in rows[1]
+    page.goto((made / "page" / "index.html").as_uri() + "#pair=p007")  # A, then none
+    expect(card.locator(".probabilities tbody tr").nth(1)).to_contain_text("none")
+
+
+def test_a_link_to_no_pair_is_said(page: Page, made: Path) -> None:
+    opened(page, made, f"#pair={quote('<b>nope</b>')}")
+    expect(page.locator("#only")).to_contain_text(
+        "The linked pair (<b>nope</b>) is not on this page."
+    )
+    expect_pairs(page, list(range(COUNT)))
+
+
+def test_a_missing_file_is_said(new_page: NewPage, tmp_path: Path) -> None:
+    folder = write_verdict_folder(tmp_path / "v", made_verdict_pairs(70))
+    write_verdict_page([folder], tmp_path / "page")
+    (tmp_path / "page" / "verdicts" / "00001.js").unlink()
+    page = opened(new_page(expected="ERR_FILE_NOT_FOUND"), tmp_path)
+    for _ in range(3):
+        page.get_by_role("button", name="Next").click()
+        page.wait_for_timeout(50)
+    expect(page.locator("#list [role=alert]")).to_contain_text("The data could not be loaded")
+    page.get_by_role("button", name="Previous").click()
+    expect(page.locator("#list .pair")).to_have_count(20)
+
+
+def test_both_languages(page: Page, made: Path) -> None:
+    opened(page, made)
+    page.get_by_role("button", name="日本語").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("評価モデルの判定")
+    expect(page.locator("#found")).to_have_text(f"{COUNT} ペア")
+    text = page.locator("main").inner_text()
+    names = ("Judge", "Verdict", "Order", "Probab", "Answer", "Decision", "raters", "pairs")
+    assert [name for name in names if name in text] == []
+
+
+def test_a_narrow_screen_scrolls_down_only(new_page: NewPage, made: Path) -> None:
+    for scheme in ("light", "dark"):
+        page = opened(new_page(viewport=NARROW, color_scheme=scheme), made)
+        for details in page.locator("details").all()[:4]:
+            details.locator("summary").click()
+        assert page.evaluate("document.documentElement.scrollWidth") == NARROW["width"]
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hostile")
+    verdicts, humans = write_hostile_verdicts(folder)
+    write_verdict_page([verdicts], folder / "page.html", humans=humans)
+    return folder / "page.html"
+
+
+def boxed(text: str) -> str:
+    """What a page shows of a text: lines and tabs as they are, other controls as their codes."""
+    return re.sub(
+        "[\\0-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f\\xad\\u200f\\u2028\\u2029\\u202e\\u2066\\ufeff]",
+        lambda found: f"U+{ord(found[0]):04X}",
+        text,
+    )
+
+
+def test_hostile_texts_are_shown_and_do_nothing(page: Page, hostile: Path) -> None:
+    page.goto(hostile.as_uri())
+    expect(page.locator("#list .pair")).to_have_count(len(HOSTILE))
+    for card in page.locator("#list .pair").all():
+        for summary in card.locator("summary").all():
+            summary.click()
+    for i, text in enumerate(HOSTILE[:-1]):
+        card = page.locator("#list .pair").nth(i)
+        answers = card.locator(".side .text").evaluate_all("all => all.map(p => p.textContent)")
+        assert answers == [boxed(text), boxed(f"{text}!")]
+        if i not in (6, 8):  # pairs that lack verdicts
+            outputs = card.locator("details .text").evaluate_all(
+                "all => all.map(p => p.textContent)"
+            )
+            assert boxed(f"{text} [[A]]") in outputs
+    assert (
+        page.evaluate("document.querySelectorAll('main img, main script, main b.bold').length") == 0
+    )
+    expect(page.locator(".facts").first).to_be_visible()
+    page.locator("[name=text]").fill("<img src=x")
+    expect(page.locator("#found")).to_have_text(f"1 of {len(HOSTILE)} pairs")
+    for option in page.locator("[name=models] option").all()[1:]:
+        page.locator("[name=models]").select_option(value=option.get_attribute("value"))
+
+
+def test_a_megabyte_is_shown_bit_by_bit(page: Page, tmp_path: Path) -> None:
+    text = "あ😀い" * 350_000
+    pairs = [replace(PAIRS[0], answers=(text, "x"))]
+    write_verdict_page([write_verdict_folder(tmp_path / "v", pairs)], tmp_path / "page.html")
+    page.goto((tmp_path / "page.html").as_uri())
+    answer = page.locator(".side .text").first
+    expect(page.locator(".side h4 small").first).to_have_text("1,050,000 characters")
+    for start in (3_000, 103_000, 203_000):
+        expect(answer.get_by_role("button")).to_be_visible()
+        found = answer.evaluate(
+            "p => p.firstChild.textContent + [...p.childNodes].slice(1, -1).map(n => n.textContent).join('')"
+        )
+        assert text.startswith(found)
+        units = len(found.encode("utf-16-le")) // 2
+        assert start <= units <= start + 5
+        answer.get_by_role("button").click()
