@@ -43,6 +43,9 @@ _STEPS = (
         "How far is it to be trusted, and what do mean probabilities change?",
         "agree verdicts/hasty --humans humans.jsonl",
     ),
+    _Step(
+        "Does a judge prefer the answers with the higher scores of pfgen-bench?", "against-scores"
+    ),
     _Step("How many dialogues are there?", "dialogues sizes dialogues.jsonl"),
     _Step(
         "What do people and the judge think of the second answers?",
