@@ -18,7 +18,7 @@ from matplotlib.text import Text
 from helpers import pfgen
 from pfgen_rs import errors, load_benchmark, score_runs
 from pfgen_rs.drawing.words import JAPANESE
-from pfgen_rs.judge import agree, plots
+from pfgen_rs.judge import agree, plots, rank
 from pfgen_rs.judge.against_scores import run_correlation
 from pfgen_rs.judge.agreement.calibration import Calibration, calibration
 from pfgen_rs.judge.agreement.intervals import share_of
@@ -237,10 +237,10 @@ def test_the_matrix_of_the_sample_has_the_kappas_of_agree() -> None:
     folder = VerdictFolder(wish.folders[1])
     decisions = folder.decisions()
     humans = read_humans(sample_path() / "humans.jsonl", set(decisions["pair"]))
-    drawn = str(draw("agreement", wish).get_label())
+    drawn = str(draw("agreement", wish).figure.get_label())
     for row in agree(decisions, humans).cohen.to_dicts():
         assert f"{folder.judge_name} – {row['rater']}: {row['kappa']:.3f}" in drawn
-    drawn = str(draw("agreement", sample_wish(value="share", rule="tie")).get_label())
+    drawn = str(draw("agreement", sample_wish(value="share", rule="tie")).figure.get_label())
     rates = agree(decisions, humans, rule="tie").concordance
     for row in (
         rates.filter(rule="tie").filter(pl.col("task").is_null()).drop_nulls("rater").to_dicts()
@@ -250,7 +250,7 @@ def test_the_matrix_of_the_sample_has_the_kappas_of_agree() -> None:
 
 def test_the_diagram_of_the_sample_has_the_errors_of_agree() -> None:
     wish = sample_wish()
-    drawn = str(draw("reliability", wish).get_label())
+    drawn = str(draw("reliability", wish).figure.get_label())
     for path in wish.folders:
         decisions = VerdictFolder(path).decisions()
         humans = read_humans(sample_path() / "humans.jsonl", set(decisions["pair"]))
@@ -271,7 +271,9 @@ def test_what_figures_need() -> None:
 def test_judges_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     sample = sample_path() / "verdicts" / JUDGES[1]
     shutil.copytree(sample, tmp_path / "again")
-    drawn = str(draw("position", sample_wish(folders=[sample, tmp_path / "again"])).get_label())
+    drawn = str(
+        draw("position", sample_wish(folders=[sample, tmp_path / "again"])).figure.get_label()
+    )
     name = VerdictFolder(sample).judge_name
     assert drawn.count(name[:10]) == 2
     assert drawn.split("; ")[0] != drawn.split("; ")[1]
@@ -280,7 +282,7 @@ def test_judges_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
 def test_ratings_of_the_sample_have_the_correlation_of_its_runs() -> None:
     runs = [str(path) for path in sample_runs().values()]
     sample = sample_path() / "ratings"
-    figure = draw("scores", sample_wish(folders=[sample], runs=runs, benchmark="mini"))
+    figure = draw("scores", sample_wish(folders=[sample], runs=runs, benchmark="mini")).figure
     results = named_results(score_runs(runs, load_benchmark("mini")))
     scores = {name: result.score for name, result in results.items()}
     found = run_correlation(mean_ratings(read_ratings(sample)), scores)
@@ -291,6 +293,21 @@ def test_ratings_of_the_sample_have_the_correlation_of_its_runs() -> None:
         draw("scores", sample_wish(folders=[sample]))
     with pytest.raises(errors.PlotError, match="expected one folder of ratings, found 2"):
         draw("scores", sample_wish(runs=runs))
+
+
+@pytest.mark.parametrize("value", ["strength", "win-rate", "soft-win-rate", "length-controlled"])
+def test_ranks_of_the_sample_are_those_of_rank(value: str) -> None:
+    [folder] = folders = [sample_path() / "verdicts" / JUDGES[0]]
+    drawn = draw("ranks", sample_wish(folders=folders, value=value))
+    column = value.replace("-", "_")
+    found = rank(VerdictFolder(folder).decisions(), with_strengths=value == "strength")
+    for model, number in found.models.select("model", column).rows():
+        assert f"{model} {number:.3f}" in str(drawn.figure.get_label())
+    [axes] = drawn.figure.axes
+    assert bool(axes.texts) == (value in ("strength", "win-rate"))
+    assert drawn.notes == list(found.notes)
+    with pytest.raises(errors.PlotError, match="expected one folder of verdicts, found 2"):
+        draw("ranks", sample_wish())
 
 
 def test_the_command_line_plots(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def page(
     verdicts: Annotated[
         list[Path],
         typer.Argument(
-            metavar="VERDICTS…",
+            metavar="VERDICTS",
             help="Folders of verdicts of one or more judges on the same pairs.",
             show_default=False,
         ),

@@ -22,6 +22,7 @@ class JudgeKind(StrEnum):
     RELIABILITY = "reliability"
     AGREEMENT = "agreement"
     POSITION = "position"
+    RANKS = "ranks"
     SCORES = "scores"
 
 
@@ -30,7 +31,7 @@ def plot(
     verdicts: Annotated[
         list[Path],
         typer.Argument(
-            metavar="VERDICTS…",
+            metavar="VERDICTS",
             help="Folders of verdicts; for `scores`, a folder of ratings.",
             show_default=False,
         ),
@@ -57,7 +58,11 @@ def plot(
     ] = RuleName.PROBABILITY,
     value: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="What `agreement` shows: kappa (default) or share."),
+        typer.Option(
+            metavar="NAME",
+            help="`agreement`: kappa or share. `ranks`: strength (Bradley–Terry), "
+            "win-rate, soft-win-rate or length-controlled. The first is the default.",
+        ),
     ] = None,
     runs: Annotated[
         list[str] | None,
@@ -89,6 +94,8 @@ def plot(
 
     - `position`: which answer wins in pairs that flip with the order
 
+    - `ranks`: models with intervals and the ranks that are left open
+
     - `scores`: mean ratings of runs against their scores, with Pearson's r (paper 001, figure 4)
 
     For example:
@@ -113,6 +120,7 @@ def plot(
             language.value,
             font,
         )
-        plots.save(draw(kind.value, wish), out)
-    for remark in remarks:
-        output.warn(str(remark.message))
+        drawn = draw(kind.value, wish)
+        plots.save(drawn.figure, out)
+    for note in (*(str(remark.message) for remark in remarks), *drawn.notes):
+        output.warn(note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,18 +21,18 @@ from pfgen_rs.judge.agreement.codes import NONE, Codes, column_codes
 from pfgen_rs.judge.agreement.judged import judged, winner_probabilities
 from pfgen_rs.judge.agreement.matrix import UNDECIDED, agreements
 from pfgen_rs.judge.agreement.position import position_bias_of_codes
+from pfgen_rs.judge.agreement.ranking import rank
 from pfgen_rs.judge.decisions import Rule
 from pfgen_rs.judge.grading import mean_ratings, read_ratings
 from pfgen_rs.judge.pairs import read_humans
 from pfgen_rs.judge.plots.matrix import agreement_matrix
 from pfgen_rs.judge.plots.position import position_bars
+from pfgen_rs.judge.plots.ranks import ranks
 from pfgen_rs.judge.plots.reliability import reliability
 from pfgen_rs.judge.plots.scores import rating_scores
 from pfgen_rs.judge.run_pairs import named_results
 from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from pfgen_rs.report.plots.kinds import Drawn
 
 __all__ = ["KINDS", "JudgeWish", "draw"]
 
@@ -67,8 +67,11 @@ class JudgeWish:
         return {} if self.value is None else {"value": self.value.replace("-", "_")}
 
 
-def draw(kind: str, wish: JudgeWish) -> Figure:
-    """Draw a figure of `KINDS`. Raises a `PfgenError` for what cannot be read or drawn."""
+def draw(kind: str, wish: JudgeWish) -> Drawn:
+    """Draw a figure of `KINDS`, with notes about what it rests on.
+
+    Raises a `PfgenError` for what cannot be read or drawn.
+    """
     if kind not in KINDS:
         raise PlotError(f"unknown figure {kind!r}: expected one of {', '.join(KINDS)}")
     if not available():
@@ -90,13 +93,13 @@ def _humans(wish: JudgeWish, judges: dict[str, pl.DataFrame]) -> pl.DataFrame | 
     return None if wish.humans is None else read_humans(wish.humans, known)
 
 
-def _draw_reliability(wish: JudgeWish) -> Figure:
+def _draw_reliability(wish: JudgeWish) -> Drawn:
     judges = _decisions_by_judge(wish)
     humans = _humans(wish, judges)
     if humans is None:
         raise PlotError("a reliability diagram needs verdicts of people: --humans FILE")
     found = {name: _calibration_of(table, humans) for name, table in judges.items()}
-    return reliability(found, **wish.look)
+    return Drawn(reliability(found, **wish.look))
 
 
 def _calibration_of(decisions: pl.DataFrame, humans: pl.DataFrame) -> Calibration:
@@ -106,15 +109,15 @@ def _calibration_of(decisions: pl.DataFrame, humans: pl.DataFrame) -> Calibratio
     return calibration(data.decided["probability"], probabilities, data.verdicts, _LEVEL)
 
 
-def _draw_position(wish: JudgeWish) -> Figure:
+def _draw_position(wish: JudgeWish) -> Drawn:
     shares = {
         name: position_bias_of_codes(column_codes(table["v1"]), column_codes(table["v2"]), _LEVEL)
         for name, table in _decisions_by_judge(wish).items()
     }
-    return position_bars(shares, **wish.look)
+    return Drawn(position_bars(shares, **wish.look))
 
 
-def _draw_agreement(wish: JudgeWish) -> Figure:
+def _draw_agreement(wish: JudgeWish) -> Drawn:
     judges = _decisions_by_judge(wish)
     humans = _humans(wish, judges)
     pairs = pl.concat([table.select("pair") for table in judges.values()]).unique(
@@ -124,7 +127,7 @@ def _draw_agreement(wish: JudgeWish) -> Figure:
     for rater, verdicts in _verdicts_by_rater(humans):
         name = rater if rater not in letters else f"{rater} (rater)"
         letters[name] = column_codes(_in_order_of(pairs, verdicts, "verdict"))
-    return agreement_matrix(agreements(letters), **wish.choice, **wish.look)
+    return Drawn(agreement_matrix(agreements(letters), **wish.choice, **wish.look))
 
 
 def _letters_of_judge(pairs: pl.DataFrame, decisions: pl.DataFrame, rule: Rule) -> Codes:
@@ -144,7 +147,19 @@ def _verdicts_by_rater(humans: pl.DataFrame | None) -> list[tuple[str, pl.DataFr
     return [(part["rater"][0], part) for part in humans.partition_by("rater", maintain_order=True)]
 
 
-def _draw_scores(wish: JudgeWish) -> Figure:
+def _draw_ranks(wish: JudgeWish) -> Drawn:
+    if len(wish.folders) != 1:
+        raise PlotError(f"expected one folder of verdicts, found {len(wish.folders)}")
+    value = wish.choice.get("value", "strength")
+    decisions = VerdictFolder(wish.folders[0]).decisions()
+    found = rank(decisions, rule=wish.rule, with_strengths=value == "strength", level=_LEVEL)
+    models = found.models
+    if value not in ("strength", "win_rate"):  # the values that the rank ranges are about
+        models = models.drop("best_rank", "worst_rank")
+    return Drawn(ranks(models, value=value, **wish.look), list(found.notes))
+
+
+def _draw_scores(wish: JudgeWish) -> Drawn:
     if len(wish.folders) != 1:
         raise PlotError(f"expected one folder of ratings, found {len(wish.folders)}")
     if not wish.runs:
@@ -160,13 +175,14 @@ def _draw_scores(wish: JudgeWish) -> Figure:
     runs = found.runs.join(known, on="model", how="left", maintain_order="left").join(
         means.select("model", "se"), on="model", how="left", maintain_order="left"
     )
-    return rating_scores(runs, found.pearson, found.pearson_interval, **wish.look)
+    return Drawn(rating_scores(runs, found.pearson, found.pearson_interval, **wish.look))
 
 
-KINDS: dict[str, Callable[[JudgeWish], Figure]] = {
+KINDS: dict[str, Callable[[JudgeWish], Drawn]] = {
     "reliability": _draw_reliability,
     "agreement": _draw_agreement,
     "position": _draw_position,
+    "ranks": _draw_ranks,
     "scores": _draw_scores,
 }
 """Figures by name."""
