@@ -34,7 +34,7 @@ MODELS = 15  # 105 pairs of models: 100 of them meet on a question
 A_QUESTION = 100
 RATERS = 3
 REPEATS = 3
-TOKENS = 300  # of a verdict with its reasons
+TOKENS = 300  # of reasons
 READS = 200
 _ASKED = 5.0  # seconds for deciding and agreeing
 _ASKED_READING = 20.0  # microseconds a verdict
@@ -52,7 +52,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as folder:
         humans = make_folder(Path(folder), pairs)
         found |= whole(Path(folder), humans)
-    found |= {"verdict_us": reading(), "asked_verdict_us": _ASKED_READING}
+    found |= {
+        "verdict_us": reading(0),
+        f"verdict_behind_{TOKENS}_us": reading(TOKENS),
+        "asked_verdict_us": _ASKED_READING,
+    }
     for name, value in found.items():
         print(f"{name:28} {value:10.2f}" if isinstance(value, float) else f"{name:28} {value}")
     if options.json:
@@ -72,8 +76,8 @@ def whole(folder: Path, humans: pl.DataFrame) -> dict[str, float]:
     return {**found, "decide_and_agree_s": together, "asked_s": _ASKED}
 
 
-def reading() -> float:
-    """Microseconds for the verdict in the last of many tokens, each with the 20 most likely ones."""
+def reading(before: int) -> float:
+    """Microseconds for a verdict behind so many tokens of reasons, each with the 20 most likely ones."""
     others = [{"token": f"t{i}", "logprob": -9.0 - i} for i in range(17)]
     filler = {
         "token": "。",
@@ -81,7 +85,7 @@ def reading() -> float:
         "top_logprobs": [{"token": "。", "logprob": -0.1}, *others],
     }
     letters = [{"token": each, "logprob": -0.5 - i} for i, each in enumerate(LETTERS)]
-    tokens = [filler] * TOKENS + [{"token": "A", "logprob": -0.5, "top_logprobs": letters + others}]
+    tokens = [filler] * before + [{"token": "A", "logprob": -0.5, "top_logprobs": letters + others}]
     if read_verdict(tokens, which="last").shown != "A":
         raise SystemExit("the verdict is not read as it should be")
     each = best(lambda: [read_verdict(tokens, which="last") for _ in range(READS)])

@@ -33,15 +33,13 @@ def letter_codes(letters: Iterable[object]) -> Codes:
 
 def column_codes(column: pl.Series) -> Codes:
     """Returns codes of a column of letters, -1 for null: int8. Raises `InputError` for other values."""
-    try:
-        texts = column.cast(pl.String)
-        codes = texts.replace_strict(
-            [*LETTERS, None], [*range(len(LETTERS)), NONE], return_dtype=pl.Int8
-        )
-    except pl.exceptions.PolarsError:
-        given = column.drop_nulls().cast(pl.String)
-        unknown = given.filter(~given.is_in(LETTERS)).first()
+    texts = column.cast(pl.String)
+    codes = np.full(len(texts), NONE, dtype=np.int8)
+    for code, letter in enumerate(LETTERS):
+        codes[(texts == letter).fill_null(value=False).to_numpy()] = code
+    if np.count_nonzero(codes == NONE) > texts.null_count():
+        unknown = texts.filter(~texts.is_in(LETTERS)).first()
         raise InputError(
             f"unknown letter {unknown!r} in column {column.name!r}: expected 'A', 'B', 'C' or null"
-        ) from None
-    return codes.to_numpy()
+        )
+    return codes
