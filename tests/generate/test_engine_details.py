@@ -26,11 +26,13 @@ from pfgen_rs.generate.engines import (
     Usage,
     abilities,
 )
-from pfgen_rs.generate.engines.logprobs import read_tokens, texts_in_tokens
+from pfgen_rs.generate.engines.logprobs import completed, read_tokens, texts_in_tokens
 from pfgen_rs.generate.engines.openai import OpenAIEngine
 from pfgen_rs.generate.engines.openai_place import find_place
 from pfgen_rs.generate.engines.openai_wire import Form, read_answer, read_reply
 from pfgen_rs.generate.prompts import Task
+from pfgen_rs.judge.tokens import TokenText, spelling
+from pfgen_rs.judge.verdicts import Verdict, read_output
 
 pytest.importorskip("openai", reason="the package openai is not installed")
 
@@ -224,6 +226,70 @@ def test_completions_may_report_fewer_positions_than_tokens() -> None:
         {"token": "A", "logprob": -1.0, "top_logprobs": []},
         {"token": "B", "logprob": None, "top_logprobs": []},
     ]
+
+
+def spelled(*texts: str) -> list[dict[str, Any]]:
+    return [{"token": text, "logprob": -1.0, "top_logprobs": []} for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("sent", "text"),
+    [
+        (["理", "", "", "は", " A"], "理由は A"),
+        (["\ufffd", "\ufffd", "A", "", "", ""], "由A鍵"),
+        (["", "", "。", "", "A"], "。。鍵A"),
+        (["", "A"], "Ａは。A"),
+        (["", "A", "<end>"], "鍵A<end>"),
+        ([" A", "", "B"], " A鍵B"),
+    ],
+)
+def test_characters_that_servers_drop_are_filled_in(sent: list[str], text: str) -> None:
+    tokens = spelled(*sent)
+    found = completed(tokens, text.removesuffix("<end>"))
+    assert tokens == spelled(*sent)
+    assert [{k: v for k, v in one.items() if k != "bytes"} for one in found] == tokens
+    assert b"".join(bytes(one["bytes"]) for one in found).decode() == text
+    assert TokenText(found).text == text
+
+
+def test_parts_of_a_letter_are_no_letter() -> None:
+    """The probability of each part says nothing of the letter's."""
+    for count in (2, 3, 4):
+        parts = completed(spelled(*[""] * count, "。"), "Ａ。")
+        assert [spelling(part) for part in parts] == [""] * count + ["。"]
+        assert read_output("Ａ。", parts) == Verdict("A")
+
+
+@pytest.mark.parametrize(
+    ("sent", "text"),
+    [
+        (["A", "\n"], "A\n"),
+        (["", "A", ""], "A"),
+        (["", "", "B"], "鍵A"),  # another text
+        (["", "A", "B"], "xAB"),  # a part of a character is never ASCII
+        (["A", ""], "Ax"),
+        (["hm", "", "A"], "鍵A"),  # thoughts come first
+        (["A"], "A鍵"),
+    ],
+)
+def test_tokens_that_fit_already_or_do_not_otherwise_stay(sent: list[str], text: str) -> None:
+    tokens = spelled(*sent)
+    assert completed(tokens, text) == tokens
+    body = faults.body(text, True, logprobs={"content": tokens})
+    assert details(read_answer(tasks(mode="chat")[0], read_reply(body))).tokens == tokens
+
+
+def test_bytes_of_the_server_stay() -> None:
+    tokens = [{**token, "bytes": [0xE9]} for token in spelled("", "\ufffd")]
+    assert completed([*tokens, *spelled("A")], "鍵A")[:2] == tokens
+
+
+@given(st.lists(st.sampled_from(["A", " ", "鍵", "。", ""]), min_size=1), st.text("A 鍵。"))
+def test_filling_in_spells_the_text_or_changes_nothing(sent: list[str], text: str) -> None:
+    tokens = spelled(*sent)
+    found = completed(tokens, text)
+    if found != tokens:
+        assert b"".join(bytes(one["bytes"]) for one in found).decode().startswith(text)
 
 
 NESTED = st.recursive(

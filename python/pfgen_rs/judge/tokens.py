@@ -145,7 +145,7 @@ class TokenText:
             parts.append(text.encode("utf-8", "surrogatepass") if raw is None else raw)
         joined = b"".join(parts)
         self.text = joined.decode("utf-8", "replace")
-        # A character belongs to the token in which it begins.
+        # A character belongs to the token in which it ends.
         ends, starts, total = [], [0], 0
         for character in self.text:
             total += len(character.encode("utf-8", "surrogatepass"))
@@ -181,6 +181,9 @@ class TokenText:
         if start >= end:
             return []
         first, last = self.holder(start), self.holder(end - 1)
+        # The character may begin in tokens before, which hold none.
+        while first and self._starts[first - 1] == start:
+            first -= 1
         before = self.text[self._starts[first] : start]
         after = self.text[end : self._starts[last + 1]]
         return None if (before + after).strip() else list(self.tokens[first : last + 1])

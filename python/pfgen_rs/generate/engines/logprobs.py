@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["read_tokens", "texts_in_tokens"]
+__all__ = ["completed", "read_tokens", "texts_in_tokens"]
 
 Token = dict[str, Any]
 
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _ESCAPED = re.compile(r"bytes:((?:\\x[0-9a-f]{2})+)")
 """How OpenAI's completions name tokens that are no whole characters."""
 
@@ -32,6 +33,69 @@ def read_tokens(logprobs: object) -> list[Token] | None:
     values = _logprobs_by_position(logprobs.get("token_logprobs"), len(texts))
     tops = _logprobs_by_position(logprobs.get("top_logprobs"), len(texts))
     return _all_logprob_entries(map(_completion_logprob_entry, texts, values, tops))
+
+
+def completed(tokens: Sequence[Token], text: str) -> list[Token]:
+    """Returns tokens that spell a text, if they do so but for parts of characters.
+
+    Some servers (llama-cpp-python) drop the bytes of tokens that are no whole characters, or send U+FFFD for
+    them. Such tokens get the `bytes` of the characters that are missing there, which cannot be ASCII, and
+    others those of their texts. Tokens that do not fit the text otherwise are returned as they are.
+    """
+    gaps = _gaps_in_text(tokens, text)
+    if not gaps:
+        return list(tokens)
+    found = [{**token, "bytes": _bytes_of_token(token)} for token in tokens]
+    for first, last, gap in gaps:
+        raw = list(gap.encode("utf-8", "surrogatepass"))
+        # Only their sum is known: none of several may look like a whole character.
+        shares = [raw] if last - first == 1 else [raw[:1], raw[1:]]
+        for number in range(first, last):
+            found[number]["bytes"] = shares.pop(0) if shares else []
+    return found
+
+
+def _bytes_of_token(token: Token) -> list[int]:
+    raw = token.get("bytes")
+    return list(token["token"].encode("utf-8", "surrogatepass")) if raw is None else raw
+
+
+def _gaps_in_text(tokens: Sequence[Token], text: str) -> list[tuple[int, int, str]]:
+    """Returns which tokens (from, to) are parts of which characters; empty if the others do not fit."""
+    gaps: list[tuple[int, int, str]] = []
+    first = position = 0
+    for number, token in enumerate(tokens):
+        spelled = token["token"]
+        if "bytes" not in token and not spelled.strip(_REPLACEMENT):
+            continue
+        if first < number or position < len(text):
+            start = _start_in_text(spelled, text, position, is_gap_possible=first < number)
+            if start is None:
+                return []
+            if start > position:
+                gaps.append((first, number, text[position:start]))
+            position = start + len(spelled)
+        # What comes after the text, such as a token for its end, is kept.
+        first = number + 1
+    rest = text[position:]
+    if not rest:
+        return gaps
+    if first == len(tokens) or not _is_without_ascii(rest):
+        return []
+    return [*gaps, (first, len(tokens), rest)]
+
+
+def _start_in_text(spelled: str, text: str, position: int, *, is_gap_possible: bool) -> int | None:
+    """Returns where a token begins: at a position, or behind characters that are missing there."""
+    if is_gap_possible:
+        start = text.find(spelled, position + 1)
+        if start >= 0 and _is_without_ascii(text[position:start]):
+            return start
+    return position if text.startswith(spelled, position) else None
+
+
+def _is_without_ascii(text: str) -> bool:
+    return not any(character.isascii() for character in text)
 
 
 def texts_in_tokens(tokens: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.generate.engines.logprobs import read_tokens
+from pfgen_rs.generate.engines.logprobs import completed, read_tokens
 from pfgen_rs.generate.engines.protocol import Answered, Details, Failed, Outcome, Parameters
 from pfgen_rs.generate.engines.thinking import cure_for_thinking
 from pfgen_rs.generate.engines.usage import Usage
@@ -157,8 +157,9 @@ def read_answer(task: Task, reply: Mapping[str, Any], left_out: tuple[str, ...] 
     if isinstance(outcome, Failed):
         return outcome
     reason = choice.get("finish_reason")
+    tokens = read_tokens(choice.get("logprobs"))
     details = Details(
-        tokens=read_tokens(choice.get("logprobs")),
+        tokens=tokens and completed(tokens, outcome.text),
         finish_reason=reason if isinstance(reason, str) else None,
         reasoning=_wire_reasoning(message),
         usage=reported_usage(reply) or None,
