@@ -52,7 +52,7 @@ def _parts_of_agreement(found: Agreement) -> list[Any]:
         parts += [_rules_table(found), *_task_tables(found), _raters_table(found)]
     else:
         parts += _task_tables(found)
-    if not found.biases.is_empty():
+    if (found.biases["n"] > 0).any():
         parts.append(_bias_table(found.biases))
     if found.calibration is not None:
         parts.append(_calibration_table(found.calibration.table))
@@ -66,13 +66,19 @@ def _table(title: str, frame: pl.DataFrame, names: Sequence[str]) -> Any:
     return table
 
 
+def _has_both_orders(found: Agreement) -> bool:
+    """Whether any pair has valid verdicts in both orders."""
+    whole = found.robustness.filter(pl.col("task").is_null())
+    return bool((whole["invalid"] < whole["pairs"]).any())
+
+
 def _rules_table(found: Agreement) -> Any:
-    names = ["rule", *found.raters, _MEAN, "interval", f"minus {found.rule}", "p"]
+    names = ["rule", *found.raters, _MEAN, "interval", f"vs {found.rule}", "p"]
     table = output.new_table(*names, numbers=names[1:], title="concordance with raters, %")
     differences = {row["other"]: row for row in found.comparisons.iter_rows(named=True)}
-    for (rule,), rows in found.concordance.filter(pl.col("task").is_null()).group_by(
-        "rule", maintain_order=True
-    ):
+    without = found.decisions.filter(pl.col("invalid") == found.pairs)["rule"].to_list()
+    shown = pl.col("task").is_null() & ~pl.col("rule").is_in(without)
+    for (rule,), rows in found.concordance.filter(shown).group_by("rule", maintain_order=True):
         shares = {row["rater"]: row for row in rows.iter_rows(named=True)}
         mean, other = shares[None], differences.get(str(rule))
         table.add_row(
@@ -90,27 +96,28 @@ def _task_tables(found: Agreement) -> list[Any]:
     robust = {row["task"]: row for row in found.robustness.iter_rows(named=True)}
     means = found.concordance.filter((pl.col("rule") == found.rule) & pl.col("rater").is_null())
     concordance = {row["task"]: row for row in means.iter_rows(named=True)}
-    names = ["task", "pairs", "robustness", "interval", "invalid"]
+    names = ["task", "pairs"]
+    both = _has_both_orders(found)
+    if both:
+        names += ["robustness", "interval", "invalid"]
     if concordance:
         names += ["concordance", "interval "]
-    table = output.new_table(
-        *names, numbers=names[1:], title=f"by task, % (decisions by {found.rule})"
-    )
+    if len(names) == 2:
+        return []
+    title = f"by task, % (decisions by {found.rule})"
+    table = output.new_table(*names, numbers=names[1:], title=title)
     for task, row in robust.items():
+        cells = [_ALL if task is None else task, row["pairs"]]
+        if both:
+            cells += [
+                percent(row["robustness"]),
+                range_text(row["low"], row["high"]),
+                row["invalid"],
+            ]
         mine = concordance.get(task)
-        more = (
-            []
-            if mine is None
-            else [percent(mine["concordance"]), range_text(mine["low"], mine["high"])]
-        )
-        table.add_row(
-            output.cell(_ALL if task is None else task),
-            output.cell(row["pairs"]),
-            output.cell(percent(row["robustness"])),
-            output.cell(range_text(row["low"], row["high"])),
-            output.cell(row["invalid"]),
-            *map(output.cell, more),
-        )
+        if mine is not None:
+            cells += [percent(mine["concordance"]), range_text(mine["low"], mine["high"])]
+        table.add_row(*map(output.cell, cells))
     return [table]
 
 
@@ -152,7 +159,7 @@ def _bias_table(biases: pl.DataFrame) -> Any:
     table = output.new_table(
         *names, numbers=names[2:], title="biases, % of decided pairs with a winner"
     )
-    for row in biases.iter_rows(named=True):
+    for row in biases.filter(pl.col("n") > 0).iter_rows(named=True):
         table.add_row(
             output.cell(row["bias"]),
             output.cell(row["rater"] or _JUDGE),
@@ -181,7 +188,9 @@ def _calibration_table(bins: pl.DataFrame) -> Any:
 
 def _lines_of_agreement(found: Agreement) -> Iterable[str]:
     position = found.position
-    if position.n:
+    if not _has_both_orders(found):
+        yield "only one order was judged: robustness and position bias are unknown"
+    elif position.n:
         interval = range_text(position.interval.low, position.interval.high)
         yield (
             f"position bias: of {counted(position.n, 'pair')} whose winner changed with the order, "

@@ -1,0 +1,103 @@
+"""`pfgen-rs judge decide` and `agree`, as processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from pfgen_rs.judge import VerdictFolder, agree, read_humans
+from pfgen_rs.judge.pairs import write_pairs
+from pfgen_rs.judge.sample import sample_path
+
+SCRIPT = Path(sys.executable).parent / "pfgen-rs"
+SAMPLE = sample_path()
+HASTY, CAREFUL = (SAMPLE / "verdicts" / name for name in ("hasty", "careful"))
+HUMANS = SAMPLE / "humans.jsonl"
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([SCRIPT, "judge", *map(str, arguments)], capture_output=True, text=True)
+
+
+def test_agree_prints_what_the_library_computes() -> None:
+    decisions = VerdictFolder(HASTY).decisions()
+    expected = agree(
+        decisions, read_humans(HUMANS, set(decisions["pair"])), judge="demo/hasty-judge"
+    )
+    done = run("agree", HASTY, "--humans", HUMANS, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    [found] = json.loads(done.stdout)["judges"]
+    assert found == {
+        "name": "demo/hasty-judge · result",
+        **json.loads(json.dumps(expected.to_dict())),
+    }
+    table = run("agree", HASTY, "--humans", HUMANS).stdout
+    mean = expected.concordance.filter(
+        pl.col("task").is_null() & pl.col("rater").is_null() & (pl.col("rule") == "strict")
+    )["concordance"].item()
+    line = next(
+        line for line in table.splitlines() if line.split()[:1] == ["strict"] and "to" in line
+    )
+    assert f"{100 * mean:.1f}" in line
+    assert "Fleiss' κ 0.655" in table
+
+
+def test_two_folders_are_compared() -> None:
+    done = run("agree", HASTY, CAREFUL, "--humans", HUMANS)
+    assert done.returncode == 0, done.stderr
+    assert "concordance of demo/hasty-judge · result" in done.stdout
+    assert ", p = " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ((HASTY, CAREFUL), "two folders and --humans"),
+        ((SAMPLE,), "is not a folder of verdicts"),
+        ((HASTY, "--humans", SAMPLE / "pairs.jsonl"), "'verdict'"),
+        ((HASTY, "--resamples", "3"), "resamples"),
+        ((HASTY, "--seed", "-1"), "seed"),
+    ],
+)
+def test_bad_usage_says_what_is_wrong(arguments: tuple[object, ...], problem: str) -> None:
+    done = run("agree", *arguments)
+    assert done.returncode == 2
+    assert problem in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_one_order_is_said_to_be_one(tmp_path: Path) -> None:
+    folder = VerdictFolder(HASTY)
+    out = tmp_path / "one"
+    out.mkdir()
+    write_pairs(out / "pairs.jsonl", folder.pairs())
+    (out / "config.json").write_bytes((HASTY / "config.json").read_bytes())
+    records = [r for r in folder.judgments() if r["order"] == 1]
+    (out / "judgments.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    done = run("agree", out, "--humans", HUMANS, "--by", "first")
+    assert done.returncode == 0, done.stderr
+    assert "only one order was judged" in done.stdout
+    assert "robustness  " not in done.stdout
+
+
+def test_decisions_can_be_written(tmp_path: Path) -> None:
+    expected = VerdictFolder(CAREFUL).decisions()
+    for suffix, read in {
+        ".parquet": pl.read_parquet,
+        ".csv": pl.read_csv,
+        ".jsonl": pl.read_ndjson,
+    }.items():
+        out = tmp_path / f"decisions{suffix}"
+        assert run("decide", CAREFUL, "--by", "tie", "--out", out).returncode == 0
+        found = read(out)
+        assert found["decision"].to_list() == expected["tie"].to_list()
+        assert found["p_a"].to_list() == pytest.approx(expected["p_a"].to_list())
+    done = run("decide", CAREFUL, "--out", tmp_path / "x.xlsx")
+    assert (done.returncode, "unknown format" in done.stderr) == (2, True)
+    rows = json.loads(run("decide", CAREFUL, "--by", "strict", "--format", "json").stdout)
+    assert [row["state"] for row in rows] == expected["strict_state"].to_list()
