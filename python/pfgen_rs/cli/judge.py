@@ -20,6 +20,9 @@ COMMANDS = {
     "agree": Deferred(
         "judge_agree", "agree", "Compare a judge with people, and its two orders with each other."
     ),
+    "rank": Deferred(
+        "judge_rank", "rank", "Rank models by the decisions about their pairs, with intervals."
+    ),
     "grade": Deferred(
         "judge_grade",
         "grade",

@@ -69,11 +69,12 @@ class VerdictFolder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        if not (self.path / _PAIRS).is_file():
-            raise InputError(
-                "is not a folder of verdicts: it has no pairs.jsonl (made by pfgen-rs judge compare)",
-                path=self.path,
-            )
+        for name in (_PAIRS, _CONFIG):
+            if not (self.path / name).is_file():
+                raise InputError(
+                    f"is not a folder of verdicts: it has no {name} (made by pfgen-rs judge compare)",
+                    path=self.path,
+                )
 
     @property
     def config(self) -> dict[str, Any]:
