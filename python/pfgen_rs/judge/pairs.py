@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.records import optional_text_field, text_field
 from pfgen_rs.judge.json_lines import id_field, parsed, texts_field, write_objects
 from pfgen_rs.judge.letters import LETTERS
@@ -160,7 +160,7 @@ def _human_rows_of_csv(path: Path) -> Iterable[tuple[int, tuple[str, str, str]]]
     try:
         table = pl.read_csv(path, infer_schema=False)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"cannot be read: {error}", path=path) from error
+        raise InputError(unreadable(error), path=path) from error
     for number, row in enumerate(table.iter_rows(named=True), 2):
         try:
             yield number, _human_row(row)

@@ -21,6 +21,7 @@ from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.generate.locks import locked
 from pfgen_rs.io import write_atomic, writing_failed
 from pfgen_rs.io.records import parse_line
+from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.judge.asking import Journal
 from pfgen_rs.judge.asking.journal import journal_records
 from pfgen_rs.judge.decision_columns import (
@@ -42,7 +43,7 @@ __all__ = [
     "write_folder_config",
 ]
 
-_CONFIG, _PAIRS, _JUDGMENTS = "config.json", "pairs.jsonl", "judgments.jsonl"
+_PAIRS, _JUDGMENTS = "pairs.jsonl", "judgments.jsonl"
 KEY = ("pair", "order", "sample", "digest")
 """The fields that identify a judgment."""
 
@@ -69,7 +70,7 @@ class VerdictFolder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        for name in (_PAIRS, _CONFIG):
+        for name in (_PAIRS, CONFIG):
             if not (self.path / name).is_file():
                 raise InputError(
                     f"is not a folder of verdicts: it has no {name} (made by pfgen-rs judge compare)",
@@ -171,7 +172,7 @@ def write_folder_config(folder: Path, config: Mapping[str, Any]) -> None:
     except OSError as error:
         raise writing_failed(folder, error) from error
     with locked(folder):
-        path = folder / _CONFIG
+        path = folder / CONFIG
         if not path.exists():
             if (folder / _JUDGMENTS).exists():
                 raise SettingsError(
@@ -200,7 +201,7 @@ def _changed_setting(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -
 
 def folder_config(folder: Path) -> dict[str, Any]:
     """Returns what a folder's `config.json` says. Raises `InputError`."""
-    path = folder / _CONFIG
+    path = folder / CONFIG
     try:
         return parse_line(path.read_bytes())
     except OSError as error:
@@ -250,7 +251,7 @@ def _judgment_columns(path: Path) -> pl.DataFrame:
     except pl.exceptions.PolarsError as error:
         for _ in journal_records(path):
             pass  # raises the error with its line
-        raise InputError(f"contains a judgment that cannot be read: {error}", path=path) from None
+        raise InputError(f"is damaged: {error}", path=path) from None
     return found.filter(pl.col("sample").fill_null(0) == 0)
 
 
