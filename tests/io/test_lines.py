@@ -44,7 +44,8 @@ LINES = st.one_of(
 PACKED = (b"\xfd7zXZ\x00", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # such files are unpacked first
 
 
-OTHER = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\xff\xfe", b"\xfe\xff")  # such files are refused
+# such files are refused
+OTHER = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"PAR1", b"ARROW1", b"\xff\xfe", b"\xfe\xff")
 
 
 def one_by_one(content: bytes) -> tuple[list[tuple[str, str, int]], list[tuple[int, str]]]:

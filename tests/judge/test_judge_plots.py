@@ -26,10 +26,10 @@ from pfgen_rs.judge.agreement.matrix import UNDECIDED, agreements
 from pfgen_rs.judge.grading import mean_ratings, read_ratings
 from pfgen_rs.judge.pairs import read_humans
 from pfgen_rs.judge.plots.kinds import JudgeWish, draw
-from pfgen_rs.judge.run_pairs import named_results
 from pfgen_rs.judge.sample import JUDGES, sample_path
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 from pfgen_rs.questions.locate import sample_runs
+from pfgen_rs.runs.naming import named_results
 
 HOSTILE = "$x^2$ <script>alert(1)</script> ]]>--> & \n\u202eabc\x1b[31m 漢字" + "長" * 100_000
 

@@ -103,7 +103,7 @@ def _correlation_of_runs(ratings: Path, runs: list[str], benchmark: str | None) 
     from pfgen_rs.benchmark import score_runs
     from pfgen_rs.judge.against_scores import run_correlation
     from pfgen_rs.judge.grading import mean_ratings, read_ratings
-    from pfgen_rs.judge.run_pairs import named_results
+    from pfgen_rs.runs.naming import named_results
 
     if not runs:
         raise typer.BadParameter("--ratings requires the rated runs: --run RUN", param_hint="--run")

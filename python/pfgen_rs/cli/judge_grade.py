@@ -65,7 +65,8 @@ def grade(
         read_ratings,
     )
     from pfgen_rs.judge.grading import grade as graded
-    from pfgen_rs.judge.run_pairs import named_results, references_of
+    from pfgen_rs.judge.run_pairs import references_of
+    from pfgen_rs.runs.naming import named_results
 
     results = named_results(score_runs(runs, options.load(benchmark, None)))
     references = references_of(benchmark)

@@ -47,7 +47,8 @@ def pairs(
     """
     from pfgen_rs.benchmark import score_runs
     from pfgen_rs.judge.pairs import write_pairs
-    from pfgen_rs.judge.run_pairs import named_results, pairs_of_runs, references_of
+    from pfgen_rs.judge.run_pairs import pairs_of_runs, references_of
+    from pfgen_rs.runs.naming import named_results
 
     loaded = options.load(benchmark, None)
     results = named_results(score_runs(runs, loaded))

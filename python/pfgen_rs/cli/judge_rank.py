@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,7 +74,9 @@ def _show_ranking(name: str, found: Ranking) -> None:
         f"{name}: {counted(found.games, 'pair')} of {counted(found.questions, 'question')}{left_out}; "
         f"intervals {100 * found.level:g} % ({found.resamples} resamples of questions, seed {found.seed})"
     )
-    output.show(_ranking_table(found))
+    known = [name for name in _SCORES if found.models[name].is_not_null().any()]
+    choices = [_ranking_table(found, known[:count]) for count in range(len(known), 0, -1)]
+    output.show(output.first_that_fits(*choices))
     if found.length_effect is not None:
         output.emit(
             f"effect of length: {found.length_effect:+.2f} log-odds for the longer answer\n"
@@ -90,8 +93,7 @@ _SCORES = {
 }
 
 
-def _ranking_table(found: Ranking) -> Any:
-    known = [name for name in _SCORES if found.models[name].is_not_null().any()]
+def _ranking_table(found: Ranking, known: Sequence[str]) -> Any:
     names = ["rank", "ranks", "model", "games", "W/T/L"]
     for place, name in enumerate(known):
         names += [_SCORES[name][0], "interval" + " " * place]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Self
@@ -17,6 +16,7 @@ from typing import IO, Self
 from pfgen_rs.errors import InputError
 from pfgen_rs.generate.locks import lock, unlock
 from pfgen_rs.io import remove_unfinished, write_atomic, writing_failed
+from pfgen_rs.io.atomic import append
 from pfgen_rs.io.records import parse_line, text_field
 from pfgen_rs.io.run_files import partial_trial_file_name
 
@@ -101,14 +101,7 @@ class OpenTrial:
         self.lines[question] = line
 
     def _append(self, line: bytes) -> None:
-        rest = memoryview(line)
-        try:
-            while rest:  # a nearly full disk accepts a part before it reports an error
-                rest = rest[self._journal.write(rest) :]
-        except OSError as error:
-            with suppress(OSError):
-                self._journal.truncate(self._size)
-            raise writing_failed(journal_path(self.path), error) from error
+        append(journal_path(self.path), self._journal, self._size, line)
         self._size += len(line)
 
     def finish(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 
 from pfgen_rs.errors import GenerationError
@@ -14,6 +14,7 @@ from pfgen_rs.generate.blanks import why_blank
 from pfgen_rs.generate.breaker import Breaker
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.engines.protocol import Engine, Failed, Outcome, is_rolling
+from pfgen_rs.generate.engines.rolling import closing_outcomes
 from pfgen_rs.generate.engines.waits import LOG
 from pfgen_rs.generate.open_trial import OpenTrial
 from pfgen_rs.generate.prompts import SEEDS, Prompter, Task
@@ -144,7 +145,7 @@ class Work:
     def _ask(self, engine: Engine) -> bool:
         """Pass open tasks to the engine; returns whether it dealt with all that it could have."""
         self._tell()
-        with _closing_outcomes(self._outcomes(engine)) as outcomes:
+        with closing_outcomes(self._outcomes(engine)) as outcomes:
             for outcome in outcomes:
                 key = outcome.task.trial, outcome.task.question
                 if key not in self._asked:
@@ -255,14 +256,3 @@ class Work:
             rate = (self.new - 1) / max(now - self._begun, 1e-9)
         failed = self._skipped + len(self.given_up) + len(self._held)
         self._report(self._done, self._total, rate, failed)
-
-
-@contextmanager
-def _closing_outcomes(outcomes: Iterator[Outcome]) -> Iterator[Iterator[Outcome]]:
-    """Close the iterator at the end, if it can be closed, which stops the engine's work."""
-    try:
-        yield outcomes
-    finally:
-        close = getattr(outcomes, "close", None)
-        if close is not None:
-            close()

@@ -6,13 +6,13 @@ import glob
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from pfgen_rs.errors import OutputError
 
-__all__ = ["new_file", "remove_unfinished", "write_atomic", "writing_failed"]
+__all__ = ["append", "new_file", "remove_unfinished", "write_atomic", "writing_failed"]
 
 
 def writing_failed(path: Path, error: OSError) -> OutputError:
@@ -36,6 +36,18 @@ def remove_unfinished(path: Path) -> None:
     """Remove temporary files of killed writers of `path`. Nobody else may be writing it."""
     for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
         temporary.unlink(missing_ok=True)
+
+
+def append(path: Path, file: IO[bytes], size: int, content: bytes) -> None:
+    """Append to an unbuffered file of `size` bytes; on failure it keeps that size. Raises `OutputError`."""
+    rest = memoryview(content)
+    try:
+        while rest:  # a nearly full disk accepts a part before it reports an error
+            rest = rest[file.write(rest) :]
+    except OSError as error:
+        with suppress(OSError):
+            file.truncate(size)
+        raise writing_failed(path, error) from error
 
 
 @contextmanager

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, combinations, count
-from typing import TYPE_CHECKING
+from itertools import combinations
 
 import polars as pl
 
@@ -13,10 +12,7 @@ from pfgen_rs.errors import BenchmarkError, InputError, SettingsError
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.questions.examples import read_examples
 
-if TYPE_CHECKING:
-    from pfgen_rs.runs.result import Result
-
-__all__ = ["named_results", "pairs_of_runs", "references_of"]
+__all__ = ["pairs_of_runs", "references_of"]
 
 
 def pairs_of_runs(
@@ -114,16 +110,6 @@ def _pair_of_answers(
         models=(a, b),
         answers=(texts[a][question_id][trial][1], texts[b][question_id][trial][1]),
     )
-
-
-def named_results(results: Sequence[Result]) -> dict[str, Result]:
-    """Returns runs by the names of their models; repeated names get a number."""
-    named: dict[str, Result] = {}
-    for result in results:
-        name = result.name
-        tries = chain([name], (f"{name} ({i})" for i in count(2)))
-        named[next(free for free in tries if free not in named)] = result
-    return named
 
 
 def references_of(benchmark: str | None) -> dict[str, str]:

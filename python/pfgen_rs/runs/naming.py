@@ -5,15 +5,30 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
+from itertools import chain, count
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.patterns import STANDARD_INPUT
 from pfgen_rs.io.run_files import STEM
 
-__all__ = ["output_names", "result_names", "run_name"]
+__all__ = ["named_results", "output_names", "result_names", "run_name"]
+
+if TYPE_CHECKING:
+    from pfgen_rs.runs.result import Result
 
 _LONGEST = 200  # maximum length of a name in bytes
+
+
+def named_results(results: Sequence[Result]) -> dict[str, Result]:
+    """Returns scored runs by name; repeated names get a number."""
+    named: dict[str, Result] = {}
+    for result in results:
+        name = result.name
+        tries = chain([name], (f"{name} ({i})" for i in count(2)))
+        named[next(free for free in tries if free not in named)] = result
+    return named
 
 
 def run_name(path: str | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +13,7 @@ from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.generate.breaker import Breaker
 from pfgen_rs.generate.engines import Answered, Engine, Failed, Outcome, abilities
 from pfgen_rs.generate.engines.protocol import is_rolling
+from pfgen_rs.generate.engines.rolling import closing_outcomes
 from pfgen_rs.generate.engines.waits import LOG
 from pfgen_rs.generate.prompts import Task
 from pfgen_rs.judge.asking.costs import Budget
@@ -169,7 +169,7 @@ class _Asking:
     def _pass(self, engine: Engine) -> bool:
         """Ask everything that is waiting; returns false if the engine left something open."""
         while self._waiting:
-            with _closing(self._outcomes(engine)) as outcomes:
+            with closing_outcomes(self._outcomes(engine)) as outcomes:
                 for outcome in outcomes:
                     self._take(engine, outcome)
             if self._asked:
@@ -299,14 +299,3 @@ def _record_of_usage(usage: Any) -> dict[str, int] | None:
         return None
     counts = asdict(usage)
     return {name: counts[name] for name in ("prompt_tokens", "completion_tokens")}
-
-
-@contextmanager
-def _closing(outcomes: Iterator[Outcome]) -> Iterator[Iterator[Outcome]]:
-    """Close the iterator at the end, if it can be closed, which stops the engine's work."""
-    try:
-        yield outcomes
-    finally:
-        close = getattr(outcomes, "close", None)
-        if close is not None:
-            close()

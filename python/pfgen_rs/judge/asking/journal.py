@@ -12,7 +12,7 @@ from typing import IO, Any, Self
 
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.generate.locks import unlock
-from pfgen_rs.io import writing_failed
+from pfgen_rs.io.atomic import append, writing_failed
 from pfgen_rs.io.records import parse_line
 from pfgen_rs.judge.json_lines import as_line
 
@@ -172,14 +172,7 @@ class Journal:
         return True
 
     def _append(self, line: bytes) -> None:
-        rest = memoryview(line)
-        try:
-            while rest:  # a nearly full disk accepts a part before it reports an error
-                rest = rest[self._file.write(rest) :]
-        except OSError as error:
-            with suppress(OSError):
-                self._file.truncate(self._read)
-            raise writing_failed(self.path, error) from error
+        append(self.path, self._file, self._read, line)
         self._read += len(line)
         self._lines += 1
 

@@ -30,9 +30,9 @@ from pfgen_rs.judge.plots.position import position_bars
 from pfgen_rs.judge.plots.ranks import ranks
 from pfgen_rs.judge.plots.reliability import reliability
 from pfgen_rs.judge.plots.scores import rating_scores
-from pfgen_rs.judge.run_pairs import named_results
 from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
 from pfgen_rs.report.plots.kinds import Drawn
+from pfgen_rs.runs.naming import named_results
 
 __all__ = ["KINDS", "JudgeWish", "draw"]
 

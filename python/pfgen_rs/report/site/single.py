@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from pfgen_rs.report.site.compare_page import COMPARISON, comparison_page, compa
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.run_page import run_page
 from pfgen_rs.report.site.runs import Runs, Tables, run_page_folder
+from pfgen_rs.runs.naming import named_results
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import sample_of
 
@@ -59,7 +59,7 @@ def write_comparison(
     """
     if not results:
         raise InputError("no run to compare")
-    named = _named_results(results)
+    named = named_results(results)
     benchmark = results[0].benchmark
     runs = Runs(benchmark, named, answers_per_question)
     comparison, labels = (
@@ -73,16 +73,6 @@ def write_comparison(
         payloads,
         lambda data: comparison_page(benchmark, comparison, labels, payloads=data),
     )
-
-
-def _named_results(results: Sequence[Result]) -> dict[str, Result]:
-    """Returns the runs by name; repeated names get a number."""
-    named: dict[str, Result] = {}
-    for result in results:
-        name = result.name
-        tries = chain([name], (f"{name} ({i})" for i in count(2)))
-        named[next(free for free in tries if free not in named)] = result
-    return named
 
 
 def _single_page_payloads(runs: Runs) -> dict[str, Any]:
