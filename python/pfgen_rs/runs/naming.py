@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import chain, count
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.patterns import STANDARD_INPUT
@@ -15,15 +15,20 @@ from pfgen_rs.io.run_files import STEM
 
 __all__ = ["named_results", "output_names", "result_names", "run_name"]
 
-if TYPE_CHECKING:
-    from pfgen_rs.runs.result import Result
-
 _LONGEST = 200  # maximum length of a name in bytes
 
 
-def named_results(results: Sequence[Result]) -> dict[str, Result]:
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+R = TypeVar("R", bound=_Named)
+
+
+def named_results(results: Sequence[R]) -> dict[str, R]:
     """Returns scored runs by name; repeated names get a number."""
-    named: dict[str, Result] = {}
+    named: dict[str, R] = {}
     for result in results:
         name = result.name
         tries = chain([name], (f"{name} ({i})" for i in count(2)))
