@@ -126,6 +126,15 @@ def test_a_judge_without_probabilities_has_a_page(tmp_path: Path) -> None:
     assert write_verdict_page([folder], tmp_path / "page.html") == 10
 
 
+def test_an_undefined_kappa_is_left_out(folders: list[Path], tmp_path: Path) -> None:
+    humans = tmp_path / "humans.jsonl"
+    lines = [json.dumps({"id": "p000", "rater": rater, "verdict": "A"}) for rater in "xy"]
+    humans.write_text("\n".join(lines), encoding="utf-8")
+    write_verdict_page(folders[:1], tmp_path / "page.html", humans=humans)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "nan" not in re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
+
+
 def test_a_folder_gets_files_that_are_loaded_on_demand(folders: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "site"
     write_verdict_page(folders, out)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from browser import NewPage, settled
-from pfgen_rs.judge.pages import write_verdict_page
+from pfgen_rs.judge.pages import payloads, write_verdict_page
 from pfgen_rs.judge.pages.payloads import index_payload
 from pfgen_rs.judge.pages.views import verdict_view
 from site_samples import HOSTILE
@@ -258,6 +258,22 @@ def test_a_link_to_no_pair_is_said(page: Page, made: Path) -> None:
     expect_pairs(page, list(range(COUNT)))
 
 
+def test_many_chunks_are_searched_and_let_go(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(payloads, "_PAIRS", 1)  # more chunks than are kept in memory
+    write_verdict_page([write_verdict_folder(tmp_path / "v", PAIRS)], tmp_path / "page")
+    assert len([*(tmp_path / "page" / "verdicts").iterdir()]) == COUNT + 1
+    opened(page, tmp_path)
+    expect(page.locator("[name=everywhere]")).not_to_be_checked()
+    page.locator("[name=everywhere]").check()
+    page.locator("[name=text]").fill("乙長長長長長長")
+    expect_pairs(page, [row for row in range(COUNT) if row % 7 == 6])
+    page.locator("[name=text]").fill("")
+    expect_pairs(page, list(range(COUNT)))
+    assert page.locator("#list .side .text").first.inner_text() == PAIRS[0].answers[0]
+
+
 def test_a_missing_file_is_said(new_page: NewPage, tmp_path: Path) -> None:
     folder = write_verdict_folder(tmp_path / "v", made_verdict_pairs(70))
     write_verdict_page([folder], tmp_path / "page")
@@ -346,4 +362,5 @@ def test_a_megabyte_is_shown_bit_by_bit(page: Page, tmp_path: Path) -> None:
         assert text.startswith(found)
         units = len(found.encode("utf-16-le")) // 2
         assert start <= units <= start + 5
-        answer.get_by_role("button").click()
+        answer.get_by_role("button").press("Enter")
+        expect(answer.get_by_role("button")).to_be_focused()

@@ -98,7 +98,11 @@
     const more = element("button", {
       type: "button",
       class: "link",
-      onclick: () => more.replaceWith(...portion(text, end, step)),
+      onclick: () => {
+        const following = portion(text, end, step);
+        more.replaceWith(...following);
+        following.at(-1).focus?.(); // the next button, if there is one
+      },
     }, tr("more_characters", { n: text.length - end }));
     return [...nodes(text.slice(start, end)), more];
   };
