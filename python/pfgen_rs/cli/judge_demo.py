@@ -43,6 +43,7 @@ _STEPS = (
         "How far is it to be trusted, and what do mean probabilities change?",
         "agree verdicts/hasty --humans humans.jsonl",
     ),
+    _Step("Which model is best, and how sure is that?", "rank verdicts/careful"),
     _Step(
         "Does a judge prefer the answers with the higher scores of pfgen-bench?", "against-scores"
     ),
