@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import judging_data
 from pfgen_rs.judge import (
     Verdict,
+    agree,
     concordance,
     decide,
     fleiss_kappa,
     position_bias,
     robustness,
 )
-from pfgen_rs.judge.decisions import swapped_back
+from pfgen_rs.judge.decisions import RULES, swapped_back
+from pfgen_rs.judge.dialogues.judges import model_means
+from pfgen_rs.judge.dialogues.mt_bench import read_questions, read_ratings
+from pfgen_rs.judge.letters import Letter
 
 EXACT = 1e-12
+MEANS = (2.6, 3.1, 3.975, 4.0875, 4.209877, 4.402439, 4.753086)  # Japanese MT-bench, gpt-4
 PAIRS = (69, 63, 75)  # of the tasks of paper 002: writing, proofreading, summaries
 ODD = ("proposed (no criteria; reason first)", 71.97, 70.5)
 PRINTED = {
@@ -55,6 +62,15 @@ def pooled(tasks: tuple[float, ...]) -> float:
         decisions += ["A"] * (3 * pairs)
         verdicts += ["A"] * right + ["B"] * (3 * pairs - right)
     return 100 * concordance(decisions, verdicts)
+
+
+def mt_bench_means(folder: Path) -> list[tuple[str, float]]:
+    """Models and their mean ratings, in ascending order."""
+    place = folder / "data" / "japanese-mt-bench"
+    questions = {each.id: each.category for each in read_questions(place / "question.jsonl")}
+    means = model_means(read_ratings([place / "gpt-4_single.jsonl"]), questions)
+    of_all = means.filter(pl.col("category") == "mean").sort("mean")
+    return list(of_all.select("model", "mean").iter_rows())
 
 
 def test_golden_pandalm(judging_dir: Path) -> None:
@@ -119,6 +135,10 @@ def test_the_table_of_published_values(
         ("Japanese Vicuna QA", "robustness", 0.9, robustness(first, second), EXACT),
         ("Japanese Vicuna QA", "flips", 27, bias.n, 0),
         ("Japanese Vicuna QA", "towards the first", 4, bias.count, 0),
+        *(
+            ("Japanese MT-bench", model[:40], value, ours, 5e-7)
+            for value, (model, ours) in zip(MEANS, mt_bench_means(judging_dir), strict=True)
+        ),
         *(("paper 002", name, row[3], pooled(row[:3]), 0.1) for name, row in PRINTED.items()),
     ]
     with capsys.disabled():
@@ -128,3 +148,40 @@ def test_the_table_of_published_values(
             print(f"{data_name:20}{value:42}{published:12.7g}{ours:12.7g}{mark}")
     wrong = [row for row in table if abs(row[2] - row[3]) > row[4]]
     assert [(row[1], row[2]) for row in wrong] == [(ODD[0], ODD[2])]
+
+
+def test_agree_has_the_golden_values(judging_dir: Path) -> None:
+    """The same through frames: a judge of PandaLM's pairs whose orders agree, and one of Vicuna's."""
+    golden, data = judging_data.golden(judging_dir), judging_data.pandalm(judging_dir)
+    ids = [str(i) for i in range(999)]
+    humans = pl.concat(
+        pl.DataFrame({"pair": ids, "rater": f"r{i}", "verdict": verdicts})
+        for i, verdicts in enumerate(data.raters)
+    )
+    for name, letters in data.judges.items():
+        found = agree(frame_of(letters, letters), humans, rule="strict", resamples=100)
+        expected = golden["pandalm"][name]
+        concordances = found.concordance.filter(pl.col("rule") == "strict")["concordance"].to_list()
+        assert concordances == pytest.approx(
+            [*expected["concordance"], expected["mean"]], abs=EXACT
+        )
+        assert found.rater_agreement is not None
+        assert found.rater_agreement.value == pytest.approx(0.8641753649975507, abs=EXACT)
+        assert found.decisions.row(1, named=True)["invalid"] == expected["invalid"]
+    files = judging_data.vicuna_files(judging_dir)
+    verdicts = judging_data.vicuna_verdicts(list(itertools.chain(*files.values())))
+    vicuna = agree(frame_of(*verdicts), rule="tie", resamples=100)
+    assert vicuna.robustness["robustness"].to_list() == [0.9]
+    assert (vicuna.position.count, vicuna.position.n) == (4, 27)
+    assert vicuna.decisions.row(2)[1:4] == (245, 181, 54)
+
+
+def frame_of(first: Sequence[Letter | None], second: Sequence[Letter | None]) -> pl.DataFrame:
+    decided = [
+        decide(Verdict(a), swapped_back(Verdict(b))) for a, b in zip(first, second, strict=True)
+    ]
+    ids = [str(i) for i in range(len(decided))]
+    letters: dict[str, Sequence[Letter | None]] = {"v1": first, "v2": second}
+    letters |= {rule: [each.by(rule) for each in decided] for rule in RULES}
+    columns = {name: pl.Series(each, dtype=pl.String) for name, each in letters.items()}
+    return pl.DataFrame({"pair": ids, "question_id": ids, **columns})
