@@ -104,3 +104,33 @@ def test_decisions_can_be_written(tmp_path: Path) -> None:
     assert (done.returncode, "unknown format" in done.stderr) == (2, True)
     rows = json.loads(run("decide", CAREFUL, "--by", "strict", "--format", "json").stdout)
     assert [row["state"] for row in rows] == expected["strict_state"].to_list()
+
+
+def test_tables_are_written_to_folders(tmp_path: Path) -> None:
+    for name, command in {
+        "a": ("agree", HASTY, "--humans", HUMANS),
+        "r": ("rank", CAREFUL),
+    }.items():
+        out = tmp_path / name
+        done = run(*command, "--out", out)
+        assert done.returncode == 0, done.stderr
+        everything = json.loads((out / "all.json").read_text("utf-8"))
+        tables = {path.stem for path in out.glob("*.parquet")}
+        assert tables == {path.stem for path in out.glob("*.csv")}
+        text = (out / "tables.md").read_text("utf-8")
+        for table in tables:
+            assert f"## {table.replace('_', ' ')}\n" in text
+            if table != "calibration":
+                assert pl.read_parquet(out / f"{table}.parquet").to_dicts() == everything[table]
+    done = run("agree", HASTY, CAREFUL, "--humans", HUMANS, "--out", tmp_path / "x")
+    assert "--out requires a single folder" in done.stderr
+
+
+def test_rankings_are_printed() -> None:
+    found = json.loads(run("rank", CAREFUL, "--format", "json").stdout)
+    assert [row["rank"] for row in found["models"]] == [1, 2, 3]
+    table = run("rank", CAREFUL).stdout
+    for row in found["models"]:
+        line = next(line for line in table.splitlines() if row["model"] in line)
+        assert f"{row['wins']}/{row['ties']}/{row['losses']}" in line
+        assert f"{row['strength']:.2f}" in line

@@ -209,3 +209,36 @@ def test_against_scores_runs_on_the_bundled_sample() -> None:
     assert found["pairs"][0]["pairs"] + found["pairs"][0]["ties"] == 42
     assert len(found["runs"]["runs"]) == 3
     assert found["runs"]["pearson_interval"] == [None, None]
+
+
+def test_rubrics_of_prometheus_are_filled_and_read(tmp_path: Path) -> None:
+    rubric = {"criteria": "正確か", **{f"score{n}_description": f"段階{n}" for n in range(1, 6)}}
+    (tmp_path / "rubric.json").write_text(json.dumps(rubric))
+    (tmp_path / "prompts.toml").write_text(
+        '[grade.rubric]\ntext = "{answer}\\n###\\n{rubric}"\nscale = [1, 5]\nresult = true\n'
+    )
+    texts = []
+
+    def grading(handler: Handler, asked: Asked) -> None:
+        texts.append(asked.prompt.partition("\n###\n")[2])
+        handler.reply(200, chat_reply("Feedback: 3つの点で優れる。 [RESULT] 4"))
+
+    with FaultServer(default=grading) as server:
+        command(
+            *(
+                "judge",
+                "grade",
+                sample_runs()["faithful"],
+                "-b",
+                "mini",
+                "-e",
+                "openai",
+                "-m",
+                "judge",
+            ),
+            *("--base-url", server.url, "--out", tmp_path / "r", "--trials", "1"),
+            *("--prompts", tmp_path / "prompts.toml", "--prompt", "rubric"),
+            *("--rubric", tmp_path / "rubric.json"),
+        )
+    assert set(texts) == {"\n".join(["[正確か]", *(f"Score {n}: 段階{n}" for n in range(1, 6))])}
+    assert read_ratings(tmp_path / "r")["rating"].unique().to_list() == [4.0]

@@ -13,7 +13,6 @@ from pfgen_rs.cli.judge_decide import RuleName
 if TYPE_CHECKING:
     import polars as pl
 
-    from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 __all__ = ["agree"]
 
@@ -49,6 +48,15 @@ def agree(
             metavar="FILE", help="Your own table of model families (TOML), for self-preference."
         ),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Write all tables to a folder, as Parquet, CSV, Markdown and JSON.",
+        ),
+    ] = None,
     resamples: Annotated[
         int, typer.Option(metavar="N", help="Number of bootstrap resamples.")
     ] = 1000,
@@ -68,10 +76,13 @@ def agree(
     from pfgen_rs.judge.agreement.between import compare_judges
     from pfgen_rs.judge.agreement.families import read_families
     from pfgen_rs.judge.pairs import read_humans
-    from pfgen_rs.judge.verdict_folder import VerdictFolder
+    from pfgen_rs.judge.tables import write_tables
+    from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
 
     if len(verdicts) > 2 or (len(verdicts) == 2 and humans is None):
         raise typer.BadParameter("expected one folder, or two folders and --humans")
+    if out is not None and len(verdicts) > 1:
+        raise typer.BadParameter("--out requires a single folder of verdicts", param_hint="--out")
     folders = [VerdictFolder(path) for path in verdicts]
     frames = [folder.decisions() for folder in folders]
     known = {pair for frame in frames for pair in frame["pair"]}
@@ -102,7 +113,9 @@ def agree(
             resamples=resamples,
             seed=seed,
         )
-    names = _distinct_names(folders)
+    if out is not None:
+        write_tables(found[0].tables(), found[0].to_dict(), out)
+    names = distinct_judge_names(folders)
     if output_format is options.JsonFormat.JSON:
         rows = [{"name": n, **each.to_dict()} for n, each in zip(names, found, strict=True)]
         output.emit_json({"judges": rows, "comparison": between and between.to_dict()})
@@ -115,8 +128,3 @@ def agree(
 
 def _humans_of_pairs(humans: pl.DataFrame | None, frame: pl.DataFrame) -> pl.DataFrame | None:
     return None if humans is None else humans.filter(humans["pair"].is_in(frame["pair"].to_list()))
-
-
-def _distinct_names(folders: list[VerdictFolder]) -> list[str]:
-    names = [folder.judge_name for folder in folders]
-    return names if len(set(names)) == len(names) else [str(folder.path) for folder in folders]

@@ -42,6 +42,13 @@ def grade(
             min=1, metavar="N", help="Rate the first N answers to each question (default: all)."
         ),
     ] = None,
+    rubric: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What {rubric} stands for in the prompt: a text, or a rubric of Prometheus (.json).",
+        ),
+    ] = None,
     samples: Annotated[
         int,
         typer.Option(
@@ -57,6 +64,7 @@ def grade(
     """
     from pfgen_rs.benchmark import score_runs
     from pfgen_rs.judge.against_scores import run_correlation
+    from pfgen_rs.judge.formats.prometheus import rubric_text
     from pfgen_rs.judge.grading import (
         answers_of_run,
         grading_requests,
@@ -70,13 +78,14 @@ def grade(
 
     results = named_results(score_runs(runs, options.load(benchmark, None)))
     references = references_of(benchmark)
+    text = None if rubric is None else rubric_text(rubric)
     items = [
         item
         for name, result in results.items()
-        for item in answers_of_run(result.frame, name, references, trials)
+        for item in answers_of_run(result.frame, name, references, trials, text)
     ]
     chosen = asking.prompt(prompt, "grade")
-    judge = asking.judge(chosen, brief=not chosen.brackets)
+    judge = asking.judge(chosen, brief=not (chosen.brackets or chosen.result))
     requests = list(grading_requests(items, chosen, samples))
     with output.resumable(
         lambda: out if out.is_dir() else None, "rated", "run the same command to continue"

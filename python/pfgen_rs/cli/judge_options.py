@@ -197,6 +197,7 @@ class AskOptions:
             closing(self._created_engine()) as engine,
             generate_view.generation_progress(doing) as progress,
         ):
+            _check_logprobs(engine, judge)
             asked = call(engine, budget, progress)
         _tell_asked(asked, prices)
         return asked
@@ -273,6 +274,16 @@ def _spent(journal: Journal, prices: Prices) -> float:
         sum(each.get(f"{kind}_tokens", 0) for each in used) for kind in ("prompt", "completion")
     )
     return prices.cost(prompt, completion)
+
+
+def _check_logprobs(engine: Engine, judge: Judge) -> None:
+    from pfgen_rs.generate.engines import abilities
+
+    if judge.logprobs is not None and "logprobs" not in abilities(engine):
+        output.warn(
+            f"the engine {engine.name!r} reports no log probabilities: decisions by probability and expected "
+            "ratings are not possible"
+        )
 
 
 def _tell_estimate(estimate: Any, prices: Prices | None) -> None:

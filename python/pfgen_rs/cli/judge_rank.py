@@ -33,6 +33,15 @@ def rank(
             help="Do not fit Bradley–Terry, which needs models that are connected by wins.",
         ),
     ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Write all tables to a folder, as Parquet, CSV, Markdown and JSON.",
+        ),
+    ] = None,
     resamples: Annotated[
         int, typer.Option(metavar="N", help="Number of bootstrap resamples.")
     ] = 1000,
@@ -49,6 +58,7 @@ def rank(
     Example: `pfgen-rs judge rank verdicts`
     """
     from pfgen_rs.judge.agreement.ranking import rank as ranked
+    from pfgen_rs.judge.tables import write_tables
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 
     folder = VerdictFolder(verdicts)
@@ -60,6 +70,8 @@ def rank(
         resamples=resamples,
         seed=seed,
     )
+    if out is not None:
+        write_tables(found.tables(), found.to_dict(), out)
     if output_format is options.JsonFormat.JSON:
         output.emit_json({"name": folder.judge_name, **found.to_dict()})
         return

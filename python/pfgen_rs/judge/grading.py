@@ -16,6 +16,7 @@ from pfgen_rs.judge.asking import Asked, Journal, Judge, Request, ask
 from pfgen_rs.judge.asking.ask import AskingProgress
 from pfgen_rs.judge.asking.costs import Budget
 from pfgen_rs.judge.asking.journal import journal_records
+from pfgen_rs.judge.formats.prometheus import read_result
 from pfgen_rs.judge.prompts import Prompt
 from pfgen_rs.judge.ratings import expected_rating, read_rating
 from pfgen_rs.judge.thoughts import THOUGHT_BEGIN, without_thoughts
@@ -60,12 +61,18 @@ class Graded:
 
 
 def answers_of_run(
-    frame: pl.DataFrame, model: str, references: Mapping[str, str], trials: int | None = None
+    frame: pl.DataFrame,
+    model: str,
+    references: Mapping[str, str],
+    trials: int | None = None,
+    rubric: str | None = None,
 ) -> list[Graded]:
     """Returns the answers of a run, or those of the first `trials` trials of each question.
 
-    `frame`: as `Result.frame`. `references`: reference answers by question.
+    `frame`: as `Result.frame`. `references`: reference answers by question. `rubric`: what `{rubric}` stands
+    for in the prompt.
     """
+    more = {} if rubric is None else {"rubric": rubric}
     numbered = frame.select(
         "question_id",
         "question",
@@ -75,15 +82,21 @@ def answers_of_run(
     if trials is not None:
         numbered = numbered.filter(pl.col("trial") <= trials)
     return [
-        _graded_answer(model, references.get(question), question_id, question, answer, trial)
+        _graded_answer(model, references.get(question), more, question_id, question, answer, trial)
         for question_id, question, answer, trial in numbered.iter_rows()
     ]
 
 
 def _graded_answer(
-    model: str, reference: str | None, question_id: str, question: str, answer: str, trial: int
+    model: str,
+    reference: str | None,
+    more: Mapping[str, str],
+    question_id: str,
+    question: str,
+    answer: str,
+    trial: int,
 ) -> Graded:
-    values = {"question": question, "answer": answer}
+    values = {"question": question, "answer": answer, **more}
     if reference is not None:
         values["reference"] = reference
     about = {"question_id": question_id, "model": model, "trial": trial}
@@ -158,6 +171,7 @@ def grading_config(judge: Judge, prompt: Prompt) -> dict[str, Any]:
             "name": prompt.name,
             "scale": list(prompt.scale),
             "brackets": prompt.brackets,
+            "result": prompt.result,
             "system": prompt.system,
             "text": prompt.text,
         },
@@ -168,12 +182,14 @@ def read_grading(answered: Answered, prompt: Prompt) -> Mapping[str, Any]:
     """Returns the fields of a rating's record that the judge's answer determines."""
     details = answered.details or Details()
     low, high = prompt.scale
-    rating = read_rating(answered.text, low, high, prompt.brackets)
-    problem = _rating_problem(
-        answered.text, rating, details.finish_reason, brackets=prompt.brackets
-    )
+    if prompt.result:
+        rating = read_result(answered.text, low, high)
+    else:
+        rating = read_rating(answered.text, low, high, prompt.brackets)
+    reasons = prompt.brackets or prompt.result
+    problem = _rating_problem(answered.text, rating, details.finish_reason, reasons=reasons)
     expected = None
-    if problem is None:
+    if problem is None and not prompt.result:
         expected = expected_rating(answered.text, details.tokens, low, high, prompt.brackets)
     return {
         "output": answered.text,
@@ -185,11 +201,11 @@ def read_grading(answered: Answered, prompt: Prompt) -> Mapping[str, Any]:
 
 
 def _rating_problem(
-    text: str, rating: float | None, finish_reason: str | None, *, brackets: bool
+    text: str, rating: float | None, finish_reason: str | None, *, reasons: bool
 ) -> str | None:
     content = without_thoughts(text).strip()
     thinking = content.startswith(THOUGHT_BEGIN)
-    if finish_reason == "length" and (thinking or (brackets and rating is None)):
+    if finish_reason == "length" and (thinking or (reasons and rating is None)):
         return "cut off by the token limit"
     if rating is None:
         return "no rating on the scale" if content else "empty"

@@ -51,7 +51,7 @@ _REFERENCE_BLOCKS = (
     "\n\n[模範回答開始]\n{reference}\n[模範回答終了]",
 )
 _BOTH, _QUESTION_ALONE = "下記の質問と模範回答から", "下記の質問から"
-_KEYS = {"text", "system", "verdict", "scale", "brackets", "max_tokens", "fastchat"}
+_KEYS = {"text", "system", "verdict", "scale", "brackets", "result", "max_tokens", "fastchat"}
 _FASTCHAT_NAMES = {
     "ref_answer_1": "reference",
     "ref_answer_2": "reference2",
@@ -67,8 +67,9 @@ class Prompt:
     """A template with placeholders in braces, such as `{question}`.
 
     `text` is sent as one user message, after the message `system`, if any. `verdict`: how the verdict is read
-    (see `read_verdict`). `scale`: lowest and highest rating; `brackets`: whether ratings are written `[[n]]`.
-    `max_tokens`: limit of the judge's output, if the prompt has one of its own.
+    (see `read_verdict`). `scale`: lowest and highest rating; `brackets`: whether ratings are written `[[n]]`;
+    `result`: whether they are written `[RESULT] n`, as Prometheus does. `max_tokens`: limit of the
+    judge's output, if the prompt has one of its own.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Prompt:
     verdict: Which = "first"
     scale: tuple[int, int] = (1, 10)
     brackets: bool = False
+    result: bool = False
     max_tokens: int | None = None
 
     @property
@@ -144,8 +146,8 @@ def read_prompts(path: str | os.PathLike[str]) -> Mapping[str, Prompt]:
     """Read a user's prompts: TOML as `prompts.toml` of this package, or FastChat's `judge_prompts.jsonl`.
 
     TOML has tables `[pairwise.NAME]`, `[grade.NAME]` and `[criteria]` with `text` and optionally `system`,
-    `verdict` (first, last, brackets), `fastchat`, `scale`, `brackets`, `max_tokens`. Raises `InputError` for
-    files that cannot be read, and for unknown or missing placeholders and keys.
+    `verdict` (first, last, brackets), `fastchat`, `scale`, `brackets`, `result`, `max_tokens`. Raises
+    `InputError` for files that cannot be read, and for unknown or missing placeholders and keys.
     """
     file = Path(path)
     try:
@@ -191,6 +193,7 @@ def _prompt_of_entry(name: str, kind: Kind, entry: Any) -> Prompt:
             verdict=_verdict_of_entry(entry, name),
             scale=_scale_of_entry(entry, name),
             brackets=bool(_prompt_value(entry, name, "brackets", bool)),
+            result=bool(_prompt_value(entry, name, "result", bool)),
             max_tokens=_prompt_value(entry, name, "max_tokens", int),
         )
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -12,8 +15,9 @@ from pfgen_rs.errors import OutputError, SettingsError
 from pfgen_rs.io import write_atomic
 from pfgen_rs.judge.decisions import RULES, Rule
 from pfgen_rs.judge.letters import LETTERS
+from pfgen_rs.report.markup import inert
 
-__all__ = ["decision_counts", "decision_rows", "write_frame"]
+__all__ = ["decision_counts", "decision_rows", "write_frame", "write_tables"]
 
 _WRITERS = {".jsonl": "write_ndjson", ".csv": "write_csv", ".parquet": "write_parquet"}
 
@@ -91,3 +95,40 @@ def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
     except pl.exceptions.PolarsError as error:
         raise OutputError(f"{path}: cannot be written: {error}") from error
     write_atomic(path, buffer.getvalue())
+
+
+def write_tables(
+    tables: Mapping[str, pl.DataFrame],
+    everything: Mapping[str, Any],
+    folder: str | os.PathLike[str],
+) -> None:
+    """Write tables to a folder: each as Parquet and CSV, all as `tables.md`, and `everything` as `all.json`.
+
+    Raises `OutputError`.
+    """
+    place = Path(folder)
+    for name, table in tables.items():
+        write_frame(table, place / f"{name}.parquet")
+        write_frame(table, place / f"{name}.csv")
+    texts = [
+        f"## {name.replace('_', ' ')}\n\n{_markdown_table(table)}" for name, table in tables.items()
+    ]
+    write_atomic(place / "tables.md", "\n".join(texts).encode())
+    content = json.dumps(everything, ensure_ascii=False, indent=1)
+    write_atomic(place / "all.json", f"{content}\n".encode())
+
+
+def _markdown_table(table: pl.DataFrame) -> str:
+    numbers = [kind.is_numeric() for kind in table.dtypes]
+    rows = [
+        [inert(name.replace("_", " ")) for name in table.columns],
+        ["--:" if number else ":--" for number in numbers],
+        *(list(map(_markdown_cell, row)) for row in table.iter_rows()),
+    ]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _markdown_cell(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.4f}" if isinstance(value, float) else inert(str(value))

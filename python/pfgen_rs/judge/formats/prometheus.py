@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.records import optional_text_field, text_field
 from pfgen_rs.judge.formats.imported import Collector, Imported, decided
 from pfgen_rs.judge.formats.places import all_records, records, write_array
@@ -25,6 +25,7 @@ __all__ = [
     "read_result",
     "read_rubric",
     "recognised_prometheus",
+    "rubric_text",
     "write_prometheus",
 ]
 
@@ -81,6 +82,20 @@ def read_rubric(path: str | os.PathLike[str]) -> Rubric:
         with place:
             return _rubric_of(record)
     raise InputError("contains no rubric", path=Path(path))
+
+
+def rubric_text(path: str | os.PathLike[str]) -> str:
+    """Returns what `{rubric}` stands for: the rubric in a `.json` file, or the text of any other file.
+
+    Raises `InputError`.
+    """
+    file = Path(path)
+    if file.suffix == ".json":
+        return read_rubric(file).text
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(unreadable(error), path=file) from error
 
 
 def _rubric_of(record: Mapping[str, Any]) -> Rubric:
