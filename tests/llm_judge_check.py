@@ -65,6 +65,7 @@ class Judged(NamedTuple):
     letters: Counter[str]
     problems: Counter[str]
     probable: int
+    decided: Counter[str]
     robustness: float
     bias: str
     seconds: float
@@ -86,7 +87,8 @@ def main(environment: Path) -> None:
         print(
             f"{row.prompt}: {row.kept} judgments kept, {row.requests} requests, {row.seconds:.0f} s;"
             f" letters {dict(row.letters)}, invalid {dict(row.problems)}, {row.probable} with"
-            f" probabilities; robustness {row.robustness:.3f}, position bias {row.bias}"
+            f" probabilities, which decide {dict(row.decided)}; robustness {row.robustness:.3f},"
+            f" position bias {row.bias}"
         )
 
 
@@ -133,6 +135,7 @@ class _JudgeCheck:
             Counter(each["shown"] for each in judgments if each["shown"] is not None),
             Counter(each["problem"] for each in judgments if each["problem"] is not None),
             sum(each["probabilities"] is not None for each in judgments),
+            Counter(decisions["probability"].drop_nulls().to_list()),
             robustness(first, second),
             f"{bias.count} of {bias.n} flips towards the first shown ({low:.2f} to {high:.2f})",
             seconds,
