@@ -24,11 +24,11 @@ def grade(
         list[str],
         typer.Argument(metavar="RUN…", help="Files or folders of runs.", show_default=False),
     ],
+    asking: AskOptions,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder of ratings.", show_default=False),
-    ],
-    asking: AskOptions,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of ratings."),
+    ] = Path("ratings"),
     prompt: Annotated[
         str,
         typer.Option(
