@@ -70,12 +70,8 @@ class VerdictFolder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        for name in (_PAIRS, CONFIG):
-            if not (self.path / name).is_file():
-                raise InputError(
-                    f"is not a folder of verdicts: it has no {name} (made by pfgen-rs judge compare)",
-                    path=self.path,
-                )
+        if not (self.path / _PAIRS).is_file():
+            raise _not_a_verdict_folder(self.path, _PAIRS)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -204,10 +200,17 @@ def folder_config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     try:
         return parse_line(path.read_bytes())
+    except FileNotFoundError:
+        raise _not_a_verdict_folder(folder, CONFIG) from None
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
     except InputError as error:
         raise InputError(error.problem, path=path) from None
+
+
+def _not_a_verdict_folder(folder: Path, name: str) -> InputError:
+    problem = f"is not a folder of verdicts: it has no {name} (made by pfgen-rs judge compare)"
+    return InputError(problem, path=folder)
 
 
 def _pair_columns(path: Path) -> pl.DataFrame:
