@@ -76,6 +76,8 @@ class VerdictFolder:
     @property
     def config(self) -> dict[str, Any]:
         """What `config.json` says. Raises `InputError`."""
+        if not (self.path / CONFIG).is_file():
+            raise _not_a_verdict_folder(self.path, CONFIG)
         return folder_config(self.path)
 
     @property
@@ -200,8 +202,6 @@ def folder_config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     try:
         return parse_line(path.read_bytes())
-    except FileNotFoundError:
-        raise _not_a_verdict_folder(folder, CONFIG) from None
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
     except InputError as error:
