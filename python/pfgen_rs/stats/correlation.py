@@ -34,6 +34,7 @@ Bounds = tuple[float | None, float | None]
 _FEWEST = 3  # items; two points always lie on a line
 _FEWEST_FISHER = 4
 _FEWEST_RESAMPLES = 100
+_ROUNDING = 1e-12  # of a variance, relative to the mean of squares
 _NO_SPREAD = 1e-18  # the square of a rounding error
 
 
@@ -149,10 +150,16 @@ def resampled_moments(
     return Moments(
         mx + shift_x,
         my + shift_y,
-        np.maximum(xx - mx * mx, 0.0),
-        np.maximum(yy - my * my, 0.0),
+        _variance_of_sums(xx, mx),
+        _variance_of_sums(yy, my),
         xy - mx * my,
     )
+
+
+def _variance_of_sums(squares: Floats, mean: Floats) -> Floats:
+    """Returns squares - mean², and 0 where that is no more than rounding errors."""
+    variance = squares - mean * mean
+    return np.where(variance > _ROUNDING * squares, variance, 0.0)
 
 
 def resampled_spearman(
