@@ -23,9 +23,13 @@ demo: build ## Score the three bundled sample runs and print the leaderboard
 	$(BIN)/pfgen-rs score $(RUNS)/faithful $(RUNS)/careless $(RUNS)/babbling --benchmark mini
 
 .PHONY: test
-test: build ## Run all tests (those of the published data need PFGEN_BENCH_DIR and PFGEN_VECTORS_DIR)
+test: build ## Run the tests but the slow ones (those of the published data need PFGEN_BENCH_DIR and PFGEN_VECTORS_DIR)
 	cargo test --package pfgen-core --package pfgen-lines --locked --quiet
-	$(BIN)/pytest --numprocesses auto --dist worksteal
+	$(BIN)/pytest --numprocesses auto --dist worksteal -m 'not slow'
+
+.PHONY: test-slow
+test-slow: build ## Run the slow tests, which CI runs, too
+	$(BIN)/pytest --numprocesses auto --dist worksteal -m slow
 
 .PHONY: test-llm
 test-llm: build .venv-llm/installed ## Generate and judge with a real, small model behind a real server, killed and resumed

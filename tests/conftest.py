@@ -23,6 +23,18 @@ hypothesis.settings.register_profile("pfgen", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("pfgen")
 
 
+SLOW = Path(__file__).with_name("slow.txt")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that `slow.txt` names."""
+    slow = set(SLOW.read_text(encoding="utf-8").splitlines())
+    for item in items:
+        path = item.path.relative_to(config.rootpath).as_posix()
+        if f"{path}::{getattr(item, 'originalname', item.name)}" in slow:
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give a test with the argument `published_run` one case a published run."""
     if "published_run" in metafunc.fixturenames:

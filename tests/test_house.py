@@ -131,3 +131,13 @@ def test_a_new_upward_arrow_and_a_circle_are_found(line: str, tmp_path: Path) ->
     graph = edges(tmp_path)
     assert upward(graph) == ["io.a -> cli.app"]
     assert circle(graph) == ["cli.app", "io.a"]
+
+
+def test_slow_tests_exist() -> None:
+    tests = Path(__file__).parent
+    names = (tests / "slow.txt").read_text("utf-8").splitlines()[1:]
+    assert names == sorted(set(names))
+    for name in names:
+        file, _, function = name.partition("::")
+        tree = ast.parse((tests.parent / file).read_text("utf-8"))
+        assert function in {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}, name
