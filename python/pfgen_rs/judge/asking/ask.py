@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from pfgen_rs.generate.breaker import Breaker
 from pfgen_rs.generate.engines import Answered, Engine, Failed, Outcome, abilities
 from pfgen_rs.generate.engines.protocol import is_rolling
 from pfgen_rs.generate.engines.rolling import closing_outcomes
+from pfgen_rs.generate.engines.usage import Usage
 from pfgen_rs.generate.engines.waits import LOG
 from pfgen_rs.generate.prompts import Task
 from pfgen_rs.judge.asking.costs import Budget
@@ -294,8 +295,7 @@ class _Asking:
         self._report(done, len(self._keys), rate, len(self._failures))
 
 
-def _record_of_usage(usage: Any) -> dict[str, int] | None:
+def _record_of_usage(usage: Usage | None) -> dict[str, int] | None:
     if usage is None or not usage.reported:
         return None
-    counts = asdict(usage)
-    return {name: counts[name] for name in ("prompt_tokens", "completion_tokens")}
+    return {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}

@@ -178,6 +178,8 @@ class Journal:
 
     def _catch_up(self) -> None:
         """Read new lines; with the lock held, a torn last line has no writer any more and is cut off."""
+        if os.fstat(self._file.fileno()).st_size == self._read:
+            return
         with self.path.open("rb") as file:
             file.seek(self._read)
             for line in file:
