@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import output
-from pfgen_rs.cli.judge_options import AskOptions, asking_options, finish_asking
+from pfgen_rs.cli.judge_options import AskOptions, asking_options, finish_asking, resumable_asking
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 __all__ = ["compare"]
-
-_HOW = "run the same command to continue"
 
 
 class Orders(StrEnum):
@@ -88,7 +86,7 @@ def compare(
             "with --orders one, position bias stays in every decision and cannot be measured; strict and tie "
             "decide nothing"
         )
-    with output.resumable(lambda: out if out.is_dir() else None, "judged", _HOW):
+    with resumable_asking(out, "judged"):
         asked = asking.ask(
             judge,
             "judging",

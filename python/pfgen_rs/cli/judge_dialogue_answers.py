@@ -12,9 +12,8 @@ from pfgen_rs.cli.judge_dialogue_options import (
     FieldsFile,
     TurnsName,
     read_dialogue_fields,
-    resumable_asking,
 )
-from pfgen_rs.cli.judge_options import AskOptions, asking_options, finish_asking
+from pfgen_rs.cli.judge_options import AskOptions, asking_options, finish_asking, resumable_asking
 from pfgen_rs.io.counted import counted
 
 __all__ = ["answer"]

@@ -14,10 +14,9 @@ from pfgen_rs.cli.judge_dialogue_options import (
     FieldsFile,
     TurnsName,
     read_dialogue_fields,
-    resumable_asking,
     show_dialogue_grid,
 )
-from pfgen_rs.cli.judge_options import AskOptions, asking_options, finish_asking
+from pfgen_rs.cli.judge_options import AskOptions, asking_options, finish_asking, resumable_asking
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:

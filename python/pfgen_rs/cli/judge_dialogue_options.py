@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +21,6 @@ __all__ = [
     "TurnsName",
     "VersionName",
     "read_dialogue_fields",
-    "resumable_asking",
     "show_dialogue_grid",
 ]
 
@@ -66,12 +64,6 @@ def read_dialogue_fields(path: Path | None) -> Fields | None:
     from pfgen_rs.judge.dialogues.fields import read_fields
 
     return None if path is None else read_fields(path)
-
-
-def resumable_asking(out: Path, doing: str) -> AbstractContextManager[None]:
-    """After any error, say how to continue, because servers may recover and rate limits end."""
-    how = "run the same command to continue"
-    return output.resumable(lambda: out if out.is_dir() else None, doing, how, after_errors=how)
 
 
 def show_dialogue_grid(grid: Grid, title: str | None = None) -> None:

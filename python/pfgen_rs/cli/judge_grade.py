@@ -9,7 +9,7 @@ import typer
 
 from pfgen_rs.cli import options, output
 from pfgen_rs.cli.judge_against import show_correlation
-from pfgen_rs.cli.judge_options import AskOptions, asking_options, finish_asking
+from pfgen_rs.cli.judge_options import AskOptions, asking_options, finish_asking, resumable_asking
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
@@ -87,9 +87,7 @@ def grade(
     chosen = asking.prompt(prompt, "grade")
     judge = asking.judge(chosen, brief=not (chosen.brackets or chosen.result))
     requests = list(grading_requests(items, chosen, samples))
-    with output.resumable(
-        lambda: out if out.is_dir() else None, "rated", "run the same command to continue"
-    ):
+    with resumable_asking(out, "rated"):
         asked = asking.ask(
             judge,
             "rating",

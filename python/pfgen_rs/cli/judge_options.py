@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pfgen_rs.judge.asking.costs import Budget, Prices
     from pfgen_rs.judge.prompts import Kind, Prompt
 
-__all__ = ["AskOptions", "asking_options", "finish_asking"]
+__all__ = ["AskOptions", "asking_options", "finish_asking", "resumable_asking"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SHORT, _LONG = 64, 2048
@@ -263,6 +263,12 @@ def finish_asking(asked: Asked | None) -> None:
     """End with exit code 1 if something is open that no other process is working on."""
     if asked is not None and asked.stored + asked.elsewhere < asked.total:
         output.fail(1)
+
+
+def resumable_asking(out: Path, doing: str) -> AbstractContextManager[None]:
+    """After any error, say how to continue, because servers may recover and rate limits end."""
+    how = "run the same command to continue"
+    return output.resumable(lambda: out if out.is_dir() else None, doing, how, after_errors=how)
 
 
 def _spent(journal: Journal, prices: Prices) -> float:

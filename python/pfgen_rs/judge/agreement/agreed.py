@@ -54,8 +54,8 @@ def agree(
     `allow_missing`: Krippendorff's α where raters are missing, which is otherwise left out with a note.
 
     Intervals are percentiles of a bootstrap over questions, except exact ones. 500,000 pairs with three
-    raters take about a second. Raises `InputError` for frames that lack columns or contradict themselves, if
-    `rule` decided no pair, and `SettingsError` for invalid settings. Needs scipy (extra `judge`).
+    raters take one to two seconds. Raises `InputError` for frames that lack columns or contradict themselves,
+    if `rule` decided no pair, and `SettingsError` for invalid settings. Needs scipy (extra `judge`).
     """
     check_level(level)
     check_resampling(resamples, seed)
