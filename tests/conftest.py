@@ -18,6 +18,7 @@ pytest_plugins = ["browser"]
 
 VECTORS = "PFGEN_VECTORS_DIR"
 JUDGING = "PFGEN_JUDGING_DIR"
+JPEVAL = "PFGEN_JPEVAL_DIR"
 
 hypothesis.settings.register_profile("pfgen", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("pfgen")
@@ -80,6 +81,12 @@ def vectors_dir() -> Path:
 def judging_dir() -> Path:
     """Real verdicts and ratings of judges, prompts, and golden values."""
     return _folder(JUDGING)
+
+
+@pytest.fixture(scope="session")
+def jpeval_dir() -> Path:
+    """llm-jp-eval: raw data, and what the published tool makes of it."""
+    return _folder(JPEVAL)
 
 
 @pytest.fixture(scope="session")

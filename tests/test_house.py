@@ -16,6 +16,7 @@ ORDER = (
     "integrations",
     "training",
     "judge",
+    "llm_jp_eval",
     "generate",
     "references",
     "report",

@@ -12,7 +12,7 @@ from typing import Any
 from fault_server import Asked, Behaviour, Handler
 from pfgen_rs.generate.engines.backoff import Backoff
 from pfgen_rs.generate.engines.openai import OpenAIEngine
-from pfgen_rs.judge.asking import Judge
+from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.pairs import Pair
 
 LETTERS = "ABC"

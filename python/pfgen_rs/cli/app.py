@@ -64,6 +64,11 @@ COMMANDS = {
     "judge": Deferred(
         "judge", "app", "Judge answers with a language model, and see how far to trust it."
     ),
+    "llm-jp-eval": Deferred(
+        "llm_jp_eval",
+        "app",
+        "Evaluate on the tasks of llm-jp-eval, with the published files and figures.",
+    ),
     "data": Deferred("data", "app", "List, install and find benchmarks."),
 }
 

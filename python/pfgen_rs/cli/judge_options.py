@@ -17,10 +17,11 @@ from pfgen_rs.cli.generate_values import EngineName
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
+    from pfgen_rs.generate.asking import Asked, Journal, Request
+    from pfgen_rs.generate.asking.ask import AskingProgress
+    from pfgen_rs.generate.asking.costs import Budget, Prices
     from pfgen_rs.generate.engines import Engine
-    from pfgen_rs.judge.asking import Asked, Journal, Judge, Request
-    from pfgen_rs.judge.asking.ask import AskingProgress
-    from pfgen_rs.judge.asking.costs import Budget, Prices
+    from pfgen_rs.judge.judge import Judge
     from pfgen_rs.judge.prompts import Kind, Prompt
 
 __all__ = ["AskOptions", "asking_options", "finish_asking", "resumable_asking"]
@@ -143,7 +144,7 @@ class AskOptions:
     def judge(self, prompt: Prompt, *, brief: bool) -> Judge:
         """Returns the judge; `brief`: whether the prompt asks for a letter or a number only."""
         from pfgen_rs.generate.engines.factory import recorded_name
-        from pfgen_rs.judge.asking import Judge
+        from pfgen_rs.judge.judge import Judge
 
         limit = prompt.max_tokens or (_SHORT if brief else _LONG)
         return Judge(
@@ -177,8 +178,8 @@ class AskOptions:
 
         Returns `None` for a dry run.
         """
-        from pfgen_rs.judge.asking.ask import open_requests
-        from pfgen_rs.judge.asking.costs import Budget, estimated, read_prices, token_counter
+        from pfgen_rs.generate.asking.ask import open_requests
+        from pfgen_rs.generate.asking.costs import Budget, estimated, read_prices, token_counter
 
         prices = None if self.prices is None else read_prices(self.prices, self.model)
         if self.budget is not None and prices is None:
@@ -273,7 +274,7 @@ def resumable_asking(out: Path, doing: str) -> AbstractContextManager[None]:
 
 def _spent(journal: Journal, prices: Prices) -> float:
     """Returns what the stored answers have cost, as far as their tokens were reported."""
-    from pfgen_rs.judge.asking.journal import journal_records
+    from pfgen_rs.generate.asking.journal import journal_records
 
     used = [record.get("usage") or {} for record in journal_records(journal.path)]
     prompt, completion = (

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.generate.asking import Asked, Request, ask
+from pfgen_rs.generate.asking.ask import AskingProgress
+from pfgen_rs.generate.asking.costs import Budget
 from pfgen_rs.generate.engines import Answered, Details, Engine
-from pfgen_rs.judge.asking import Asked, Judge, Request, ask
-from pfgen_rs.judge.asking.ask import AskingProgress
-from pfgen_rs.judge.asking.costs import Budget
+from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.prompts import Prompt
 from pfgen_rs.judge.thoughts import THOUGHT_BEGIN, without_thoughts

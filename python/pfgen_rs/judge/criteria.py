@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.generate.asking import Asked, Journal, Request, UnreadError, ask
+from pfgen_rs.generate.asking.ask import AskingProgress
+from pfgen_rs.generate.asking.costs import Budget
 from pfgen_rs.generate.engines import Answered, Details, Engine
+from pfgen_rs.io.json_lines import id_field, parsed
 from pfgen_rs.io.records import text_field
-from pfgen_rs.judge.asking import Asked, Journal, Judge, Request, UnreadError, ask
-from pfgen_rs.judge.asking.ask import AskingProgress
-from pfgen_rs.judge.asking.costs import Budget
-from pfgen_rs.judge.json_lines import id_field, parsed
+from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.prompts import Prompt
 from pfgen_rs.judge.thoughts import THOUGHT_BEGIN, without_thoughts

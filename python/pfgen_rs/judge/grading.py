@@ -11,12 +11,13 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.generate.asking import Asked, Journal, Request, ask
+from pfgen_rs.generate.asking.ask import AskingProgress
+from pfgen_rs.generate.asking.costs import Budget
+from pfgen_rs.generate.asking.journal import journal_records
 from pfgen_rs.generate.engines import Answered, Details, Engine
-from pfgen_rs.judge.asking import Asked, Journal, Judge, Request, ask
-from pfgen_rs.judge.asking.ask import AskingProgress
-from pfgen_rs.judge.asking.costs import Budget
-from pfgen_rs.judge.asking.journal import journal_records
 from pfgen_rs.judge.formats.prometheus import read_result
+from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.prompts import Prompt
 from pfgen_rs.judge.ratings import expected_rating, read_rating
 from pfgen_rs.judge.thoughts import THOUGHT_BEGIN, without_thoughts

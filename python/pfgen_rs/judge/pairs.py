@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.io.json_lines import id_field, parsed, texts_field, write_objects
 from pfgen_rs.io.records import optional_text_field, text_field
-from pfgen_rs.judge.json_lines import id_field, parsed, texts_field, write_objects
 from pfgen_rs.judge.letters import LETTERS
 
 __all__ = ["Pair", "pair_of", "pair_record", "read_humans", "read_pairs", "write_pairs"]

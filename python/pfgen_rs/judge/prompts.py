@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.judge.json_lines import objects
+from pfgen_rs.io.json_lines import objects
 from pfgen_rs.judge.verdicts import Which
 
 __all__ = ["PLACEHOLDERS", "Kind", "Prompt", "built_in_prompts", "find_prompt", "read_prompts"]

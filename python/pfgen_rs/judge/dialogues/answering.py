@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.generate.asking import Asked, Journal, Request, ask
+from pfgen_rs.generate.asking.ask import AskingProgress
+from pfgen_rs.generate.asking.costs import Budget
+from pfgen_rs.generate.asking.journal import journal_records
 from pfgen_rs.generate.engines import Answered, Details, Engine
-from pfgen_rs.judge.asking import Asked, Journal, Judge, Request, ask
-from pfgen_rs.judge.asking.ask import AskingProgress
-from pfgen_rs.judge.asking.costs import Budget
-from pfgen_rs.judge.asking.journal import journal_records
+from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.judge.dialogues.items import Item
 from pfgen_rs.judge.dialogues.mt_bench import ModelAnswers, answer_record, read_answers
-from pfgen_rs.judge.json_lines import write_objects
+from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.thoughts import THOUGHT_BEGIN, without_thoughts
 from pfgen_rs.judge.verdict_folder import folder_config, write_folder_config
 

@@ -14,13 +14,14 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.generate.asking import Asked, Journal, Request, ask
+from pfgen_rs.generate.asking.ask import AskingProgress
+from pfgen_rs.generate.asking.costs import Budget
+from pfgen_rs.generate.asking.journal import journal_records
 from pfgen_rs.generate.engines import Engine
 from pfgen_rs.generate.locks import locked
 from pfgen_rs.io import write_atomic
-from pfgen_rs.judge.asking import Asked, Journal, Judge, Request, ask
-from pfgen_rs.judge.asking.ask import AskingProgress
-from pfgen_rs.judge.asking.costs import Budget
-from pfgen_rs.judge.asking.journal import journal_records
+from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.judge.dialogues.items import Item
 from pfgen_rs.judge.dialogues.judges import MEAN
 from pfgen_rs.judge.dialogues.mt_bench import (
@@ -31,7 +32,7 @@ from pfgen_rs.judge.dialogues.mt_bench import (
     ratings_of,
 )
 from pfgen_rs.judge.grading import read_grading
-from pfgen_rs.judge.json_lines import write_objects
+from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.prompts import Prompt, built_in_prompts, read_prompts
 from pfgen_rs.judge.verdict_folder import folder_config, write_folder_config
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Literal
 
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.json_lines import lines
 from pfgen_rs.judge.dialogues.fields import Fields
 from pfgen_rs.judge.dialogues.mt_bench import ModelAnswers, Question, read_questions
 from pfgen_rs.judge.dialogues.records import Dialogue, read_dialogues
-from pfgen_rs.judge.json_lines import lines
 
 __all__ = [
     "TURNS",

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.json_lines import Line, id_field, parsed_lines
 from pfgen_rs.io.records import text_field
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.judge.dialogues.fields import Fields
-from pfgen_rs.judge.json_lines import Line, id_field, parsed_lines
 
 __all__ = [
     "CATEGORIES",

@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.json_lines import lines
 from pfgen_rs.judge.dialogues import grading
 from pfgen_rs.judge.dialogues.fields import Fields
 from pfgen_rs.judge.dialogues.judges import read_judge_table
@@ -25,7 +26,6 @@ from pfgen_rs.judge.dialogues.report import (
     model_table,
     rating_tables,
 )
-from pfgen_rs.judge.json_lines import lines
 
 __all__ = ["TABLES", "Made", "tables_of"]
 

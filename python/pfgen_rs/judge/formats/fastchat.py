@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.json_lines import id_field, texts_field
 from pfgen_rs.io.records import text_field
 from pfgen_rs.judge.formats.imported import Collector, Imported
 from pfgen_rs.judge.formats.places import Place, all_records, write_lines
 from pfgen_rs.judge.formats.texts import Texts
 from pfgen_rs.judge.formats.two_games import add_games, id_value, written_games
-from pfgen_rs.judge.json_lines import id_field, texts_field
 from pfgen_rs.judge.pairs import Pair
 
 __all__ = ["read_fastchat", "recognised_fastchat", "write_fastchat"]

@@ -10,8 +10,8 @@ from typing import Any
 from pfgen_rs.errors import InputError, OutputError
 from pfgen_rs.io import writing_failed
 from pfgen_rs.io.counted import counted, plural
+from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.judge.formats.imported import Imported
-from pfgen_rs.judge.json_lines import write_objects
 from pfgen_rs.judge.pairs import read_humans, write_pairs
 from pfgen_rs.judge.verdict_folder import VerdictFolder, open_verdict_folder
 

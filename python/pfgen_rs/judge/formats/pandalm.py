@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.json_lines import id_field
 from pfgen_rs.io.records import as_text, optional_text_field, text_field
 from pfgen_rs.judge.formats.imported import Collector, Imported, decided
 from pfgen_rs.judge.formats.places import Place, all_records, write_array
 from pfgen_rs.judge.formats.two_games import id_value
-from pfgen_rs.judge.json_lines import id_field
 from pfgen_rs.judge.letters import Letter
 from pfgen_rs.judge.pairs import Pair
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pfgen_rs.errors import InputError, Item
 from pfgen_rs.io import write_atomic
-from pfgen_rs.judge.json_lines import lines, write_objects
+from pfgen_rs.io.json_lines import lines, write_objects
 
 __all__ = ["Place", "all_records", "files_of", "records", "write_array", "write_lines"]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.json_lines import id_field
 from pfgen_rs.io.records import text_field
 from pfgen_rs.judge.formats.places import Place
-from pfgen_rs.judge.json_lines import id_field
 
 __all__ = ["Texts", "own_id"]
 

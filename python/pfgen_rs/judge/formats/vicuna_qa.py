@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pfgen_rs.io.json_lines import id_field
 from pfgen_rs.io.records import text_field
 from pfgen_rs.judge.formats.imported import Collector, Imported
 from pfgen_rs.judge.formats.places import all_records, write_lines
 from pfgen_rs.judge.formats.two_games import add_games, id_value, written_games
-from pfgen_rs.judge.json_lines import id_field
 from pfgen_rs.judge.pairs import Pair
 
 __all__ = ["read_vicuna_qa", "recognised_vicuna_qa", "write_vicuna_qa"]

@@ -13,8 +13,8 @@ from typing import IO, Any, Self
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.generate.locks import unlock
 from pfgen_rs.io.atomic import append, writing_failed
+from pfgen_rs.io.json_lines import as_line
 from pfgen_rs.io.records import parse_line
-from pfgen_rs.judge.json_lines import as_line
 
 try:
     import fcntl

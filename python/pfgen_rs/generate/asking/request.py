@@ -1,4 +1,4 @@
-"""A request to a judge, and how the judge is asked."""
+"""A request to a model, and how the model is asked."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.engines import Parameters
 from pfgen_rs.generate.prompts import SEEDS, Task
 
-__all__ = ["Judge", "Messages", "Request"]
+__all__ = ["Messages", "Request", "Respondent"]
 
 Messages = tuple[tuple[str, str], ...]
 """Roles (`system`, `user`, `assistant`) and texts; the last message is the user's."""
 
 
 @dataclass(frozen=True)
-class Judge:
-    """A judge and its sampling parameters; `None` leaves a value to the engine.
+class Respondent:
+    """A model that answers requests, and its sampling parameters; `None` leaves a value to the engine.
 
-    The defaults are those of paper 002: temperature 0, seed 1, and log probabilities of the 20 most likely
-    tokens. `base_url`: the server's address without secrets, for the record.
+    `base_url`: the server's address without secrets, for the record. `role`: the field of its records that
+    says who answered.
     """
+
+    role: ClassVar[str] = "model"
 
     engine: str
     model: str
@@ -33,7 +35,7 @@ class Judge:
     seed: int = 1
     max_tokens: int | None = None
     top_p: float | None = None
-    logprobs: int | None = 20
+    logprobs: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < SEEDS:
@@ -70,7 +72,7 @@ class Judge:
         }
 
     def record(self, sample: int = 0) -> dict[str, Any]:
-        """Returns the judge as it is recorded with each answer."""
+        """Returns the model as it is recorded with each answer."""
         return {
             "engine": self.engine,
             "model": self.model,
@@ -92,17 +94,21 @@ class Request:
     about: Mapping[str, Any] = field(default_factory=dict)
     sample: int = 0
 
-    def digest(self, judge: Judge) -> str:
+    def digest(self, respondent: Respondent) -> str:
         """Returns SHA-256 of the canonical JSON of model, messages and sampling parameters.
 
         Canonical: sorted keys, no spaces, UTF-8. Neither key nor address are part of it.
         """
         messages = [{"role": role, "content": text} for role, text in self.messages]
-        content = {**judge.identity(), "seed": judge.seed_of(self.sample), "messages": messages}
+        content = {
+            **respondent.identity(),
+            "seed": respondent.seed_of(self.sample),
+            "messages": messages,
+        }
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def task(self, number: int, judge: Judge, mode: str) -> Task:
+    def task(self, number: int, respondent: Respondent, mode: str) -> Task:
         """Returns the engine's task; `number` identifies it in this call."""
         messages = self.messages
         system = messages[0][1] if messages[0][0] == "system" else None
@@ -116,7 +122,7 @@ class Request:
             trial=number,
             mode="completion" if mode == "completion" else "chat",
             prompt=messages[-1][1],
-            seed=judge.seed_of(self.sample),
+            seed=respondent.seed_of(self.sample),
             system=system,
             history=history,
         )

@@ -12,7 +12,7 @@ from typing import Any
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.extras import missing
-from pfgen_rs.judge.asking.request import Judge, Request
+from pfgen_rs.generate.asking.request import Request, Respondent
 
 __all__ = [
     "Budget",
@@ -140,7 +140,7 @@ class Estimate:
 def estimated(
     requests: Iterable[Request],
     stored: int,
-    judge: Judge,
+    respondent: Respondent,
     counter: TokenCounter,
     prices: Prices | None = None,
 ) -> Estimate:
@@ -149,7 +149,7 @@ def estimated(
     for request in requests:
         count += 1
         prompt += _request_tokens(request, counter)
-    completion = None if judge.max_tokens is None else count * judge.max_tokens
+    completion = None if respondent.max_tokens is None else count * respondent.max_tokens
     cost = None if prices is None or completion is None else prices.cost(prompt, completion)
     return Estimate(count, stored, prompt, completion, counter.name, cost)
 
@@ -170,14 +170,19 @@ class Budget:
     """
 
     def __init__(
-        self, limit: float, prices: Prices, judge: Judge, counter: TokenCounter, spent: float = 0.0
+        self,
+        limit: float,
+        prices: Prices,
+        respondent: Respondent,
+        counter: TokenCounter,
+        spent: float = 0.0,
     ) -> None:
         if not limit > 0:
             raise SettingsError(f"the budget must be positive, not {limit}")
-        if judge.max_tokens is None:
-            raise SettingsError("a budget needs a limit on the judge's output: set max_tokens")
+        if respondent.max_tokens is None:
+            raise SettingsError("a budget needs a limit on the output: set max_tokens")
         self.limit, self.spent = limit, spent
-        self._prices, self._counter, self._longest = prices, counter, judge.max_tokens
+        self._prices, self._counter, self._longest = prices, counter, respondent.max_tokens
         self._reserved: dict[int, float] = {}
 
     def reserve(self, number: int, request: Request) -> bool:

@@ -10,6 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pfgen_rs.errors import GenerationError, SettingsError
+from pfgen_rs.generate.asking.costs import Budget
+from pfgen_rs.generate.asking.journal import Journal, Key
+from pfgen_rs.generate.asking.request import Request, Respondent
 from pfgen_rs.generate.breaker import Breaker
 from pfgen_rs.generate.engines import Answered, Engine, Failed, Outcome, abilities
 from pfgen_rs.generate.engines.protocol import is_rolling
@@ -17,9 +20,6 @@ from pfgen_rs.generate.engines.rolling import closing_outcomes
 from pfgen_rs.generate.engines.usage import Usage
 from pfgen_rs.generate.engines.waits import LOG
 from pfgen_rs.generate.prompts import Task
-from pfgen_rs.judge.asking.costs import Budget
-from pfgen_rs.judge.asking.journal import Journal, Key
-from pfgen_rs.judge.asking.request import Judge, Request
 
 __all__ = ["Asked", "AskingProgress", "Failure", "UnreadError", "ask", "open_requests"]
 
@@ -66,21 +66,23 @@ class Asked:
         return self.stored == self.total
 
 
-def open_requests(journal: Journal, requests: Sequence[Request], judge: Judge) -> list[Request]:
+def open_requests(
+    journal: Journal, requests: Sequence[Request], respondent: Respondent
+) -> list[Request]:
     """Returns the requests that a journal, open or not, does not answer yet; changes nothing."""
     answered = journal.stored_keys()
-    return [r for r in requests if journal.key(_request_fields(r, judge)) not in answered]
+    return [r for r in requests if journal.key(_request_fields(r, respondent)) not in answered]
 
 
-def _request_fields(request: Request, judge: Judge) -> dict[str, Any]:
-    return {**request.about, "sample": request.sample, "digest": request.digest(judge)}
+def _request_fields(request: Request, respondent: Respondent) -> dict[str, Any]:
+    return {**request.about, "sample": request.sample, "digest": request.digest(respondent)}
 
 
 def ask(
     journal: Journal,
     requests: Sequence[Request],
     engine: Engine,
-    judge: Judge,
+    respondent: Respondent,
     read: Read,
     *,
     mode: str = "chat",
@@ -91,7 +93,7 @@ def ask(
     """Ask an engine what the journal does not answer yet, and append each answer as it arrives.
 
     `journal` is open. A record consists of the request's `about`, `sample` and `digest`, what `read` makes of
-    the answer, the judge, the tokens used, the parameters that the server refused, and the time (UTC). No
+    the answer, the model, the tokens used, the parameters that the server refused, and the time (UTC). No
     request is asked twice, not even by several processes at once. Requests that fail are not stored, and are
     asked again by the next call. If too many fail in a row, the call ends with `GenerationError` (see
     `Breaker`), unless `keep_going` is set; what is stored stays.
@@ -99,7 +101,7 @@ def ask(
     Raises `SettingsError` if the engine lacks what the requests need, before anything is sent.
     """
     _check_abilities(engine, requests, mode)
-    work = _Asking(journal, requests, judge, read, mode, budget, keep_going, progress)
+    work = _Asking(journal, requests, respondent, read, mode, budget, keep_going, progress)
     return work.run(engine)
 
 
@@ -127,16 +129,16 @@ class _Asking:
         self,
         journal: Journal,
         requests: Sequence[Request],
-        judge: Judge,
+        respondent: Respondent,
         read: Read,
         mode: str,
         budget: Budget | None,
         keep_going: bool,
         progress: AskingProgress | None,
     ) -> None:
-        self._journal, self._judge, self._read_answer = journal, judge, read
+        self._journal, self._respondent, self._read_answer = journal, respondent, read
         self._mode, self._budget, self._report = mode, budget, progress
-        fields = [_request_fields(request, judge) for request in requests]
+        fields = [_request_fields(request, respondent) for request in requests]
         self._keys: list[Key] = [journal.key(each) for each in fields]
         self._fields, self._requests = fields, requests
         self._waiting = deque(n for n, key in enumerate(self._keys) if key not in journal)
@@ -192,7 +194,7 @@ class _Asking:
         return True
 
     def _outcomes(self, engine: Engine) -> Iterator[Outcome]:
-        parameters = self._judge.parameters
+        parameters = self._respondent.parameters
         if is_rolling(engine):
             return engine.generate(self._tasks_as_needed(), parameters)
         batch: list[Task] = []
@@ -212,7 +214,7 @@ class _Asking:
 
     def _task(self, number: int) -> Task:
         self._asked.add(number)
-        return self._requests[number].task(number + 1, self._judge, self._mode)
+        return self._requests[number].task(number + 1, self._respondent, self._mode)
 
     def _next(self) -> int | None:
         """Claim the next request that is neither answered nor in progress elsewhere, if it is affordable."""
@@ -265,7 +267,11 @@ class _Asking:
         except UnreadError as error:
             self._fail(number, Failed(answered.task, str(error), individual=True))
             return
-        record = {**self._fields[number], **fields, "judge": self._judge.record(request.sample)}
+        record = {
+            **self._fields[number],
+            **fields,
+            self._respondent.role: self._respondent.record(request.sample),
+        }
         record["usage"] = _record_of_usage(usage)
         record["left_out"] = [] if details is None else list(details.left_out)
         record["timestamp"] = datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,20 @@
+"""`pfgen-rs llm-jp-eval`: twelve Japanese data sets as generation tasks; its subcommands."""
+
+from __future__ import annotations
+
+import typer
+
+from pfgen_rs.cli.loading import Deferred, deferring
+
+__all__ = ["COMMANDS", "app"]
+
+COMMANDS = {
+    "tasks": Deferred("llm_jp_eval_tasks", "list_tasks", "List the tasks."),
+}
+
+app = typer.Typer(
+    cls=deferring(COMMANDS),
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Evaluate on the tasks of llm-jp-eval, with the published files and figures.",
+)
