@@ -2,16 +2,41 @@
 
 from typing import TYPE_CHECKING
 
-__all__ = ["TaskInfo", "chosen_tasks", "find_task", "tasks"]
+# Not when it is first used: the module of the same name would take its place as soon as anybody imports that.
+from pfgen_rs.llm_jp_eval.averages import averages
+
+__all__ = [
+    "TaskInfo",
+    "averages",
+    "chosen_tasks",
+    "correlation",
+    "find_task",
+    "mean",
+    "metric",
+    "normalized_gold",
+    "prediction",
+    "score_texts",
+    "tasks",
+]
 
 if TYPE_CHECKING:
+    from pfgen_rs.llm_jp_eval.averages import score_texts
     from pfgen_rs.llm_jp_eval.catalog import TaskInfo, chosen_tasks, find_task, tasks
+    from pfgen_rs.llm_jp_eval.metrics.correlations import correlation
+    from pfgen_rs.llm_jp_eval.metrics.means import mean
+    from pfgen_rs.llm_jp_eval.metrics.values import metric
+    from pfgen_rs.llm_jp_eval.predictions import normalized_gold, prediction
 else:
     from pfgen_rs import lazy
 
     __getattr__, __dir__ = lazy.exports(
         __name__,
         {
+            "averages": ("score_texts",),
             "catalog": ("TaskInfo", "chosen_tasks", "find_task", "tasks"),
+            "metrics.correlations": ("correlation",),
+            "metrics.means": ("mean",),
+            "metrics.values": ("metric",),
+            "predictions": ("normalized_gold", "prediction"),
         },
     )

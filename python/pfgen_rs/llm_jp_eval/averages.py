@@ -1,0 +1,73 @@
+"""Values of categories, the two averages, and scores as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from pfgen_rs.llm_jp_eval.metrics.means import mean
+
+__all__ = ["AVERAGED", "averages", "score_texts"]
+
+AVERAGED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "NLI": (
+            "jamp_exact_match",
+            "janli_exact_match",
+            "jnli_exact_match",
+            "jsem_exact_match",
+            "jsick_exact_match",
+        ),
+        "QA": ("jemhopqa_char_f1", "niilc_char_f1"),
+        "RC": ("jsquad_char_f1",),
+        "MC": ("jcommonsenseqa_exact_match",),
+        "EL": ("chabsa_set_f1",),
+        "FA": (
+            "wiki_reading_char_f1",
+            "wiki_ner_set_f1",
+            "wiki_dependency_set_f1",
+            "wiki_pas_set_f1",
+            "wiki_coreference_set_f1",
+        ),
+        "MR": ("mawps_exact_match",),
+        "HE": ("mmluen_exact_match", "jmmlu_exact_match"),
+        "MT": (
+            "alt-e-to-j_comet_wmt22",
+            "alt-j-to-e_comet_wmt22",
+            "wikicorpus-e-to-j_comet_wmt22",
+            "wikicorpus-j-to-e_comet_wmt22",
+        ),
+    }
+)
+"""The scores of which each category is the mean. The first seven categories are the paper's."""
+
+_IN_PAPER = 7
+
+
+def averages(scores: Mapping[str, float]) -> dict[str, float]:
+    """Returns the values of the nine categories, `AVG` and `AVR`.
+
+    `scores`: values by `{task}_{metric}`, such as `jamp_exact_match`; others than those averaged are ignored.
+    A category is the mean of its tasks that were run, 0.0 without any. `AVG` (v1.3.0) is the mean of all nine
+    categories, `AVR` (the paper) that of the first seven, so both count categories that were not run as 0.0.
+    """
+    values = {name: _category_mean(scores, parts) for name, parts in AVERAGED.items()}
+    categories = list(values.values())
+    return {**values, "AVG": mean(categories), "AVR": mean(categories[:_IN_PAPER])}
+
+
+def score_texts(scores: Mapping[str, float], *, with_averages: bool = False) -> dict[str, str]:
+    """Returns scores as the reference writes them: four decimals, keys sorted by code point.
+
+    `with_averages`: adds the nine categories and `AVG`, as the reference does where all tasks were asked for.
+    """
+    shown = dict(scores)
+    if with_averages:
+        shown |= averages(scores)
+        del shown["AVR"]
+    return {name: f"{shown[name]:.4f}" for name in sorted(shown)}
+
+
+def _category_mean(scores: Mapping[str, float], parts: tuple[str, ...]) -> float:
+    found = [scores[part] for part in parts if part in scores]
+    return mean(found) if found else 0.0

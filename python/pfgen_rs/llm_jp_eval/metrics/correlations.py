@@ -1,0 +1,81 @@
+"""Correlations of predicted and gold numbers over all samples of a task (jsts)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.llm_jp_eval.metrics.lists import check_texts
+from pfgen_rs.llm_jp_eval.predictions import normalized_gold
+
+__all__ = ["CORRELATIONS", "correlation", "parse_float"]
+
+Floats = NDArray[np.float64]
+CORRELATIONS = ("pearson", "spearman")
+
+_NO_NUMBER = -2.0
+_NEITHER_DIGIT_NOR_POINT = re.compile("[^0-9.]+")
+
+
+def correlation(name: str, predictions: Sequence[str], golds: Sequence[str]) -> float:
+    """Returns `pearson` or `spearman` (average ranks for ties) of predicted and gold numbers.
+
+    `predictions`: as `prediction` returns them, read by `parse_float`. `golds`: numbers as they stand in the
+    files. As in the reference it is 0.0 where one side is constant or the correlation is not a number; for
+    fewer than two samples, where the reference fails, it is 0.0 as well. Otherwise within 1e-12 of scipy's.
+
+    Raises `SettingsError` for unknown names, `InputError` for lists of different lengths and for golds that
+    are not numbers.
+    """
+    if name not in CORRELATIONS:
+        known = ", ".join(CORRELATIONS)
+        raise SettingsError(f"unknown correlation {name!r}: expected one of {known}")
+    check_texts(predictions, golds)
+    found = np.array([parse_float(text) for text in predictions], dtype=np.float64)
+    expected = np.array([_gold_number(row, text) for row, text in enumerate(golds)], np.float64)
+    if name == "spearman":
+        found, expected = _ranks_with_ties(found), _ranks_with_ties(expected)
+    return _pearson_or_zero(found, expected)
+
+
+def parse_float(text: str) -> float:
+    """Returns the number that the ASCII digits and points of a prediction form; -2.0 where they form none.
+
+    All other characters are ignored, so `-3` is 3.0, `3/5` is 35.0 and `4.0〜5.0` is -2.0.
+    """
+    try:
+        return float(_NEITHER_DIGIT_NOR_POINT.sub("", text))
+    except ValueError:
+        return _NO_NUMBER
+
+
+def _gold_number(row: int, text: str) -> float:
+    try:
+        return float(normalized_gold(text))
+    except ValueError:
+        raise InputError(f"gold {row}: expected a number, found {text!r}") from None
+
+
+def _pearson_or_zero(x: Floats, y: Floats) -> float:
+    if len(x) < 2 or (x == x[0]).all() or (y == y[0]).all():
+        return 0.0
+    with np.errstate(all="ignore"):
+        found = float(_unit_deviations(x) @ _unit_deviations(y))
+    return 0.0 if math.isnan(found) else max(-1.0, min(1.0, found))
+
+
+def _unit_deviations(values: Floats) -> Floats:
+    """Returns deviations from the mean, scaled to a length of 1."""
+    deviations = values - values.mean()
+    deviations /= np.abs(deviations).max()  # squares of large numbers would be infinite
+    return np.asarray(deviations / np.sqrt(deviations @ deviations))
+
+
+def _ranks_with_ties(values: Floats) -> Floats:
+    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes.ravel()])
