@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from pfgen_rs.errors import SettingsError
 
-__all__ = ["check_level", "two_sided_p", "two_sided_quantile"]
+__all__ = ["MOST_FREEDOM", "check_level", "two_sided_p", "two_sided_quantile"]
 
 Floats = NDArray[np.float64]
+MOST_FREEDOM = 1000
+"""Degrees of freedom from which t is normal to all visible digits."""
 _HALVINGS = 200  # more than a float has bits
 
 

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.stats.sample import Sample
-from pfgen_rs.stats.student import two_sided_quantile
+from pfgen_rs.stats.student import MOST_FREEDOM, two_sided_quantile
 
 __all__ = ["by_category", "by_question"]
 
@@ -20,7 +20,6 @@ _TEXTS = {"a": pl.String, "b": pl.String, "metric": pl.String}
 _MEANS = {"mean_a": pl.Float64, "mean_b": pl.Float64, "difference": pl.Float64}
 _BOUNDS = {"low": pl.Float64, "high": pl.Float64}
 _FEWEST = 4  # questions; with fewer, an interval is wider than anything that scores can be
-_MOST_FREEDOM = 1000  # from where t is normal to all visible digits
 
 
 def by_question(
@@ -121,4 +120,4 @@ def _welch_freedom_in_table(var_a: float, n_a: int, var_b: float, n_b: int) -> i
     below = var_a**2 / (n_a - 1) + var_b**2 / (n_b - 1)
     if below == 0.0:
         return 1
-    return max(1, min(int((var_a + var_b) ** 2 / below), _MOST_FREEDOM))
+    return max(1, min(int((var_a + var_b) ** 2 / below), MOST_FREEDOM))

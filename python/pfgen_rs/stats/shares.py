@@ -1,0 +1,64 @@
+"""Shares of right answers: the interval of one, and the exact test of two about the same items."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.stats.bootstrap import normal_quantile
+from pfgen_rs.stats.student import check_level
+
+__all__ = ["mcnemar", "wilson"]
+
+Floats = NDArray[np.float64]
+
+
+def wilson(count: float, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Returns the score interval of a binomial share, 0 to 1 if n is 0.
+
+    Unlike mean ± z·se it has a width if all answers are right or all are wrong, and it stays within 0 and 1.
+    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", Journal of
+    the American Statistical Association 22 (1927). Raises `InputError` unless 0 ≤ count ≤ n, and
+    `SettingsError` for an invalid level.
+
+    >>> [round(bound, 4) for bound in wilson(0, 100)]
+    [0.0, 0.037]
+    """
+    check_level(level)
+    if not 0 <= count <= n:
+        raise InputError(f"invalid count {count} of {n}: expected 0 to {n}")
+    if not n:
+        return 0.0, 1.0
+    z2, share = normal_quantile(level) ** 2, count / n
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    reach = math.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    low = 0.0 if count == 0 else max(centre - reach, 0.0)
+    return low, 1.0 if count == n else min(centre + reach, 1.0)
+
+
+def mcnemar(first: int, second: int) -> float:
+    """Returns McNemar's exact two-sided p-value.
+
+    `first`, `second`: the numbers of items that only the first, or only the second, has right. Under the
+    hypothesis of equal shares each such item is a fair coin: p = 2·P(X ≤ min), at most 1, for X binomial with
+    n = first + second and probability 1/2. The same as `sign_flip` over all choices of signs. Relative error
+    below 1e-11. Time linear in the smaller number.
+
+    >>> mcnemar(1, 9)
+    0.021484375
+    """
+    if first < 0 or second < 0:
+        raise InputError(f"invalid counts {first} and {second}: expected 0 or more")
+    few, n = min(first, second), first + second
+    if 2 * few >= n - 1:  # the tails meet
+        return 1.0
+    if n < 1024:
+        tail: int = sum(math.comb(n, k) for k in range(few + 1))
+        return min(1.0, 2 * tail / (1 << n))
+    k = np.arange(1, few + 1)
+    logs = np.concatenate([[0.0], np.cumsum(np.log((n + 1 - k) / k))]) - n * math.log(2)
+    top = float(logs.max())
+    return min(1.0, 2 * math.exp(top) * float(np.exp(logs - top).sum()))
