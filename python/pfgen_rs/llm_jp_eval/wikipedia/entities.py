@@ -1,0 +1,198 @@
+"""Entities that base phrases of a document mention, as tags of relations make and merge them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.llm_jp_eval.wikipedia.knp import BasePhrase, Sentence
+from pfgen_rs.llm_jp_eval.wikipedia.rel import Rel
+from pfgen_rs.llm_jp_eval.wikipedia.targets import Targets
+
+__all__ = ["STEPS", "Entities", "Entity", "read_entities"]
+
+STEPS = 1_000_000
+"""Pairs of entities and mentions that may be gone through for one document."""
+
+_NOTHING = "なし"
+_NEAR = "≒"
+_LEFT_OUT = ("OR", "？")
+_NAMED = ("著者", "読者")
+_NUMBERED = re.compile(r"(不特定:(?:人|物|状況)|前文|後文)([0-9０-９]+)")
+_NARROW = str.maketrans("０１２３４５６７８９", "0123456789")
+
+
+@dataclass(slots=True, eq=False)
+class Entity:
+    """An entity: mentions that are identical to it or nearly so (≒), and its referent outside."""
+
+    number: int
+    referent: str | None = None
+    identical: set[BasePhrase] = field(default_factory=set, repr=False)
+    near: set[BasePhrase] = field(default_factory=set, repr=False)
+
+    def __contains__(self, mention: BasePhrase) -> bool:
+        return mention in self.identical or mention in self.near
+
+
+class Entities:
+    """The entities of a document, by number."""
+
+    def __init__(self) -> None:
+        self._entities: dict[int, Entity] = {}  # in ascending order
+        self._referents: dict[str, Entity] = {}  # those that are unique in a document
+        self._identical: dict[BasePhrase, set[Entity]] = {}
+        self._near: dict[BasePhrase, set[Entity]] = {}
+        self._steps = 0
+
+    def identical(self, mention: BasePhrase) -> Collection[Entity]:
+        """Returns the entities to which a base phrase is identical."""
+        return self._identical.get(mention, ())
+
+    def both(self, mention: BasePhrase) -> list[Entity]:
+        """Returns the entities that a base phrase mentions, nearly or not, in ascending number."""
+        found = {*self._identical.get(mention, ()), *self._near.get(mention, ())}
+        return sorted(found, key=lambda entity: entity.number)
+
+    def __contains__(self, entity: Entity) -> bool:
+        return self._entities.get(entity.number) is entity
+
+    def give(self, mention: BasePhrase) -> None:
+        """Make an entity for a base phrase that is identical to none."""
+        if not self.identical(mention):
+            self._add(mention, self._new(), near=False)
+
+    def of_referent(self, text: str) -> Entity:
+        """Returns the entity of a referent outside the document: a new one unless it is unique."""
+        unique = _unique_referent(text)
+        if unique is None:
+            return self._new(text)
+        if unique not in self._referents:
+            self._referents[unique] = self._new(unique)
+        return self._referents[unique]
+
+    def link(self, source: BasePhrase, target: BasePhrase, near: bool) -> None:
+        """Merge the entities of two base phrases. Raises `InputError` after too many steps."""
+        ours, theirs = self.both(source), self.both(target)
+        for one in ours:
+            self._count(len(theirs))
+            for other in theirs:
+                if source in one and target in other:
+                    self._merge(source, target, one, other, near)
+
+    def link_referent(self, source: BasePhrase, entity: Entity, near: bool) -> None:
+        """Merge the entities of a base phrase with another. Raises `InputError` as `link` does."""
+        for one in self.both(source):
+            if source in one and entity in self:
+                self._merge(source, None, one, entity, near)
+
+    def _new(self, referent: str | None = None) -> Entity:
+        number = next(reversed(self._entities), -1) + 1
+        self._entities[number] = Entity(number, referent)
+        return self._entities[number]
+
+    def _add(self, mention: BasePhrase, entity: Entity, *, near: bool) -> None:
+        if near:
+            if mention not in entity:
+                entity.near.add(mention)
+                self._near.setdefault(mention, set()).add(entity)
+            return
+        if mention in entity.near:
+            entity.near.remove(mention)
+            self._near[mention].remove(entity)
+        entity.identical.add(mention)
+        self._identical.setdefault(mention, set()).add(entity)
+
+    def _merge(
+        self, source: BasePhrase, target: BasePhrase | None, one: Entity, other: Entity, near: bool
+    ) -> None:
+        """Make a link from `source`, of entity `one`, to `target`, of `other`; merge both if identical."""
+        near_target = target is not None and target in other.near
+        near_source = source in one.near
+        if one is other:
+            if not near and near_target != near_source:
+                mention = target if target is not None and near_target else source
+                self._add(mention, one, near=False)
+            return
+        if target is not None:
+            self._add(target, one, near=near or near_source)
+        self._add(source, other, near=near or near_target)
+        differ = None not in (one.referent, other.referent) and one.referent != other.referent
+        if not (near or near_target or near_source or differ):
+            self._absorb(one, other)
+
+    def _absorb(self, one: Entity, other: Entity) -> None:
+        """Move referent and mentions of an entity into another one, and delete it."""
+        self._count(len(other.identical) + len(other.near))
+        if one.referent is None:
+            one.referent = other.referent
+            if other.referent in self._referents:
+                self._referents[other.referent] = one
+        for mention in other.identical:
+            self._add(mention, one, near=False)
+            self._identical[mention].remove(other)
+        for mention in other.near:
+            self._add(mention, one, near=True)
+            self._near[mention].remove(other)
+        other.identical.clear()
+        other.near.clear()
+        del self._entities[other.number]
+
+    def _count(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > STEPS:
+            raise InputError("too many relations between entities: is the document damaged?")
+
+
+def read_entities(sentences: Iterable[Sentence]) -> Entities:
+    """Returns the entities that the tags of these sentences make.
+
+    Tags into other sentences lead to nothing. Raises `InputError` with the line of a tag.
+    """
+    sentences = list(sentences)
+    targets = Targets(sentences)
+    entities = Entities()
+    for sentence in sentences:
+        for base_phrase in sentence.base_phrases:
+            for tag in base_phrase.rels:
+                try:
+                    _read_rel(tag, base_phrase, targets, entities)
+                except InputError as error:
+                    raise InputError(error.problem, line=base_phrase.line) from None
+    return entities
+
+
+def _read_rel(tag: Rel, source: BasePhrase, targets: Targets, entities: Entities) -> None:
+    if tag.type.startswith("="):
+        if tag.mode not in _LEFT_OUT:
+            _read_coreference(tag, source, targets, entities)
+    elif tag.sid is not None:
+        target = targets.find(tag, source)
+        if target is not None:
+            entities.give(target)
+    elif tag.target != _NOTHING:
+        entities.of_referent(tag.target)
+
+
+def _read_coreference(tag: Rel, source: BasePhrase, targets: Targets, entities: Entities) -> None:
+    entities.give(source)
+    near = tag.type.endswith(_NEAR)
+    if tag.sid is None:
+        entities.link_referent(source, entities.of_referent(tag.target), near)
+        return
+    target = targets.find(tag, source)
+    if target is not None and target is not source:
+        entities.give(target)
+        entities.link(source, target, near)
+
+
+def _unique_referent(text: str) -> str | None:
+    """Returns how a referent that is unique in a document is known; `None` for all others."""
+    if text in _NAMED:
+        return text
+    match = _NUMBERED.fullmatch(text)
+    if match is None:
+        return None
+    return match[1] + (match[2].translate(_NARROW).lstrip("0") or "0")

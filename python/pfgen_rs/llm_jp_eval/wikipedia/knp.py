@@ -1,0 +1,267 @@
+"""Documents in the KNP format: sentences of phrases (`*`), base phrases (`+`) and morphemes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.llm_jp_eval.wikipedia.rel import Rel, rels
+
+__all__ = [
+    "DOCUMENT_BYTES",
+    "SENTENCE_CHARACTERS",
+    "BasePhrase",
+    "Document",
+    "Morpheme",
+    "Phrase",
+    "Sentence",
+    "joined",
+    "number",
+    "read_document",
+]
+
+DOCUMENT_BYTES = 1 << 20
+"""The largest document that is read; the largest of the corpus has 30 kB."""
+
+SENTENCE_CHARACTERS = 2000
+"""The longest sentence that is read; the longest of the corpus has 231 characters."""
+
+NO_PARENT = -1
+
+_COMMENT = re.compile(r"# S-ID:(\S*)(?: (.*))?")
+_HEAD = re.compile(r"[*+](?: (-?\d+)[DPIA](?: (.*))?)?")
+_SPACED_MORPHEME = re.compile(r"( |[^ ]+) ( |[^ ]+) (?: |[^ ]+) ([^ ]+)(?: [^ ]+){7}(?: .*)?")
+_FIELDS_AFTER_POS = 7
+_DIGITS = 4000  # of a number; Python refuses to read more than 4300
+_SHOWN = 60  # characters of a line
+
+
+@dataclass(slots=True, eq=False)
+class Morpheme:
+    """A morpheme: its surface, its reading (alternatives separated by `/`) and part of speech."""
+
+    surface: str
+    reading: str
+    pos: str
+
+
+@dataclass(slots=True, eq=False)
+class BasePhrase:
+    """A base phrase: `index` and `parent` (or -1) count from 0 within the sentence.
+
+    `line`: its line in the file, from 1. `features`: what its line has after the parent.
+    """
+
+    index: int
+    parent: int
+    features: str
+    line: int
+    phrase: Phrase = field(repr=False)
+    rels: Sequence[Rel] = ()
+    morphemes: list[Morpheme] = field(default_factory=list)
+
+    @property
+    def sentence(self) -> Sentence:
+        """The sentence that it is part of."""
+        return self.phrase.sentence
+
+
+@dataclass(slots=True, eq=False)
+class Phrase:
+    """A phrase (bunsetsu): `parent` is an index within the sentence, or -1."""
+
+    parent: int
+    line: int
+    sentence: Sentence = field(repr=False)
+    base_phrases: list[BasePhrase] = field(default_factory=list)
+
+    @property
+    def morphemes(self) -> list[Morpheme]:
+        """The morphemes of its base phrases."""
+        return [each for base_phrase in self.base_phrases for each in base_phrase.morphemes]
+
+    @property
+    def text(self) -> str:
+        """Its surfaces, joined with nothing."""
+        return joined(self.morphemes)
+
+
+@dataclass(slots=True, eq=False)
+class Sentence:
+    """A sentence: `sid` its id, `remark` what its comment says after the id."""
+
+    line: int
+    sid: str = ""
+    remark: str = ""
+    commented: bool = False
+    phrases: list[Phrase] = field(default_factory=list)
+    base_phrases: list[BasePhrase] = field(default_factory=list)
+    morphemes: list[Morpheme] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """Its surfaces, joined with nothing."""
+        return joined(self.morphemes)
+
+
+@dataclass(slots=True, eq=False)
+class Document:
+    """A document; `name` is what errors call it."""
+
+    name: str
+    sentences: list[Sentence]
+
+
+def joined(morphemes: Iterable[Morpheme]) -> str:
+    """Returns the surfaces, joined with nothing."""
+    return "".join([each.surface for each in morphemes])
+
+
+def number(digits: str) -> int:
+    """Returns the value of a number of any length; of absurdly long ones, some other large value."""
+    return int(digits[:_DIGITS])
+
+
+def read_document(name: str, content: bytes) -> Document:
+    """Returns the document that a file in the KNP format contains.
+
+    Raises `InputError`, which names file and line, where the content is not of that format.
+    """
+    sentences: list[Sentence] = []
+    sentence = None
+    line = 0
+    try:
+        for line, text in _knp_lines(content):
+            if sentence is None:
+                sentence = Sentence(line)
+            if text.rstrip() == "EOS":
+                _end_sentence(sentence)
+                sentences.append(sentence)
+                sentence = None
+            else:
+                _read_knp_line(sentence, line, text)
+        if sentence is not None:
+            raise InputError("the file ends within a sentence: expected 'EOS' at its end")
+    except InputError as error:
+        raise InputError(error.problem, path=name, line=error.line or line or None) from None
+    return Document(name, sentences)
+
+
+def _knp_lines(content: bytes) -> Iterator[tuple[int, str]]:
+    """Yield numbers (from 1) and texts of the lines that are not blank. Raises `InputError`."""
+    if len(content) > DOCUMENT_BYTES:
+        problem = f"{len(content):,} bytes: expected a document of at most {DOCUMENT_BYTES:,}"
+        raise InputError(problem)
+    content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"not valid UTF-8: {error.reason}", line=line) from None
+    if text.startswith("\ufeff"):
+        raise InputError("begins with a byte order mark: expected UTF-8 without one", line=1)
+    for line, each in enumerate(text.split("\n"), 1):
+        if each and not each.isspace():
+            yield line, each
+
+
+def _read_knp_line(sentence: Sentence, line: int, text: str) -> None:
+    """Add to a sentence what a line says. Raises `InputError`."""
+    if text[0] in "*+" and (head := _HEAD.fullmatch(text)):
+        parent = NO_PARENT if head[1] is None else _parent_number(head[1])
+        if text[0] == "*":
+            _end_phrase(sentence)
+            sentence.phrases.append(Phrase(parent, line, sentence))
+        else:
+            _add_base_phrase(sentence, parent, head[2] or "", line)
+    elif text.startswith("# S-ID:"):
+        _read_comment(sentence, text)
+    else:
+        _add_morpheme(sentence, text)
+
+
+def _parent_number(digits: str) -> int:
+    return -number(digits[1:]) if digits[0] == "-" else number(digits)
+
+
+def _read_comment(sentence: Sentence, text: str) -> None:
+    if sentence.commented or sentence.phrases:
+        raise InputError("a sentence begins before the previous one ended: expected 'EOS'")
+    match = _COMMENT.match(text)
+    if match is not None:
+        sentence.sid = match[1]
+        sentence.remark = (match[2] or "").lstrip()
+    sentence.commented = True
+
+
+def _add_base_phrase(sentence: Sentence, parent: int, features: str, line: int) -> None:
+    if not sentence.phrases:
+        raise InputError("a base phrase ('+') outside a phrase: expected a line with '*' before it")
+    _end_base_phrase(sentence)
+    phrase = sentence.phrases[-1]
+    index = len(sentence.base_phrases)
+    base_phrase = BasePhrase(index, parent, features, line, phrase, rels(features))
+    phrase.base_phrases.append(base_phrase)
+    sentence.base_phrases.append(base_phrase)
+
+
+def _add_morpheme(sentence: Sentence, text: str) -> None:
+    surface, reading, pos = _morpheme_fields(text)
+    if not sentence.phrases or not sentence.phrases[-1].base_phrases:
+        raise InputError(
+            "a morpheme outside a base phrase: expected lines with '*' and '+' before it"
+        )
+    morpheme = Morpheme(surface, reading, pos)
+    sentence.morphemes.append(morpheme)
+    sentence.base_phrases[-1].morphemes.append(morpheme)
+
+
+def _morpheme_fields(text: str) -> tuple[str, str, str]:
+    """Returns surface, reading and part of speech. Raises `InputError`."""
+    fields = text.split(" ", 4)
+    if all(fields) and len(fields) == 5 and fields[4].count(" ") >= _FIELDS_AFTER_POS - 1:
+        return fields[0], fields[1], fields[3]
+    match = _SPACED_MORPHEME.fullmatch(text)  # where a field is itself a space
+    if match is None:
+        shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+        raise InputError(
+            "expected a phrase such as '* 2D', a base phrase such as '+ 3D', 'EOS',"
+            f" or a morpheme with at least 11 fields, found {shown!r}"
+        )
+    return match[1], match[2], match[3]
+
+
+def _end_sentence(sentence: Sentence) -> None:
+    """Check a whole sentence. Raises `InputError`."""
+    _end_phrase(sentence)
+    if sum(len(each.surface) for each in sentence.morphemes) > SENTENCE_CHARACTERS:
+        problem = f"a sentence of more than {SENTENCE_CHARACTERS:,} characters: is 'EOS' missing?"
+        raise InputError(problem, line=sentence.line)
+    _check_parents("phrase", sentence.phrases)
+    _check_parents("base phrase", sentence.base_phrases)
+
+
+def _end_phrase(sentence: Sentence) -> None:
+    if sentence.phrases and not sentence.phrases[-1].base_phrases:
+        problem = "a phrase without base phrases: expected a line with '+' after it"
+        raise InputError(problem, line=sentence.phrases[-1].line)
+    _end_base_phrase(sentence)
+
+
+def _end_base_phrase(sentence: Sentence) -> None:
+    last = sentence.base_phrases[-1] if sentence.base_phrases else None
+    if last is not None and not last.morphemes:
+        problem = "a base phrase without morphemes: expected at least one after it"
+        raise InputError(problem, line=last.line)
+
+
+def _check_parents(what: str, units: Sequence[Phrase] | Sequence[BasePhrase]) -> None:
+    for unit in units:
+        if not NO_PARENT <= unit.parent < len(units):
+            problem = (
+                f"the parent is not a {what} of the sentence:"
+                f" expected -1 or an index up to {len(units) - 1}"
+            )
+            raise InputError(problem, line=unit.line)
