@@ -6,26 +6,38 @@ from typing import TYPE_CHECKING
 from pfgen_rs.llm_jp_eval.averages import averages
 
 __all__ = [
+    "Evaluation",
+    "Sample",
+    "TaskData",
     "TaskInfo",
     "averages",
     "chosen_tasks",
     "correlation",
+    "evaluate",
+    "filled",
+    "find_data",
     "find_task",
     "mean",
     "metric",
     "normalized_gold",
     "prediction",
+    "read_task",
+    "read_tasks",
     "score_texts",
     "tasks",
+    "template",
 ]
 
 if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.averages import score_texts
     from pfgen_rs.llm_jp_eval.catalog import TaskInfo, chosen_tasks, find_task, tasks
+    from pfgen_rs.llm_jp_eval.data import Sample, TaskData, find_data, read_task, read_tasks
     from pfgen_rs.llm_jp_eval.metrics.correlations import correlation
     from pfgen_rs.llm_jp_eval.metrics.means import mean
     from pfgen_rs.llm_jp_eval.metrics.values import metric
     from pfgen_rs.llm_jp_eval.predictions import normalized_gold, prediction
+    from pfgen_rs.llm_jp_eval.prompts import filled, template
+    from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate
 else:
     from pfgen_rs import lazy
 
@@ -34,9 +46,12 @@ else:
         {
             "averages": ("score_texts",),
             "catalog": ("TaskInfo", "chosen_tasks", "find_task", "tasks"),
+            "data": ("Sample", "TaskData", "find_data", "read_task", "read_tasks"),
             "metrics.correlations": ("correlation",),
             "metrics.means": ("mean",),
             "metrics.values": ("metric",),
             "predictions": ("normalized_gold", "prediction"),
+            "prompts": ("filled", "template"),
+            "scoring": ("Evaluation", "evaluate"),
         },
     )

@@ -1,0 +1,265 @@
+"""Reading evaluation files: the samples of a task in a split, and the examples for its prompts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.io.cache_folder import cache_folder
+from pfgen_rs.llm_jp_eval.catalog import SPLITS
+from pfgen_rs.llm_jp_eval.metrics.correlations import CORRELATIONS
+from pfgen_rs.llm_jp_eval.metrics.values import METRICS
+
+__all__ = [
+    "Sample",
+    "TaskData",
+    "find_data",
+    "item_id",
+    "place_of_data",
+    "raw_digest",
+    "read_task",
+    "read_tasks",
+    "used",
+]
+
+_EVALUATION = "evaluation"
+_KEYS: dict[str, type] = {
+    "instruction": str,
+    "output_length": int,
+    "metrics": list,
+    "samples": list,
+}
+_JSON_NAMES = {str: "text", int: "a whole number", list: "a list"}
+_DIGEST = 8  # hex digits of digests in signatures
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """An input and the output that is expected, as they stand in the file."""
+
+    input: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskData:
+    """The samples of a task in a split, in file order.
+
+    `output_length`: maximum number of new tokens. `shots`: all samples of the task's train file, from which
+    prompts take their first examples. `sha256`, `shots_sha256`: digests of both files.
+    """
+
+    task: str
+    split: str
+    instruction: str
+    output_length: int
+    metrics: tuple[str, ...]
+    samples: tuple[Sample, ...]
+    shots: tuple[Sample, ...]
+    sha256: str
+    shots_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class _EvaluationFile:
+    instruction: str
+    output_length: int
+    metrics: tuple[str, ...]
+    samples: tuple[Sample, ...]
+    sha256: str
+
+
+def item_id(task: str, split: str, index: int) -> str:
+    """Returns the id of a sample, such as `jamp/test/0`; `index` counts from 0 in file order."""
+    return f"{task}/{split}/{index}"
+
+
+def place_of_data() -> Path:
+    """Returns the folder in which data are installed, whether or not they are."""
+    return cache_folder() / "llm-jp-eval"
+
+
+def find_data(folder: str | os.PathLike[str] | None = None) -> Path:
+    """Returns the folder that has `train`, `dev` and `test` with evaluation files.
+
+    `folder`: that folder, or one that contains it as `evaluation` or as `VERSION/evaluation`. `None`: the
+    installed data. Raises `InputError` if there is none, or several versions.
+    """
+    place = place_of_data() if folder is None else Path(folder)
+    if not place.is_dir():
+        if folder is None:
+            advice = "no data are installed: install them with 'pfgen-rs llm-jp-eval install', or name a "
+            raise InputError(advice + "folder of converted files with --data", path=place)
+        raise InputError("not a directory" if place.exists() else "not found", path=place)
+    candidates = (place, place / _EVALUATION)
+    for candidate in candidates:
+        if any((candidate / split).is_dir() for split in SPLITS):
+            return candidate
+    versions = sorted(path for path in place.glob(f"*/{_EVALUATION}") if path.is_dir())
+    if len(versions) == 1:
+        return versions[0]
+    if versions:
+        names = ", ".join(path.parent.name for path in versions)
+        raise InputError(
+            f"has several versions of the data ({names}): name one of them", path=place
+        )
+    raise InputError(
+        "no evaluation files: expected evaluation/{train,dev,test}/TASK.json, as 'pfgen-rs llm-jp-eval "
+        "convert' writes them",
+        path=place,
+    )
+
+
+def read_task(folder: str | os.PathLike[str] | None, task: str, split: str = "test") -> TaskData:
+    """Read a task's samples and examples from a folder of converted files (see `find_data`).
+
+    Instruction, output length and metrics are those of the split's file. Raises `InputError` with the file,
+    also if the train file is missing, and `SettingsError` for unknown splits.
+    """
+    if split not in SPLITS:
+        raise SettingsError(f"unknown split {split!r}: expected one of {', '.join(SPLITS)}")
+    place = find_data(folder)
+    path = place / split / f"{task}.json"
+    if not path.is_file():
+        raise InputError(f"no file of the task {task!r} in the split {split}", path=path)
+    found = _read_evaluation_file(path)
+    shots_path = place / "train" / f"{task}.json"
+    if not shots_path.is_file():
+        problem = "not found: the examples of prompts are taken from it, even if there are none"
+        raise InputError(problem, path=shots_path)
+    shots = found if split == "train" else _read_evaluation_file(shots_path)
+    return TaskData(
+        task,
+        split,
+        found.instruction,
+        found.output_length,
+        found.metrics,
+        found.samples,
+        shots.samples,
+        found.sha256,
+        shots.sha256,
+    )
+
+
+def read_tasks(
+    folder: str | os.PathLike[str] | None,
+    tasks: Iterable[str],
+    split: str = "test",
+    *,
+    skipped: Callable[[str], None] | None = None,
+) -> list[TaskData]:
+    """Read several tasks, in this order.
+
+    `skipped` is called with the name of each task that has no file in the split; without it, that is an
+    `InputError`, as everything is that `read_task` rejects. Also raised if every task is skipped.
+    """
+    place, found = find_data(folder), []
+    for task in tasks:
+        if skipped is not None and not (place / split / f"{task}.json").is_file():
+            skipped(task)
+        else:
+            found.append(read_task(place, task, split))
+    if not found:
+        raise InputError(f"no files of these tasks in the split {split}", path=place / split)
+    return found
+
+
+def used(data: TaskData, n: int | None) -> int:
+    """Returns the number of samples that are used: the first `n`, or all (`None`, or below 1)."""
+    count = len(data.samples)
+    return n if n is not None and 0 < n < count else count
+
+
+def raw_digest(datas: Sequence[TaskData]) -> str:
+    """Returns the first 8 hex digits of the SHA-256 of the evaluation files used, for signatures.
+
+    It is that of the lines `<sha256>  <split>/<task>.json`, each task's file followed by its train file.
+    """
+    lines = []
+    for data in datas:
+        files = {data.split: data.sha256, "train": data.shots_sha256}
+        lines += [f"{digest}  {split}/{data.task}.json\n" for split, digest in files.items()]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()[:_DIGEST]
+
+
+def _read_evaluation_file(path: Path) -> _EvaluationFile:
+    try:
+        content = path.read_bytes()
+        record = json.loads(content.decode("utf-8"))
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+    except UnicodeDecodeError as error:
+        problem = f"is not UTF-8: {error.reason} at byte {error.start}"
+        raise InputError(problem, path=path) from None
+    except RecursionError:
+        raise InputError("is nested too deeply", path=path) from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"is not JSON: {error.msg}", path=path, line=error.lineno) from None
+    except ValueError as error:  # a number with too many digits
+        raise InputError(f"is not JSON: {error}", path=path) from None
+    try:
+        _check_evaluation_keys(record)
+        return _EvaluationFile(
+            record["instruction"],
+            record["output_length"],
+            _metrics_of_file(record["metrics"]),
+            _samples_of_file(record["samples"]),
+            hashlib.sha256(content).hexdigest(),
+        )
+    except InputError as error:
+        raise InputError(error.problem, path=path) from None
+
+
+def _check_evaluation_keys(record: Any) -> None:
+    if not isinstance(record, dict):
+        raise InputError("is not an evaluation file: expected an object")
+    for key, kind in _KEYS.items():
+        if key not in record:
+            found = ", ".join(map(repr, list(record)[:8])) or "nothing"
+            raise InputError(f"is not an evaluation file: missing key {key!r}, found {found}")
+        if not isinstance(record[key], kind) or isinstance(record[key], bool):
+            raise InputError(f"{key!r} must be {_JSON_NAMES[kind]}")
+    _check_text_of_file(record["instruction"], "'instruction'")
+    if record["output_length"] < 1:
+        raise InputError(f"'output_length' must be at least 1, not {record['output_length']}")
+
+
+def _metrics_of_file(names: list[Any]) -> tuple[str, ...]:
+    if not names:
+        raise InputError("'metrics' is empty")
+    known = (*METRICS, *CORRELATIONS)
+    for name in names:
+        if name not in known:
+            raise InputError(f"unknown metric {name!r}: expected one of {', '.join(known)}")
+    if len(set(names)) < len(names):
+        raise InputError("'metrics' names a metric twice")
+    return tuple(names)
+
+
+def _samples_of_file(samples: list[Any]) -> tuple[Sample, ...]:
+    if not samples:
+        raise InputError("'samples' is empty")
+    return tuple(_sample_of_file(index, sample) for index, sample in enumerate(samples))
+
+
+def _sample_of_file(index: int, sample: Any) -> Sample:
+    if not isinstance(sample, dict):
+        raise InputError(f"sample {index} must be an object with 'input' and 'output'")
+    for key in ("input", "output"):
+        if not isinstance(sample.get(key), str):
+            raise InputError(f"{key!r} of sample {index} must be text")
+        _check_text_of_file(sample[key], f"{key!r} of sample {index}")
+    return Sample(sample["input"], sample["output"])
+
+
+def _check_text_of_file(text: str, name: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError(f"{name} contains a lone surrogate, which is not valid Unicode") from None

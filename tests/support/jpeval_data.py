@@ -1,0 +1,56 @@
+"""Small evaluation files of llm-jp-eval, made up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs.llm_jp_eval.catalog import find_task
+
+Pairs = Sequence[tuple[str, str]]
+
+SHOTS: dict[str, Pairs] = {
+    "jamp": [(f"前提：例{n}\n仮説：文{n}", "neutral") for n in range(5)],
+    "jsquad": [(f"文章：例{n}\n質問：何？", f"答え{n}") for n in range(5)],
+    "jsts": [(f"文1：例{n}\n文2：文", f"{n}.0") for n in range(5)],
+    "chabsa": [(f"文章：例{n}", "売上 positive\n利益 negative") for n in range(5)],
+}
+SAMPLES: dict[str, Pairs] = {
+    "jamp": [("前提：雨\n仮説：水", "entailment"), ("前提：火\n仮説：水", "contradiction")],
+    "jsquad": [("文章：空は青い\n質問：色は？", "青"), ("文章：ＡＢＣ\n質問：字は？", "ＡＢＣ")],
+    "jsts": [(f"文1：甲{n}\n文2：乙", value) for n, value in enumerate(("0.2", "3.0", "4.5"))],
+    "chabsa": [("文章：甲", "売上 positive"), ("文章：乙", "利益 neutral\n利益 neutral")],
+}
+
+
+def evaluation_file(task: str, pairs: Iterable[tuple[str, str]], **changes: Any) -> dict[str, Any]:
+    info = find_task(task)
+    return {
+        "instruction": info.instruction,
+        "output_length": info.output_length,
+        "metrics": list(info.metrics),
+        "few_shots": [],
+        "samples": [{"input": i, "output": o} for i, o in pairs],
+        **changes,
+    }
+
+
+def write_file(path: Path, content: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=4), encoding="utf-8")
+
+
+def write_data(
+    folder: Path,
+    samples: Mapping[str, Pairs] = SAMPLES,
+    shots: Mapping[str, Pairs] = SHOTS,
+    split: str = "test",
+) -> Path:
+    """Write evaluation files of some tasks; returns the folder."""
+    for task, pairs in samples.items():
+        write_file(folder / "evaluation" / split / f"{task}.json", evaluation_file(task, pairs))
+    for task, pairs in shots.items():
+        write_file(folder / "evaluation" / "train" / f"{task}.json", evaluation_file(task, pairs))
+    return folder
