@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.generate.parameters import Parameters
 from pfgen_rs.io.cleaning import MODES, Mode
 from pfgen_rs.questions.examples import Example
 
-__all__ = ["MODES", "SEEDS", "Mode", "Prompter", "Task"]
+__all__ = ["MODES", "SEEDS", "Mode", "Prompter", "Task", "by_parameters"]
 
 _TITLE = "## 回答例\n"
 _SYSTEM = f"例と同様の文体及び文字数で、ユーザの質問に1行で答えてください。\n\n{_TITLE}"
@@ -27,7 +28,9 @@ class Task:
 
     `prompt` is the whole prompt or, in mode `chat`, the user message that follows the message `system`.
     `seed`: for sampling, from 0 to 2^31 - 1. `trial` counts from 1. `history`: earlier turns of a chat, as
-    pairs of a role (`user`, `assistant`) and a text; mode `completion` has none.
+    pairs of a role (`user`, `assistant`) and a text; mode `completion` has none. `parameters`: sampling
+    parameters of this task alone, instead of those for all tasks (`None`: no difference). Engines sample all
+    tasks of a call alike, so their callers have to group tasks by parameters; see `by_parameters`.
     """
 
     question: str
@@ -37,12 +40,21 @@ class Task:
     seed: int
     system: str | None = None
     history: tuple[tuple[str, str], ...] = ()
+    parameters: Parameters | None = None
 
     @property
     def messages(self) -> list[dict[str, str]]:
         """The task as chat messages: the system message, if any, the earlier turns, and the user message."""
         turns = [("system", self.system), *self.history, ("user", self.prompt)]
         return [{"role": role, "content": text} for role, text in turns if text is not None]
+
+
+def by_parameters(tasks: Iterable[Task]) -> dict[Parameters | None, list[int]]:
+    """Returns the places of tasks by their own parameters, in the order of the tasks."""
+    places: dict[Parameters | None, list[int]] = {}
+    for place, task in enumerate(tasks):
+        places.setdefault(task.parameters, []).append(place)
+    return places
 
 
 class Prompter:

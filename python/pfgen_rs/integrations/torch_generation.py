@@ -5,15 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from transformers.generation import StopStringCriteria
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.generate.prompts import Task
+from pfgen_rs.generate.parameters import Parameters
+from pfgen_rs.generate.prompts import Task, by_parameters
 from pfgen_rs.integrations.callback_settings import check_sampling
 from pfgen_rs.integrations.torch_ranks import Ranks, unwrapped, whole
 
@@ -30,7 +30,8 @@ class ModelGenerate:
     `wrapper`: the wrapped module that contains it, if that is another one, such as `trainer.model` of
     Lightning. `tokenizer`: its tokenizer, with a chat template in mode `chat`. `stop`: strings that end
     generation; warns if the tokenizer does not support them. `temperature` 0 always chooses the likeliest
-    token. Prompts are sorted by length and batched; each batch is sampled with its own seed.
+    token. Tasks with parameters of their own are sampled with these. Prompts are sorted by length and
+    batched, those with the same parameters together; each batch is sampled with its own seed.
 
     In a distributed run, all ranks must call it: they share the batches, and each returns all texts. Texts do
     not depend on the number of ranks or on the state of random number generators. If a rank fails, all ranks
@@ -49,6 +50,7 @@ class ModelGenerate:
     temperature: float = 1.0
     top_p: float = 0.98
     wrapper: Any = None
+    _stoppable: dict[tuple[str, ...], bool] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check settings that do not depend on the tasks."""
@@ -64,9 +66,7 @@ class ModelGenerate:
         """
         ranks = Ranks()
         prompts = ranks.together(lambda: self.check(tasks))
-        order = sorted(range(len(tasks)), key=lambda i: (len(prompts[i]), i))
-        starts = range(0, len(order), self.batch_size)
-        batches = [order[start : start + self.batch_size] for start in starts]
+        batches = self._batches(tasks, prompts)
         wrapper = self.model if self.wrapper is None else self.wrapper
         in_step = ranks.are_in_step(wrapper)
         with undisturbed(wrapper), whole(wrapper):
@@ -85,8 +85,16 @@ class ModelGenerate:
     def check(self, tasks: Sequence[Task]) -> list[list[int]]:
         """Returns the tokens of each prompt; raises `SettingsError` if it cannot be answered."""
         prompts = [self._ids(task) for task in tasks]
-        self._check_room(max(map(len, prompts)))
+        self._check_room(tasks, prompts)
         return prompts
+
+    def _batches(self, tasks: Sequence[Task], prompts: Sequence[list[int]]) -> list[list[int]]:
+        batches = []
+        for places in by_parameters(tasks).values():
+            order = sorted(places, key=lambda place: (len(prompts[place]), place))
+            starts = range(0, len(order), self.batch_size)
+            batches += [order[start : start + self.batch_size] for start in starts]
+        return batches
 
     def _batch(
         self,
@@ -108,33 +116,53 @@ class ModelGenerate:
             input_ids=torch.tensor(ids, device=device),
             attention_mask=torch.tensor(mask, device=device),
             pad_token_id=pad,
-            max_new_tokens=self.max_new_tokens,
             use_cache=True,
             # Ranks whose texts are complete go on with forward passes until all are.
             synced_gpus=in_step or None,
-            **self._sampling(),
+            **self._sampling(self._parameters(tasks[rows[0]])),
         )
         return list(self.tokenizer.batch_decode(made[:, width:], skip_special_tokens=True))
 
-    def _sampling(self) -> dict[str, Any]:
+    def _parameters(self, task: Task) -> Parameters:
+        """Returns how a task is sampled, without `None`."""
+        ours = Parameters(self.max_new_tokens, self.temperature, self.top_p, tuple(self.stop))
+        own = task.parameters
+        if own is None:
+            return ours
+        return replace(
+            own,
+            max_tokens=ours.max_tokens if own.max_tokens is None else own.max_tokens,
+            temperature=ours.temperature if own.temperature is None else own.temperature,
+            top_p=ours.top_p if own.top_p is None else own.top_p,
+        )
+
+    def _sampling(self, parameters: Parameters) -> dict[str, Any]:
         """Returns sampling arguments, which override the model's own generation settings."""
         chosen: dict[str, Any] = {"do_sample": False}
-        if self.temperature > 0:
+        if parameters.temperature:
             chosen = {
                 "do_sample": True,
-                "temperature": self.temperature,
-                "top_p": self.top_p,
+                "temperature": parameters.temperature,
+                "top_p": parameters.top_p,
                 "top_k": 0,
             }
-        return chosen | self._stopping
+        return chosen | {"max_new_tokens": parameters.max_tokens} | self._stopping(parameters.stop)
 
-    @cached_property
-    def _stopping(self) -> dict[str, Any]:
+    def _stopping(self, stop: tuple[str, ...]) -> dict[str, Any]:
         """Arguments for stop strings; they only save time, because texts are cut there afterwards anyway."""
-        if not self.stop:
-            return {}
+        if stop not in self._stoppable:
+            self._stoppable[stop] = self._is_stoppable(stop)
+        return (
+            {"stop_strings": list(stop), "tokenizer": self.tokenizer}
+            if self._stoppable[stop]
+            else {}
+        )
+
+    def _is_stoppable(self, stop: tuple[str, ...]) -> bool:
+        if not stop:
+            return False
         try:
-            StopStringCriteria(self.tokenizer, list(self.stop))
+            StopStringCriteria(self.tokenizer, list(stop))
         except ValueError as error:
             warnings.warn(
                 f"transformers does not support stop strings with {type(self.tokenizer).__name__} "
@@ -142,8 +170,8 @@ class ModelGenerate:
                 RuntimeWarning,
                 stacklevel=2,
             )
-            return {}
-        return {"stop_strings": list(self.stop), "tokenizer": self.tokenizer}
+            return False
+        return True
 
     def _ids(self, task: Task) -> list[int]:
         if task.mode != "chat":
@@ -171,13 +199,21 @@ class ModelGenerate:
         tokens = (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id, 0)
         return next(int(token) for token in tokens if token is not None)
 
-    def _check_room(self, longest: int) -> None:
+    def _check_room(self, tasks: Sequence[Task], prompts: Sequence[list[int]]) -> None:
         room = getattr(unwrapped(self.model).config, "max_position_embeddings", None)
-        if room is not None and longest + self.max_new_tokens > room:
-            raise SettingsError(
-                f"a prompt of {longest} tokens plus {self.max_new_tokens} new tokens exceed the model's "
-                f"limit of {room}: reduce num_examples or max_new_tokens"
-            )
+        news = [self._parameters(task).max_tokens or 0 for task in tasks]
+        sizes = [len(prompt) + new for prompt, new in zip(prompts, news, strict=True)]
+        if room is None or max(sizes) <= room:
+            return
+        worst = sizes.index(max(sizes))
+        own = tasks[worst].parameters is not None
+        cure = (
+            "use fewer shots, or omit this task" if own else "reduce num_examples or max_new_tokens"
+        )
+        raise SettingsError(
+            f"a prompt of {len(prompts[worst])} tokens plus {news[worst]} new tokens exceed the model's "
+            f"limit of {room}{f' ({tasks[worst].question})' if own else ''}: {cure}"
+        )
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate.engines.protocol import Engine, Failed, Outcome, Parameters
-from pfgen_rs.generate.prompts import Task
+from pfgen_rs.generate.engines.rolling import closing_outcomes
+from pfgen_rs.generate.prompts import Task, by_parameters
 from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.io.safe_text import visible
 
@@ -52,7 +53,9 @@ class EngineAnswers:
     """Asks an engine a list of tasks; see `pfgen_rs.generate.engines.Engine`.
 
     `budget`: seconds for all tasks together (default: no limit). When it is over, the engine is stopped by
-    its method `stop`, if it has one, else at its next answer. An empty text is an answer.
+    its method `stop`, if it has one, else at its next answer. An empty text is an answer. Tasks with
+    parameters of their own are asked after the others, with these; `None` in them leaves a value to the
+    engine.
     """
 
     def __init__(self, engine: Engine, parameters: Parameters, budget: float | None = None) -> None:
@@ -102,7 +105,15 @@ class EngineAnswers:
 
     def _generated(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
         try:
-            yield from self._engine.generate(tasks, self._parameters)
+            for parameters, places in by_parameters(tasks).items():
+                group = [tasks[place] for place in places]
+                given = 0
+                asked = self._engine.generate(group, parameters or self._parameters)
+                with closing_outcomes(asked) as outcomes:
+                    for given, outcome in enumerate(outcomes, 1):  # noqa: B007
+                        yield outcome
+                if given < len(group):  # it ended early, so that the other tasks stay open, too
+                    return
         except TimeoutError as error:  # which means something else to whoever waits for an outcome
             raise GenerationError(f"engine {self._engine.name!r}: TimeoutError: {error}") from error
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from pfgen_rs.generate.engines.usage import Usage
+from pfgen_rs.generate.parameters import Parameters
 from pfgen_rs.generate.prompts import Task
 
 __all__ = [
@@ -25,21 +26,6 @@ __all__ = [
 ABILITIES = frozenset({"completion", "chat", "history", "seed", "logprobs", "usage"})
 """What engines may be able to do: see `abilities`."""
 _BASIC = frozenset({"completion", "chat"})
-
-
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """Sampling parameters. `None` leaves a value to the engine.
-
-    `logprobs`: the number of most likely tokens to report for each position of an answer, with their log
-    probabilities (`None`: no log probabilities); see `Details.tokens`.
-    """
-
-    max_tokens: int | None = 300
-    temperature: float | None = 1.0
-    top_p: float | None = 0.98
-    stop: tuple[str, ...] = ("Q:",)
-    logprobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
