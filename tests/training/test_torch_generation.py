@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import helpers  # noqa: E402
 import tiny_torch  # noqa: E402
 from pfgen_rs import SettingsError  # noqa: E402
 from pfgen_rs.generate import Prompter, Task, read_examples  # noqa: E402
+from pfgen_rs.generate.engines import Parameters  # noqa: E402
 from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -44,6 +46,27 @@ def test_a_batch_gives_what_each_prompt_gives() -> None:
         for _ in range(6):
             ids = torch.cat([ids, model(ids).logits[:, -1:].argmax(-1)], 1)
         assert tokenizer.decode(ids[0, -6:], skip_special_tokens=True) == text
+
+
+def test_tasks_with_parameters_of_their_own() -> None:
+    """They are sampled with these, and the others as without them."""
+    settings: dict[str, Any] = {"max_new_tokens": 8, "stop": ["Q:"], "batch_size": 4}
+    plain, own = tasks(), Parameters(3, 0.0, None, ())
+    whole = generate(**settings)(plain)
+    mixed = [*plain, *(replace(task, parameters=own) for task in plain)]
+    found = generate(**settings)(mixed)
+    assert found[: len(plain)] == whole
+    greedy = generate(temperature=0.0, max_new_tokens=3)(plain)
+    assert found[len(plain) :] == greedy
+    assert greedy != [text[:3] for text in whole if text]
+
+
+def test_prompts_without_room_for_their_own_length() -> None:
+    ours = generate(max_new_tokens=1)
+    task = replace(tasks()[0], question="jamp/test/0", parameters=Parameters(1 << 20))
+    told = r"plus 1048576 new tokens exceed .* \(jamp/test/0\): use fewer shots, or omit this task"
+    with pytest.raises(SettingsError, match=told):
+        ours([*tasks(), task])
 
 
 def test_samples_do_not_depend_on_what_was_drawn_before() -> None:

@@ -120,7 +120,7 @@ class PfgenCallback(Callback):  # type: ignore[misc]
             return StepEvaluator(self.benchmark, generate, **settings)
         ours = self._of(module, trainer.model)
         evaluator = StepEvaluator(self.benchmark, ours, **settings)
-        ours.check(evaluator.sample.tasks)  # rather than skip all steps
+        ours.check(evaluator.tasks)  # rather than skip all steps
         return evaluator
 
     def _of(self, module: Any, wrapper: Any) -> ModelGenerate:

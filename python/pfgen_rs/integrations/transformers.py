@@ -88,7 +88,7 @@ class PfgenCallback(TrainerCallback):  # type: ignore[misc]
             wrapper=enclosing(kwargs["model"]),
         )
         evaluator = StepEvaluator(self.benchmark, generate, **settings)
-        generate.check(evaluator.sample.tasks)  # rather than skip all steps
+        generate.check(evaluator.tasks)  # rather than skip all steps
         return evaluator
 
     def _tokenizer(self, kwargs: dict[str, Any]) -> Any:

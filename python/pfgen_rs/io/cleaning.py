@@ -17,6 +17,8 @@ __all__ = [
     "cleaning_mode",
     "default_stop",
     "stated_mode",
+    "unicode_text",
+    "without_thoughts",
 ]
 
 Mode = Literal["completion", "qa", "chat"]
@@ -66,7 +68,7 @@ def cleaned(text: str, mode: Mode, stop: tuple[str, ...] = (), *, think: Think =
     """
     if think not in THINK:
         raise SettingsError(f"think must be one of {', '.join(THINK)}, not {think!r}")
-    text = _cleaned_of_lone_surrogates(text)
+    text = unicode_text(text)
     if think == "strip":
         text = _cleaned_of_thoughts(text)
     places = [place for end in stop if (place := text.find(end)) >= 0]
@@ -75,6 +77,16 @@ def cleaned(text: str, mode: Mode, stop: tuple[str, ...] = (), *, think: Think =
         before, named, after = text.partition("A:")
         text = after if named else before
     return text.strip()
+
+
+def without_thoughts(text: str) -> str:
+    """Returns a text without reasoning (as `cleaned` removes it); one without any stays as it is."""
+    return _cleaned_of_thoughts(text) if _OPEN in text or _CLOSE in text else text
+
+
+def unicode_text(text: str) -> str:
+    """Returns a text in which lone surrogates are replaced by U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _cleaned_of_thoughts(text: str) -> str:
@@ -94,7 +106,3 @@ def _clean_chat_answer(text: str) -> Iterator[str]:
             return
         place = end + len(_CLOSE)
     yield text[place:]
-
-
-def _cleaned_of_lone_surrogates(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -14,11 +14,24 @@ from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.table_writer import write_parquet
 from pfgen_rs.metrics.names import PARTS
 
-__all__ = ["CURVE", "SCHEMA", "Axis", "Curve", "plot_curve", "read_curve"]
+__all__ = [
+    "CURVE",
+    "SCHEMA",
+    "TASK_ANSWERS",
+    "TASK_COLUMNS",
+    "Axis",
+    "Curve",
+    "plot_curve",
+    "read_curve",
+]
 
 Axis = Literal["step", "tokens"]
 
 CURVE = "curve.parquet"
+TASK_COLUMNS = "llm_jp_eval/"
+"""The names of columns about tasks begin with this."""
+TASK_ANSWERS = "_answers"
+"""Those with the number of a task's outputs end with this."""
 _SAMPLE = "pfgen_rs.sample"
 _MEASURED = [name + end for name in ("score", *PARTS) for end in ("", "_low", "_high")]
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -38,21 +51,27 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "question_scores": pl.List(pl.Float64),
 }
 SCHEMA = pl.Schema(_COLUMNS)
+"""The columns of every curve. Those about tasks of llm-jp-eval follow them; see `TaskSample.schema`."""
 
 
 class Curve:
     """Rows by step, and the file that holds them.
 
     `path`: the file, which is read if it exists; `None` keeps rows only in memory. `sample`: the questions
-    and scoring settings, which are the same for a whole curve. Not thread-safe.
+    and scoring settings, which are the same for a whole curve. `more`: columns that follow those of `SCHEMA`.
+    Not thread-safe.
 
     Raises `InputError` if the file is not a learning curve, and `SettingsError` if it is of another sample.
     """
 
     def __init__(
-        self, sample: Mapping[str, Any], path: str | os.PathLike[str] | None = None
+        self,
+        sample: Mapping[str, Any],
+        path: str | os.PathLike[str] | None = None,
+        more: Mapping[str, pl.DataType | type[pl.DataType]] | None = None,
     ) -> None:
         self.sample = dict(sample)
+        self.schema = pl.Schema({**SCHEMA, **(more or {})})
         self.path = None if path is None else Path(path)
         self._rows: dict[int, dict[str, Any]] = {}
         if self.path is not None and self.path.exists():
@@ -78,8 +97,8 @@ class Curve:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The rows as a table with `SCHEMA`."""
-        return pl.DataFrame(self.rows, schema=SCHEMA, orient="row")
+        """The rows as a table with `schema`."""
+        return pl.DataFrame(self.rows, schema=self.schema, orient="row")
 
     def put(self, row: Mapping[str, Any]) -> None:
         """Add a row, replacing an earlier one of the same step."""
@@ -98,7 +117,7 @@ class Curve:
 
     def replace(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Replace all rows."""
-        self._rows = {row["step"]: {name: row.get(name) for name in SCHEMA} for row in rows}
+        self._rows = {row["step"]: {name: row.get(name) for name in self.schema} for row in rows}
 
     def save(self) -> None:
         """Write the file atomically; raises `OutputError` on failure."""
@@ -127,11 +146,18 @@ class Curve:
 
 
 def read_curve(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Read a curve's table and its sample; raises `InputError` for files that are not a learning curve."""
+    """Read a curve's table and its sample.
+
+    The table has the columns of `SCHEMA`, and those about tasks, which begin with `llm_jp_eval/`. Raises
+    `InputError` for files that are not a learning curve.
+    """
     try:
         content = Path(path).read_bytes()
         about = json.loads(pl.read_parquet_metadata(content).get(_SAMPLE, ""))
-        return pl.read_parquet(content).select(list(SCHEMA)).cast(SCHEMA), about
+        table = pl.read_parquet(content)
+        more = [name for name in table.columns if name.startswith(TASK_COLUMNS)]
+        columns = [pl.col(name).cast(kind) for name, kind in SCHEMA.items()]
+        return table.select(*columns, *more), about
     except OSError as error:
         raise InputError(unreadable(error), path=Path(path)) from error
     except (ValueError, pl.exceptions.PolarsError) as error:

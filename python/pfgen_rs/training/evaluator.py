@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -17,7 +17,8 @@ from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, OutputError, PfgenError, SettingsError
 from pfgen_rs.generate.answers import THINK, Think, cleaned, default_stop
 from pfgen_rs.generate.engines.protocol import Engine, Parameters
-from pfgen_rs.generate.prompts import Mode
+from pfgen_rs.generate.prompts import Mode, Task
+from pfgen_rs.io.cleaning import unicode_text, without_thoughts
 from pfgen_rs.io.closing import Closing
 from pfgen_rs.questions.examples import Example
 from pfgen_rs.training.background import Background
@@ -43,6 +44,9 @@ from pfgen_rs.training.skipped import (
     check_on_error,
     reason_of,
 )
+
+if TYPE_CHECKING:
+    from pfgen_rs.training.task_sample import TaskSample
 
 __all__ = ["Generate", "StepEvaluator"]
 
@@ -74,6 +78,13 @@ class StepEvaluator(Closing):
     at every step: `trials` answers to each question. `questions`: the number of questions, chosen by `seed`,
     or a list of texts or ids (default: all questions with example answers). `seed` also determines which
     examples prompts show, as for `Prompter`. `examples`: example answers (default: those of the benchmark).
+
+    `tasks`: tasks of llm-jp-eval, by names or categories (`all`: all 17), which are evaluated at the same
+    steps: the first `n` samples (`None`: all) of their `split`, with `shots` examples in the prompts, scored
+    by `variant`. `tasks_folder`: the converted files (default: the installed ones). `generate` receives their
+    prompts after those of the benchmark, as tasks with `parameters`: at most `max_tokens` new tokens,
+    `temperature` 0 and no stop strings. The curve has columns `llm_jp_eval/TASK`, and outputs are written to
+    `task_answers`. With `questions=0`, tasks are evaluated alone.
 
     `budget`: seconds for the answers of one step; those not given in time are left out, with a warning in the
     log `pfgen_rs`. It requires an engine or a function `generate(tasks, budget)`, which stops in time by
@@ -120,6 +131,12 @@ class StepEvaluator(Closing):
         examples: Sequence[Example] | None = None,
         stop: Sequence[str] | None = None,
         think: Think = "keep",
+        tasks: str | Sequence[str] = (),
+        n: int | None = 100,
+        shots: int = 4,
+        split: str = "test",
+        variant: str = "upstream",
+        tasks_folder: str | os.PathLike[str] | None = None,
         folder: str | os.PathLike[str] | None = None,
         loggers: Logger | Sequence[Logger] = (),
         metric_prefix: str = "pfgen/",
@@ -147,8 +164,22 @@ class StepEvaluator(Closing):
             seed=str(seed),
             mode=mode,
             num_examples=num_examples,
+            optional=bool(tasks),
         )
-        self._tasks = list(self.sample.tasks)
+        self._beside: TaskSample | None = None
+        if tasks:
+            from pfgen_rs.training.task_sample import TaskSample
+
+            self._beside = TaskSample.of(
+                tasks,
+                n=n,
+                shots=shots,
+                split=split,
+                folder=tasks_folder,
+                variant=variant,
+                mode=mode,
+            )
+        self._tasks = [*self.sample.tasks, *(self._beside.tasks if self._beside else ())]
         self._generate: Any = generate
         self._budget = budget
         self._engine = None
@@ -162,6 +193,8 @@ class StepEvaluator(Closing):
             functions(loggers, "loggers"),
             metric_prefix,
             question_metrics=question_metrics,
+            tasks=self._beside,
+            clean_output=partial(_evaluated_output, think=think),
         )
         self._background = Background(behind)
         self._warns = on_error == "warn"
@@ -229,13 +262,18 @@ class StepEvaluator(Closing):
         self._drop_from(self._seen + 1)
 
     @property
+    def tasks(self) -> tuple[Task, ...]:
+        """What is generated at every step: the tasks of the sample, then those of llm-jp-eval."""
+        return tuple(self._tasks)
+
+    @property
     def skipped(self) -> dict[int, str]:
         """Why steps were skipped, by step."""
         return dict(self._skipped.reasons)
 
     @property
     def curve(self) -> pl.DataFrame:
-        """The steps scored so far, with the columns of `pfgen_rs.training.curve.SCHEMA`."""
+        """The steps scored so far: the columns of `pfgen_rs.training.curve.SCHEMA`, then those of tasks."""
         return self._record.frame
 
     def plot(self, path: str | os.PathLike[str], *, x: Axis = "step", **look: Any) -> None:
@@ -269,7 +307,7 @@ class StepEvaluator(Closing):
         else:
             self._background.check()
         return {
-            "sample": self.sample.description,
+            "sample": self._record.description,
             "step": self._seen,
             "done": sorted(self._done),
             "pending": [] if asking is None else [asking],
@@ -413,6 +451,12 @@ def _evaluated_stop(
             )
         return checked_texts(stop, "stop")
     return default_stop(mode) if parameters is None else parameters.stop
+
+
+def _evaluated_output(text: str, think: Think) -> str:
+    """Returns an output for a task: as it was generated, but for reasoning and invalid text."""
+    text = unicode_text(text)
+    return without_thoughts(text) if think == "strip" else text
 
 
 def _attempt_evaluator_change(what: str, work: Callable[[], object]) -> None:

@@ -7,22 +7,27 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.atomic import remove_unfinished, writing_failed
 from pfgen_rs.io.table_writer import write_parquet
-from pfgen_rs.training.curve import CURVE, Curve
+from pfgen_rs.training.curve import CURVE, SCHEMA, TASK_ANSWERS, TASK_COLUMNS, Curve
 from pfgen_rs.training.logger_queue import Entry, LoggerQueues
 from pfgen_rs.training.loggers import Logger
-from pfgen_rs.training.measure import answer_table, measure, row_of
+from pfgen_rs.training.measure import Measured, answer_table, measure, row_of
 from pfgen_rs.training.sample import FixedSample
 
-__all__ = ["ANSWERS", "Record", "metrics_of"]
+if TYPE_CHECKING:
+    from pfgen_rs.training.measure_tasks import MeasuredTasks
+    from pfgen_rs.training.task_sample import TaskSample
+
+__all__ = ["ANSWERS", "OUTPUTS", "Record", "metrics_of"]
 
 ANSWERS = "answers"
+OUTPUTS = "task_answers"
 _LOG = logging.getLogger("pfgen_rs")
 _UNLOGGED = {"step", "questions", "answers", "question_scores"}
 
@@ -31,9 +36,10 @@ class Record:
     """The curve of one sample, its files in `folder` (`None`: in memory only), and its loggers.
 
     `clean` turns generated text into an answer. The answers of a step are written before the curve lists the
-    step. `question_metrics`: whether loggers receive the score of each question, too. Loggers are called in
-    threads of their own: see `LoggerQueues`. Thread-safe. Raises `OutputError` if `folder` is a file, and any
-    error of `Curve`.
+    step. `question_metrics`: whether loggers receive the score of each question, too. `tasks`: the tasks of
+    llm-jp-eval that are evaluated at the same steps; `clean_output` is applied to their outputs. Loggers are
+    called in threads of their own: see `LoggerQueues`. Thread-safe. Raises `OutputError` if `folder` is a
+    file, and any error of `Curve`.
     """
 
     def __init__(
@@ -45,16 +51,21 @@ class Record:
         prefix: str = "",
         *,
         question_metrics: bool = False,
+        tasks: TaskSample | None = None,
+        clean_output: Callable[[str], str] = str,
     ) -> None:
         if folder is not None and folder.exists() and not folder.is_dir():
             raise OutputError(f"{folder}: not a directory: choose another folder for the curve")
         if folder is not None:
             _remove_unfinished_record(folder)
-        self.sample, self.folder = sample, folder
-        self._clean = clean
+        self.sample, self.tasks, self.folder = sample, tasks, folder
+        self._clean, self._clean_output = clean, clean_output
         self._loggers, self._prefix = LoggerQueues(loggers), prefix
         self._question_metrics = question_metrics
-        self._curve = Curve(sample.description, None if folder is None else folder / CURVE)
+        description, columns = sample.description, {}
+        if tasks is not None:
+            description, columns = {**description, **tasks.description}, tasks.schema
+        self._curve = Curve(description, None if folder is None else folder / CURVE, columns)
         self._lock = threading.Lock()
 
     @property
@@ -74,17 +85,19 @@ class Record:
     ) -> dict[str, Any]:
         """Score the texts generated at a step in `seconds`, write and log the results, and return the row.
 
-        `None` is a task without a text. If the results cannot be written, the step is not added.
+        `texts`: of the sample's tasks, then of those of llm-jp-eval; `None` is a task without a text. If the
+        results cannot be written, the step is not added.
         """
-        answers = [None if text is None else self._clean(text) for text in texts]
-        measured = measure(self.sample, answers)
+        asked = len(self.sample.tasks)
+        measured = self._measured(texts[:asked])
+        outputs = self._measured_outputs(texts[asked:])
         table = None
-        if self.folder is not None or self._loggers.want_answers:
+        if measured is not None and (self.folder is not None or self._loggers.want_answers):
             table = answer_table(self.sample, measured)
         with self._lock:
-            baseline = self._curve.baseline if step else None
-            row = row_of(measured, step, tokens, baseline) | {"generation_seconds": seconds}
-            self._write(row, table)
+            row = self._row(step, tokens, measured) | {"generation_seconds": seconds}
+            row |= {} if outputs is None else outputs.row
+            self._write(row, table, None if outputs is None else outputs.table)
         self._log(row, table)
         return row
 
@@ -92,11 +105,37 @@ class Record:
         """Wait for the loggers, for a limited time, and report what they did not receive."""
         self._loggers.close()
 
-    def _write(self, row: dict[str, Any], table: pl.DataFrame | None) -> None:
+    @property
+    def description(self) -> dict[str, Any]:
+        """The settings that must agree for steps to be comparable, as values for JSON."""
+        return self._curve.sample
+
+    def _measured(self, texts: Sequence[str | None]) -> Measured | None:
+        """Returns the scores of the answers to the sample's tasks, `None` if there are none."""
+        answers = [None if text is None else self._clean(text) for text in texts]
+        return measure(self.sample, answers) if answers.count(None) < len(answers) else None
+
+    def _measured_outputs(self, texts: Sequence[str | None]) -> MeasuredTasks | None:
+        if self.tasks is None:
+            return None
+        from pfgen_rs.training.measure_tasks import measure_tasks
+
+        outputs = [None if text is None else self._clean_output(text) for text in texts]
+        return measure_tasks(self.tasks, outputs)
+
+    def _row(self, step: int, tokens: int | None, measured: Measured | None) -> dict[str, Any]:
+        if measured is None:
+            unknown: dict[str, Any] = dict.fromkeys(SCHEMA)
+            return {**unknown, "step": step, "tokens": tokens, "questions": 0, "answers": 0}
+        return row_of(measured, step, tokens, self._curve.baseline if step else None)
+
+    def _write(
+        self, row: dict[str, Any], table: pl.DataFrame | None, outputs: pl.DataFrame | None
+    ) -> None:
         step = row["step"]
-        if table is not None:
-            for path in self._answers([step]):
-                write_parquet(path, table)
+        for found, folder in ((table, ANSWERS), (outputs, OUTPUTS)):
+            if found is not None and self.folder is not None:
+                write_parquet(self.folder / folder / _answers_of_step(step), found)
         self._curve.put(row)
         try:
             self._curve.save()
@@ -125,7 +164,7 @@ class Record:
             self._curve.save_as(old / CURVE)
             self._curve.drop_from(step)
             self._curve.save()
-            self._move(dropped, old / ANSWERS)
+            self._move(dropped, old)
         _LOG.warning(_moved_record(self.folder, step, dropped, old))
 
     def replace(self, rows: Iterable[Mapping[str, Any]], keep: Iterable[int] = ()) -> None:
@@ -145,24 +184,31 @@ class Record:
         """Returns the files of the answers at these steps; empty without a folder."""
         if self.folder is None:
             return []
-        return [self.folder / ANSWERS / f"step_{step:08d}.parquet" for step in steps]
+        names = [_answers_of_step(step) for step in steps]
+        return [self.folder / kind / name for kind in (ANSWERS, OUTPUTS) for name in names]
 
     def _remove(self, steps: Iterable[int]) -> None:
         for path in self._answers(steps):
             path.unlink(missing_ok=True)
 
-    def _move(self, steps: Iterable[int], place: Path) -> None:
+    def _move(self, steps: Iterable[int], old: Path) -> None:
         try:
-            place.mkdir()
             for path in filter(Path.exists, self._answers(steps)):
+                place = old / path.parent.name
+                place.mkdir(exist_ok=True)
                 path.rename(place / path.name)
         except OSError as error:
-            raise writing_failed(place, error) from error
+            raise writing_failed(old, error) from error
 
     def _log(self, row: Mapping[str, Any], table: pl.DataFrame | None) -> None:
         metrics = metrics_of(row, self._prefix)
-        metrics[f"{self._prefix}missing"] = 1 - row["answers"] / len(self.sample.tasks)
-        if self._question_metrics:
+        if self.sample.tasks:
+            metrics[f"{self._prefix}missing"] = 1 - row["answers"] / len(self.sample.tasks)
+        if self.tasks is not None:
+            answered = sum(row[name] or 0 for name in row if name.endswith(TASK_ANSWERS))
+            missing = 1 - answered / len(self.tasks.tasks)
+            metrics[f"{self._prefix}{TASK_COLUMNS}missing"] = missing
+        if self._question_metrics and row["question_scores"] is not None:
             scores = zip(self.sample.ids, row["question_scores"], strict=True)
             metrics |= {f"{self._prefix}questions/{q}": s for q, s in scores if s is not None}
         self._loggers.put(Entry(row["step"], metrics, f"{self._prefix}answers", table))
@@ -171,8 +217,13 @@ class Record:
 def _remove_unfinished_record(folder: Path) -> None:
     """Remove temporary files left by a killed process."""
     remove_unfinished(folder / CURVE)
-    for path in (folder / ANSWERS).glob(".step_*.parquet.*.tmp"):
-        path.unlink(missing_ok=True)
+    for kind in (ANSWERS, OUTPUTS):
+        for path in (folder / kind).glob(".step_*.parquet.*.tmp"):
+            path.unlink(missing_ok=True)
+
+
+def _answers_of_step(step: int) -> str:
+    return f"step_{step:08d}.parquet"
 
 
 def _folder_for_old_record(place: Path) -> Path:
@@ -196,5 +247,9 @@ def _moved_record(folder: Path, step: int, steps: Sequence[int], old: Path) -> s
 
 def metrics_of(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
     """Returns the metrics of a row for loggers: its non-null scores, with prefixed names."""
-    kept = {name: value for name, value in row.items() if name not in _UNLOGGED}
+    kept = {
+        name: value
+        for name, value in row.items()
+        if name not in _UNLOGGED and not name.endswith(TASK_ANSWERS)
+    }
     return {prefix + name: value for name, value in kept.items() if value is not None}

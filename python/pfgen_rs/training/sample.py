@@ -45,8 +45,9 @@ class FixedSample:
         seed: str,
         mode: Mode,
         num_examples: int,
+        optional: bool = False,
     ) -> FixedSample:
-        """Create a sample.
+        """Create a sample; `optional`: it may be empty (`questions=0`).
 
         Raises `SettingsError`, and `InputError` for an unknown question or one without an example answer.
         """
@@ -56,7 +57,9 @@ class FixedSample:
                 "cannot evaluate texts with a benchmark whose answers are lists of tokens"
             )
         prompter = Prompter(examples, mode, num_examples=num_examples, seed=seed)
-        chosen = choose_questions(benchmark, prompter.questions, questions, seed)
+        chosen: tuple[str, ...] = ()
+        if not (optional and questions == 0):
+            chosen = choose_questions(benchmark, prompter.questions, questions, seed)
         return cls(benchmark, prompter, chosen, trials)
 
     @cached_property
