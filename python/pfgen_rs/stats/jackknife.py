@@ -28,11 +28,12 @@ def pearson_values(x: ArrayLike, y: ArrayLike) -> Floats:
     """Returns the pseudo-values of Pearson's correlation, shifted so that their mean is the correlation.
 
     Float64, shape (items,). Where a side is constant, with or without an item, the correlation counts as 0.
-    Time O(items). Raises `InputError` for lists of different lengths and for fewer than two items.
+    Time O(items). Raises `InputError` for lists of different lengths, for fewer than two items, and for
+    numbers that are not finite.
     """
     one, other = _jackknifed_sides(x, y)
     n = len(one)
-    one, other = one - one.mean(), other - other.mean()
+    one, other = _unit_scaled(one), _unit_scaled(other)
     own = np.stack([one * one, other * other, one * other])
     sums = own.sum(axis=1)
     without = _correlations_of_sums(sums[:, None] - n / (n - 1) * own, sums)
@@ -81,7 +82,16 @@ def _jackknifed_sides(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
         raise InputError(
             f"expected two lists of the same length, at least 2: found shapes {one.shape} and {other.shape}"
         )
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        raise InputError("expected finite numbers")
     return one, other
+
+
+def _unit_scaled(values: Floats) -> Floats:
+    """Returns deviations from the mean, of at most 1: squares of large numbers would be infinite."""
+    largest = float(np.abs(values).max()) or 1.0
+    scaled = values / largest
+    return np.asarray(scaled - scaled.mean())
 
 
 def _sums_of_products(x: Floats, y: Floats) -> Floats:

@@ -7,13 +7,24 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["flips", "is_bound", "resolution", "shown_p", "sign_flip", "sign_flip_pairs"]
+__all__ = [
+    "flips",
+    "is_bound",
+    "resolution",
+    "shown_p",
+    "sign_flip",
+    "sign_flip_by_size",
+    "sign_flip_pairs",
+]
 
 Floats = NDArray[np.float64]
 _AT_ONCE = 1 << 20  # numbers in a block of signs
 # Sums of the same numbers in another order differ by less, relative to the sum of their absolute values.
 _SAME = 1e-12
 _EQUAL = 1 + 1e-9
+_FEW = 1000  # differences up to which each sign is drawn by itself
+_WORD = 64
+_WORDS = 8  # up to which counting random bits is faster than drawing from a binomial distribution
 
 
 def sign_flip(differences: Floats, *, permutations: int = 10_000, seed: int = 0) -> float:
@@ -60,6 +71,40 @@ def sign_flip_pairs(
     if is_exact(questions, permutations):
         return reached / count
     return (reached + 1) / (count + 1)
+
+
+def sign_flip_by_size(
+    differences: Floats, *, permutations: int, seed: int, few: int = _FEW
+) -> float:
+    """Returns the p-value of `sign_flip`, in time that does not grow with permutations · questions.
+
+    Differences of 0 have no sign and are left out. Of many differences, those of the same size are flipped
+    together: how many of n are positive is binomial, so only one number per size is drawn. Up to `few`
+    differences are flipped one by one.
+    """
+    apart = differences[differences != 0]
+    if not len(apart):
+        return 1.0
+    if len(apart) <= few:
+        return sign_flip(apart, permutations=permutations, seed=seed)
+    sizes, numbers = np.unique(np.abs(apart), return_counts=True)
+    random = np.random.default_rng(seed)
+    sums = np.zeros(permutations)
+    for size, number in zip(sizes.tolist(), numbers.tolist(), strict=True):
+        sums += size * (2.0 * _fair_coins(random, number, permutations) - number)
+    least = abs(float(apart.sum())) - _SAME * float(np.abs(apart).sum())
+    return (int(np.count_nonzero(np.abs(sums) >= least)) + 1) / (permutations + 1)
+
+
+def _fair_coins(random: np.random.Generator, coins: int, size: int) -> NDArray[np.int64]:
+    """Returns numbers of heads among fair coins: binomial with probability 1/2."""
+    if coins > _WORD * _WORDS:
+        return random.binomial(coins, 0.5, size)
+    heads = np.zeros(size, dtype=np.int64)
+    for start in range(0, coins, _WORD):
+        bits = min(_WORD, coins - start)
+        heads += np.bitwise_count(random.integers(0, 1 << bits, size, dtype=np.uint64))
+    return heads
 
 
 def is_exact(questions: int, permutations: int) -> bool:

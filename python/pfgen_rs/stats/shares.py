@@ -55,7 +55,7 @@ def mcnemar(first: int, second: int) -> float:
     few, n = min(first, second), first + second
     if 2 * few >= n - 1:  # the tails meet
         return 1.0
-    if n < 1024:
+    if n < 64:
         tail: int = sum(math.comb(n, k) for k in range(few + 1))
         return min(1.0, 2 * tail / (1 << n))
     k = np.arange(1, few + 1)

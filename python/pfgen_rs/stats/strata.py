@@ -19,7 +19,7 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.stats.bootstrap import normal_quantile
 from pfgen_rs.stats.student import MOST_FREEDOM, two_sided_p, two_sided_quantile
 
-__all__ = ["POWER", "WeightedMean", "weighted_mean"]
+__all__ = ["POWER", "WeightedMean", "p_values", "weighted_mean"]
 
 Floats = NDArray[np.float64]
 POWER = 0.8
@@ -46,11 +46,7 @@ class WeightedMean:
 
     def p(self) -> float | None:
         """Returns the two-sided p-value of Student's test that the true value is 0."""
-        if self.se is None or self.freedom is None:
-            return None
-        if self.se == 0.0:
-            return 0.0 if self.value else 1.0
-        return float(two_sided_p(np.array([self.value / self.se]), self.freedom)[0])
+        return p_values([self])[0]
 
     def detectable(self, level: float = 0.95, power: float = POWER) -> float | None:
         """Returns the true value that the test finds with this power: (t + z)·se, as `Pair` has it."""
@@ -77,9 +73,27 @@ def weighted_mean(samples: Sequence[Floats], weights: Sequence[float]) -> Weight
     # Samples without variance say nothing about how well the others' is known.
     known = [(v, len(x) - 1) for v, x in zip(variances, samples, strict=True) if v > 0.0]
     below = math.fsum(v * v / freedom for v, freedom in known)
-    least = min(len(x) - 1 for x in samples)
-    freedom = least if below == 0.0 else _few_freedoms(total * total / below * (1 + 1e-12))
+    if len(samples) == 1 or below == 0.0:
+        freedom = min(len(x) - 1 for x in samples)
+    else:
+        freedom = _few_freedoms(total * total / below * (1 + 1e-12))
     return WeightedMean(value, math.sqrt(total), max(1, min(freedom, MOST_FREEDOM)))
+
+
+def p_values(means: Sequence[WeightedMean]) -> list[float | None]:
+    """Returns the p-value of each, as `WeightedMean.p`: together they take less time."""
+    found: list[float | None] = [None] * len(means)
+    by_freedom: dict[int, list[int]] = {}
+    for i, each in enumerate(means):
+        if each.se == 0.0:
+            found[i] = 0.0 if each.value else 1.0
+        elif each.se is not None and each.freedom is not None:
+            by_freedom.setdefault(each.freedom, []).append(i)
+    for freedom, places in by_freedom.items():
+        t = np.array([means[i].value / (means[i].se or 1.0) for i in places])
+        for i, p in zip(places, two_sided_p(t, freedom).tolist(), strict=True):
+            found[i] = p
+    return found
 
 
 def _few_freedoms(freedom: float) -> int:

@@ -1,0 +1,201 @@
+"""A report of runs: values with intervals, paired comparisons, rank ranges, and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.llm_jp_eval.report.columns import (
+    Column,
+    average_column,
+    category_columns,
+    task_columns,
+)
+from pfgen_rs.llm_jp_eval.report.estimates import ColumnEstimate, RunValues, estimated
+from pfgen_rs.llm_jp_eval.report.notes import report_notes
+from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair, compared_columns, pair_order
+from pfgen_rs.llm_jp_eval.report.runs import Aligned, ReportRun, aligned
+from pfgen_rs.stats.ranks import ranges
+from pfgen_rs.stats.student import check_level
+
+__all__ = ["Report", "report_of"]
+
+_MOST_RUNS = 100
+_TEXT, _COUNT, _NUMBER = pl.String, pl.Int64, pl.Float64
+
+
+@dataclass(frozen=True)
+class Report:
+    """Runs in columns, compared with each other.
+
+    `runs`: names, by descending average (runs without one come last, in the given order). `columns`: the
+    average, categories with both correlations of STS, and tasks that any run has. `estimates`: by run and
+    name of the column. `pairs`: every two runs in each column, in the order of `runs`; the average,
+    categories and tasks are three families for Holm's correction. `ranks`: the best and the worst rank by the
+    average that the comparisons leave open, `None` without comparisons. `samples`: number of samples by task
+    that all runs have. `notes`: remarks for the reader. `signatures`: by run, where known.
+    """
+
+    runs: tuple[str, ...]
+    average: str
+    level: float
+    columns: tuple[Column, ...]
+    estimates: Mapping[str, Mapping[str, ColumnEstimate]] = field(repr=False)
+    pairs: tuple[ColumnPair, ...] = field(repr=False)
+    ranks: Mapping[str, tuple[int, int] | None]
+    samples: Mapping[str, int]
+    notes: tuple[str, ...]
+    signatures: Mapping[str, str | None]
+
+    def of_kind(self, kind: str) -> list[Column]:
+        """Returns the columns of a kind: `average`, `category` or `task`."""
+        return [column for column in self.columns if column.kind == kind]
+
+    def pairs_in(self, column: str) -> list[ColumnPair]:
+        """Returns the comparisons in a column."""
+        return [pair for pair in self.pairs if pair.column == column]
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Returns the tables `scores` (a row a run and column) and `pairs` (a row a pair and column)."""
+        return {"scores": self._score_table(), "pairs": self._pair_table()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns everything as JSON types."""
+        return {
+            "runs": list(self.runs),
+            "average": self.average,
+            "level": self.level,
+            "signatures": dict(self.signatures),
+            "samples": dict(self.samples),
+            "ranks": {
+                name: None if found is None else list(found) for name, found in self.ranks.items()
+            },
+            "scores": {
+                run: {name: found.to_dict() for name, found in columns.items()}
+                for run, columns in self.estimates.items()
+            },
+            "pairs": [pair.to_dict() for pair in self.pairs],
+            "notes": list(self.notes),
+        }
+
+    def _score_table(self) -> pl.DataFrame:
+        kinds = {column.name: column.kind for column in self.columns}
+        rows = [
+            (run, name, kinds[name], e.value, e.se, e.low, e.high, e.samples, ",".join(e.missing))
+            for run in self.runs
+            for name, e in self.estimates[run].items()
+        ]
+        schema = {
+            "run": _TEXT,
+            "column": _TEXT,
+            "kind": _TEXT,
+            **dict.fromkeys(("value", "se", "low", "high"), _NUMBER),
+            "samples": _COUNT,
+            "missing": _TEXT,
+        }
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def _pair_table(self) -> pl.DataFrame:
+        schema = {
+            **dict.fromkeys(("a", "b", "column"), _TEXT),
+            **dict.fromkeys(("difference", "se", "low", "high"), _NUMBER),
+            "test": _TEXT,
+            **dict.fromkeys(("p", "p_holm"), _NUMBER),
+            "family": _COUNT,
+            "minimum_detectable": _NUMBER,
+            "samples": _COUNT,
+        }
+        return pl.DataFrame([pair.to_dict() for pair in self.pairs], schema=schema)
+
+
+def report_of(
+    runs: Sequence[ReportRun],
+    *,
+    average: str = "AVR",
+    tasks: Sequence[str] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Report:
+    """Report on 1 to 100 runs: values of columns, and every two runs compared over the same samples.
+
+    `average`: `AVR` (the paper's, which needs all tasks of its seven categories) or `AVG` (version 1.3.0's
+    over nine categories, which counts those that were not run as 0). `tasks`: report on these tasks alone.
+    `seed`: of the random signs.
+
+    Raises `InputError` for runs that cannot be compared (`runs.aligned`), and `SettingsError`.
+    """
+    check_level(level)
+    mean = average_column(average)
+    if tasks is not None:
+        runs = [_only_tasks(run, tasks) for run in runs]
+    if not 1 <= len(runs) <= _MOST_RUNS:
+        raise InputError(f"expected 1 to {_MOST_RUNS} runs to report, found {len(runs)}")
+    known = {task for run in runs for task in run.tasks}
+    columns = (mean, *category_columns(), *task_columns(sorted(known)))
+    shared = aligned(runs)
+    values = [RunValues(run) for run in runs]
+    found = [{c.name: estimated(each, c, level) for c in columns} for each in values]
+    order = sorted(
+        range(len(runs)),
+        key=lambda i: (found[i][average].value is None, -(found[i][average].value or 0)),
+    )
+    pairs = _compared(shared, values, order, columns, level, seed)
+    return Report(
+        runs=tuple(runs[i].name for i in order),
+        average=average,
+        level=level,
+        columns=columns,
+        estimates={runs[i].name: found[i] for i in order},
+        pairs=tuple(pairs),
+        ranks=_ranks_of_report([runs[i].name for i in order], pairs, average, level),
+        samples=shared.runs[0].counts,
+        notes=(*shared.notes, *report_notes(found, pairs, columns, shared.runs[0].counts, level)),
+        signatures={runs[i].name: runs[i].signature for i in order},
+    )
+
+
+def _only_tasks(run: ReportRun, tasks: Sequence[str]) -> ReportRun:
+    own = run.frame.filter(pl.col("task").is_in(list(tasks)))
+    if own.is_empty():
+        raise InputError(f"{run.name}: none of these tasks was run: {', '.join(tasks)}")
+    return ReportRun(run.name, own, run.scores, run.settings, run.signature)
+
+
+def _compared(
+    shared: Aligned,
+    values: Sequence[RunValues],
+    order: Sequence[int],
+    columns: Sequence[Column],
+    level: float,
+    seed: int,
+) -> list[ColumnPair]:
+    """Compare the runs in each kind of columns; the better run of a pair comes first."""
+    if len(order) < 2:
+        return []
+    same = [
+        own if own.run is run else RunValues(run)
+        for own, run in zip(values, shared.runs, strict=True)
+    ]
+    placed = [same[i] for i in order]
+    found: list[ColumnPair] = []
+    for kind in ("average", "category", "task"):
+        found += compared_columns(placed, [c for c in columns if c.kind == kind], level, seed)
+    return found
+
+
+def _ranks_of_report(
+    names: Sequence[str], pairs: Sequence[ColumnPair], average: str, level: float
+) -> dict[str, tuple[int, int] | None]:
+    own = [pair for pair in pairs if pair.column == average]
+    if not own:
+        return dict.fromkeys(names)
+    better = np.zeros((len(names), len(names)), dtype=bool)
+    for (i, j), pair in zip(pair_order(len(names)), own, strict=True):
+        if pair.p_holm <= 1 - level:
+            better[(i, j) if pair.difference > 0 else (j, i)] = True
+    return dict(zip(names, ranges(better), strict=True))

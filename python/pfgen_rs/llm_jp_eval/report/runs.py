@@ -1,0 +1,196 @@
+"""Runs for a report: the samples of each with their values, and what runs must share to be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.counted import counted
+from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, correlation, mean, parse_float
+from pfgen_rs.stats.jackknife import pearson_values, spearman_values
+
+__all__ = ["Aligned", "ReportRun", "aligned", "distinctly_named"]
+
+Floats = NDArray[np.float64]
+_COLUMNS = ("task", "index", "pred", "gold", "value")
+_MUST_AGREE = ("variant", "split")
+"""Settings that decide what the figures mean."""
+_MAY_DIFFER = ("shots", "prompt", "mode", "raw")
+"""Settings that may be what is compared."""
+
+
+@dataclass(frozen=True)
+class ReportRun:
+    """An evaluated run.
+
+    `frame`: a row a sample, as `scoring.Evaluation.frame` has it: at least `task`, `index` (from 0), `pred`,
+    `gold` and `value` (the main metric; null for correlations), optionally `input`. `scores`: by
+    `{task}_{metric}`; what is not given is computed from the samples. `settings`: parts of the signature by
+    name (`variant`, `split`, `shots`, …), as far as they are known.
+    """
+
+    name: str
+    frame: pl.DataFrame = field(repr=False)
+    scores: Mapping[str, float] = field(default_factory=dict, repr=False)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    signature: str | None = None
+
+    def __post_init__(self) -> None:
+        missing = [name for name in _COLUMNS if name not in self.frame.columns]
+        if missing:
+            raise InputError(
+                f"{self.name}: missing columns in the samples: {', '.join(map(repr, missing))}"
+            )
+        if self.frame.is_empty():
+            raise InputError(f"{self.name}: no samples")
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks that were run, in order."""
+        return self.frame["task"].unique(maintain_order=True).to_list()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of samples by task."""
+        return dict(self.frame.group_by("task", maintain_order=True).len().rows())
+
+    def values(self, task: str, metric: str) -> Floats:
+        """Returns the value of each sample: shape (samples of the task,), by index.
+
+        For correlations, the jackknife's pseudo-values (`stats.jackknife`), whose mean is the correlation;
+        NaN where a prediction is too large a number or there is a single sample.
+        """
+        rows = self.frame.filter(pl.col("task") == task).sort("index")
+        if metric not in CORRELATIONS:
+            return rows["value"].to_numpy()
+        predicted = np.array([parse_float(text) for text in rows["pred"]])
+        gold = np.array([_gold_of_report(self.name, text) for text in rows["gold"]])
+        if len(gold) < 2 or not np.isfinite(predicted).all():
+            return np.full(len(gold), np.nan)
+        return (pearson_values if metric == "pearson" else spearman_values)(predicted, gold)
+
+    def score(self, task: str, metric: str) -> float:
+        """Returns the score of a task: the given one or else the one that its samples have."""
+        known = self.scores.get(f"{task}_{metric}")
+        if known is not None:
+            return known
+        rows = self.frame.filter(pl.col("task") == task)
+        if metric in CORRELATIONS:
+            return correlation(metric, rows["pred"].to_list(), rows["gold"].to_list())
+        return mean(rows["value"].to_numpy())
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """Runs reduced to the samples that all of them have, and notes about what was left out."""
+
+    runs: tuple[ReportRun, ...]
+    notes: tuple[str, ...]
+
+
+def aligned(runs: Sequence[ReportRun]) -> Aligned:
+    """Reduce runs to the samples that all of them have: the same task, index and gold.
+
+    Raises `InputError` for runs with the same name, with different variants or splits, with other golds or
+    inputs for the same samples, and if they share no sample.
+    """
+    _check_report_settings(runs)
+    first = runs[0]
+    keys = first.frame.select("task", "index")
+    for run in runs[1:]:
+        _check_same_samples(first, run)
+        keys = keys.join(run.frame.select("task", "index"), on=["task", "index"], how="semi")
+    if keys.is_empty():
+        raise InputError("the runs share no sample: expected runs over the same tasks and samples")
+    reduced = tuple(_reduced_to(keys, run) for run in runs)
+    return Aligned(reduced, tuple(_alignment_notes(runs, reduced[0])))
+
+
+def distinctly_named(runs: Sequence[ReportRun]) -> list[ReportRun]:
+    """Returns the runs with unique names: repeated ones get a number."""
+    found: list[ReportRun] = []
+    taken: set[str] = set()
+    for run in runs:
+        name, number = run.name, 2
+        while name in taken:
+            name, number = f"{run.name} ({number})", number + 1
+        taken.add(name)
+        found.append(replace(run, name=name))
+    return found
+
+
+def _gold_of_report(run: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{run}: jsts: expected a number as gold, found {text[:80]!r}") from None
+
+
+def _check_report_settings(runs: Sequence[ReportRun]) -> None:
+    names = [run.name for run in runs]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"duplicate run name {name!r}: give the runs different names")
+    first = runs[0]
+    for run in runs[1:]:
+        for name in _MUST_AGREE:
+            one, other = first.settings.get(name), run.settings.get(name)
+            if one is not None and other is not None and one != other:
+                raise InputError(
+                    f"{first.name!r} and {run.name!r} have different {name}s ({one} and {other}): compare "
+                    f"runs with the same {name}"
+                )
+
+
+def _check_same_samples(first: ReportRun, other: ReportRun) -> None:
+    about = ["gold", *(["input"] if _has_inputs(first) and _has_inputs(other) else [])]
+    both = first.frame.select("task", "index", *about).join(
+        other.frame.select("task", "index", *about), on=["task", "index"], suffix=" of the other"
+    )
+    for name in about:
+        apart = both.filter(pl.col(name) != pl.col(f"{name} of the other"))
+        if not apart.is_empty():
+            task, index = apart.select("task", "index").row(0)
+            raise InputError(
+                f"{first.name!r} and {other.name!r} were evaluated on different data: the {name}s of "
+                f"{counted(len(apart), 'sample')} differ, the first is {task} {index}"
+            )
+
+
+def _has_inputs(run: ReportRun) -> bool:
+    return "input" in run.frame.columns and run.frame["input"].null_count() == 0
+
+
+def _reduced_to(keys: pl.DataFrame, run: ReportRun) -> ReportRun:
+    if len(keys) == len(run.frame):
+        return run
+    own = run.frame.join(keys, on=["task", "index"], how="semi", maintain_order="left")
+    return ReportRun(run.name, own, {}, run.settings, run.signature)
+
+
+def _alignment_notes(runs: Sequence[ReportRun], shared: ReportRun) -> list[str]:
+    notes = []
+    every = dict.fromkeys(task for run in runs for task in run.tasks)
+    lost = [task for task in every if task not in shared.counts]
+    if lost:
+        notes.append(f"not compared, since some runs lack them: {', '.join(lost)}")
+    counts = shared.counts
+    fewer = [task for task in counts if any(run.counts[task] > counts[task] for run in runs)]
+    if fewer:
+        told = ", ".join(f"{task} ({counts[task]:,})" for task in fewer)
+        notes.append(f"compared over the samples that all runs have: {told}")
+    for name in _MAY_DIFFER:
+        found = {run.settings[name] for run in runs if name in run.settings}
+        if len(found) > 1:
+            notes.append(f"the runs differ in {name}: {', '.join(sorted(found))}")
+    unknown = [run.name for run in runs if not run.settings]
+    if unknown and len(unknown) < len(runs):
+        notes.append(
+            f"the settings of {counted(len(unknown), 'run')} are unknown: {', '.join(unknown)}"
+        )
+    return notes
