@@ -9,6 +9,9 @@ from pfgen_rs.cli.loading import Deferred, deferring
 __all__ = ["COMMANDS", "app"]
 
 COMMANDS = {
+    "convert": Deferred(
+        "llm_jp_eval_convert", "convert_raw", "Convert raw files to the files of llm-jp-eval."
+    ),
     "tasks": Deferred("llm_jp_eval_tasks", "list_tasks", "List the tasks."),
 }
 

@@ -14,14 +14,24 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, cast
 
 from pfgen_rs.errors import InstallError, unreadable
 
-__all__ = ["MEMBERS_LIMIT", "MEMBER_LIMIT", "UNPACKED_LIMIT", "read_members"]
+__all__ = [
+    "MEMBERS_LIMIT",
+    "MEMBER_LIMIT",
+    "UNPACKED_LIMIT",
+    "Match",
+    "matching_members",
+    "read_members",
+]
+
+Match = Callable[[str, int], str | None]
+"""What a member is wanted as, by its name in the archive and its size in bytes; None if it is not wanted."""
 
 MEMBER_LIMIT = 16 * 2**20
 """Most bytes a wanted member may have."""
@@ -67,13 +77,28 @@ def read_members(
             yield member, content
 
 
+def matching_members(
+    path: Path, match: Match, label: str | None = None, limit: int | None = None
+) -> Generator[tuple[str, bytes]]:
+    """Yield what `match` calls each wanted member of an archive file, and its content, in the order found.
+
+    `limit`: most bytes a wanted member may have (default: `MEMBER_LIMIT`). Raises `InstallError` as
+    `read_members` does; a name may occur twice.
+    """
+    label = str(path) if label is None else label
+    with _archive_errors_explained(label):
+        yield from _archive_members_from_file(path, match, label, limit)
+
+
 def _archive_members(
     path: Path, wanted: Collection[str], label: str
 ) -> Iterator[tuple[str, bytes]]:
     if path.is_dir():
         return _archive_members_from_folder(path, wanted, label)
     if path.is_file():
-        return _archive_members_from_file(path, wanted, label)
+        return _archive_members_from_file(
+            path, lambda name, _: _matching_archive_member(name, wanted), label
+        )
     problem = "neither an archive file nor a folder" if path.exists() else "no such file or folder"
     raise InstallError(f"{label}: {problem}")
 
@@ -93,64 +118,65 @@ def _read_regular_archive_member(place: Path, member: str, label: str) -> bytes:
     if not place.is_file():
         raise InstallError(f"{label}: {member} is not a regular file")
     with place.open("rb") as stream:
-        return _read_whole_archive_member(stream, member, label)
+        return _read_whole_archive_member(stream, member, label, MEMBER_LIMIT)
 
 
 def _archive_members_from_file(
-    path: Path, wanted: Collection[str], label: str
+    path: Path, match: Match, label: str, limit: int | None = None
 ) -> Iterator[tuple[str, bytes]]:
+    limit = MEMBER_LIMIT if limit is None else limit
     with path.open("rb") as stream:
         start = stream.read(len(_XZ))
         stream.seek(0)
         if start.startswith(_ZIP):
-            yield from _members_of_zip_archive(stream, wanted, label)
+            yield from _members_of_zip_archive(stream, match, label, limit)
         elif start.startswith(_GZIP):
             with gzip.open(stream, "rb") as plain:
-                yield from _members_of_tar_archive(cast("IO[bytes]", plain), wanted, label)
+                yield from _members_of_tar_archive(cast("IO[bytes]", plain), match, label, limit)
         elif start == _XZ:
             with lzma.open(stream, "rb") as plain:
-                yield from _members_of_tar_archive(plain, wanted, label)
+                yield from _members_of_tar_archive(plain, match, label, limit)
         else:
-            yield from _members_of_tar_archive(stream, wanted, label)
+            yield from _members_of_tar_archive(stream, match, label, limit)
 
 
 def _members_of_tar_archive(
-    stream: IO[bytes], wanted: Collection[str], label: str
+    stream: IO[bytes], match: Match, label: str, limit: int
 ) -> Iterator[tuple[str, bytes]]:
-    with tarfile.open(fileobj=_BoundedMember(stream, label), mode="r:") as tar:
+    with tarfile.open(fileobj=_BoundedMember(stream, label, limit), mode="r:") as tar:
         for count, info in enumerate(tar, start=1):
             # Headers with negative sizes, which lead some readers in circles, end here as well.
             if count > MEMBERS_LIMIT:
                 raise InstallError(
                     f"{label}: damaged archive, or more than {MEMBERS_LIMIT} members"
                 )
-            member = _matching_archive_member(info.name, wanted, label)
+            member = _wanted_archive_member(info.name, info.size, match, label)
             if member is None:
                 continue
             content = tar.extractfile(info) if info.isreg() else None
             if content is None:
                 raise _irregular_archive_member(info.name, label)
             with content:
-                yield member, _read_whole_archive_member(content, member, label)
+                yield member, _read_whole_archive_member(content, member, label, limit)
 
 
 def _members_of_zip_archive(
-    stream: IO[bytes], wanted: Collection[str], label: str
+    stream: IO[bytes], match: Match, label: str, limit: int
 ) -> Iterator[tuple[str, bytes]]:
     with zipfile.ZipFile(stream) as archive:
         for info in archive.infolist():
-            member = _matching_archive_member(info.filename, wanted, label)
+            member = _wanted_archive_member(info.filename, info.file_size, match, label)
             if member is None:
                 continue
             # Zero: an archive made where files have no Unix type.
             if info.is_dir() or stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
                 raise _irregular_archive_member(info.filename, label)
             with archive.open(info) as content:
-                yield member, _read_whole_archive_member(content, member, label)
+                yield member, _read_whole_archive_member(content, member, label, limit)
 
 
-def _matching_archive_member(name: str, wanted: Collection[str], label: str) -> str | None:
-    """Find the wanted member that the archive's `name` stands for; refuse unsafe names."""
+def _wanted_archive_member(name: str, size: int, match: Match, label: str) -> str | None:
+    """Return what the member is wanted as; refuse unsafe names."""
     # Windows' reading of a name knows both separators, and drives.
     windows = PureWindowsPath(name)
     if windows.drive or windows.root or ".." in windows.parts:
@@ -158,6 +184,11 @@ def _matching_archive_member(name: str, wanted: Collection[str], label: str) -> 
             f"{label}: member {name!r} points outside the archive: "
             "not the published archive, download it from its publisher"
         )
+    return match(name, size)
+
+
+def _matching_archive_member(name: str, wanted: Collection[str]) -> str | None:
+    """Find the wanted member that the archive's `name` stands for."""
     parts = PurePosixPath(name).parts
     for inner in (parts, parts[1:]):
         if "/".join(inner) in wanted:
@@ -167,10 +198,10 @@ def _matching_archive_member(name: str, wanted: Collection[str], label: str) -> 
     return next((member for member in wanted if PurePosixPath(member).name == parts[0]), None)
 
 
-def _read_whole_archive_member(stream: IO[bytes], member: str, label: str) -> bytes:
-    content = stream.read(MEMBER_LIMIT + 1)
-    if len(content) > MEMBER_LIMIT:
-        raise InstallError(f"{label}: {member} is larger than {MEMBER_LIMIT} bytes")
+def _read_whole_archive_member(stream: IO[bytes], member: str, label: str, limit: int) -> bytes:
+    content = stream.read(limit + 1)
+    if len(content) > limit:
+        raise InstallError(f"{label}: {member} is larger than {limit} bytes")
     return content
 
 
@@ -198,13 +229,14 @@ class _BoundedMember(io.BufferedIOBase):
     The second limit matters because tar headers may ask for a huge extended header at once.
     """
 
-    def __init__(self, stream: IO[bytes], label: str) -> None:
+    def __init__(self, stream: IO[bytes], label: str, limit: int) -> None:
         self._stream = stream
         self._label = label
+        self._limit = limit
 
     def read(self, size: int | None = -1, /) -> bytes:
         size = -1 if size is None else size
-        if size > MEMBER_LIMIT + tarfile.BLOCKSIZE:
+        if size > self._limit + tarfile.BLOCKSIZE:
             raise InstallError(f"{self._label}: damaged archive: a header of {size} bytes")
         content = self._stream.read(size)
         self._check(self._stream.tell())

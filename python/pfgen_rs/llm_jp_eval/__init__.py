@@ -6,17 +6,21 @@ from typing import TYPE_CHECKING
 from pfgen_rs.llm_jp_eval.averages import averages
 
 __all__ = [
+    "Conversion",
     "Evaluation",
     "Sample",
     "TaskData",
     "TaskInfo",
     "averages",
     "chosen_tasks",
+    "convert",
     "correlation",
     "evaluate",
     "filled",
     "find_data",
     "find_task",
+    "installed_data",
+    "installed_raw",
     "mean",
     "metric",
     "normalized_gold",
@@ -31,10 +35,12 @@ __all__ = [
 if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.averages import score_texts
     from pfgen_rs.llm_jp_eval.catalog import TaskInfo, chosen_tasks, find_task, tasks
+    from pfgen_rs.llm_jp_eval.conversion.converting import Conversion, convert
     from pfgen_rs.llm_jp_eval.data import Sample, TaskData, find_data, read_task, read_tasks
     from pfgen_rs.llm_jp_eval.metrics.correlations import correlation
     from pfgen_rs.llm_jp_eval.metrics.means import mean
     from pfgen_rs.llm_jp_eval.metrics.values import metric
+    from pfgen_rs.llm_jp_eval.places import installed_data, installed_raw
     from pfgen_rs.llm_jp_eval.predictions import normalized_gold, prediction
     from pfgen_rs.llm_jp_eval.prompts import filled, template
     from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate
@@ -46,10 +52,12 @@ else:
         {
             "averages": ("score_texts",),
             "catalog": ("TaskInfo", "chosen_tasks", "find_task", "tasks"),
+            "conversion.converting": ("Conversion", "convert"),
             "data": ("Sample", "TaskData", "find_data", "read_task", "read_tasks"),
             "metrics.correlations": ("correlation",),
             "metrics.means": ("mean",),
             "metrics.values": ("metric",),
+            "places": ("installed_data", "installed_raw"),
             "predictions": ("normalized_gold", "prediction"),
             "prompts": ("filled", "template"),
             "scoring": ("Evaluation", "evaluate"),

@@ -1,0 +1,197 @@
+"""`convert`: raw files to evaluation and tuning files."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.llm_jp_eval.catalog import SPLITS, TaskInfo, chosen_tasks
+from pfgen_rs.llm_jp_eval.conversion.datasets import CONVERTERS, wikipedia_splits
+from pfgen_rs.llm_jp_eval.conversion.placing import staged_folder
+from pfgen_rs.llm_jp_eval.conversion.rendering import (
+    FIRST,
+    encoded,
+    evaluation_file,
+    tuning_file,
+)
+from pfgen_rs.llm_jp_eval.conversion.splits import Splits
+from pfgen_rs.llm_jp_eval.places import installed_data, installed_raw
+from pfgen_rs.llm_jp_eval.raw.finding import find_raw
+from pfgen_rs.llm_jp_eval.raw.missing import MissingFiles, missing_files
+from pfgen_rs.llm_jp_eval.raw.rawfiles import RawFiles, Status
+
+__all__ = ["Conversion", "ConvertProgress", "Converted", "ConvertedFile", "convert"]
+
+ConvertProgress = Callable[[str], None]
+"""Called with the name of each task before it is converted."""
+
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedFile:
+    """A file that was written: `path` is relative to the folder that contains `evaluation`.
+
+    `split`: train, dev, test, or dev_first100. `stand_in`: whether the raw file only stands in for the
+    published one.
+    """
+
+    path: str
+    task: str
+    split: str
+    samples: int
+    sha256: str
+    size: int
+    stand_in: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A converted task: number of samples by split, and what is known about its raw files."""
+
+    task: str
+    samples: dict[str, int]
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What `convert` wrote to `folder`, which contains `evaluation`, and which tasks it left out."""
+
+    folder: Path
+    tasks: tuple[Converted, ...]
+    files: tuple[ConvertedFile, ...]
+    missing: tuple[MissingFiles, ...]
+
+
+def convert(
+    raw: str | Path | None = None,
+    out: str | Path | None = None,
+    *,
+    tasks: Iterable[str] | None = None,
+    tuning: bool = True,
+    version: str | None = None,
+    progress: ConvertProgress | None = None,
+) -> Conversion:
+    """Convert raw files to the evaluation and tuning files of llm-jp-eval, byte for byte.
+
+    `raw`: a folder or archive of raw files: checkouts of the repositories side by side, archives of them, or
+    the reference's raw_files/ (default: the installed raw files). `out`: where to write `evaluation/` and
+    `tuning/` (default: the folder in which `run` looks for data). `tasks`: names or categories (default:
+    all). `tuning`: whether to write tuning files. `version`: name of a folder in `out` to write to, such as
+    "1.3.0", as the reference does.
+
+    Tasks whose raw files are missing are left out and reported in `Conversion.missing`. Files appear only
+    when everything is converted; in an existing folder, they replace files of the same name.
+
+    Raises `InputError` for raw files that cannot be read or have too few samples, and if the raw files of all
+    tasks or of a task named in `tasks` are missing; `SettingsError` for unknown tasks; `OutputError` if
+    `out` cannot be written.
+    """
+    names = None if tasks is None else list(tasks)
+    chosen = chosen_tasks(names)
+    folder = _target_folder(out, version)
+    source = installed_raw() if raw is None else Path(raw)
+    found = find_raw(source, [info.name for info in chosen])
+    missing = tuple(filter(None, (missing_files(info.name, found) for info in chosen)))
+    _check_missing(source, chosen, missing, names or ())
+    absent = {each.task for each in missing}
+    converted: list[Converted] = []
+    files: list[ConvertedFile] = []
+    with staged_folder(folder, "converting") as content:
+        for info, splits in _converted_tasks(chosen, absent, found, progress):
+            status = found.status(info.name)
+            counts = {split: len(splits[split]) for split in SPLITS}
+            converted.append(Converted(info.name, counts, status))
+            files += _write_task(content, info, splits, tuning, found.stand_ins(info.name))
+    return Conversion(folder, tuple(converted), tuple(files), missing)
+
+
+def _target_folder(out: str | Path | None, version: str | None) -> Path:
+    folder = installed_data() if out is None else Path(out)
+    if version is None:
+        return folder
+    if out is None:
+        raise SettingsError("`version` needs `out`: installed data have no folders of versions")
+    if not _VERSION.fullmatch(version):
+        raise SettingsError(f"invalid version {version!r}: expected a plain name such as 1.3.0")
+    return folder / version
+
+
+def _check_missing(
+    source: Path, chosen: Sequence[TaskInfo], missing: Sequence[MissingFiles], names: Sequence[str]
+) -> None:
+    advice = "`pfgen-rs llm-jp-eval install` lists what is published where"
+    for each in missing:
+        if each.task in names:
+            problem = f"missing raw files of {each.task}: {each.summary}: {advice}"
+            raise InputError(problem, path=source)
+    if len(missing) == len(chosen):
+        raise InputError(f"found no task with all its raw files: {advice}", path=source)
+
+
+def _converted_tasks(
+    chosen: Sequence[TaskInfo],
+    absent: set[str],
+    raw: RawFiles,
+    progress: ConvertProgress | None,
+) -> Iterator[tuple[TaskInfo, Splits]]:
+    corpus: dict[str, Splits] = {}
+    for info in chosen:
+        if info.name in absent:
+            continue
+        if progress is not None:
+            progress(info.name)
+        if info.name in CONVERTERS:
+            yield info, CONVERTERS[info.name](raw)
+        else:
+            corpus = corpus or wikipedia_splits(raw)
+            yield info, corpus[info.name]
+
+
+def _write_task(
+    folder: Path, info: TaskInfo, splits: Splits, tuning: bool, stand_ins: Sequence[str]
+) -> Iterator[ConvertedFile]:
+    for split in SPLITS:
+        if not splits[split]:
+            raise InputError(
+                f"{info.name}: no samples for {split}: too few samples in its raw files"
+            )
+    for path, split, count, content in _task_files(info, splits, tuning):
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+        digest = hashlib.sha256(content).hexdigest()
+        stand_in = any(_contributes(name, split) for name in stand_ins)
+        yield ConvertedFile(path, info.name, split, count, digest, len(content), stand_in)
+
+
+def _contributes(name: str, split: str) -> bool:
+    """Whether samples of a split come from a raw file, by its name."""
+    return ("_test." in name) == (split == "test") or (
+        "_test." not in name and "_train." not in name
+    )
+
+
+def _task_files(
+    info: TaskInfo, splits: Splits, tuning: bool
+) -> Iterator[tuple[str, str, int, bytes]]:
+    """Yield path, split, number of samples and content of each file."""
+    for split in SPLITS:
+        samples = encoded(splits[split])
+        name = f"{info.name}.json"
+        yield f"evaluation/{split}/{name}", split, len(samples), evaluation_file(info, samples)
+        if tuning and split != "test":
+            yield f"tuning/{split}/{name}", split, len(samples), tuning_file(info, samples)
+        if tuning and split == "dev":
+            first = samples[:FIRST]
+            yield (
+                f"tuning/dev_first{FIRST}/{name}",
+                f"dev_first{FIRST}",
+                len(first),
+                tuning_file(info, first),
+            )

@@ -1,0 +1,207 @@
+"""Converted files against those of the reference."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from helpers import pfgen
+from pfgen_rs.errors import InputError, OutputError, SettingsError
+from pfgen_rs.llm_jp_eval import Conversion, convert, find_data, installed_data, read_task
+
+COUNTS = {
+    "jamp": (8955, 995, 348),
+    "janli": (12312, 1368, 720),
+    "jsem": (12667, 1583, 1584),
+    "jsick": (4500, 500, 4927),
+    "jemhopqa": (953, 106, 120),
+    "niilc": (715, 80, 198),
+    "jcommonsenseqa": (8045, 894, 1119),
+    "chabsa": (2572, 321, 322),
+    "wiki_reading": (1517, 100, 200),
+    "wiki_ner": (881, 64, 113),
+    "wiki_dependency": (1517, 100, 200),
+    "wiki_pas": (1514, 100, 199),
+    "wiki_coreference": (1515, 100, 200),
+    "mawps": (16, 500, 500),
+    "jsts": (11205, 1246, 1457),
+}
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """Contents of all files by their paths in the folder."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def test_all_published_files_byte_for_byte(jpeval_dir: Path, jpeval_conversion: Conversion) -> None:
+    ours = {file.path: file for file in jpeval_conversion.files}
+    lines = (jpeval_dir / "golden" / "files.jsonl").read_text("utf-8").splitlines()
+    assert len(lines) == 84
+    for published in map(json.loads, lines):
+        file = ours[published["path"]]
+        content = (jpeval_conversion.folder / file.path).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == published["sha256"] == file.sha256, file.path
+        assert len(content) == published["bytes"] == file.size
+        assert (file.task, file.split) == (published["task"], published["split"])
+        assert (file.samples, file.stand_in) == (published["samples"], published["surrogate_raw"])
+
+
+def test_as_many_samples_as_the_contract_says(jpeval_conversion: Conversion) -> None:
+    found = {each.task: each for each in jpeval_conversion.tasks}
+    assert len(found) == 17
+    assert jpeval_conversion.missing == ()
+    for task, counts in COUNTS.items():
+        assert tuple(found[task].samples.values()) == counts, task
+        assert found[task].status == "published"
+    assert {task for task in found if found[task].status == "stand-in"} == {"jnli", "jsquad"}
+    assert {task: found[task].samples["test"] for task in ("jnli", "jsquad")} == {
+        "jnli": 2434,
+        "jsquad": 4442,
+    }
+    assert len(jpeval_conversion.files) == 17 * 6
+
+
+def test_published_samples(jpeval_dir: Path, jpeval_converted: Path) -> None:
+    compared = 0
+    for path in sorted((jpeval_dir / "golden" / "samples").glob("*.json")):
+        published = json.loads(path.read_text("utf-8"))
+        ours = json.loads((jpeval_converted / "evaluation" / "test" / path.name).read_bytes())
+        assert ours["samples"][:5] == published["first5"], path.name
+        assert ours["samples"][-2:] == published["last2"], path.name
+        compared += 1
+    assert compared == 14
+
+
+def test_made_up_files_byte_for_byte(jpeval_mini: Path, tmp_path: Path) -> None:
+    found = convert(jpeval_mini / "raw_files", tmp_path / "out")
+    ours = files_below(tmp_path / "out")
+    compared = 0
+    for part in ("evaluation", "tuning"):
+        for path, content in files_below(jpeval_mini / part).items():
+            assert ours[f"{part}/{path}"] == content, path
+            compared += 1
+    assert compared == 84
+    assert len(ours) == len(found.files) == 17 * 6
+    assert {each.status for each in found.tasks} == {"changed"}
+
+
+def test_converted_tasks_can_be_read(jpeval_converted: Path) -> None:
+    data = read_task(find_data(jpeval_converted), "niilc")
+    assert (len(data.samples), len(data.shots)) == (198, 715)
+    assert all(sample.input.startswith("質問：") for sample in data.samples)
+
+
+def test_the_layout_of_the_reference(jpeval_mini: Path, tmp_path: Path) -> None:
+    raw = jpeval_mini / "raw_files"
+    found = convert(raw, tmp_path, tasks=["jamp"], tuning=False, version="1.3.0")
+    assert found.folder == tmp_path / "1.3.0"
+    assert sorted(files_below(tmp_path)) == [
+        f"1.3.0/evaluation/{split}/jamp.json" for split in ("dev", "test", "train")
+    ]
+    for version in ("../1", "", ".", "a/b"):
+        with pytest.raises(SettingsError, match="invalid version"):
+            convert(raw, tmp_path, tasks=["jamp"], version=version)
+    with pytest.raises(SettingsError, match="`out`"):
+        convert(raw, tasks=["jamp"], version="1.3.0")
+
+
+def test_the_place_where_run_looks(jpeval_mini: Path) -> None:
+    found = convert(jpeval_mini / "raw_files", tasks=["jsts"])
+    assert found.folder == installed_data()
+    assert find_data() == installed_data() / "evaluation"
+
+
+def test_files_of_an_existing_folder_are_replaced(jpeval_mini: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / "evaluation" / "dev").mkdir(parents=True)
+    (out / "evaluation" / "dev" / "jamp.json").write_text("old")
+    (out / "evaluation" / "dev" / "mine.json").write_text("mine")
+    convert(jpeval_mini / "raw_files", out, tasks=["jamp"])
+    written = files_below(out)
+    assert written.pop("evaluation/dev/mine.json") == b"mine"
+    assert len(written) == 6
+    for path, content in written.items():
+        assert content == (jpeval_mini / path).read_bytes()
+
+
+def test_a_failure_changes_nothing(jpeval_mini: Path, tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    shutil.copytree(jpeval_mini / "raw_files", raw)
+    (raw / "niilc_test.xml").write_text("<questions>")  # among the last tasks
+    with pytest.raises(InputError, match="niilc_test"):
+        convert(raw, tmp_path / "new" / "out")
+    assert list((tmp_path / "new").iterdir()) == []
+    old = tmp_path / "old"
+    convert(raw, old, tasks=["jamp"])
+    before = files_below(old)
+    with pytest.raises(InputError, match="niilc_test"):
+        convert(raw, old)
+    assert files_below(old) == before
+    assert sorted(path.name for path in old.iterdir()) == ["evaluation", "tuning"]
+
+
+def test_places_that_cannot_be_written(jpeval_mini: Path, tmp_path: Path) -> None:
+    raw = jpeval_mini / "raw_files"
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(OutputError, match="file: not a directory"):
+        convert(raw, tmp_path / "file", tasks=["jamp"])
+    with pytest.raises(OutputError, match="cannot be written"):
+        convert(raw, tmp_path / "file" / "out", tasks=["jamp"])
+    out = tmp_path / "out"
+    (out / "tuning" / "dev" / "jamp.json").mkdir(parents=True)
+    with pytest.raises(OutputError, match=r"jamp\.json: a directory"):
+        convert(raw, out, tasks=["jamp"])
+    assert files_below(out) == {}
+
+
+def test_missing_raw_files_are_reported(jpeval_mini: Path, tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    shutil.copytree(jpeval_mini / "raw_files", raw)
+    (raw / "jnli_train.json").unlink()
+    shutil.rmtree(raw / "dev")
+    for path in list(raw.glob("jsem_*"))[5:]:
+        path.unlink()
+    found = convert(raw, tmp_path / "out")
+    missing = {each.task: each for each in found.missing}
+    assert set(missing) == {"jnli", "jsem", *(task for task in COUNTS if "wiki" in task)}
+    jnli = missing["jnli"]
+    assert (jnli.names, jnli.licence) == (("jnli_train.json",), "CC BY-SA 4.0")
+    assert jnli.urls == (
+        "https://raw.githubusercontent.com/yahoojapan/JGLUE/v1.1.0/"
+        "datasets/jnli-v1.1/train-v1.1.json",
+    )
+    assert missing["jsem"].summary == "17 files"
+    assert "archive" in missing["jsem"].urls[0]
+    assert missing["wiki_pas"].summary == "dev/ (100 files)"
+    assert len(found.tasks) == 17 - len(missing)
+    with pytest.raises(InputError, match=r"missing raw files of jnli: jnli_train\.json"):
+        convert(raw, tmp_path / "other", tasks=["jnli", "jamp"])
+    left_out = convert(raw, tmp_path / "other", tasks=["NLI"])
+    assert [each.task for each in left_out.missing] == ["jnli", "jsem"]
+    with pytest.raises(InputError, match="found no task with all its raw files"):
+        convert(tmp_path / "out", tmp_path / "other")
+
+
+def test_the_command(jpeval_mini: Path, tmp_path: Path) -> None:
+    raw, out = tmp_path / "raw", tmp_path / "out"
+    shutil.copytree(jpeval_mini / "raw_files", raw)
+    (raw / "mawps" / "test.json").unlink()
+    command = ("llm-jp-eval", "convert", "--raw", raw, "--out", out)
+    done = pfgen(*command, env={"COLUMNS": "80"})
+    assert done.returncode == 0
+    assert "wiki_coreference" in done.stdout
+    assert f"wrote 96 files to {out}" in done.stdout
+    assert "mawps: missing mawps/test.json" in done.stderr
+    assert "MAWPS in Japanese (Apache-2.0)" in done.stderr
+    machine = json.loads(pfgen(*command, "--format", "json").stdout)
+    assert machine["folder"] == str(out)
+    assert len(machine["files"]) == 96
+    assert machine["missing"][0]["task"] == "mawps"
+    failed = pfgen(*command, "--task", "mawps")
+    assert (failed.returncode, failed.stdout) == (2, "")
+    assert "missing raw files of mawps" in failed.stderr
