@@ -8,6 +8,7 @@ from pfgen_rs.training.evaluator import StepEvaluator
 from pfgen_rs.training.loggers import JsonLines, Logger, TensorBoard, WandB
 from pfgen_rs.training.rewards import Reward, reward
 from pfgen_rs.training.skipped import CollectiveError
+from pfgen_rs.training.task_rewards import TaskReward
 
 __all__ = [
     "CollectiveError",
@@ -15,6 +16,7 @@ __all__ = [
     "Logger",
     "Reward",
     "StepEvaluator",
+    "TaskReward",
     "TensorBoard",
     "WandB",
     "plot_curve",

@@ -9,7 +9,7 @@ from typing import Any
 from pfgen_rs.errors import InputError, UnknownQuestionError
 from pfgen_rs.questions.question_set import QuestionSet
 
-__all__ = ["Asked", "completion_text", "unknown_question"]
+__all__ = ["Asked", "completion_text", "prompt_text", "unknown_question"]
 
 _PROMPTS = 4096  # cached, since every prompt comes with several completions
 
@@ -35,7 +35,7 @@ class Asked:
         question or an id; or the known question that occurs last in it, for example in a prompt rendered by a
         chat template.
         """
-        text = prompt if isinstance(prompt, str) else _last_prompt_message(prompt, "user")
+        text = prompt_text(prompt)
         line, _, rest = text[text.rfind("Q: ") + 3 :].partition("\n")
         if rest in ("", "A:"):
             found = self._ids.get(line)
@@ -48,6 +48,11 @@ class Asked:
         # If two end at the same position, one is a suffix of the other: take the longer one.
         known = [(end, len(text), found) for end, text, found in ends if end >= len(text)]
         return max(known)[2] if known else None
+
+
+def prompt_text(prompt: Any) -> str:
+    """Returns the text of a prompt: a string, or the last user message of a chat."""
+    return prompt if isinstance(prompt, str) else _last_prompt_message(prompt, "user")
 
 
 def completion_text(completion: Any) -> str:
@@ -77,7 +82,7 @@ def _prompt_message_content(content: Any) -> str:
 
 def unknown_question(prompt: Any) -> UnknownQuestionError:
     """Returns the error to raise for a prompt without a known question."""
-    text = prompt if isinstance(prompt, str) else _last_prompt_message(prompt, "user")
+    text = prompt_text(prompt)
     return UnknownQuestionError(
         "the prompt contains no question of the benchmark: name it in a column `question`, or set the reward "
         "of such prompts with `unknown`",
