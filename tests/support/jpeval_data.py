@@ -7,8 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from typer.testing import CliRunner, Result
+
+from pfgen_rs import PfgenError
+from pfgen_rs.cli.app import app
 from pfgen_rs.llm_jp_eval.catalog import find_task
 
+RUNNER = CliRunner()
 Pairs = Sequence[tuple[str, str]]
 
 SHOTS: dict[str, Pairs] = {
@@ -54,3 +59,14 @@ def write_data(
     for task, pairs in shots.items():
         write_file(folder / "evaluation" / "train" / f"{task}.json", evaluation_file(task, pairs))
     return folder
+
+
+def jp_eval(*arguments: object) -> Result:
+    """Run a subcommand of `pfgen-rs llm-jp-eval` in this process; errors become lines of `stderr`."""
+    done = RUNNER.invoke(app, ["llm-jp-eval", *map(str, arguments)], env={"COLUMNS": "200"})
+    if isinstance(done.exception, PfgenError):
+        done.stderr_bytes = (done.stderr_bytes or b"") + f"error: {done.exception}\n".encode()
+        done.exit_code = 2
+    elif done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done

@@ -12,6 +12,10 @@ COMMANDS = {
     "convert": Deferred(
         "llm_jp_eval_convert", "convert_raw", "Convert raw files to the files of llm-jp-eval."
     ),
+    "prompts": Deferred(
+        "llm_jp_eval_prompts", "write_prompts", "Write prompts for inference made elsewhere."
+    ),
+    "score": Deferred("llm_jp_eval_score", "score", "Score outputs made elsewhere."),
     "tasks": Deferred("llm_jp_eval_tasks", "list_tasks", "List the tasks."),
 }
 

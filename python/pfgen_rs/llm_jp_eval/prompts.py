@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from string import Formatter
 
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.io.counted import counted
 from pfgen_rs.llm_jp_eval.data import Sample, TaskData
 
 __all__ = ["SHOTS", "Template", "filled", "template", "template_digest"]
@@ -56,8 +57,9 @@ def template(
     if shots < 0:
         raise SettingsError(f"the number of examples must be at least 0, not {shots}")
     if len(data.shots) < shots:
+        there = counted(len(data.shots), "example")
         raise SettingsError(
-            f"{data.task} has {len(data.shots)} examples (train/{data.task}.json), not {shots}: choose fewer"
+            f"{data.task} has {there} (train/{data.task}.json), not {shots}: choose fewer"
         )
     own, own_example = custom or _PROMPT, custom_fewshots or _EXAMPLE
     if custom == "" or custom_fewshots == "":

@@ -6,18 +6,31 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval.averages import averages
+from pfgen_rs.llm_jp_eval.catalog import VARIANTS
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id
-from pfgen_rs.llm_jp_eval.metrics.correlations import CORRELATIONS, correlation
+from pfgen_rs.llm_jp_eval.metrics.correlations import CORRELATIONS, correlation, parse_float
 from pfgen_rs.llm_jp_eval.metrics.means import mean
-from pfgen_rs.llm_jp_eval.metrics.values import metric
+from pfgen_rs.llm_jp_eval.metrics.values import METRICS, metric
 from pfgen_rs.llm_jp_eval.predictions import check_variant, normalized_gold, prediction
+from pfgen_rs.stats.jackknife import pearson_values, spearman_values
 
-__all__ = ["Evaluation", "evaluate"]
+__all__ = [
+    "Evaluation",
+    "MissingOutputsError",
+    "evaluate",
+    "evaluate_variants",
+    "evaluated_predictions",
+    "standard_errors",
+]
 
+Floats = NDArray[np.float64]
+_KNOWN = (*METRICS, *CORRELATIONS)
 _SHOWN = 3
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "task": pl.String,
@@ -30,6 +43,10 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "exact": pl.Float64,
     "char_f1": pl.Float64,
 }
+
+
+class MissingOutputsError(InputError):
+    """Outputs that are missing though that is not allowed."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +77,7 @@ def evaluate(
     """Score the outputs of tasks: of each the first samples of its file, as many as there are outputs.
 
     `None` stands for a missing output, which is an error unless `allow_missing` is set; then it counts as
-    empty. Raises `InputError` for missing outputs, and `SettingsError`.
+    empty. Raises `MissingOutputsError`, `InputError` and `SettingsError`.
     """
     check_variant(variant)
     names = [data.task for data in datas]
@@ -68,7 +85,7 @@ def evaluate(
         raise SettingsError("a task is named twice")
     missing = _missing_outputs(datas, outputs)
     if missing and not allow_missing:
-        raise InputError(_missing_outputs_message(missing))
+        raise MissingOutputsError(_missing_outputs_message(missing))
     frames, scores = [], {}
     for data in datas:
         frame, found = _evaluated_task(data, outputs[data.task], variant)
@@ -77,6 +94,44 @@ def evaluate(
     counts = Counter(task for task, _ in missing)
     whole = pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)
     return Evaluation(whole, scores, averages(scores), variant, dict(counts))
+
+
+def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
+    """Returns the standard error of each score; `None` where it has a single sample, or no finite one.
+
+    Of means, that of the samples' values; of correlations, that of the jackknife. If a task has several
+    means, the values of its first metric alone are known: the others have `None`.
+    """
+    rows = {str(task): frame for (task,), frame in evaluation.frame.group_by("task")}
+    found: dict[str, float | None] = {}
+    seen: set[str] = set()
+    for name in evaluation.scores:
+        task = next(
+            task for task in rows if name.startswith(f"{task}_") and name[len(task) + 1 :] in _KNOWN
+        )
+        kind, own = name[len(task) + 1 :], rows[task].sort("index")
+        if kind in CORRELATIONS:
+            values = _correlation_values(kind, own)
+        else:
+            values = np.array([]) if task in seen else own["value"].to_numpy()
+            seen.add(task)
+        found[name] = _standard_error(values)
+    return found
+
+
+def _correlation_values(kind: str, rows: pl.DataFrame) -> Floats:
+    predicted = np.array([parse_float(text) for text in rows["pred"]])
+    expected = np.array([float(text) for text in rows["gold"]])
+    if len(expected) < 2 or not np.isfinite(predicted).all():
+        return np.array([])
+    return (pearson_values if kind == "pearson" else spearman_values)(predicted, expected)
+
+
+def _standard_error(values: Floats) -> float | None:
+    if len(values) < 2:
+        return None
+    error = float(np.std(values, ddof=1) / np.sqrt(len(values)))
+    return error if np.isfinite(error) else None
 
 
 def _missing_outputs(
@@ -112,11 +167,49 @@ def _evaluated_task(
 ) -> tuple[pl.DataFrame, dict[str, float]]:
     samples = data.samples[: len(given)]
     outputs = [output or "" for output in given]
-    predictions = [prediction(output, variant) for output in outputs]
-    golds = [sample.output for sample in samples]
+    try:
+        return evaluated_predictions(
+            data.task,
+            data.metrics,
+            [prediction(output, variant) for output in outputs],
+            [sample.output for sample in samples],
+            inputs=[sample.input for sample in samples],
+            outputs=outputs,
+        )
+    except UnicodeEncodeError:
+        raise InputError(_surrogate_message(data, outputs)) from None
+
+
+def evaluate_variants(
+    datas: Sequence[TaskData],
+    outputs: Mapping[str, Sequence[str | None]],
+    *,
+    allow_missing: bool = False,
+) -> dict[str, Evaluation]:
+    """Returns the evaluations of both variants by name (see `evaluate`)."""
+    return {
+        variant: evaluate(datas, outputs, variant, allow_missing=allow_missing)
+        for variant in VARIANTS
+    }
+
+
+def evaluated_predictions(
+    task: str,
+    metrics: Sequence[str],
+    predictions: Sequence[str],
+    golds: Sequence[str],
+    *,
+    inputs: Sequence[str],
+    outputs: Sequence[str] | None = None,
+) -> tuple[pl.DataFrame, dict[str, float]]:
+    """Returns the rows of `Evaluation.frame` and the scores by metric of a task with these predictions.
+
+    `outputs`: what predictions were made from, if it is known. Raises `InputError` for golds that are not
+    numbers where a metric needs them.
+    """
     values = {
         name: metric(name, predictions, golds)
-        for name in dict.fromkeys([*data.metrics, "char_f1"])
+        for name in dict.fromkeys([*metrics, "char_f1"])
         if name not in CORRELATIONS
     }
     try:
@@ -124,27 +217,24 @@ def _evaluated_task(
             name: correlation(name, predictions, golds)
             if name in CORRELATIONS
             else mean(values[name])
-            for name in data.metrics
+            for name in metrics
         }
     except InputError as error:
-        raise InputError(f"{data.task}: {error.problem}") from None
+        raise InputError(f"{task}: {error.problem}") from None
     normalised = [normalized_gold(gold) for gold in golds]
-    main = data.metrics[0]
+    nothing = [None] * len(golds)
     columns = {
-        "task": [data.task] * len(samples),
-        "index": range(len(samples)),
-        "input": [sample.input for sample in samples],
-        "output": outputs,
+        "task": [task] * len(golds),
+        "index": range(len(golds)),
+        "input": inputs,
+        "output": nothing if outputs is None else outputs,
         "pred": predictions,
         "gold": normalised,
-        "value": [None] * len(samples) if main in CORRELATIONS else values[main],
+        "value": values.get(metrics[0], nothing),
         "exact": [float(p == g) for p, g in zip(predictions, normalised, strict=True)],
         "char_f1": values["char_f1"],
     }
-    try:
-        return pl.DataFrame(columns, schema=_COLUMNS), scores
-    except UnicodeEncodeError:
-        raise InputError(_surrogate_message(data, outputs)) from None
+    return pl.DataFrame(columns, schema=_COLUMNS), scores
 
 
 def _surrogate_message(data: TaskData, outputs: Sequence[str]) -> str:

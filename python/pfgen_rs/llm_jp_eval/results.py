@@ -1,0 +1,276 @@
+"""Results: the file of the published tool, our own scores, and the signature that makes them reproducible."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from pfgen_rs import _native
+from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.io import write_atomic
+from pfgen_rs.llm_jp_eval.averages import averages, score_texts
+from pfgen_rs.llm_jp_eval.catalog import tasks
+from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest
+from pfgen_rs.llm_jp_eval.predictions import check_variant
+from pfgen_rs.llm_jp_eval.prompts import SHOTS, Template, template, template_digest
+from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluated_predictions, standard_errors
+
+__all__ = [
+    "AVERAGES",
+    "RESULT",
+    "SAMPLES",
+    "SCORES",
+    "PromptSettings",
+    "ReadResult",
+    "ScoreSettings",
+    "read_result",
+    "result_content",
+    "score_config",
+    "scores_record",
+    "signature",
+    "write_results",
+]
+
+AVERAGES = ("AVR", "AVG")
+"""The paper's average over seven categories, and that of version 1.3.0 over nine."""
+RESULT, SCORES, SAMPLES = "result.json", "scores.json", "samples.parquet"
+
+
+@dataclass(frozen=True)
+class PromptSettings:
+    """How prompts are made. `prompt`, `fewshots`: templates of one's own. `chat`: prompts are user messages.
+
+    `max_tokens`: maximum number of new tokens, if it is not the task's.
+    """
+
+    shots: int = SHOTS
+    prompt: str | None = None
+    fewshots: str | None = None
+    chat: bool = False
+    max_tokens: int | None = None
+
+    def template(self, data: TaskData) -> Template:
+        """Returns a task's template. Raises `SettingsError`."""
+        return template(data, self.shots, self.prompt, self.fewshots)
+
+    def record(self) -> dict[str, Any]:
+        """Returns the settings for configurations."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class ScoreSettings:
+    """How scores are made. `n`: number of samples a task, `None` for all. Raises `SettingsError`."""
+
+    variant: str = "upstream"
+    average: str = "AVR"
+    n: int | None = None
+    prompts: PromptSettings = field(default_factory=PromptSettings)
+
+    def __post_init__(self) -> None:
+        check_variant(self.variant)
+        if self.average not in AVERAGES:
+            known = ", ".join(AVERAGES)
+            raise SettingsError(f"unknown average {self.average!r}: expected one of {known}")
+
+
+def signature(datas: Sequence[TaskData], settings: ScoreSettings | None = None) -> str:
+    """Returns one line that says how scores were made: `llm-jp-eval|v:…|variant:upstream|split:test|…`.
+
+    `raw` is the digest of the evaluation files of the tasks (see `data.raw_digest`).
+    """
+    chosen = settings or ScoreSettings()
+    made = chosen.prompts
+    parts = [
+        "llm-jp-eval",
+        f"v:{_native.__version__}",
+        f"variant:{chosen.variant}",
+        f"split:{datas[0].split}",
+        f"n:{'all' if chosen.n is None else chosen.n}",
+        f"shots:{made.shots}",
+        f"avg:{chosen.average}",
+        f"raw:{raw_digest(datas)}",
+    ]
+    digest = template_digest(made.prompt, made.fewshots)
+    parts += [] if digest is None else [f"prompt:{digest}"]
+    parts += ["mode:chat"] if made.chat else []
+    parts += [] if made.max_tokens is None else [f"max_tokens:{made.max_tokens}"]
+    return "|".join(parts)
+
+
+def scores_record(
+    datas: Sequence[TaskData], evaluations: Mapping[str, Evaluation], settings: ScoreSettings
+) -> dict[str, Any]:
+    """Returns what `scores.json` says: the signature, and of each variant scores, standard errors, averages.
+
+    `evaluations` by variant; that of the settings is the one that the signature names.
+    """
+    chosen = evaluations[settings.variant]
+    counts = dict(chosen.frame.group_by("task", maintain_order=True).len().rows())
+    return {
+        "kind": "llm-jp-eval",
+        "signature": signature(datas, settings),
+        "variant": settings.variant,
+        "average": settings.average,
+        "split": datas[0].split,
+        "samples": counts,
+        "missing": chosen.missing,
+        "variants": {
+            name: {
+                "scores": found.scores,
+                "standard_errors": standard_errors(found),
+                "averages": found.averages,
+            }
+            for name, found in evaluations.items()
+        },
+    }
+
+
+def score_config(datas: Sequence[TaskData], settings: ScoreSettings) -> dict[str, Any]:
+    """Returns what result files say about how outputs made elsewhere were scored."""
+    return {
+        "kind": "llm-jp-eval",
+        "signature": signature(datas, settings),
+        "tasks": [data.task for data in datas],
+        "split": datas[0].split,
+        "variant": settings.variant,
+        "n": settings.n,
+        **settings.prompts.record(),
+    }
+
+
+def result_content(
+    evaluation: Evaluation,
+    templates: Mapping[str, str],
+    config: Mapping[str, Any],
+    *,
+    with_averages: bool = False,
+) -> bytes:
+    """Returns the result file of the published tool.
+
+    `templates`: of each task. `with_averages`: adds the categories and AVG, as is done if all tasks are run.
+    """
+    outputs: dict[str, list[dict[str, str]]] = {}
+    columns = evaluation.frame.select("task", "input", "pred", "gold")
+    for task, text, pred, gold in columns.iter_rows():
+        sample = {"prompt": str(templates[task]), "input": text, "pred": pred, "gold": gold}
+        outputs.setdefault(task, []).append(sample)
+    content = {
+        "scores": score_texts(evaluation.scores, with_averages=with_averages),
+        "outputs": outputs,
+        "config": config,
+    }
+    return json.dumps(content, ensure_ascii=False, indent=4).encode()
+
+
+def write_results(
+    folder: str | os.PathLike[str],
+    datas: Sequence[TaskData],
+    evaluations: Mapping[str, Evaluation],
+    config: Mapping[str, Any],
+    settings: ScoreSettings,
+) -> dict[str, Any]:
+    """Write `result.json`, `samples.parquet` and `scores.json`; returns the content of `scores.json`.
+
+    `evaluations` by variant. The result file, which has `config`, and the samples are those of the settings'
+    variant; the result file has averages if all tasks of the catalog were run. Raises `OutputError`.
+    """
+    chosen, place = evaluations[settings.variant], Path(folder)
+    record = scores_record(datas, evaluations, settings)
+    templates = {data.task: settings.prompts.template(data) for data in datas}
+    all_tasks = tasks().keys() <= templates.keys()
+    result = result_content(chosen, templates, config, with_averages=all_tasks)
+    samples = io.BytesIO()
+    chosen.frame.drop("input").write_parquet(samples)
+    write_atomic(place / RESULT, result)
+    write_atomic(place / SAMPLES, samples.getvalue())
+    text = json.dumps(record, ensure_ascii=False, indent=1)
+    write_atomic(place / SCORES, text.encode() + b"\n")
+    return record
+
+
+@dataclass(frozen=True)
+class ReadResult(Evaluation):
+    """A result file that was read: an evaluation of its predictions, without the raw outputs.
+
+    `recorded`: the scores that the file states, as text. `config`: what it says about the run.
+    """
+
+    recorded: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def differing(self) -> list[str]:
+        """The stated scores that the file's predictions do not have."""
+        ours = score_texts(self.scores, with_averages=True)
+        names = self.scores.keys() & self.recorded.keys()
+        return sorted(name for name in names if ours[name] != self.recorded[name])
+
+
+def read_result(path: str | os.PathLike[str]) -> ReadResult:
+    """Read a result file, `result.json` or that of the published tool, and score its predictions again.
+
+    Tasks that the catalog does not have are left out. The variant is `unknown`. Raises `InputError`.
+    """
+    file = Path(path)
+    try:
+        record = json.loads(file.read_bytes().decode())
+    except OSError as error:
+        raise InputError(unreadable(error), path=file) from error
+    except UnicodeDecodeError as error:
+        problem = f"is not UTF-8: {error.reason} at byte {error.start}"
+        raise InputError(problem, path=file) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is not JSON: {error}", path=file) from None
+    try:
+        return _result_of_record(record)
+    except InputError as error:
+        raise InputError(error.problem, path=file) from None
+    except UnicodeEncodeError:
+        problem = "contains a lone surrogate, which is not valid Unicode"
+        raise InputError(problem, path=file) from None
+
+
+def _result_of_record(record: Any) -> ReadResult:
+    outputs = record.get("outputs") if isinstance(record, dict) else None
+    if not isinstance(outputs, dict) or not isinstance(record.get("scores"), dict):
+        raise InputError("is not a result file: expected an object with 'scores' and 'outputs'")
+    frames, scores = [], {}
+    for info in tasks().values():
+        if info.name not in outputs:
+            continue
+        inputs, preds, golds = _columns_of_result(info.name, outputs[info.name])
+        frame, found = evaluated_predictions(info.name, info.metrics, preds, golds, inputs=inputs)
+        frames.append(frame)
+        scores.update({f"{info.name}_{metric}": value for metric, value in found.items()})
+    if not frames:
+        raise InputError("is not a result file of these tasks: 'outputs' has none of them")
+    config = record.get("config")
+    return ReadResult(
+        pl.concat(frames),
+        scores,
+        averages(scores),
+        "unknown",
+        recorded={name: str(value) for name, value in record["scores"].items()},
+        config=config if isinstance(config, dict) else {},
+    )
+
+
+def _columns_of_result(task: str, samples: Any) -> tuple[list[str], list[str], list[str]]:
+    if not isinstance(samples, list) or not samples:
+        raise InputError(f"the outputs of {task} must be a list that is not empty")
+    columns: tuple[list[str], list[str], list[str]] = ([], [], [])
+    for index, sample in enumerate(samples):
+        for column, key in zip(columns, ("input", "pred", "gold"), strict=True):
+            value = sample.get(key) if isinstance(sample, dict) else None
+            if not isinstance(value, str):
+                raise InputError(f"{key!r} of sample {index} of {task} must be text")
+            column.append(value)
+    return columns

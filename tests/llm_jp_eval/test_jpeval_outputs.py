@@ -1,0 +1,206 @@
+"""Prompts for inference made elsewhere, and its outputs: `llm-jp-eval prompts` and `score`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpeval_data import SAMPLES, jp_eval, write_data
+from pfgen_rs.errors import InputError
+from pfgen_rs.llm_jp_eval.outputs import read_outputs
+
+GOLD: list[dict[str, Any]] = [
+    {"id": f"{task}/test/{index}", "output": output}
+    for task, pairs in SAMPLES.items()
+    for index, (_, output) in enumerate(pairs)
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_data(tmp_path / "data")
+
+
+def write_lines(path: Path, records: Iterable[object]) -> Path:
+    text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    content = text.encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+def batch(name: str, choices: list[Any], **more: Any) -> dict[str, Any]:
+    body = {"id": "cmpl-1", "choices": choices}
+    response = {"status_code": 200, "request_id": "x", "body": body}
+    return {"id": "vllm-123", "custom_id": name, "response": response, "error": None, **more}
+
+
+def test_prompts_are_answered_elsewhere_and_scored(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "prompts.jsonl"
+    done = jp_eval("prompts", "--data", folder, "--out", out, "--shots", 1)
+    assert (done.exit_code, done.stdout) == (0, f"wrote 9 prompts of 4 tasks to {out}\n")
+    assert "skipped, because there are no data: janli, jcommonsenseqa" in done.stderr
+    asked = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert list(asked[0]) == ["id", "task", "split", "index", "prompt", "max_tokens"]
+    assert [a["id"] for a in asked[:3]] == ["chabsa/test/0", "chabsa/test/1", "jamp/test/0"]
+    assert [a["max_tokens"] for a in asked[:3]] == [191, 191, 3]
+    assert asked[2]["prompt"].endswith("\n\n### 入力:\n前提：雨\n仮説：水\n\n### 応答:\n")
+    answers = {record["id"]: record["output"] for record in GOLD}
+    mixed = [{"id": a["id"], "text": answers[a["id"]]} for a in reversed(asked)]
+    outputs = write_lines(tmp_path / "outputs.jsonl.gz", mixed)
+    scored = jp_eval("score", outputs, "-d", folder, "-k", 1, "-f", "json", "-o", tmp_path / "s")
+    found = json.loads(scored.stdout)
+    assert found["scores"]["jsquad_char_f1"] == found["averages"]["NLI"] == 1.0
+    assert found["signature"].split("|")[2:7] == [
+        "variant:upstream",
+        "split:test",
+        "n:all",
+        "shots:1",
+        "avg:AVR",
+    ]
+    assert found["notes"]["jamp"] == {"exact": 1.0, "char_f1": 1.0}
+    names = sorted(path.name for path in (tmp_path / "s").iterdir())
+    assert names == ["result.json", "samples.parquet", "scores.json"]
+
+
+@pytest.mark.parametrize("chat", [False, True])
+def test_batches_are_written_and_read(folder: Path, tmp_path: Path, chat: bool) -> None:
+    name = "openai-chat" if chat else "openai-completions"
+    done = jp_eval("prompts", "-d", folder, "-o", "-", "-f", name, "-m", "m", "-t", "jamp", "-n", 1)
+    line = json.loads(done.stdout)
+    assert line["custom_id"] == "jamp/test/0"
+    assert line["url"] == ("/v1/chat/completions" if chat else "/v1/completions")
+    assert line["body"]["model"] == "m"
+    assert (line["body"]["max_tokens"], line["body"]["temperature"]) == (3, 0)
+    prompt = line["body"]["messages"][0]["content"] if chat else line["body"]["prompt"]
+    assert prompt.endswith("### 応答:\n")
+    said: dict[str, Any] = {"message": {"content": "A"}} if chat else {"text": "A"}
+    outputs = write_lines(tmp_path / "o.jsonl", [batch("jamp/test/0", [said])])
+    assert read_outputs(outputs).texts == {"jamp": {0: "A"}}
+
+
+def test_a_batch_needs_a_model(folder: Path) -> None:
+    done = jp_eval("prompts", "-d", folder, "-o", "-", "-f", "openai-chat")
+    assert done.exit_code == 2
+    assert "the format openai-chat requires the name of a model" in done.stderr
+
+
+def test_failed_requests_are_missing(tmp_path: Path) -> None:
+    failed = {"custom_id": "jamp/test/0", "response": None, "error": {"code": "x"}}
+    refused = {"custom_id": "jamp/test/1", "response": {"status_code": 500}, "error": None}
+    empty = batch("jsts/test/0", [{"message": {"content": None}}])
+    found = read_outputs(
+        write_lines(
+            tmp_path / "o.jsonl", [failed, refused, empty, {"id": "jsts/test/1", "output": None}]
+        )
+    )
+    assert found.texts == {"jamp": {}, "jsts": {0: ""}}
+    assert found.failed == 3
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (
+            {"output": "x"},
+            "no id: expected 'id', 'custom_id', or 'task' and 'index', found 'output'",
+        ),
+        ({"id": 3, "output": "x"}, "unknown id '3': expected TASK/SPLIT/INDEX"),
+        ({"id": "jamp/test/01", "output": "x"}, "unknown id 'jamp/test/01'"),
+        ({"id": "jamp/test/-1", "output": "x"}, "unknown id"),
+        ({"task": "jamp", "index": -1, "output": "x"}, "invalid index -1"),
+        (
+            {"id": "jamp/dev/0", "output": "x"},
+            "jamp/dev/0 is not of the split test: choose --split dev",
+        ),
+        ({"id": "jamp/test/0"}, "no output: expected one of output, text, response"),
+        ({"id": "jamp/test/0", "output": ["a", "b"]}, "'output' is a list of 2: expected a single"),
+        ({"id": "jamp/test/0", "output": 3}, "'output' must be text, not 3"),
+        (batch("jamp/test/0", []), "'response' has no body with choices"),
+        (batch("jamp/test/0", [{}, {}]), "'response' has 2 choices"),
+        (batch("jamp/test/0", [{"text": 3}]), "must have a text or a message with text"),
+        ({"id": "jamp/test/0", "output": "\ud800"}, "lone surrogate"),
+    ],
+)
+def test_wrong_lines_are_named(record: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "o.jsonl"
+    path.write_text(json.dumps({"id": "jamp/test/1", "output": "x"}) + "\n" + json.dumps(record))
+    with pytest.raises(InputError, match=message) as error:
+        read_outputs(path)
+    assert error.value.line == 2
+
+
+def test_duplicates_are_named(tmp_path: Path) -> None:
+    lines = [{"id": "jamp/test/0", "output": "x"}, {"task": "jamp", "index": 0, "output": "y"}]
+    with pytest.raises(InputError, match="line 2: duplicate id 'jamp/test/0', which line 1 has as"):
+        read_outputs(write_lines(tmp_path / "o.jsonl", lines))
+
+
+def test_ids_of_no_sample_are_named(folder: Path, tmp_path: Path) -> None:
+    outputs = write_lines(tmp_path / "o.jsonl", [*GOLD, {"id": "jamp/test/2", "output": "x"}])
+    done = jp_eval("score", outputs, "-d", folder)
+    assert done.exit_code == 2
+    assert done.stderr == (
+        f"error: {outputs}: unknown id 'jamp/test/2': jamp has 2 samples, counted from 0\n"
+    )
+    outputs = write_lines(tmp_path / "o.jsonl", [{"id": "jumps/test/2", "output": "x"}])
+    assert "unknown task 'jumps': expected one of" in jp_eval("score", outputs, "-d", folder).stderr
+
+
+def test_missing_outputs_are_an_error_with_a_way_out(folder: Path, tmp_path: Path) -> None:
+    outputs = write_lines(tmp_path / "o.jsonl", [*GOLD[:1], *GOLD[2:]])
+    done = jp_eval("score", outputs, "-d", folder)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "o.jsonl: 1 output is missing: jamp/test/1; --num N scores" in done.stderr
+    assert "--allow-missing" in done.stderr
+    done = jp_eval("score", outputs, "-d", folder, "--allow-missing")
+    assert done.exit_code == 0
+    assert "warning: 1 output was missing and counts as empty" in done.stderr
+    assert "0.5000" in done.stdout
+    done = jp_eval("score", outputs, "-d", folder, "--num", 1, "-t", "jamp")
+    assert (done.exit_code, "n:1|" in done.stdout) == (0, True)
+    done = jp_eval("score", outputs, "-d", folder, "-t", "jamp,mawps")
+    assert "no file of the task 'mawps' in the split test" in done.stderr
+
+
+def test_tables_name_categories_that_were_not_run(folder: Path, tmp_path: Path) -> None:
+    outputs = write_lines(tmp_path / "o.jsonl", GOLD)
+    done = jp_eval("score", outputs, "-d", folder, "--average", "avg", "--variant", "swallow")
+    assert done.exit_code == 0
+    assert "AVG 0.3148" in done.stdout
+    assert "variant:swallow" in done.stdout
+    told = "not run, so the categories count as 0 in AVG: QA, MC, FA, MR, HE, MT"
+    assert told in done.stderr
+
+
+def test_hostile_outputs_are_scored(folder: Path, tmp_path: Path) -> None:
+    hostile = ["{input}\0\x1b[31m", "青" * 100_000]
+    lines = [{"id": f"jsquad/test/{n}", "output": text} for n, text in enumerate(hostile)]
+    outputs = write_lines(tmp_path / "o.jsonl", lines)
+    done = jp_eval("score", outputs, "-d", folder, "-o", tmp_path / "s")
+    assert done.exit_code == 0
+    record = json.loads((tmp_path / "s/result.json").read_text("utf-8"))
+    assert [each["pred"] for each in record["outputs"]["jsquad"]] == hostile
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--num", 0], "expected a positive number, or -1 for all"),
+        (["--tasks", "nli"], "unknown task 'nli'"),
+        (["--shots", 17], "has 5 examples"),
+        (["--template", "missing.txt"], "missing.txt: cannot be read: No such file"),
+        (["--strict"], "no file of the task 'janli' in the split test"),
+        (["--data", "missing"], "missing: not found"),
+        (["--split", "dev"], "no files of these tasks in the split dev"),
+    ],
+)
+def test_wrong_options_are_named(folder: Path, options: list[object], message: str) -> None:
+    given = options if "--data" in options else ["--data", folder, *options]
+    done = jp_eval("prompts", "--out", "-", *given)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in " ".join(done.stderr.replace("│", " ").split())
