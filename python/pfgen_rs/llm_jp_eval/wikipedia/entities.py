@@ -53,8 +53,9 @@ class Entities:
 
     def both(self, mention: BasePhrase) -> list[Entity]:
         """Returns the entities that a base phrase mentions, nearly or not, in ascending number."""
-        found = {*self._identical.get(mention, ()), *self._near.get(mention, ())}
-        return sorted(found, key=lambda entity: entity.number)
+        found = [*self._identical.get(mention, ()), *self._near.get(mention, ())]
+        found.sort(key=lambda entity: entity.number)
+        return found
 
     def __contains__(self, entity: Entity) -> bool:
         return self._entities.get(entity.number) is entity
@@ -84,7 +85,9 @@ class Entities:
 
     def link_referent(self, source: BasePhrase, entity: Entity, near: bool) -> None:
         """Merge the entities of a base phrase with another. Raises `InputError` as `link` does."""
-        for one in self.both(source):
+        ours = self.both(source)
+        self._count(len(ours))
+        for one in ours:
             if source in one and entity in self:
                 self._merge(source, None, one, entity, near)
 
@@ -168,7 +171,7 @@ def _read_rel(tag: Rel, source: BasePhrase, targets: Targets, entities: Entities
     if tag.type.startswith("="):
         if tag.mode not in _LEFT_OUT:
             _read_coreference(tag, source, targets, entities)
-    elif tag.sid is not None:
+    elif tag.id:
         target = targets.find(tag, source)
         if target is not None:
             entities.give(target)
@@ -179,7 +182,7 @@ def _read_rel(tag: Rel, source: BasePhrase, targets: Targets, entities: Entities
 def _read_coreference(tag: Rel, source: BasePhrase, targets: Targets, entities: Entities) -> None:
     entities.give(source)
     near = tag.type.endswith(_NEAR)
-    if tag.sid is None:
+    if not tag.id:
         entities.link_referent(source, entities.of_referent(tag.target), near)
         return
     target = targets.find(tag, source)

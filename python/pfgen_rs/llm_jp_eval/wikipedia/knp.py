@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pfgen_rs.errors import InputError
@@ -134,9 +134,8 @@ def read_document(name: str, content: bytes) -> Document:
     line = 0
     try:
         for line, text in _knp_lines(content):
-            if sentence is None:
-                sentence = Sentence(line)
-            if text.rstrip() == "EOS":
+            sentence = sentence or Sentence(line)
+            if text.startswith("EOS") and text.rstrip() == "EOS":
                 _end_sentence(sentence)
                 sentences.append(sentence)
                 sentence = None
@@ -149,8 +148,8 @@ def read_document(name: str, content: bytes) -> Document:
     return Document(name, sentences)
 
 
-def _knp_lines(content: bytes) -> Iterator[tuple[int, str]]:
-    """Yield numbers (from 1) and texts of the lines that are not blank. Raises `InputError`."""
+def _knp_lines(content: bytes) -> Iterable[tuple[int, str]]:
+    """Returns numbers (from 1) and texts of the lines that are not blank. Raises `InputError`."""
     if len(content) > DOCUMENT_BYTES:
         problem = f"{len(content):,} bytes: expected a document of at most {DOCUMENT_BYTES:,}"
         raise InputError(problem)
@@ -162,14 +161,13 @@ def _knp_lines(content: bytes) -> Iterator[tuple[int, str]]:
         raise InputError(f"not valid UTF-8: {error.reason}", line=line) from None
     if text.startswith("\ufeff"):
         raise InputError("begins with a byte order mark: expected UTF-8 without one", line=1)
-    for line, each in enumerate(text.split("\n"), 1):
-        if each and not each.isspace():
-            yield line, each
+    return [(line, each) for line, each in enumerate(text.split("\n"), 1) if each.strip()]
 
 
 def _read_knp_line(sentence: Sentence, line: int, text: str) -> None:
     """Add to a sentence what a line says. Raises `InputError`."""
-    if text[0] in "*+" and (head := _HEAD.fullmatch(text)):
+    head = _HEAD.fullmatch(text) if text[0] in "*+" else None
+    if head is not None:
         parent = NO_PARENT if head[1] is None else _parent_number(head[1])
         if text[0] == "*":
             _end_phrase(sentence)
@@ -208,29 +206,29 @@ def _add_base_phrase(sentence: Sentence, parent: int, features: str, line: int) 
 
 
 def _add_morpheme(sentence: Sentence, text: str) -> None:
-    surface, reading, pos = _morpheme_fields(text)
-    if not sentence.phrases or not sentence.phrases[-1].base_phrases:
+    fields = text.split(" ", 4)
+    if all(fields) and len(fields) == 5 and fields[4].count(" ") >= _FIELDS_AFTER_POS - 1:
+        morpheme = Morpheme(fields[0], fields[1], fields[3])
+    else:
+        morpheme = _spaced_morpheme(text)
+    if not sentence.base_phrases or not sentence.phrases[-1].base_phrases:
         raise InputError(
             "a morpheme outside a base phrase: expected lines with '*' and '+' before it"
         )
-    morpheme = Morpheme(surface, reading, pos)
     sentence.morphemes.append(morpheme)
     sentence.base_phrases[-1].morphemes.append(morpheme)
 
 
-def _morpheme_fields(text: str) -> tuple[str, str, str]:
-    """Returns surface, reading and part of speech. Raises `InputError`."""
-    fields = text.split(" ", 4)
-    if all(fields) and len(fields) == 5 and fields[4].count(" ") >= _FIELDS_AFTER_POS - 1:
-        return fields[0], fields[1], fields[3]
-    match = _SPACED_MORPHEME.fullmatch(text)  # where a field is itself a space
+def _spaced_morpheme(text: str) -> Morpheme:
+    """Returns a morpheme of which a field is itself a space. Raises `InputError`."""
+    match = _SPACED_MORPHEME.fullmatch(text)
     if match is None:
         shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
         raise InputError(
             "expected a phrase such as '* 2D', a base phrase such as '+ 3D', 'EOS',"
             f" or a morpheme with at least 11 fields, found {shown!r}"
         )
-    return match[1], match[2], match[3]
+    return Morpheme(match[1], match[2], match[3])
 
 
 def _end_sentence(sentence: Sentence) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from pfgen_rs.llm_jp_eval.wikipedia.knp import BasePhrase, Document
 from pfgen_rs.llm_jp_eval.wikipedia.mentions import FUNCTION_WORDS, mention_text, trimmed_text
@@ -44,8 +45,8 @@ def _predicate_text(base_phrase: BasePhrase) -> str:
 
 def _argument_texts(base_phrase: BasePhrase, targets: Targets) -> Iterator[str]:
     arguments = _arguments(base_phrase, targets)
-    for case in CASES:
-        for argument, optional in arguments.get(case, {}).items():
+    for case in sorted(arguments, key=CASES.index):
+        for argument, optional in arguments[case].items():
             if not optional and argument.phrase is not base_phrase.phrase:
                 yield f" {_SHOWN_AS.get(case, case)}：{mention_text(argument)}"
 
@@ -58,15 +59,14 @@ def _arguments(base_phrase: BasePhrase, targets: Targets) -> dict[str, dict[Base
         if case not in CASES:
             continue
         arguments = found.setdefault(case, {})
-        if tag.sid is None and tag.target == _NOTHING:
+        if not tag.id and tag.target == _NOTHING:
             arguments.update(dict.fromkeys(arguments, True))
         elif (target := targets.find(tag, base_phrase)) is not None:
             arguments.setdefault(target, False)
     return found
 
 
+@lru_cache(1024)
 def _case(name: str) -> str:
-    """Returns a case with full-width digits, in katakana if that makes it one of `CASES`."""
-    if name in CASES:
-        return name
+    """Returns the case of a type: with full-width digits and in katakana."""
     return name.translate(_WIDE).translate(_KATAKANA)

@@ -20,7 +20,7 @@ class Targets:
 
     def find(self, tag: Rel, base_phrase: BasePhrase) -> BasePhrase | None:
         """Returns where a tag of this base phrase leads to; `None` if to nothing in the sentences."""
-        if tag.id is None:
+        if not tag.id:
             return None
         # A tag without the id of a sentence leads to its own one.
         sentence = self._sentences.get(tag.sid) if tag.sid else base_phrase.sentence

@@ -12,7 +12,7 @@ __all__ = ["main_sentences", "text_with_parentheses", "text_without_parentheses"
 
 _PARENTHESISED = "括弧始"
 _PARENTHESES_CUT = "括弧削除"
-_PLACE = re.compile(r"(?<!\S)\S*?括弧始:(\S+) 括弧終:(\S+) 括弧位置:(\d+)")
+_PLACE = re.compile(r"(?<!\S)(\S++)(?= 括弧終:(\S++) 括弧位置:(\d+))")
 
 
 def main_sentences(document: Document) -> list[Sentence]:
@@ -48,13 +48,23 @@ def _texts_with_parentheses(document: Document) -> Iterator[str]:
 
 
 def _put_back(document: Document, sentence: Sentence, inner: Sentence) -> str:
-    place = _PLACE.search(inner.remark)
+    place = _place(inner.remark)
     if place is None:
         raise InputError(
-            f"no place in a sentence taken out of the one before it: expected"
-            f" '{_PARENTHESISED}:（ 括弧終:） 括弧位置:3' or the like in its comment",
+            f"{_PARENTHESES_CUT!r} in the sentence before, but no place to put this one back: expected"
+            " '括弧始:（ 括弧終:） 括弧位置:3' or the like in its comment",
             path=document.name,
             line=inner.line,
         )
-    text, position = sentence.text, number(place[3])
-    return text[:position] + place[1] + inner.text + place[2] + text[position:]
+    start, end, position = place
+    text = sentence.text
+    return text[:position] + start + inner.text + end + text[position:]
+
+
+def _place(remark: str) -> tuple[str, str, int] | None:
+    """Returns the parentheses and their position in characters, if the remark tells them."""
+    for place in _PLACE.finditer(remark):
+        start = place[1].partition(_PARENTHESISED + ":")[2]
+        if start:
+            return start, place[2], number(place[3])
+    return None
