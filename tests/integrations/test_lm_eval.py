@@ -137,7 +137,7 @@ def command_line_agrees(folder: Path, python: str) -> None:
 
 def documented(model_args: str) -> list[str]:
     """The arguments of the command in the page, for our model."""
-    lines = PAGE.replace("\\\n", "")
+    lines = PAGE.split("## llm-jp-eval")[0].replace("\\\n", "")
     [command] = re.findall(r"^    lm_eval (.*)$", lines, flags=re.MULTILINE)
     path = "$(pfgen-rs harness-path lm_eval)"
     arguments = shlex.split(command.replace(path, str(harness_path("lm_eval"))))

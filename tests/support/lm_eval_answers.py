@@ -24,7 +24,7 @@ from pfgen_rs.integrations.paths import harness_path
 
 @register_model("recorded")
 class Recorded(LM):  # type: ignore[misc]
-    """The j-th answer to a question in the file is its answer in trial j."""
+    """The j-th answer to a question in the file is its answer in trial j; documents may have ids instead."""
 
     tokenizer_name = "recorded"
 
@@ -41,7 +41,8 @@ class Recorded(LM):  # type: ignore[misc]
         del disable_tqdm
         asked = [{"doc": r.doc, "context": r.args[0], "arguments": r.args[1]} for r in requests]
         self._asked.write_text(json.dumps(asked), encoding="utf-8")
-        return [self._answers[r.doc["question"]][r.doc["trial"] - 1] for r in requests]
+        keys = [(r.doc.get("question") or r.doc["id"], r.doc.get("trial", 1)) for r in requests]
+        return [self._answers[question][trial - 1] for question, trial in keys]
 
     def apply_chat_template(
         self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
@@ -70,15 +71,18 @@ def outcome(call: dict[str, Any]) -> dict[str, Any]:
     except PfgenError as error:
         return {"error": str(error)}
     asked = call["model_args"]["asked"]
-    scores = [
+    # Processes that share the work send these to each other.
+    sent = [
         pickle.loads(pickle.dumps(sample["score"]))
         for sample in next(iter(found["samples"].values()))
+        if "score" in sample
     ]
     return {
         "results": found["results"],
+        "groups": found.get("groups", {}),
+        "signatures": {n: c["metadata"].get("signature") for n, c in found["configs"].items()},
         "asked": json.loads(Path(asked).read_text(encoding="utf-8")),
-        # Processes that share the work send these to each other.
-        "sent": [[float(score), *score.response] for score in scores],
+        "sent": [[float(score), *vars(score).popitem()[1]] for score in sent],
     }
 
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from pfgen_rs.llm_jp_eval.catalog import find_task
 from pfgen_rs.llm_jp_eval.data import TaskData
-from pfgen_rs.llm_jp_eval.metrics.correlations import CORRELATIONS, parse_float
-from pfgen_rs.llm_jp_eval.metrics.values import metric as metric_values
-from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate
-from pfgen_rs.stats.jackknife import pearson_values, spearman_values
-from pfgen_rs.stats.strata import weighted_mean
+from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
 from pfgen_rs.training.curve import TASK_ANSWERS, TASK_COLUMNS
 from pfgen_rs.training.task_sample import (
     AVERAGED_CATEGORIES,
@@ -29,7 +24,6 @@ from pfgen_rs.training.task_sample import (
 
 __all__ = ["MeasuredTasks", "measure_tasks"]
 
-Floats = NDArray[np.float64]
 _NOT_KEPT = "input"  # what the files have is not written at every step
 
 
@@ -87,37 +81,28 @@ def _task_figures(
 ) -> dict[str, float | None]:
     """Returns each task's figures and AVR, if all its tasks have some, with standard errors."""
     figures: dict[str, float | None] = {}
-    means: dict[str, Floats] = {}  # values by task whose mean is its main figure
+    errors = standard_errors(found)
     for data in datas:
-        rows = found.frame.filter(task=data.task)
         for metric in data.metrics:
-            values = _task_values(metric, rows)
-            means.setdefault(data.task, values)
-            column = sample.column(data, metric)
-            figures[column] = found.scores[f"{data.task}_{metric}"]
-            figures[column + STDERR] = weighted_mean([values], [1.0]).se
+            column, score = sample.column(data, metric), f"{data.task}_{metric}"
+            figures |= {column: found.scores[score], column + STDERR: errors[score]}
     if sample.has_average and len(datas) == len(sample.datas):
-        weights = _weights_in_average(datas)
-        averaged = [means[task] for task in weights]
+        shares = [
+            None if (error := errors[score]) is None else weight * error
+            for score, weight in _weights_in_average(datas).items()
+        ]
+        known = [share for share in shares if share is not None]
         figures[TASK_COLUMNS + AVR] = found.averages[AVR]
-        figures[TASK_COLUMNS + AVR + STDERR] = weighted_mean(averaged, [*weights.values()]).se
+        figures[TASK_COLUMNS + AVR + STDERR] = math.hypot(*known) if known == shares else None
     return figures
 
 
-def _task_values(metric: str, rows: pl.DataFrame) -> Floats:
-    """Returns a value for each sample whose mean is the task's figure; for correlations, pseudo-values."""
-    predictions, golds = rows["pred"].to_list(), rows["gold"].to_list()
-    if metric not in CORRELATIONS:
-        return np.array(metric_values(metric, predictions, golds))
-    if len(rows) < 2:
-        return np.zeros(len(rows))
-    numbers = [parse_float(text) for text in predictions], [float(text) for text in golds]
-    return pearson_values(*numbers) if metric == "pearson" else spearman_values(*numbers)
-
-
 def _weights_in_average(datas: Sequence[TaskData]) -> dict[str, float]:
-    """Returns the weights of tasks in AVR, the mean of the categories' means."""
-    categories = {data.task: find_task(data.task).category for data in datas}
-    averaged = {task: c for task, c in categories.items() if c in AVERAGED_CATEGORIES}
-    sizes = Counter(averaged.values())
-    return {task: 1 / (len(sizes) * sizes[category]) for task, category in averaged.items()}
+    """Returns the weights of scores in AVR, the mean of the categories' means."""
+    categories = {
+        f"{data.task}_{data.metrics[0]}": category
+        for data in datas
+        if (category := find_task(data.task).category) in AVERAGED_CATEGORIES
+    }
+    sizes = Counter(categories.values())
+    return {score: 1 / (len(sizes) * sizes[home]) for score, home in categories.items()}

@@ -1,0 +1,185 @@
+"""Scores outputs for tasks of llm-jp-eval, and aggregates their values as `pfgen-rs llm-jp-eval` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+from lm_eval.api.filter import Filter
+from lm_eval.api.registry import register_filter
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.cleaning import unicode_text
+from pfgen_rs.llm_jp_eval.catalog import find_task
+from pfgen_rs.llm_jp_eval.data import Sample, TaskData
+from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, mean, metric, parse_float
+from pfgen_rs.llm_jp_eval.predictions import prediction
+from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
+
+__all__ = [
+    "SCORE",
+    "JpevalFilter",
+    "JpevalPrediction",
+    "JpevalScore",
+    "JpevalValue",
+    "jpeval_metric_list",
+    "jpeval_values",
+]
+
+SCORE = "score"
+"""The main metric of every task that counts in AVR, under one name, so that groups can average it."""
+_STDERR = "_stderr"
+
+
+class JpevalOutput(NamedTuple):
+    """An output with what it is compared with."""
+
+    task: str
+    metrics: tuple[str, ...]
+    variant: str
+    gold: str
+    output: str
+
+
+class JpevalPrediction(str):
+    """A prediction, as shown in logs, with the output that it was made of."""
+
+    output: JpevalOutput
+
+
+class JpevalValue(float):
+    """A metric of one sample that refers to the output, because some metrics need all outputs at once."""
+
+    output: JpevalOutput
+
+
+class JpevalScore(float):
+    """The main figure of a task, whose mean over tasks is that over the means of their categories.
+
+    The harness averages all tasks in a group, those of subgroups included, as sum(figures · 1) / sum(1).
+    Among the tasks of a single category that is the plain mean; among all tasks it is AVR.
+    """
+
+    category: str
+
+    def __mul__(self, size: Any) -> Any:
+        """Returns the figure alone, unless it is weighted."""
+        return _JpevalSum({self.category: [float(self)]}) if size == 1 else float(self) * size
+
+
+class _JpevalSum:
+    """Figures that are being added, by category."""
+
+    def __init__(self, figures: Mapping[str, list[float]]) -> None:
+        self._figures = figures
+
+    def __radd__(self, other: Any) -> _JpevalSum:
+        # `sum` begins with 0.
+        return self if other == 0 else NotImplemented
+
+    def __add__(self, other: _JpevalSum) -> _JpevalSum:
+        names = dict.fromkeys([*self._figures, *other._figures])
+        return _JpevalSum(
+            {name: [*self._figures.get(name, ()), *other._figures.get(name, ())] for name in names}
+        )
+
+    def __truediv__(self, _: Any) -> float:
+        return mean([mean(figures) for figures in self._figures.values()])
+
+
+@register_filter("llm_jp_eval")
+class JpevalFilter(Filter):  # type: ignore[misc]
+    """Makes predictions of a task's outputs."""
+
+    def apply(
+        self, resps: Iterable[Sequence[str | None]], docs: Sequence[Mapping[str, Any]]
+    ) -> list[list[JpevalPrediction]]:
+        """Returns, for each document, a list of its one prediction. A missing output counts as empty.
+
+        Raises `InputError` unless each document has exactly one output.
+        """
+        return [[_jpeval_prediction(given, doc)] for given, doc in zip(resps, docs, strict=True)]
+
+
+def jpeval_values(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, JpevalValue]:
+    """Returns the metrics of a document, and each again for its standard error.
+
+    For correlations the value of a document is the number predicted. `results`: the filter's result for the
+    document; 0.4 passes it in a list, 0.5 without.
+    """
+    predicted = results[0][0] if isinstance(results[0], list) else results[0]
+    names = list(doc["metrics"])
+    values = {name: _jpeval_value(name, predicted) for name in names}
+    if names[0] not in CORRELATIONS:
+        values[SCORE] = values[names[0]]
+    return values | {name + _STDERR: values[name] for name in names}
+
+
+def jpeval_metric_list(data: TaskData) -> list[dict[str, Any]]:
+    """Returns the metrics for a task's configuration, each with its standard error, and `score`.
+
+    As for pfgen's tasks, a metric named `X_stderr` is shown as the standard error of X.
+    """
+    entries = []
+    for name in data.metrics:
+        entries.append(_jpeval_entry(name, partial(_jpeval_figure, name), better=True))
+        entries.append(_jpeval_entry(name + _STDERR, partial(_jpeval_error, name), better=False))
+    if data.metrics[0] not in CORRELATIONS:
+        main = partial(_jpeval_score, data.metrics[0])
+        entries.append(_jpeval_entry(SCORE, main, better=True))
+    return entries
+
+
+def _jpeval_prediction(given: Sequence[str | None], doc: Mapping[str, Any]) -> JpevalPrediction:
+    if len(given) != 1:
+        raise InputError(f"{len(given)} outputs for {doc['id']}: leave out repeats")
+    text = unicode_text(given[0] or "")
+    made = JpevalPrediction(prediction(text, doc["variant"]))
+    metrics = tuple(doc["metrics"])
+    made.output = JpevalOutput(doc["task"], metrics, doc["variant"], doc["gold"], text)
+    return made
+
+
+def _jpeval_value(name: str, predicted: JpevalPrediction) -> JpevalValue:
+    correlated = name in CORRELATIONS
+    number = (
+        parse_float(predicted)
+        if correlated
+        else metric(name, [str(predicted)], [predicted.output.gold])[0]
+    )
+    made = JpevalValue(number)
+    made.output = predicted.output
+    return made
+
+
+def _jpeval_entry(called: str, aggregation: Any, *, better: bool) -> dict[str, Any]:
+    return {"metric": called, "aggregation": aggregation, "higher_is_better": better}
+
+
+def _jpeval_figure(name: str, items: Sequence[JpevalValue]) -> float:
+    """Returns the figure of a task, over all of its outputs."""
+    found = _evaluated_jpeval_task(tuple(item.output for item in items))
+    return found.scores[f"{items[0].output.task}_{name}"]
+
+
+def _jpeval_error(name: str, items: Sequence[JpevalValue]) -> float | str:
+    """Returns the standard error of a figure, or the harness's text for a missing one."""
+    found = _evaluated_jpeval_task(tuple(item.output for item in items))
+    error = standard_errors(found)[f"{items[0].output.task}_{name}"]
+    return "N/A" if error is None else error
+
+
+def _jpeval_score(name: str, items: Sequence[JpevalValue]) -> JpevalScore:
+    made = JpevalScore(_jpeval_figure(name, items))
+    made.category = find_task(items[0].output.task).category
+    return made
+
+
+@lru_cache(maxsize=1)
+def _evaluated_jpeval_task(outputs: tuple[JpevalOutput, ...]) -> Evaluation:
+    """Score a task; cached, because all of its metrics need the same evaluation."""
+    task, metrics, variant, *_ = outputs[0]
+    samples = tuple(Sample("", one.gold) for one in outputs)
+    data = TaskData(task, "", "", 1, metrics, samples, (), "", "")
+    return evaluate([data], {task: [one.output for one in outputs]}, variant)
