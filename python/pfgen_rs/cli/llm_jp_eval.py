@@ -9,6 +9,9 @@ from pfgen_rs.cli.loading import Deferred, deferring
 __all__ = ["COMMANDS", "app"]
 
 COMMANDS = {
+    "install": Deferred(
+        "llm_jp_eval_install", "install_raw_files", "Install raw files of the data sets."
+    ),
     "convert": Deferred(
         "llm_jp_eval_convert", "convert_raw", "Convert raw files to the files of llm-jp-eval."
     ),

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pfgen_rs.cli import options, output
+from pfgen_rs.cli.llm_jp_eval_missing import missing_lines
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.conversion.converting import Conversion, Converted
-    from pfgen_rs.llm_jp_eval.raw.missing import MissingFiles
 
-__all__ = ["convert_raw", "show_missing"]
+__all__ = ["convert_raw"]
 
 
 def _names_of_tasks(incomplete: str) -> list[str]:
@@ -94,7 +94,10 @@ def convert_raw(
     _show_converted_tasks(found.tasks)
     for note in _conversion_notes(found):
         output.warn(note)
-    show_missing(found.missing)
+    if found.missing:
+        output.warn(f"left out: {', '.join(each.task for each in found.missing)}")
+    for line in missing_lines(found.missing):
+        output.remark(line)
     output.emit(f"wrote {counted(len(found.files), 'file')} to {found.folder}\n")
 
 
@@ -124,15 +127,3 @@ def _conversion_notes(found: Conversion) -> Iterable[str]:
         names = [each.task for each in found.tasks if each.status == status]
         if names:
             yield f"{', '.join(names)}: {meaning}"
-
-
-def show_missing(missing: Sequence[MissingFiles]) -> None:
-    """Print which raw files are missing, and where they are published, by data set."""
-    for each in missing:
-        output.warn(f"{each.task}: missing {each.summary}")
-    for dataset in dict.fromkeys(each.dataset for each in missing):
-        of_dataset = [each for each in missing if each.dataset == dataset]
-        urls = dict.fromkeys(url for each in of_dataset for url in each.urls)
-        output.remark(f"{dataset} ({of_dataset[0].licence}):")
-        for url in urls:
-            output.remark(f"  {url}")

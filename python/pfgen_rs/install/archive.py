@@ -156,6 +156,7 @@ def _members_of_tar_archive(
             content = tar.extractfile(info) if info.isreg() else None
             if content is None:
                 raise _irregular_archive_member(info.name, label)
+            _check_archive_member_size(info.size, member, label, limit)
             with content:
                 yield member, _read_whole_archive_member(content, member, label, limit)
 
@@ -200,9 +201,13 @@ def _matching_archive_member(name: str, wanted: Collection[str]) -> str | None:
 
 def _read_whole_archive_member(stream: IO[bytes], member: str, label: str, limit: int) -> bytes:
     content = stream.read(limit + 1)
-    if len(content) > limit:
-        raise InstallError(f"{label}: {member} is larger than {limit} bytes")
+    _check_archive_member_size(len(content), member, label, limit)
     return content
+
+
+def _check_archive_member_size(size: int, member: str, label: str, limit: int) -> None:
+    if size > limit:
+        raise InstallError(f"{label}: {member} is larger than {limit} bytes")
 
 
 def _irregular_archive_member(name: str, label: str) -> InstallError:

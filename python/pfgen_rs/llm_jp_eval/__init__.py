@@ -19,6 +19,7 @@ __all__ = [
     "filled",
     "find_data",
     "find_task",
+    "install_raw",
     "installed_data",
     "installed_raw",
     "mean",
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.catalog import TaskInfo, chosen_tasks, find_task, tasks
     from pfgen_rs.llm_jp_eval.conversion.converting import Conversion, convert
     from pfgen_rs.llm_jp_eval.data import Sample, TaskData, find_data, read_task, read_tasks
+    from pfgen_rs.llm_jp_eval.installing import install_raw
     from pfgen_rs.llm_jp_eval.metrics.correlations import correlation
     from pfgen_rs.llm_jp_eval.metrics.means import mean
     from pfgen_rs.llm_jp_eval.metrics.values import metric
@@ -54,6 +56,7 @@ else:
             "catalog": ("TaskInfo", "chosen_tasks", "find_task", "tasks"),
             "conversion.converting": ("Conversion", "convert"),
             "data": ("Sample", "TaskData", "find_data", "read_task", "read_tasks"),
+            "installing": ("install_raw",),
             "metrics.correlations": ("correlation",),
             "metrics.means": ("mean",),
             "metrics.values": ("metric",),

@@ -95,7 +95,7 @@ def convert(
     names = None if tasks is None else list(tasks)
     chosen = chosen_tasks(names)
     folder = _target_folder(out, version)
-    source = installed_raw() if raw is None else Path(raw)
+    source = _installed_source() if raw is None else Path(raw)
     found = find_raw(source, [info.name for info in chosen])
     missing = tuple(filter(None, (missing_files(info.name, found) for info in chosen)))
     _check_missing(source, chosen, missing, names or ())
@@ -109,6 +109,14 @@ def convert(
             converted.append(Converted(info.name, counts, status))
             files += _write_task(content, info, splits, tuning, found.stand_ins(info.name))
     return Conversion(folder, tuple(converted), tuple(files), missing)
+
+
+def _installed_source() -> Path:
+    source = installed_raw()
+    if not source.is_dir():
+        advice = "install them with `pfgen-rs llm-jp-eval install --from DIR`, or name a folder with --raw"
+        raise InputError(f"no raw files are installed: {advice}", path=source)
+    return source
 
 
 def _target_folder(out: str | Path | None, version: str | None) -> Path:

@@ -20,6 +20,7 @@ from pfgen_rs.llm_jp_eval.raw.entries import Entry, entries, file_bytes
 from pfgen_rs.llm_jp_eval.raw.rawfiles import RawFile, RawFiles, Status
 from pfgen_rs.llm_jp_eval.raw.reading import raw_text
 from pfgen_rs.llm_jp_eval.raw.sources import (
+    DOCUMENTED,
     folder_of,
     is_folder,
     needs,
@@ -83,6 +84,7 @@ class _Search:
             or naming.other_version_of(path) is not None
             or naming.id_list_of(path) is not None
             or naming.document_of(path) is not None
+            or naming.is_jglue_train(path)
             or any(path.endswith(f"/{stated}") for stated in self._stated)
         )
 
@@ -142,15 +144,15 @@ class _Search:
         absent = {need for need in self._wanted if need not in present}
         if not absent:
             return {}
-        found = {}
-        for entry in [
-            *self._unnamed,
-            *(each for some in self._documents.values() for each in some),
-        ]:
+        found: dict[str, RawFile] = {}
+        documents = (each for some in self._documents.values() for each in some)
+        for entry in [*self._unnamed, *documents]:
             content = _read_if_possible(entry)
-            name = self._names.get(hashlib.sha256(content).hexdigest())
+            name = self._names.get(_digest(content))
             if name is not None and (name in absent or folder_of(name) in absent):
                 found[name] = RawFile(name, entry.label, content, Status.PUBLISHED)
+            elif name is None and naming.is_jglue_train(entry.path):
+                found |= _counted_files(absent & DOCUMENTED.keys(), entry.label, content)
         return found
 
 
@@ -162,6 +164,12 @@ def _listed_documents(entry: Entry) -> Iterator[tuple[str, int]]:
                 problem = f"invalid id {shortened(document)!r} of a document"
                 raise InputError(problem, path=entry.label, line=number)
             yield document, number
+
+
+def _counted_files(names: Iterable[str], label: str, content: bytes) -> dict[str, RawFile]:
+    """Returns the file under the name for which it has the documented number of samples."""
+    files = (RawFile(name, label, content, Status.UNVERIFIED) for name in names)
+    return {file.name: file for file in files if has_documented_count(file)}
 
 
 def _read_if_possible(entry: Entry) -> bytes:

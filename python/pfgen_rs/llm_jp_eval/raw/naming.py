@@ -10,7 +10,7 @@ from types import MappingProxyType
 from pfgen_rs.llm_jp_eval.catalog import SPLITS
 from pfgen_rs.llm_jp_eval.raw.sources import is_folder, sources
 
-__all__ = ["document_of", "id_list_of", "name_of", "other_version_of"]
+__all__ = ["document_of", "id_list_of", "is_jglue_train", "name_of", "other_version_of"]
 
 _TAIL = 4  # most components of a path that decide
 _CHABSA = "chabsa/chABSA-dataset/"
@@ -21,6 +21,8 @@ _REFERENCE = re.compile(
 _DOCUMENT = re.compile(r"(?:^|/)knp/([^/]{1,8})/([^/]+)\.knp$")
 _ID_LIST = re.compile(rf"(?:^|/)id/({'|'.join(SPLITS)})\.id$")
 _JGLUE = re.compile(r"(?:^|/)(jnli|jsquad|jcommonsenseqa|jsts)-v(1\.\d+)/(train|valid)-v\2\.json$")
+
+_JGLUE_TRAIN = re.compile(r"(?:^|/)train-v1\.\d+[^/]*\.json$")
 
 
 def name_of(path: str) -> str | None:
@@ -43,6 +45,11 @@ def other_version_of(path: str) -> str | None:
     if not found:
         return None
     return f"{found[1]}_{'train' if found[3] == 'train' else 'test'}.json"
+
+
+def is_jglue_train(path: str) -> bool:
+    """Whether a file of any folder has the name of a train file of JGLUE."""
+    return _JGLUE_TRAIN.search(path) is not None
 
 
 def id_list_of(path: str) -> str | None:

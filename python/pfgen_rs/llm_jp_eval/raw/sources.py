@@ -41,8 +41,8 @@ class Source:
     """A data set's repository.
 
     `files`: path in the repository by the reference's name, in the order in which they are read; names that
-    end with "/" stand for folders of files. `page` and `download` are set if the files are not in a
-    repository: the page that links to the file `download`.
+    end with "/" stand for folders of files. `page`: the page that links to an archive, if the files are not
+    in a repository.
     """
 
     name: str
@@ -52,7 +52,6 @@ class Source:
     licence: str
     files: Mapping[str, str]
     page: str | None = None
-    download: str | None = None
 
     @property
     def archive(self) -> str:

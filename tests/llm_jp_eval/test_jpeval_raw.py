@@ -1,0 +1,333 @@
+"""Raw files that are damaged or hostile: clear errors, nothing half-written."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.llm_jp_eval import convert, find_task
+from pfgen_rs.llm_jp_eval.conversion import rendering
+from pfgen_rs.llm_jp_eval.conversion.splits import halved, shuffled, with_test, without_test
+from pfgen_rs.llm_jp_eval.raw.rawfiles import RawFile, Status
+from pfgen_rs.llm_jp_eval.raw.reading import json_lines, raw_text, tsv_rows
+
+TSV = "a\tb\tc\td\te\tf\tg\th\n"
+XML = '<?xml version="1.0"?>\n'
+BOMB = (
+    XML
+    + '<!DOCTYPE questions [\n<!ENTITY a "ああ">\n<!ENTITY b "&a;&a;">\n]>\n<questions>&b;</questions>'
+)
+EXTERNAL = (
+    XML
+    + '<!DOCTYPE questions [\n<!ENTITY a SYSTEM "file:///etc/passwd">\n]>\n<questions>&a;</questions>'
+)
+PARAMETER = (
+    XML + '<!DOCTYPE questions [\n<!ENTITY % a SYSTEM "http://localhost/x">\n%a;]>\n<questions/>'
+)
+UNDEFINED = (
+    XML + '<!DOCTYPE questions SYSTEM "x.dtd">\n<questions>\n<question>&a;</question></questions>'
+)
+
+
+def question(text: str = "<text>何？</text>", answers: str = "<answer>答</answer>") -> str:
+    return f"{XML}<questions>\n<question>{text}<answers>{answers}</answers></question></questions>"
+
+
+def problem(content: str, attribute: str = 'answer="yes"') -> str:
+    return f"{XML}<jsem-dataset>\n<problem {attribute}>{content}</problem></jsem-dataset>"
+
+
+def lines(*records: Any) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+SCRIPT = "<p><script>甲</script></p>"
+JNLI = {"sentence1": "a", "sentence2": "b", "label": "neutral"}
+CHOICES = {"question": "q", **{f"choice{n}": "x" for n in range(5)}}
+ARTICLE = {"context": "c", "qas": [{"question": "q", "answers": []}]}
+
+HOSTILE: list[tuple[str, str | bytes, str]] = [
+    # Columns
+    ("jamp_train.tsv", TSV + "1\tx\ty\n", r"line 2: expected 8 columns as in the header.* found 3"),
+    ("jamp_train.tsv", TSV + "1\tx\ty\tz\t\t\t\t\n\n", "line 3: expected 8 columns"),
+    ("jamp_train.tsv", "a\tb\tc\n", r"line 1: expected a header of 4 columns, .* found 3"),
+    ("jamp_test.tsv", "", "empty file"),
+    ("jamp_test.tsv", TSV, "jamp: no samples for test"),
+    ("jamp_train.tsv", TSV, "jamp: no samples for train"),
+    ("janli.tsv", "a\tb\tc\td\n", "line 1: expected a header of 5 columns"),
+    ("jsick_train.tsv", "\t".join("abcdefghij") + "\n", "line 1: expected a header of 11 columns"),
+    # Encodings
+    (
+        "jamp_train.tsv",
+        TSV.encode() + "雨\t\t\n".encode("cp932"),
+        "line 2: not UTF-8 text: byte 0x89",
+    ),
+    ("jamp_train.tsv", TSV.encode("utf-16"), "line 1: not UTF-8 text: byte 0xff"),
+    ("jemhopqa_train.json", b"[\r\n\r\n" + b"\xe3\x81", "line 3: not UTF-8 text"),
+    ("niilc_train.xml", question().encode("cp932"), "line 3: not UTF-8 text"),
+    # JSON lines
+    ("jnli_train.json", lines(JNLI) + "\n", r"line 2: not JSON \(Expecting value\)"),
+    ("jnli_train.json", lines(JNLI)[:-5], r"line 1: not JSON"),
+    ("jnli_train.json", "[" * 100_000, "line 1: nested too deeply"),
+    ("jnli_train.json", lines(JNLI, ["a"]), r"line 2: expected an object, found \[\"a\"\]"),
+    (
+        "jnli_train.json",
+        lines(JNLI, {**JNLI, "label": 1}),
+        "line 2: 'label' must be a text, found 1",
+    ),
+    ("jnli_train.json", lines({"sentence1": "a"}), "line 1: missing key 'sentence2'"),
+    (
+        "jnli_train.json",
+        '{"sentence1": "\\ud800"}',
+        "line 1: 'sentence1' contains a lone surrogate",
+    ),
+    (
+        "jsts_train.json",
+        lines({**JNLI, "label": float("nan")}),
+        "line 1: not JSON.*NaN is not a number",
+    ),
+    (
+        "jsts_train.json",
+        lines(JNLI).replace('"neutral"', "1e999"),
+        "line 1: 'label' must be a finite",
+    ),
+    (
+        "jsts_train.json",
+        lines(JNLI).replace('"neutral"', "9" * 5000),
+        "line 1: not JSON.*4300 digits",
+    ),
+    (
+        "jsts_train.json",
+        lines({**JNLI, "label": True}),
+        "line 1: 'label' must be a number, found true",
+    ),
+    ("jsts_train.json", lines(JNLI), "line 1: 'label' must be a number, found \"neutral\""),
+    (
+        "jcommonsenseqa_train.json",
+        lines({**CHOICES, "label": 1.5}),
+        "line 1: 'label' must be the number",
+    ),
+    ("jcommonsenseqa_train.json", lines({"question": "q"}), "line 1: missing key 'choice0'"),
+    # JSON
+    ("jemhopqa_train.json", "{}", "expected a JSON list, found {}"),
+    (
+        "jemhopqa_train.json",
+        '[{"question": "q", "answer": "a"}, {"question": 1}]',
+        "element 2: 'question'",
+    ),
+    ("jemhopqa_train.json", "[\n{},\n]", r"line 3: not JSON"),
+    ("jsquad_train.json", '{"data": {}}', "'data' must be a list"),
+    (
+        "jsquad_train.json",
+        json.dumps({"data": [{"paragraphs": [ARTICLE]}]}),
+        r"qas\[0\]: 'answers' is empty",
+    ),
+    ("jsquad_train.json", "[]", r"expected an object, found \[\]"),
+    (
+        "chabsa/chABSA-dataset/e00002_ann.json",
+        '{"sentences": [{}]}',
+        r"sentences\[0\]: missing key 'opin",
+    ),
+    ("chabsa/chABSA-dataset/x.json", "{", "not JSON"),
+    (
+        "mawps/shot_example.json",
+        '[{"shot_example": "問題"}]',
+        "element 1: 'shot_example' must contain '解答",
+    ),
+    (
+        "mawps/shot_example.json",
+        '[{"shot_example": "問\\n解答：1\\n解答：2"}]',
+        "'解答：' at the beginning of one",
+    ),
+    (
+        "mawps/shot_example.json",
+        '[{"shot_example": "問\\n解答：答えは1"}]',
+        "must contain '答えは…です。'",
+    ),
+    ("mawps/test.json", '[{"question": "q", "answer": 1}]', "element 1: 'answer' must be a text"),
+    ("mawps/test.json", "[]", "mawps: no samples for dev"),
+    # XML
+    ("niilc_train.xml", "", r"line 1: not XML \(no element found\)"),
+    ("niilc_train.xml", question()[:-20], "line 3: not XML"),
+    (
+        "niilc_train.xml",
+        "<jsem-dataset/>",
+        "expected the root element <questions>, found <jsem-dataset>",
+    ),
+    ("niilc_train.xml", question(text=""), "line 3: expected one <text> in <question>, found 0"),
+    ("niilc_train.xml", question(text="<text> </text>"), "line 3: <text> is empty"),
+    (
+        "niilc_train.xml",
+        question(text="<text>a<b>c</b></text>"),
+        "line 3: expected only text in <text>",
+    ),
+    ("niilc_train.xml", question(answers=""), "line 3: <answers> has no <answer> with text"),
+    (
+        "niilc_train.xml",
+        XML + "<questions>" + "<x>" * 100_000,
+        "line 2: more than 64 elements are nested",
+    ),
+    ("niilc_train.xml", BOMB, "line 3: declares the entity 'a'"),
+    ("niilc_train.xml", EXTERNAL, "line 3: declares the entity 'a'"),
+    ("niilc_train.xml", PARAMETER, "line 3: declares the entity 'a'"),
+    ("niilc_train.xml", UNDEFINED, "line 4: uses the entity 'a'"),
+    ("niilc_train.xml", XML + "<questions>&a;</questions>", "line 2: not XML"),
+    ("niilc_train.xml", "<questions>\x00</questions>", "line 1: not XML"),
+    ("jsem_Verbs.xml", problem(SCRIPT, ""), "line 3: <problem> has no attribute 'answer'"),
+    ("jsem_Verbs.xml", problem("<h><script>乙</script></h>"), "line 3: <problem> has no <p>"),
+    ("jsem_Verbs.xml", problem(SCRIPT), "line 3: expected one <h> in <problem>, found 0"),
+    ("jsem_Verbs.xml", problem(SCRIPT + "<h/>"), "line 3: expected one <script> in <h>, found 0"),
+    # KNP
+    ("train/wiki90000001.knp", "+ 1D\n", "line 1"),
+    ("train/wiki90000001.knp", b"\xff", "wiki90000001"),
+]
+
+
+@pytest.fixture(scope="module")
+def raw(jpeval_mini: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("raw") / "raw_files"
+    shutil.copytree(jpeval_mini / "raw_files", folder)
+    return folder
+
+
+def task_of(name: str) -> str:
+    if name.endswith(".knp"):
+        return "wiki_ner"
+    return name.split("/")[0].split("_")[0].split(".")[0]
+
+
+@pytest.mark.parametrize(("name", "content", "problem"), HOSTILE)
+def test_hostile_files(
+    name: str, content: str | bytes, problem: str, raw: Path, tmp_path: Path
+) -> None:
+    path = raw / name
+    original = path.read_bytes() if path.exists() else None
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    try:
+        with pytest.raises(InputError, match=problem) as caught:
+            convert(raw, tmp_path / "out", tasks=[task_of(name)])
+    finally:
+        if original is None:
+            path.unlink()
+        else:
+            path.write_bytes(original)
+    if "no samples" not in problem:
+        assert str(path) in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_external_document_types_are_ignored(raw: Path, tmp_path: Path) -> None:
+    path = raw / "niilc_train.xml"
+    original = path.read_bytes()
+    head = b'<!DOCTYPE questions SYSTEM "http://localhost:9/x.dtd">\n<?xml-stylesheet href="x"?>\n<questions>'
+    changed = original.replace(b"<questions>", head).replace(b"UTF-8", b"Shift_JIS")
+    path.write_bytes(b"\xef\xbb\xbf" + changed.replace(b"\n", b"\r\n"))
+    found = convert(raw, tmp_path / "changed", tasks=["niilc"])
+    path.write_bytes(original)
+    unchanged = convert(raw, tmp_path / "original", tasks=["niilc"])
+    assert [file.sha256 for file in found.files] == [file.sha256 for file in unchanged.files]
+
+
+def made(content: str | bytes) -> RawFile:
+    data = content.encode() if isinstance(content, str) else content
+    return RawFile("x", "x", data, Status.CHANGED)
+
+
+def test_only_three_line_ends() -> None:
+    text = "a\r\nb\rc\u2028d\x0be\x0cf\x85g\x1ch\n"
+    assert raw_text(made(text)) == "a\nb\nc\u2028d\x0be\x0cf\x85g\x1ch\n"
+    rows = list(tsv_rows(made('x\ty\n"a\tb\u2028"\r\n'), 2))
+    assert rows == [['"a', 'b\u2028"']]
+
+
+@given(st.text(), st.text())
+def test_text_mode(before: str, after: str) -> None:
+    text = f"{before}\r\n{after}".encode("utf-8", "ignore").decode().lstrip("\ufeff")
+    expected = text.replace("\r\n", "\n").replace("\r", "\n")
+    assert raw_text(made(text)) == expected
+
+
+@given(st.binary())
+def test_random_bytes_are_text_or_an_error(content: bytes) -> None:
+    for read in (lambda file: tsv_rows(file, 2), json_lines):
+        with contextlib.suppress(InputError):
+            list(read(made(content)))
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+pairs = st.lists(st.tuples(texts, texts), min_size=1)
+
+
+@given(pairs)
+def test_files_are_those_of_json_dump(samples: list[tuple[str, str]]) -> None:
+    info = find_task("jamp")
+    expected: Any = {
+        "instruction": info.instruction,
+        "output_length": info.output_length,
+        "metrics": list(info.metrics),
+        "few_shots": [],
+        "samples": [{"input": given, "output": output} for given, output in samples],
+    }
+    encoded = rendering.encoded(samples)
+    assert rendering.evaluation_file(info, encoded) == dumped(expected)
+    head = (
+        "以下は、タスクを説明する指示と、文脈のある入力の組み合わせです。"
+        "要求を適切に満たす応答を書きなさい。"
+        f"\n\n### 指示:\n{info.instruction}"
+    )
+    expected = [
+        {
+            "ID": f"jamp-{index}",
+            "instruction": info.instruction,
+            "input": given,
+            "output": output,
+            "text": head
+            + (f"\n\n### 入力:\n{given}" if given else "")
+            + f"\n\n### 応答:\n{output}",
+        }
+        for index, (given, output) in enumerate(samples)
+    ]
+    assert rendering.tuning_file(info, encoded) == dumped(expected)
+
+
+def dumped(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, indent=4).encode()
+
+
+def mersenne_shuffled(count: int) -> list[int]:
+    """The contract's description of the shuffle, from the generator's bits."""
+    generator, values = random.Random(42), list(range(count))
+    for i in range(count - 1, 0, -1):
+        bits = (i + 1).bit_length()
+        while (j := generator.getrandbits(bits)) >= i + 1:
+            pass
+        values[i], values[j] = values[j], values[i]
+    return values
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 9, 10, 11, 19, 20, 99, 1001])
+def test_splits(count: int) -> None:
+    samples = [(str(n), str(n)) for n in range(count)]
+    order = [samples[n] for n in mersenne_shuffled(count)]
+    assert shuffled(samples) == order
+    a, b, half = int(count * 0.8), int(count * 0.9), int(count / 2)
+    assert with_test(samples, samples) == {"train": order[:b], "dev": order[b:], "test": samples}
+    assert without_test(samples) == {
+        "train": order[:a],
+        "dev": order[a:b],
+        "test": order[b:],
+    }
+    assert halved(samples[:3], samples) == {
+        "train": samples[:3],
+        "dev": order[:half],
+        "test": order[half:],
+    }
