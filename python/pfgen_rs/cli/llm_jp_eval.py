@@ -18,6 +18,7 @@ COMMANDS = {
     "prompts": Deferred(
         "llm_jp_eval_prompts", "write_prompts", "Write prompts for inference made elsewhere."
     ),
+    "run": Deferred("llm_jp_eval_run", "run", "Run a model on the tasks, and score it."),
     "score": Deferred("llm_jp_eval_score", "score", "Score outputs made elsewhere."),
     "tasks": Deferred("llm_jp_eval_tasks", "list_tasks", "List the tasks."),
 }

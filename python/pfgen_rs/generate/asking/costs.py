@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ __all__ = [
     "Prices",
     "TokenCounter",
     "estimated",
+    "joined_estimates",
     "read_prices",
     "token_counter",
 ]
@@ -152,6 +153,20 @@ def estimated(
     completion = None if respondent.max_tokens is None else count * respondent.max_tokens
     cost = None if prices is None or completion is None else prices.cost(prompt, completion)
     return Estimate(count, stored, prompt, completion, counter.name, cost)
+
+
+def joined_estimates(estimates: Sequence[Estimate]) -> Estimate:
+    """Returns the estimate of several groups of requests together, at least one."""
+    completion = [each.completion_tokens for each in estimates]
+    costs = [each.cost for each in estimates]
+    return Estimate(
+        sum(each.requests for each in estimates),
+        sum(each.stored for each in estimates),
+        sum(each.prompt_tokens for each in estimates),
+        None if None in completion else sum(each or 0 for each in completion),
+        estimates[0].counter,
+        None if None in costs else sum(each or 0.0 for each in costs),
+    )
 
 
 _PER_MESSAGE = 4  # what chat templates add around a message, in tokens

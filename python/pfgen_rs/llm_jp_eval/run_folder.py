@@ -1,0 +1,161 @@
+"""A run's folder: how the model is asked, the journal of its outputs, and their scores.
+
+config.json        model, prompts and parameters: one choice a folder; the last tasks, split and number
+outputs.jsonl      one line an output, appended as it arrives
+result.json, scores.json, samples.parquet: as `results` writes them
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.generate.asking import Journal, Respondent
+from pfgen_rs.generate.asking.journal import journal_records
+from pfgen_rs.generate.locks import locked
+from pfgen_rs.io import write_atomic, writing_failed
+from pfgen_rs.io.records import parse_line
+from pfgen_rs.io.run_files import CONFIG
+from pfgen_rs.llm_jp_eval.data import TaskData
+from pfgen_rs.llm_jp_eval.results import PromptSettings
+
+__all__ = [
+    "KIND",
+    "OUTPUTS",
+    "default_folder",
+    "open_run_folder",
+    "output_journal",
+    "read_run_config",
+    "run_config",
+    "stored_outputs",
+]
+
+KIND = "llm-jp-eval"
+OUTPUTS = "outputs.jsonl"
+_KEY = ("id", "sample", "digest")
+_SCOPE = ("tasks", "split", "n")
+"""What may differ from one command to the next in the same folder."""
+_DATA = "data"
+
+
+def default_folder(model: str) -> Path:
+    """Returns the folder of a model's run if none is chosen."""
+    return Path("runs") / KIND / model.strip("/").replace("/", "--")
+
+
+def output_journal(folder: str | os.PathLike[str]) -> Journal:
+    """Returns the journal of a folder's outputs, which is not open yet."""
+    return Journal(Path(folder) / OUTPUTS, _KEY)
+
+
+def run_config(
+    datas: Sequence[TaskData], respondent: Respondent, n: int | None, prompts: PromptSettings
+) -> dict[str, Any]:
+    """Returns what a run's `config.json` says. `n`: number of samples a task, `None` for all."""
+    identity = respondent.identity()
+    model = identity.pop("model")
+    del identity["max_tokens"], identity["logprobs"]
+    return {
+        "kind": KIND,
+        "model": model,
+        "engine": respondent.engine,
+        "tasks": [data.task for data in datas],
+        "split": datas[0].split,
+        "n": n,
+        **prompts.record(),
+        "parameters": identity,
+        _DATA: {
+            name: digest
+            for data in datas
+            for name, digest in (
+                (f"{data.split}/{data.task}.json", data.sha256),
+                (f"train/{data.task}.json", data.shots_sha256),
+            )
+        },
+    }
+
+
+def open_run_folder(path: str | os.PathLike[str], config: Mapping[str, Any]) -> None:
+    """Create a run's folder, or continue one with the same settings and data.
+
+    Tasks, split and number of samples may differ. Raises `SettingsError` with what else does, `InputError` if
+    the folder is of another kind, and `OutputError`.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise writing_failed(folder, error) from error
+    with locked(folder):
+        new = dict(config)
+        if (folder / CONFIG).exists():
+            old = read_run_config(folder)
+            _check_run_settings(folder, old, new)
+            new[_DATA] = {**old[_DATA], **new[_DATA]}
+            if new == old:
+                return
+        elif (folder / OUTPUTS).exists():
+            raise SettingsError(f"{folder}: has outputs but no config.json: choose another folder")
+        content = json.dumps(new, ensure_ascii=False, indent=1)
+        write_atomic(folder / CONFIG, content.encode("utf-8", "surrogatepass") + b"\n")
+
+
+def read_run_config(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """Returns what a run's `config.json` says. Raises `InputError` if it is missing or of another kind."""
+    path = Path(folder) / CONFIG
+    try:
+        config = parse_line(path.read_bytes())
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+    except InputError as error:
+        raise InputError(error.problem, path=path) from None
+    if config.get("kind") != KIND or not isinstance(config.get(_DATA), dict):
+        raise InputError("is not the folder of a run of llm-jp-eval", path=Path(folder))
+    return config
+
+
+def stored_outputs(
+    folder: str | os.PathLike[str], digests: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Returns the outputs of a folder by id; with `digests` by id, those of the requests with these digests.
+
+    Of several outputs with an id, the last counts. Raises `InputError` with file and line.
+    """
+    found = {}
+    for record in journal_records(Path(folder) / OUTPUTS):
+        name, text = record.get("id"), record.get("output")
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise InputError("a record lacks 'id' or 'output'", path=Path(folder) / OUTPUTS)
+        if digests is None or digests.get(name) == record.get("digest"):
+            found[name] = text
+    return found
+
+
+def _check_run_settings(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    for key in _in_order([*new, *old]):
+        if key not in (*_SCOPE, _DATA) and old.get(key) != new.get(key):
+            raise SettingsError(
+                f"{folder}: was begun with another {_run_setting(key, old, new)}: choose another folder with "
+                "--out"
+            )
+    for name, digest in new[_DATA].items():
+        if old[_DATA].get(name, digest) != digest:
+            raise SettingsError(
+                f"{folder}: was begun with another file {name}: choose another folder with --out"
+            )
+
+
+def _run_setting(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    before, now = old.get(key), new.get(key)
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        changed = next(n for n in _in_order([*now, *before]) if before.get(n) != now.get(n))
+        return _run_setting(changed, before, now)
+    return f"{key} ({before!r:.60}, now {now!r:.60})"
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))

@@ -1,0 +1,214 @@
+"""Running a model on tasks: requests, asking an engine, and scoring the outputs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pfgen_rs.generate.asking import Asked, Journal, Request, Respondent, UnreadError, ask
+from pfgen_rs.generate.asking.ask import AskingProgress
+from pfgen_rs.generate.asking.costs import Budget
+from pfgen_rs.generate.engines import Answered, Details, Engine
+from pfgen_rs.llm_jp_eval.data import TaskData, item_id, used
+from pfgen_rs.llm_jp_eval.outputs import items
+from pfgen_rs.llm_jp_eval.results import (
+    PromptSettings,
+    ScoreSettings,
+    signature,
+    write_results,
+)
+from pfgen_rs.llm_jp_eval.run_folder import (
+    open_run_folder,
+    output_journal,
+    read_run_config,
+    run_config,
+    stored_outputs,
+)
+from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate_variants
+
+__all__ = ["Group", "ScoredRun", "open_run", "request_groups", "run_tasks", "score_run"]
+
+BudgetOf = Callable[[Respondent], Budget | None]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Requests with the same maximum number of new tokens, which is the respondent's."""
+
+    respondent: Respondent
+    requests: list[Request] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """The scores of a run: the content of `scores.json`, and the evaluation of the chosen variant."""
+
+    record: Mapping[str, Any]
+    evaluation: Evaluation
+
+
+def request_groups(
+    datas: Sequence[TaskData], respondent: Respondent, n: int | None, prompts: PromptSettings
+) -> list[Group]:
+    """Returns the requests for the first `n` samples of each task (`None`: all), short outputs first.
+
+    Raises `SettingsError` for prompts that cannot be made.
+    """
+    groups: dict[int, Group] = {}
+    for item in items(datas, n, prompts):
+        limit = item.max_tokens
+        if limit not in groups:
+            groups[limit] = Group(replace(respondent, max_tokens=limit))
+        about = {"id": item.id, "task": item.task, "split": item.split, "index": item.index}
+        request = Request(item.id, (("user", item.prompt),), about)
+        groups[limit].requests.append(request)
+    return [groups[limit] for limit in sorted(groups)]
+
+
+def open_run(
+    folder: str | os.PathLike[str],
+    datas: Sequence[TaskData],
+    respondent: Respondent,
+    n: int | None,
+    prompts: PromptSettings,
+) -> int:
+    """Create or continue a run's folder; returns the number of requests that it does not answer yet.
+
+    Raises `SettingsError` with what differs if the folder was begun with other settings, and `OutputError`.
+    """
+    open_run_folder(folder, run_config(datas, respondent, n, prompts))
+    journal = output_journal(folder)
+    answered = journal.stored_keys()
+    return sum(
+        _request_key(journal, request, group.respondent) not in answered
+        for group in request_groups(datas, respondent, n, prompts)
+        for request in group.requests
+    )
+
+
+def run_tasks(
+    folder: str | os.PathLike[str],
+    datas: Sequence[TaskData],
+    engine: Engine,
+    respondent: Respondent,
+    *,
+    n: int | None = None,
+    prompts: PromptSettings | None = None,
+    budget_of: BudgetOf | None = None,
+    keep_going: bool = False,
+    progress: AskingProgress | None = None,
+) -> Asked:
+    """Ask a model for the outputs of tasks and keep them in a folder (see `run_folder`).
+
+    `respondent`: its `max_tokens` is replaced by that of each task. `n`: number of samples a task, `None` for
+    all. `budget_of` returns the budget that is left when a group of requests begins. Nothing is asked twice,
+    not even by several processes. Raises `SettingsError`, and what `ask` raises.
+    """
+    made = prompts or PromptSettings()
+    open_run_folder(folder, run_config(datas, respondent, n, made))
+    groups = request_groups(datas, respondent, n, made)
+    found = Asked(0, 0, 0)
+    with output_journal(folder) as journal:
+        told = _GroupProgress(journal, groups, progress)
+        for number, group in enumerate(groups):
+            asked = ask(
+                journal,
+                group.requests,
+                engine,
+                group.respondent,
+                _read_task_output,
+                mode="chat" if made.chat else "completion",
+                budget=None if budget_of is None else budget_of(group.respondent),
+                keep_going=keep_going,
+                progress=told.of(number),
+            )
+            told.end(number, asked)
+            found = _joined_asked(found, asked)
+    return found
+
+
+def score_run(
+    folder: str | os.PathLike[str],
+    datas: Sequence[TaskData],
+    respondent: Respondent,
+    settings: ScoreSettings,
+    *,
+    allow_missing: bool = False,
+) -> ScoredRun:
+    """Score the outputs of a folder and write `result.json`, `scores.json` and `samples.parquet` there.
+
+    Outputs count if they were made by the same prompts and parameters. Raises `MissingOutputsError` unless
+    missing outputs are allowed, `InputError` and `OutputError`.
+    """
+    groups = request_groups(datas, respondent, settings.n, settings.prompts)
+    digests = {r.subject: r.digest(group.respondent) for group in groups for r in group.requests}
+    texts = stored_outputs(folder, digests)
+    outputs = {
+        data.task: [
+            texts.get(item_id(data.task, data.split, index))
+            for index in range(used(data, settings.n))
+        ]
+        for data in datas
+    }
+    evaluations = evaluate_variants(datas, outputs, allow_missing=allow_missing)
+    config = {**read_run_config(folder), "signature": signature(datas, settings)}
+    record = write_results(folder, datas, evaluations, config, settings)
+    return ScoredRun(record, evaluations[settings.variant])
+
+
+def _read_task_output(_: Request, answered: Answered) -> Mapping[str, Any]:
+    details = answered.details or Details()
+    if any("\ud800" <= character <= "\udfff" for character in answered.text):
+        raise UnreadError("the output contains a lone surrogate, which is not valid Unicode")
+    return {"output": answered.text, "finish_reason": details.finish_reason}
+
+
+def _joined_asked(one: Asked, other: Asked) -> Asked:
+    return Asked(
+        one.total + other.total,
+        one.stored + other.stored,
+        one.new + other.new,
+        [*one.failures, *other.failures],
+        one.elsewhere + other.elsewhere,
+        one.unaffordable + other.unaffordable,
+        one.spent if other.spent is None else other.spent,
+    )
+
+
+class _GroupProgress:
+    """Progress over all groups: what the current one reports, and the state of the others."""
+
+    def __init__(
+        self, journal: Journal, groups: Iterable[Group], report: AskingProgress | None
+    ) -> None:
+        self._report = report
+        self._done = [
+            sum(_request_key(journal, r, group.respondent) in journal for r in group.requests)
+            for group in groups
+        ]
+        self._total = sum(len(group.requests) for group in groups)
+        self._failed = 0
+
+    def of(self, number: int) -> AskingProgress | None:
+        """Returns the progress function for a group."""
+        report = self._report
+        if report is None:
+            return None
+
+        def tell(done: int, _: int, rate: float, failed: int) -> None:
+            self._done[number] = done
+            report(sum(self._done), self._total, rate, self._failed + failed)
+
+        return tell
+
+    def end(self, number: int, asked: Asked) -> None:
+        """Take note of a group's end."""
+        self._done[number] = asked.stored
+        self._failed += len(asked.failures)
+
+
+def _request_key(journal: Journal, request: Request, respondent: Respondent) -> tuple[Any, ...]:
+    digest = request.digest(respondent)
+    return journal.key({**request.about, "sample": request.sample, "digest": digest})

@@ -1,0 +1,108 @@
+"""Prompts, replayed outputs and the result file against those of the reference."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pfgen_rs.llm_jp_eval.catalog import tasks
+from pfgen_rs.llm_jp_eval.data import TaskData, read_task
+from pfgen_rs.llm_jp_eval.prompts import filled, template
+from pfgen_rs.llm_jp_eval.results import PromptSettings, result_content
+from pfgen_rs.llm_jp_eval.scoring import evaluate
+
+
+@pytest.fixture(scope="module")
+def datas(jpeval_converted: Path) -> Mapping[str, TaskData]:
+    return {task: read_task(jpeval_converted, task) for task in tasks()}
+
+
+@pytest.fixture(scope="module")
+def replayed(jpeval_dir: Path) -> Mapping[str, list[str | None]]:
+    found: defaultdict[str, list[str | None]] = defaultdict(list)
+    for record in json_lines(jpeval_dir / "golden" / "replay_outputs.jsonl"):
+        assert record["index"] == len(found[record["task"]])
+        found[record["task"]].append(record["output"])
+    return found
+
+
+def json_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_published_prompts(jpeval_dir: Path, datas: Mapping[str, TaskData]) -> None:
+    records = [
+        record
+        for path in sorted((jpeval_dir / "golden" / "prompts").glob("*.jsonl"))
+        for record in json_lines(path)
+    ]
+    assert len(records) == 84
+    for record in records:
+        data = datas[record["task"]]
+        made = template(data, record["shots"])
+        prompt = filled(made, data.samples[record["index"]].input)
+        assert record["template"] in (made, None)
+        assert prompt == record["prompt"]
+        assert hashlib.sha256(prompt.encode()).hexdigest() == record["sha256"]
+
+
+def test_prompts_of_own_templates(jpeval_dir: Path, datas: Mapping[str, TaskData]) -> None:
+    records = json_lines(jpeval_dir / "golden" / "custom_templates.jsonl")
+    assert len(records) == 4
+    for record in records:
+        data = datas[record["task"]]
+        own = record["custom_prompt_template"], record["custom_fewshots_template"]
+        made = template(data, record["shots"], *own)
+        assert made == record["template"]
+        assert filled(made, data.samples[record["index"]].input) == record["prompt"]
+
+
+@pytest.mark.parametrize("variant", ["upstream", "swallow"])
+def test_replayed_outputs(
+    jpeval_dir: Path,
+    datas: Mapping[str, TaskData],
+    replayed: Mapping[str, list[str | None]],
+    variant: str,
+) -> None:
+    published = json.loads((jpeval_dir / "golden" / "replay_scores.json").read_text("utf-8"))
+    found = evaluate([datas[task] for task in replayed], replayed, variant).scores
+    expected = published[variant]
+    assert len(expected) == 15
+    assert found == {
+        name: pytest.approx(value, abs=1e-12) if name.startswith("jsts") else value
+        for name, value in expected.items()
+    }
+
+
+def test_the_published_result_file(
+    jpeval_dir: Path, datas: Mapping[str, TaskData], replayed: Mapping[str, list[str | None]]
+) -> None:
+    outputs = {task: texts[:3] for task, texts in replayed.items()}
+    used = [data for task, data in datas.items() if task in outputs]
+    found = evaluate(used, outputs, "swallow")
+    templates = {data.task: PromptSettings().template(data) for data in used}
+    expected = (jpeval_dir / "golden" / "result_example.json").read_bytes()
+    assert result_content(found, templates, {}) == expected
+
+
+def test_gold_answers_as_outputs_score_one_but_for_documented_exceptions(
+    datas: Mapping[str, TaskData],
+) -> None:
+    golds: dict[str, list[str | None]] = {
+        task: [sample.output for sample in data.samples] for task, data in datas.items()
+    }
+    found = evaluate(list(datas.values()), golds)
+    below = {name: value for name, value in found.scores.items() if abs(value - 1.0) > 1e-12}
+    # Repeated lines in gold answers, and nothing else.
+    assert all(name.endswith("_set_f1") for name in below)
+    repeated = found.frame.filter(found.frame["value"] < 1.0)
+    for task, gold in repeated.select("task", "gold").iter_rows():
+        lines = [line.strip() for line in gold.split("\n")]
+        assert len(set(lines)) < len(lines), (task, gold)
+    assert found.scores.keys() - below.keys() >= {"jsquad_char_f1", "wiki_ner_set_f1"}

@@ -1,0 +1,414 @@
+"""Running a model on llm-jp-eval's tasks: requests, resuming, sharing, failures and scores."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import Result
+
+from fault_server import Asked, Behaviour, FaultServer, Handler, answer, body, status
+from helpers import SCRIPT, environment
+from jpeval_data import SAMPLES, SHOTS, jp_eval, write_data
+from judging import engine_for
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.generate.asking import Asked as Outcome
+from pfgen_rs.generate.asking import Prices, Respondent
+from pfgen_rs.generate.asking.costs import Budget, token_counter
+from pfgen_rs.llm_jp_eval.data import TaskData, read_tasks
+from pfgen_rs.llm_jp_eval.prompts import filled
+from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, read_result
+from pfgen_rs.llm_jp_eval.run_folder import default_folder, stored_outputs
+from pfgen_rs.llm_jp_eval.running import request_groups, run_tasks, score_run
+
+MODEL = Respondent("openai-api", "judge")
+GOLD = {text: output for pairs in SAMPLES.values() for text, output in pairs}
+TOTAL = len(GOLD)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_data(tmp_path / "data")
+
+
+@pytest.fixture
+def datas(folder: Path) -> list[TaskData]:
+    return read_tasks(folder, SAMPLES)
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+
+def input_of(prompt: str) -> str:
+    return prompt.rpartition("\n\n### 入力:\n")[2].removesuffix("\n\n### 応答:\n")
+
+
+def gold(handler: Handler, asked: Asked) -> None:
+    """Give the gold answer, and count 7 tokens."""
+    text = GOLD[input_of(asked.prompt)]
+    reply = json.loads(body(text, asked.path.endswith("/chat/completions")))
+    reply["usage"] = {"prompt_tokens": 5, "completion_tokens": 2}
+    handler.reply(200, json.dumps(reply).encode())
+
+
+def slowly(handler: Handler, asked: Asked) -> None:
+    time.sleep(0.05)
+    gold(handler, asked)
+
+
+def run(folder: Path, out: Path, url: str, *more: object) -> Result:
+    given = ["-e", "openai", "--base-url", url, "--data", folder, "--out", out, "--retries", 0]
+    return jp_eval("run", "org/m", *given, *more)
+
+
+def records(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "outputs.jsonl").read_bytes().splitlines()]
+
+
+def test_a_run_asks_scores_and_asks_nothing_twice(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with FaultServer(default=gold) as server:
+        done = run(folder, out, server.url)
+        assert done.exit_code == 0, done.output
+        assert f"{out}: 9 of 9 outputs, 9 new\n" in done.stdout
+        assert "|variant:upstream|split:test|n:all|shots:4|avg:AVR|raw:" in done.stdout
+        assert {asked.path for asked in server.asked} == {"/v1/completions"}
+        sent = server.asked[0].body
+        assert (sent["temperature"], sent["model"], "stop" in sent) == (0.0, "org/m", False)
+        lengths = {input_of(a.prompt): a.body["max_tokens"] for a in server.asked}
+        assert lengths["前提：雨\n仮説：水"] == 3
+        assert lengths["文章：甲"] == 191
+        again = run(folder, out, server.url, "--variant", "swallow", "--average", "AVG")
+        assert f"{out}: 9 of 9 outputs, 0 new\n" in again.stdout
+        assert len(server.asked) == TOTAL
+    again = run(folder, out, "http://127.0.0.1:9/v1", "-f", "json")  # needs no engine any more
+    assert (again.exit_code, json.loads(again.stdout)["variant"]) == (0, "upstream")
+    assert json.loads(again.stdout)["scores"]["jamp_exact_match"] == 1.0
+    names = {path.name for path in out.iterdir() if not path.name.startswith(".")}
+    assert names == {
+        "config.json",
+        "outputs.jsonl",
+        "result.json",
+        "samples.parquet",
+        "scores.json",
+    }
+
+
+def test_records_and_results_say_how_they_were_made(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with FaultServer(default=gold) as server:
+        assert run(folder, out, server.url, "-t", "jamp", "--shots", 0).exit_code == 0
+    record = records(out)[0]
+    keys = "id task split index sample digest output finish_reason model usage left_out timestamp"
+    assert list(record) == keys.split()
+    assert record["usage"] == {"prompt_tokens": 5, "completion_tokens": 2}
+    assert record["model"]["model"] == "org/m"
+    config = json.loads((out / "config.json").read_text("utf-8"))
+    assert (config["kind"], config["tasks"], config["shots"]) == ("llm-jp-eval", ["jamp"], 0)
+    assert (config["split"], config["n"]) == ("test", None)
+    assert config["data"].keys() == {"test/jamp.json", "train/jamp.json"}
+    result = json.loads((out / "result.json").read_text("utf-8"))
+    scores = json.loads((out / "scores.json").read_text("utf-8"))
+    assert result["config"] == {**config, "signature": scores["signature"]}
+    assert read_result(out / "result.json").differing == []
+    frame = pl.read_parquet(out / "samples.parquet")
+    assert frame["output"].to_list() == ["entailment", "contradiction"]
+
+
+def test_tasks_samples_and_splits_are_added(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    write_data(folder, SAMPLES, SHOTS, "dev")
+    with FaultServer(default=gold) as server:
+        run(folder, out, server.url, "-t", "jamp", "-n", 1)
+        assert len(server.asked) == 1
+        assert "n:1|" in json.loads((out / "scores.json").read_text())["signature"]
+        run(folder, out, server.url, "-t", "jamp,QA,RC")
+        assert len(server.asked) == 4
+        done = run(folder, out, server.url, "-t", "jamp", "--split", "dev")
+        assert (done.exit_code, len(server.asked)) == (0, 6)
+    assert [r["id"] for r in records(out)][-2:] in (
+        ["jamp/dev/0", "jamp/dev/1"],
+        ["jamp/dev/1", "jamp/dev/0"],
+    )
+    config = json.loads((out / "config.json").read_text("utf-8"))
+    assert config["data"].keys() >= {"test/jsquad.json", "dev/jamp.json"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--shots", 2],
+            "was begun with another shots (4, now 2): choose another folder with --out",
+        ),
+        (["--chat"], "was begun with another chat (False, now True)"),
+        (["--max-tokens", 7], "was begun with another max_tokens (None, now 7)"),
+        (["--seed", 2], "was begun with another seed (1, now 2)"),
+        (["--temperature", "none"], "was begun with another temperature (0.0, now None)"),
+    ],
+)
+def test_other_settings_are_refused(
+    folder: Path, tmp_path: Path, options: list[object], message: str
+) -> None:
+    out = tmp_path / "run"
+    with FaultServer(default=gold) as server:
+        run(folder, out, server.url, "-t", "jamp")
+        before = {path.name: path.read_bytes() for path in out.iterdir()}
+        done = run(folder, out, server.url, "-t", "jamp", *options)
+        assert (done.exit_code, len(server.asked)) == (2, 2)
+    assert message in done.stderr
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_other_data_and_other_folders_are_refused(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with FaultServer(default=gold) as server:
+        run(folder, out, server.url, "-t", "jamp")
+        path = folder / "evaluation/test/jamp.json"
+        path.write_bytes(path.read_bytes() + b"\n")
+        done = run(folder, out, server.url, "-t", "jamp")
+        assert "was begun with another file test/jamp.json" in done.stderr
+        (out / "config.json").write_text('{"kind": "grade"}')
+        done = run(folder, out, server.url, "-t", "jamp")
+        assert "is not the folder of a run of llm-jp-eval" in done.stderr
+        (out / "config.json").unlink()
+        done = run(folder, out, server.url, "-t", "jamp")
+        assert "has outputs but no config.json: choose another folder" in done.stderr
+        assert len(server.asked) == 2
+
+
+def test_failures_are_told_and_asked_again(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    prompts = {input_of(p): p for p in all_prompts(folder)}
+    script: Mapping[str, list[Behaviour]] = {
+        prompts["前提：火\n仮説：水"]: [status(400, "too long")],
+        prompts["文章：乙"]: [answer("\ud800")],
+    }
+    with FaultServer(script, gold) as server:
+        done = run(folder, out, server.url)
+        assert done.exit_code == 1, done.output
+        assert f"{out}: 7 of 9 outputs, 7 new" in done.stdout
+        assert "jamp/test/1: " in done.stderr
+        assert "chabsa/test/1: the output contains a lone surrogate" in done.stderr
+        assert "not scored, because outputs are missing: --allow-missing counts" in done.stderr
+        assert not (out / "scores.json").exists()
+        done = run(folder, out, server.url)
+        assert (done.exit_code, len(server.asked)) == (0, 11)
+    assert json.loads((out / "scores.json").read_text())["missing"] == {}
+
+
+def test_missing_outputs_may_be_scored(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with FaultServer({all_prompts(folder)[0]: [status(400)]}, gold) as server:
+        done = run(folder, out, server.url, "--allow-missing")
+    assert done.exit_code == 1
+    assert "1 output was missing and counts as empty" in done.stderr
+    assert json.loads((out / "scores.json").read_text())["missing"] == {"jamp": 1}
+
+
+def all_prompts(folder: Path) -> list[str]:
+    settings = PromptSettings()
+    return [
+        filled(settings.template(data), sample.input)
+        for data in read_tasks(folder, SAMPLES)
+        for sample in data.samples
+    ]
+
+
+def test_chats_and_templates_of_ones_own(folder: Path, tmp_path: Path) -> None:
+    own, examples = tmp_path / "own.txt", tmp_path / "examples.txt"
+    own.write_text("{few_shots_text}問 {input}", encoding="utf-8")
+    examples.write_text("例 {input} {output}\n", encoding="utf-8")
+    given = ["-k", 1, "--template", own, "--fewshots-template", examples, "--chat", "-t", "jsts"]
+    with FaultServer(default=answer("3")) as server:
+        done = run(folder, tmp_path / "run", server.url, *given, "--max-tokens", 9)
+        assert done.exit_code == 0, done.output
+        asked = server.asked[0]
+    assert asked.path == "/v1/chat/completions"
+    sent = [a.body["messages"] for a in server.asked]
+    expected = "例 文1：例0\n文2：文 0.0\n問 文1：甲0\n文2：乙"
+    assert [{"role": "user", "content": expected}] in sent
+    assert asked.body["max_tokens"] == 9
+    assert "|prompt:" in done.stdout
+    assert "|mode:chat|max_tokens:9" in done.stdout
+
+
+def test_dry_runs_estimate_and_write_nothing(folder: Path, tmp_path: Path) -> None:
+    out, prices = tmp_path / "run", tmp_path / "prices.toml"
+    prices.write_text('currency = "USD"\n[models."org/m"]\nprompt = 0\ncompletion = 1000\n')
+    more = ["--dry-run", "--tokenizer", "characters", "--prices", prices]
+    done = run(folder, out, "http://127.0.0.1:9/v1", *more)
+    assert done.exit_code == 0, done.output
+    most = 2 * 3 + 2 * 25 + 3 * 3 + 2 * 191
+    assert "9 requests to send, 0 already answered" in done.stdout
+    assert f"completion tokens: at most {most}" in done.stdout
+    assert f"cost: at most {most / 1000:.4f} USD" in done.stdout
+    assert not out.exists()
+    done = run(folder, out, "http://127.0.0.1:9/v1", "--budget", 1)
+    assert "--budget requires --prices" in done.output
+
+
+def test_the_budget_counts_over_all_groups(datas: list[TaskData], tmp_path: Path) -> None:
+    prices, counter = Prices(0.0, 1_000_000.0), token_counter("judge", "characters")
+    spent: list[float] = []
+
+    def budget_of(respondent: Respondent) -> Budget:
+        spent.append(2.0 * len(stored_outputs(tmp_path / "run")))
+        return Budget(206.0, prices, respondent, counter, spent=spent[-1])
+
+    with FaultServer(default=gold) as server, as_engine(server) as engine:
+        found = run_tasks(tmp_path / "run", datas, engine, MODEL, budget_of=budget_of)
+        assert len(server.asked) == 8
+    # Two outputs of at most 191 tokens: when 14 are spent, there is room for one, and after it for none.
+    assert spent == [0.0, 10.0, 14.0]
+    assert (found.stored, found.unaffordable, found.spent, found.complete) == (8, 1, 16.0, False)
+
+
+class as_engine:  # noqa: N801 - reads as a function
+    """An engine for a server, closed at the end."""
+
+    def __init__(self, server: FaultServer) -> None:
+        self._engine = engine_for(server.url)
+
+    def __enter__(self) -> Any:
+        return self._engine
+
+    def __exit__(self, *_: object) -> None:
+        self._engine.close()
+
+
+def test_progress_counts_all_groups(datas: list[TaskData], tmp_path: Path) -> None:
+    told: list[tuple[int, int, int]] = []
+
+    def tell(done: int, total: int, _: float, failed: int) -> None:
+        told.append((done, total, failed))
+
+    script = {all_prompts(tmp_path / "data")[0]: [status(400)]}
+    with FaultServer(script, gold) as server, as_engine(server) as engine:
+        run_tasks(tmp_path / "run", datas, engine, MODEL, progress=tell)
+        assert {total for _, total, _ in told} == {TOTAL}
+        assert told[-1] == (8, TOTAL, 1)
+        assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
+        told.clear()
+        found = run_tasks(tmp_path / "run", datas, engine, MODEL, progress=tell)
+    assert told[0] == (8, TOTAL, 0)
+    assert told[-1] == (9, TOTAL, 0)
+    assert found == Outcome(TOTAL, TOTAL, 1)
+
+
+def test_hostile_outputs_and_samples(tmp_path: Path) -> None:
+    hostile = "{input} {{0}} \0 \x1b[31m \u2028 \U0010ffff"
+    samples = {"jsquad": [(hostile, hostile), ("long", "x" * 1_000_000)]}
+    folder = write_data(tmp_path / "data", samples, {"jsquad": [(hostile, hostile)] * 4})
+    datas = read_tasks(folder, samples)
+
+    def echo(handler: Handler, asked: Asked) -> None:
+        text = input_of(asked.prompt)
+        handler.reply(200, body("x" * 1_000_000 if text == "long" else text))
+
+    out = tmp_path / "run"
+    with FaultServer(default=echo) as server, as_engine(server) as engine:
+        assert run_tasks(out, datas, engine, MODEL).complete
+    found = score_run(out, datas, MODEL, ScoreSettings())
+    assert found.evaluation.scores == {"jsquad_char_f1": 1.0}
+    assert found.evaluation.frame["output"].to_list() == [hostile, "x" * 1_000_000]
+
+
+def test_requests_are_grouped_by_length(datas: list[TaskData]) -> None:
+    groups = request_groups(datas, MODEL, None, PromptSettings())
+    assert [(g.respondent.max_tokens, len(g.requests)) for g in groups] == [
+        (3, 5),
+        (25, 2),
+        (191, 2),
+    ]
+    groups = request_groups(datas, MODEL, 1, PromptSettings(max_tokens=8))
+    assert [(g.respondent.max_tokens, len(g.requests)) for g in groups] == [(8, 4)]
+
+
+def test_damaged_journals_are_told_with_their_line(datas: list[TaskData], tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / "outputs.jsonl").write_text('{"id": "jamp/test/0", "output": 3}\n')
+    with pytest.raises(InputError, match="a record lacks 'id' or 'output'"):
+        stored_outputs(out)
+    (out / "outputs.jsonl").write_text('{"id": "jamp/test/0", "output": "3"}\n{"id"\n')
+    with pytest.raises(InputError, match="line 2: is not JSON"):
+        stored_outputs(out)
+    with pytest.raises(SettingsError, match="has outputs but no config"):
+        run_tasks(out, datas, engine_for("http://127.0.0.1:9/v1"), MODEL)
+
+
+def test_folders_are_named_after_models() -> None:
+    assert default_folder("org/model") == Path("runs/llm-jp-eval/org--model")
+    assert default_folder("/models/x/") == Path("runs/llm-jp-eval/models--x")
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Iterator[Path]:
+    samples = {"jamp": [(f"前提：{n}\n仮説：{n}", "neutral") for n in range(60)]}
+    samples["jsquad"] = [(f"文章：{n}\n質問：{n}", "答え") for n in range(20)]
+    GOLD.update(dict(pair for pairs in samples.values() for pair in pairs))
+    yield write_data(tmp_path / "large", samples)
+    for pairs in samples.values():
+        for text, _ in pairs:
+            del GOLD[text]
+
+
+def start(folder: Path, out: Path, url: str) -> subprocess.Popen[str]:
+    words = ["llm-jp-eval", "run", "org/m", "-e", "openai", "--base-url", url, "-d", folder]
+    return subprocess.Popen(
+        [SCRIPT, *map(str, words), "-o", out, "--concurrency", "4"],
+        env=environment(OPENAI_API_KEY="none"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
+def test_a_killed_run_goes_on_where_it_stopped(large: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    journal = out / "outputs.jsonl"
+    with FaultServer(default=slowly) as server:
+        process = start(large, out, server.url)
+        while not journal.exists() or journal.read_bytes().count(b"\n") < 20:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+        process.kill()
+        process.communicate()
+        with journal.open("ab") as file:
+            file.write(b'{"id": "jamp/test/59", "torn')
+        whole = [x for x in journal.read_bytes().splitlines(keepends=True) if x.endswith(b"\n")]
+        before = len(server.asked)
+        process = start(large, out, server.url)
+        stdout, stderr = process.communicate(timeout=60)
+        assert process.returncode == 0, stderr
+        assert len(server.asked) - before == 80 - len(whole)
+    assert f"80 of 80 outputs, {80 - len(whole)} new" in stdout
+    assert len({r["id"] for r in records(out)}) == len(records(out)) == 80
+    assert journal.read_bytes().startswith(b"".join(whole))
+    assert json.loads((out / "scores.json").read_text())["samples"] == {"jamp": 60, "jsquad": 20}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no locks")
+def test_processes_share_a_run(large: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with FaultServer(default=slowly) as server:
+        processes = [start(large, out, server.url) for _ in range(2)]
+        ends = [process.communicate(timeout=90) for process in processes]
+        assert [process.returncode for process in processes] == [0, 0], ends
+        assert len(server.asked) == 80
+    assert len({r["id"] for r in records(out)}) == len(records(out)) == 80
+    assert json.loads((out / "scores.json").read_text())["variants"]["swallow"]["scores"] == {
+        "jamp_exact_match": 1.0,
+        "jsquad_char_f1": 1.0,
+    }
