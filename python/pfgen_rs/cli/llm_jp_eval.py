@@ -20,6 +20,10 @@ COMMANDS = {
     ),
     "run": Deferred("llm_jp_eval_run", "run", "Run a model on the tasks, and score it."),
     "score": Deferred("llm_jp_eval_score", "score", "Score outputs made elsewhere."),
+    "report": Deferred(
+        "llm_jp_eval_report", "report", "Tabulate runs with intervals, and compare them."
+    ),
+    "plot": Deferred("llm_jp_eval_plot", "plot", "Plot runs by category and by task."),
     "tasks": Deferred("llm_jp_eval_tasks", "list_tasks", "List the tasks."),
 }
 

@@ -35,6 +35,7 @@ __all__ = [
     "number",
     "prompt_settings",
     "read_datas",
+    "task_names",
 ]
 
 
@@ -167,6 +168,14 @@ def _template_text(path: Path | None, option: str) -> str | None:
     except (OSError, ValueError) as error:
         problem = f"{path}: {unreadable(error)}"
     raise typer.BadParameter(problem, param_hint=option)
+
+
+def task_names(names: Sequence[str] | None) -> list[str] | None:
+    """Returns the chosen tasks, `None` for all. Raises `SettingsError` for unknown names."""
+    from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
+
+    wanted = [part.strip() for each in names or () for part in each.split(",") if part.strip()]
+    return [task.name for task in chosen_tasks(wanted)] if wanted else None
 
 
 def read_datas(

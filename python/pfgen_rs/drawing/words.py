@@ -94,6 +94,9 @@ JAPANESE = {
     "Share of equal verdicts": "判定が一致した割合",
     "Ratings by the judge and scores": "評価モデルの評点とスコア",
     "Mean rating": "評点の平均",
+    "Scores by category": "カテゴリ別スコア",
+    "Scores by task": "タスク別スコア",
+    "* some tasks were not run": "* 一部のタスクは未実行",
 }
 
 

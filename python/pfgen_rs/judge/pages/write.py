@@ -77,6 +77,7 @@ def _verdict_page(view: VerdictView, starts: Sequence[int], payloads: Mapping[st
     found = summaries(view)
     return render(
         "verdicts",
+        parts=("blocks", "verdicts"),
         nav=(),
         here="",
         summaries=found,

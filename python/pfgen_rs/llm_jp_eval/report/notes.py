@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from pfgen_rs.io.counted import counted, plural
+from pfgen_rs.io.counted import counted
 from pfgen_rs.llm_jp_eval.report.columns import Column
 from pfgen_rs.llm_jp_eval.report.estimates import ColumnEstimate
 from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair
@@ -98,10 +98,11 @@ def _samples_needed(pair: ColumnPair) -> str | None:
     if not pair.minimum_detectable or not pair.difference:
         return None
     times = (pair.minimum_detectable / pair.difference) ** 2
+    if times < 1.05:  # significant, but for the correction
+        return None
     if times > 1000:
         return "more than 1,000 times as many samples"
-    number = math.ceil(times * 10) / 10
-    return f"about {number:.1f} {plural(1 if number == 1 else 2, 'time', 'times')} as many samples"
+    return f"about {math.ceil(times * 10) / 10:.1f} times as many samples"
 
 
 def _resolution_note(

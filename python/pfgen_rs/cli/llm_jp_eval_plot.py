@@ -1,0 +1,91 @@
+"""`pfgen-rs llm-jp-eval plot`: figures about runs as SVG or PNG."""
+
+from __future__ import annotations
+
+import warnings
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pfgen_rs.cli import llm_jp_eval_options as shared
+from pfgen_rs.cli import output
+from pfgen_rs.cli.llm_jp_eval_report import ReportRuns
+from pfgen_rs.cli.plot import LanguageName, plot_file_path
+
+__all__ = ["TaskFigure", "plot"]
+
+
+class TaskFigure(StrEnum):
+    """The type of figure."""
+
+    RADAR = "radar"
+    BARS = "bars"
+    TASKS = "tasks"
+
+
+def plot(
+    kind: Annotated[TaskFigure, typer.Argument(metavar="KIND", help="One of the figures below.")],
+    runs: ReportRuns,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            callback=plot_file_path,
+            help="File to write: .svg or .png.",
+            show_default=False,
+        ),
+    ],
+    tasks: shared.TaskNames = None,
+    average: shared.Average = shared.AverageName.AVR,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Title (default: depends on the figure).")
+    ] = None,
+    language: Annotated[
+        LanguageName, typer.Option(help="Language of titles and axes.")
+    ] = LanguageName.ENGLISH,
+    font: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            envvar="PFGEN_RS_FONT",
+            help="Font for Japanese text (default: an installed font).",
+        ),
+    ] = None,
+) -> None:
+    """Plot runs. Requires matplotlib (`pip install 'pfgen_rs[plots]'`).
+
+    The figures, by KIND:
+
+    - `radar`: categories as axes around a centre, for up to 14 runs
+
+    - `bars`: the average and each category, with intervals
+
+    - `tasks`: a heat map of runs and tasks
+
+    For example:
+
+    - `pfgen-rs llm-jp-eval plot radar runs/a runs/b --out radar.svg`
+
+    - `pfgen-rs llm-jp-eval plot bars runs/* --out bars.png --language ja`
+    """
+    from pfgen_rs.drawing.style import NEEDED, available
+    from pfgen_rs.errors import OutputError
+    from pfgen_rs.llm_jp_eval.report.read import read_report_runs
+    from pfgen_rs.llm_jp_eval.report.report import report_of
+
+    if not available():  # before anything is read
+        raise OutputError(NEEDED)
+    from pfgen_rs.llm_jp_eval.report import plots
+
+    chosen = shared.task_names(tasks)
+    found = report_of(read_report_runs(runs), average=average.value, tasks=chosen)
+    with warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always", plots.FontWarning)
+        figure = plots.draw(kind.value, found, title=title, language=language.value, font=font)
+        plots.save(figure, out)
+    for remark in remarks:
+        output.warn(str(remark.message))

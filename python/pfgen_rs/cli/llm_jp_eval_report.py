@@ -1,0 +1,85 @@
+"""`pfgen-rs llm-jp-eval report`: tables of runs with intervals and paired comparisons."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pfgen_rs.cli import llm_jp_eval_options as shared
+from pfgen_rs.cli import options, output
+
+__all__ = ["ReportFormat", "ReportRuns", "report"]
+
+
+class ReportFormat(StrEnum):
+    """Output for people, for programs, for spreadsheets, or for READMEs."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+
+
+ReportRuns = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RUN…",
+        help="Folders of runs or of `score --out`, or result files, also those of llm-jp-eval itself.",
+        show_default=False,
+    ),
+]
+
+
+def report(
+    runs: ReportRuns,
+    tasks: shared.TaskNames = None,
+    by_task: Annotated[
+        bool, typer.Option("--by-task", help="Show tasks instead of categories.")
+    ] = False,
+    average: shared.Average = shared.AverageName.AVR,
+    level: options.Level = 0.95,
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Seed of the permutation tests.")
+    ] = 0,
+    output_format: Annotated[
+        ReportFormat, typer.Option("--format", "-f", help="Output format.")
+    ] = ReportFormat.TABLE,
+) -> None:
+    """Report on runs: averages, categories and tasks with intervals, and every two runs compared.
+
+    Runs are compared sample by sample, over the samples that all of them have. Differences of tasks with
+    exact_match are tested by McNemar's exact test, those with char_f1 or set_f1 by random signs, categories
+    of several tasks and averages by Student's t, all with Holm's correction. Ranks are those that the tests
+    of the average cannot rule out. AVR needs all tasks of its seven categories; AVG counts categories that
+    were not run as 0.
+
+    For example:
+
+    - `pfgen-rs llm-jp-eval report runs/a runs/b`
+
+    - `pfgen-rs llm-jp-eval report runs/* --by-task --format csv`
+    """
+    from pfgen_rs.cli.llm_jp_eval_report_view import jpeval_report
+    from pfgen_rs.llm_jp_eval.report.markdown import report_markdown
+    from pfgen_rs.llm_jp_eval.report.read import read_report_runs
+    from pfgen_rs.llm_jp_eval.report.report import report_of
+
+    chosen = shared.task_names(tasks)
+    with output.busy("comparing runs"):
+        read = read_report_runs(runs)
+        found = report_of(read, average=average.value, tasks=chosen, level=level, seed=seed)
+    if output_format is ReportFormat.MARKDOWN:
+        output.emit(report_markdown(found, by_task=by_task))
+        return
+    if output_format is ReportFormat.JSON:
+        output.emit_json(found.to_dict())
+        return
+    for note in found.notes:
+        output.warn(note)
+    if output_format is ReportFormat.CSV:
+        output.emit_csv(found.tables()["scores"].to_dicts())
+    else:
+        output.show(*jpeval_report(found, by_task=by_task, room=output.width()))
