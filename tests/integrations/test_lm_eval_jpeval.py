@@ -194,7 +194,8 @@ def test_the_python_interface_gives_our_figures(folder: Path, tmp_path: Path) ->
     assert first["context"] == json.dumps([[{"role": "user", "content": prompt}], True])
     assert chat["signatures"]["llm_jp_eval_jsts"].endswith("|mode:chat")
     assert "|n:2|shots:0|" in chat["signatures"]["llm_jp_eval_jsts"]
-    assert [len(one) for one in swallow["sent"]] == [6] * len(swallow["sent"])
+    assert swallow["sent"]
+    assert all(len(one) == 5 for one in swallow["sent"])
     assert "choose fewer" in refused[0]["error"]
     assert "nowhere" in refused[1]["error"]
 

@@ -74,7 +74,8 @@ def outcome(call: dict[str, Any]) -> dict[str, Any]:
     # Processes that share the work send these to each other.
     sent = [
         pickle.loads(pickle.dumps(sample["score"]))
-        for sample in next(iter(found["samples"].values()))
+        for samples in found["samples"].values()
+        for sample in samples
         if "score" in sample
     ]
     return {
@@ -82,7 +83,7 @@ def outcome(call: dict[str, Any]) -> dict[str, Any]:
         "groups": found.get("groups", {}),
         "signatures": {n: c["metadata"].get("signature") for n, c in found["configs"].items()},
         "asked": json.loads(Path(asked).read_text(encoding="utf-8")),
-        "sent": [[float(score), *vars(score).popitem()[1]] for score in sent],
+        "sent": [[float(score), *score.response] for score in sent],
     }
 
 

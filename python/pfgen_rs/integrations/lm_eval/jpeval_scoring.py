@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.integrations.jpeval_outputs import TaskOutput, evaluated_outputs
 from pfgen_rs.io.cleaning import unicode_text
 from pfgen_rs.llm_jp_eval.catalog import find_task
-from pfgen_rs.llm_jp_eval.data import Sample, TaskData
+from pfgen_rs.llm_jp_eval.data import TaskData
 from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, mean, metric, parse_float
 from pfgen_rs.llm_jp_eval.predictions import prediction
-from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
+from pfgen_rs.llm_jp_eval.scoring import Evaluation, standard_errors
 
 __all__ = [
     "SCORE",
@@ -32,26 +33,18 @@ SCORE = "score"
 _STDERR = "_stderr"
 
 
-class JpevalOutput(NamedTuple):
-    """An output with what it is compared with."""
-
-    task: str
-    metrics: tuple[str, ...]
-    variant: str
-    gold: str
-    output: str
-
-
 class JpevalPrediction(str):
-    """A prediction, as shown in logs, with the output that it was made of."""
+    """A prediction, as shown in logs, with the output and the variant that it was made of."""
 
-    output: JpevalOutput
+    response: TaskOutput
+    variant: str
 
 
 class JpevalValue(float):
     """A metric of one sample that refers to the output, because some metrics need all outputs at once."""
 
-    output: JpevalOutput
+    response: TaskOutput
+    variant: str
 
 
 class JpevalScore(float):
@@ -136,8 +129,8 @@ def _jpeval_prediction(given: Sequence[str | None], doc: Mapping[str, Any]) -> J
         raise InputError(f"{len(given)} outputs for {doc['id']}: leave out repeats")
     text = unicode_text(given[0] or "")
     made = JpevalPrediction(prediction(text, doc["variant"]))
-    metrics = tuple(doc["metrics"])
-    made.output = JpevalOutput(doc["task"], metrics, doc["variant"], doc["gold"], text)
+    made.response = TaskOutput(doc["task"], tuple(doc["metrics"]), doc["gold"], text)
+    made.variant = doc["variant"]
     return made
 
 
@@ -146,10 +139,10 @@ def _jpeval_value(name: str, predicted: JpevalPrediction) -> JpevalValue:
     number = (
         parse_float(predicted)
         if correlated
-        else metric(name, [str(predicted)], [predicted.output.gold])[0]
+        else metric(name, [str(predicted)], [predicted.response.gold])[0]
     )
     made = JpevalValue(number)
-    made.output = predicted.output
+    made.response, made.variant = predicted.response, predicted.variant
     return made
 
 
@@ -159,27 +152,28 @@ def _jpeval_entry(called: str, aggregation: Any, *, better: bool) -> dict[str, A
 
 def _jpeval_figure(name: str, items: Sequence[JpevalValue]) -> float:
     """Returns the figure of a task, over all of its outputs."""
-    found = _evaluated_jpeval_task(tuple(item.output for item in items))
-    return found.scores[f"{items[0].output.task}_{name}"]
+    found = _evaluated_jpeval_task(items)
+    return found.scores[f"{items[0].response.task}_{name}"]
 
 
 def _jpeval_error(name: str, items: Sequence[JpevalValue]) -> float | str:
     """Returns the standard error of a figure, or the harness's text for a missing one."""
-    found = _evaluated_jpeval_task(tuple(item.output for item in items))
-    error = standard_errors(found)[f"{items[0].output.task}_{name}"]
+    found = _evaluated_jpeval_task(items)
+    error = standard_errors(found)[f"{items[0].response.task}_{name}"]
     return "N/A" if error is None else error
 
 
 def _jpeval_score(name: str, items: Sequence[JpevalValue]) -> JpevalScore:
     made = JpevalScore(_jpeval_figure(name, items))
-    made.category = find_task(items[0].output.task).category
+    made.category = find_task(items[0].response.task).category
     return made
 
 
+def _evaluated_jpeval_task(items: Sequence[JpevalValue]) -> Evaluation:
+    return _cached_jpeval_evaluation(tuple(item.response for item in items), items[0].variant)
+
+
 @lru_cache(maxsize=1)
-def _evaluated_jpeval_task(outputs: tuple[JpevalOutput, ...]) -> Evaluation:
+def _cached_jpeval_evaluation(outputs: tuple[TaskOutput, ...], variant: str) -> Evaluation:
     """Score a task; cached, because all of its metrics need the same evaluation."""
-    task, metrics, variant, *_ = outputs[0]
-    samples = tuple(Sample("", one.gold) for one in outputs)
-    data = TaskData(task, "", "", 1, metrics, samples, (), "", "")
-    return evaluate([data], {task: [one.output for one in outputs]}, variant)
+    return evaluated_outputs(outputs, variant)
