@@ -12,6 +12,7 @@ import pytest
 from jpeval_data import SAMPLES, SHOTS, evaluation_file, write_data, write_file
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import data
+from pfgen_rs.llm_jp_eval.places import installed_data
 
 
 @pytest.fixture
@@ -57,9 +58,9 @@ def test_data_of_one_version_are_found_and_several_are_refused(tmp_path: Path) -
 
 
 def test_installed_data_are_used_without_a_folder() -> None:
-    with pytest.raises(InputError, match="no data are installed: install them with 'pfgen-rs llm"):
+    with pytest.raises(InputError, match="no data are installed: install raw files with 'pf"):
         data.find_data(None)
-    write_data(data.place_of_data())
+    write_data(installed_data())
     assert data.read_task(None, "jamp").task == "jamp"
 
 

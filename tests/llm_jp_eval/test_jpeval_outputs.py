@@ -140,6 +140,16 @@ def test_duplicates_are_named(tmp_path: Path) -> None:
         read_outputs(write_lines(tmp_path / "o.jsonl", lines))
 
 
+def test_folders_and_empty_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"is a directory: expected a file of outputs, such as outputs\.jsonl"
+    ):
+        read_outputs(tmp_path)
+    (tmp_path / "o.jsonl").touch()
+    with pytest.raises(InputError, match=r"o\.jsonl: has no outputs"):
+        read_outputs(tmp_path / "o.jsonl")
+
+
 def test_ids_of_no_sample_are_named(folder: Path, tmp_path: Path) -> None:
     outputs = write_lines(tmp_path / "o.jsonl", [*GOLD, {"id": "jamp/test/2", "output": "x"}])
     done = jp_eval("score", outputs, "-d", folder)
@@ -169,7 +179,7 @@ def test_missing_outputs_are_an_error_with_a_way_out(folder: Path, tmp_path: Pat
 
 def test_tables_name_categories_that_were_not_run(folder: Path, tmp_path: Path) -> None:
     outputs = write_lines(tmp_path / "o.jsonl", GOLD)
-    done = jp_eval("score", outputs, "-d", folder, "--average", "avg", "--variant", "swallow")
+    done = jp_eval("score", outputs, "-d", folder, "--average", "AVG", "--variant", "swallow")
     assert done.exit_code == 0
     assert "AVG 0.3148" in done.stdout
     assert "variant:swallow" in done.stdout

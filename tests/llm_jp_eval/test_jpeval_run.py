@@ -347,6 +347,12 @@ def test_damaged_journals_are_told_with_their_line(datas: list[TaskData], tmp_pa
         run_tasks(out, datas, engine_for("http://127.0.0.1:9/v1"), MODEL)
 
 
+def test_people_are_no_engine(folder: Path) -> None:
+    done = jp_eval("run", "m", "-e", "manual", "-d", folder)
+    assert done.exit_code == 2
+    assert "the engine manual is not supported" in done.output
+
+
 def test_folders_are_named_after_models() -> None:
     assert default_folder("org/model") == Path("runs/llm-jp-eval/org--model")
     assert default_folder("/models/x/") == Path("runs/llm-jp-eval/models--x")

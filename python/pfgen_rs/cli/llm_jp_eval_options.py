@@ -127,7 +127,6 @@ Average = Annotated[
     AverageName,
     typer.Option(
         "--average",
-        case_sensitive=False,
         help="AVR: mean of the paper's seven categories; AVG: of version 1.3.0's nine.",
     ),
 ]

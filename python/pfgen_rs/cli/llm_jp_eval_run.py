@@ -15,6 +15,7 @@ from pfgen_rs.cli.engine_options import (
     resumable_asking,
     with_options,
 )
+from pfgen_rs.cli.generate_values import EngineName
 from pfgen_rs.cli.llm_jp_eval_view import show_evaluation
 from pfgen_rs.io.counted import counted
 
@@ -72,6 +73,11 @@ def run(
     from pfgen_rs.llm_jp_eval.run_folder import default_folder, output_journal
     from pfgen_rs.llm_jp_eval.running import open_run, request_groups, run_tasks, score_run
 
+    if asking.engine is EngineName.MANUAL:
+        raise typer.BadParameter(
+            "the engine manual is not supported: use the commands 'prompts' and 'score'",
+            param_hint="--engine",
+        )
     prompts = shared.prompt_settings(
         shots, template, fewshots_template, chat=chat, max_tokens=max_tokens
     )

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["show_evaluation"]
 
-_NUMBERS = ("n", "score", "±", "exact", "char_f1")
-
 
 def _scores_json(record: Mapping[str, Any], evaluation: Evaluation) -> dict[str, Any]:
     """Returns scores for programs: those of the chosen variant, with the means of both notes by task."""
@@ -43,7 +41,8 @@ def show_evaluation(
 def _show_scores(record: Mapping[str, Any], evaluation: Evaluation) -> None:
     """Print a table by category, the average, and the signature."""
     chosen = record["variants"][record["variant"]]
-    output.show(_scores_table(chosen, evaluation))
+    tables = [_scores_table(chosen, evaluation, notes=notes) for notes in (True, False)]
+    output.show(output.first_that_fits(*tables))
     average = record["average"]
     run = _categories_run(chosen["scores"])
     output.emit(f"{average} {chosen['averages'][average]:.4f}\n")
@@ -60,36 +59,32 @@ def _show_scores(record: Mapping[str, Any], evaluation: Evaluation) -> None:
     output.emit(f"{record['signature']}\n")
 
 
-def _scores_table(chosen: Mapping[str, Any], evaluation: Evaluation) -> Table:
+def _scores_table(chosen: Mapping[str, Any], evaluation: Evaluation, *, notes: bool) -> Table:
     from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, tasks
 
-    notes = _notes(evaluation)
-    table = output.new_table("category", "task", "metric", *_NUMBERS, numbers=_NUMBERS)
-    for column in table.columns[:3]:
+    found = _notes(evaluation)
+    numbers = ["n", "score", "±", *(("exact", "char_f1") if notes else ())]
+    table = output.new_table("task", "metric", *numbers, numbers=numbers)
+    for column in table.columns[:2]:
         column.no_wrap = True
+
+    def add(*cells: str) -> None:
+        table.add_row(*map(output.cell, [*cells, *[""] * len(table.columns)][: len(table.columns)]))
+
     for category in CATEGORIES:
-        names = [name for name in notes if tasks()[name].category == category]
-        for place, name in enumerate(names):
-            n, exact, ratio = notes[name]
-            metrics = _metrics_of_scores(chosen["scores"], name)
-            for metric in metrics:
-                first = metric == metrics[0]
+        names = [name for name in found if tasks()[name].category == category]
+        if names:
+            mean = chosen["averages"].get(category)
+            add(category, "", "", "" if mean is None else f"{mean:.4f}")
+        for name in names:
+            n, exact, ratio = found[name]
+            told = [f"  {name}", f"{n:,}", f"{exact:.4f}", f"{ratio:.4f}"]
+            for metric in _metrics_of_scores(chosen["scores"], name):
                 key = f"{name}_{metric}"
                 error = chosen["standard_errors"][key]
-                cells = [
-                    category if first and not place else "",
-                    name if first else "",
-                    metric,
-                    f"{n:,}" if first else "",
-                    f"{chosen['scores'][key]:.4f}",
-                    "–" if error is None else f"{error:.4f}",
-                    f"{exact:.4f}" if first else "",
-                    f"{ratio:.4f}" if first else "",
-                ]
-                table.add_row(*map(output.cell, cells))
-        if category in chosen["averages"] and len(names) > 1:
-            mean = f"{chosen['averages'][category]:.4f}"
-            table.add_row(*map(output.cell, ["", "mean", "", "", mean, "", "", ""]))
+                shown = [f"{chosen['scores'][key]:.4f}", "–" if error is None else f"{error:.4f}"]
+                add(told[0], metric, told[1], *shown, *told[2:])
+                told = [""] * len(told)
     return table
 
 

@@ -11,17 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.io.cache_folder import cache_folder
 from pfgen_rs.llm_jp_eval.catalog import SPLITS
 from pfgen_rs.llm_jp_eval.metrics.correlations import CORRELATIONS
 from pfgen_rs.llm_jp_eval.metrics.values import METRICS
+from pfgen_rs.llm_jp_eval.places import installed_data
 
 __all__ = [
     "Sample",
     "TaskData",
     "find_data",
     "item_id",
-    "place_of_data",
     "raw_digest",
     "read_task",
     "read_tasks",
@@ -80,22 +79,20 @@ def item_id(task: str, split: str, index: int) -> str:
     return f"{task}/{split}/{index}"
 
 
-def place_of_data() -> Path:
-    """Returns the folder in which data are installed, whether or not they are."""
-    return cache_folder() / "llm-jp-eval"
-
-
 def find_data(folder: str | os.PathLike[str] | None = None) -> Path:
     """Returns the folder that has `train`, `dev` and `test` with evaluation files.
 
     `folder`: that folder, or one that contains it as `evaluation` or as `VERSION/evaluation`. `None`: the
     installed data. Raises `InputError` if there is none, or several versions.
     """
-    place = place_of_data() if folder is None else Path(folder)
+    place = installed_data() if folder is None else Path(folder)
     if not place.is_dir():
         if folder is None:
-            advice = "no data are installed: install them with 'pfgen-rs llm-jp-eval install', or name a "
-            raise InputError(advice + "folder of converted files with --data", path=place)
+            raise InputError(
+                "no data are installed: install raw files with 'pfgen-rs llm-jp-eval install' and convert "
+                "them with 'pfgen-rs llm-jp-eval convert', or name a folder of converted files with --data",
+                path=place,
+            )
         raise InputError("not a directory" if place.exists() else "not found", path=place)
     candidates = (place, place / _EVALUATION)
     for candidate in candidates:

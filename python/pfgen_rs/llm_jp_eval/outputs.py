@@ -107,6 +107,9 @@ def read_outputs(path: str | Path, split: str = "test") -> Outputs:
     anything else, outputs of other splits, and ids that occur twice.
     """
     file, found = Path(path), Outputs(Path(path))
+    if file.is_dir():
+        advice = "expected a file of outputs, such as outputs.jsonl of a run"
+        raise InputError(f"is a directory: {advice}", path=file)
     lines: dict[str, int] = {}
     for number, read in parsed(file, _read_output):
         name = item_id(read.task, read.split or split, read.index)
