@@ -196,12 +196,13 @@ def test_the_command(jpeval_mini: Path, tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "wiki_coreference" in done.stdout
     assert f"wrote 96 files to {out}" in done.stdout
-    assert "mawps: missing mawps/test.json" in done.stderr
-    assert "MAWPS in Japanese (Apache-2.0)" in done.stderr
+    assert "all tasks: not comparable" in done.stderr
+    assert "left out: mawps" in done.stderr
+    assert "MAWPS in Japanese (Apache-2.0): missing mawps/test.json\n  https://" in done.stderr
     machine = json.loads(pfgen(*command, "--format", "json").stdout)
     assert machine["folder"] == str(out)
     assert len(machine["files"]) == 96
     assert machine["missing"][0]["task"] == "mawps"
-    failed = pfgen(*command, "--task", "mawps")
+    failed = pfgen(*command, "--tasks", "jamp,mawps")
     assert (failed.returncode, failed.stdout) == (2, "")
     assert "missing raw files of mawps" in failed.stderr

@@ -11,18 +11,13 @@ import typer
 
 from pfgen_rs.cli import options, output
 from pfgen_rs.cli.llm_jp_eval_missing import missing_lines
+from pfgen_rs.cli.llm_jp_eval_options import TaskNames, listed_names
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.conversion.converting import Conversion, Converted
 
 __all__ = ["convert_raw"]
-
-
-def _names_of_tasks(incomplete: str) -> list[str]:
-    from pfgen_rs.llm_jp_eval.catalog import tasks
-
-    return [name for name in tasks() if name.startswith(incomplete)]
 
 
 def convert_raw(
@@ -45,16 +40,7 @@ def convert_raw(
             show_default=False,
         ),
     ] = None,
-    task: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--task",
-            "-t",
-            metavar="NAME",
-            autocompletion=_names_of_tasks,
-            help="Task or category to convert (repeatable; default: all).",
-        ),
-    ] = None,
+    tasks: TaskNames = None,
     tuning: Annotated[bool, typer.Option(help="Write tuning files as well.")] = True,
     layout_version: Annotated[
         str | None,
@@ -74,7 +60,7 @@ def convert_raw(
 
     - `pfgen-rs llm-jp-eval convert`
 
-    - `pfgen-rs llm-jp-eval convert --raw ~/src/jglue --task jsquad --out data`
+    - `pfgen-rs llm-jp-eval convert --raw ~/src/jglue --tasks jsquad --out data`
     """
     from pfgen_rs.llm_jp_eval.conversion.converting import convert
 
@@ -83,7 +69,7 @@ def convert_raw(
         found = convert(
             raw,
             out,
-            tasks=task,
+            tasks=listed_names(tasks),
             tuning=tuning,
             version=layout_version,
             progress=lambda name: bar.update(shown, description=f"converting {name}"),
@@ -126,4 +112,5 @@ def _conversion_notes(found: Conversion) -> Iterable[str]:
     for status, meaning in meanings.items():
         names = [each.task for each in found.tasks if each.status == status]
         if names:
-            yield f"{', '.join(names)}: {meaning}"
+            everything = len(names) == len(found.tasks) > 1
+            yield f"{'all tasks' if everything else ', '.join(names)}: {meaning}"

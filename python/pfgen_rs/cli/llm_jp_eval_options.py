@@ -32,6 +32,7 @@ __all__ = [
     "TaskNames",
     "Variant",
     "VariantName",
+    "listed_names",
     "number",
     "prompt_settings",
     "read_datas",
@@ -173,8 +174,13 @@ def task_names(names: Sequence[str] | None) -> list[str] | None:
     """Returns the chosen tasks, `None` for all. Raises `SettingsError` for unknown names."""
     from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
 
-    wanted = [part.strip() for each in names or () for part in each.split(",") if part.strip()]
+    wanted = listed_names(names)
     return [task.name for task in chosen_tasks(wanted)] if wanted else None
+
+
+def listed_names(names: Sequence[str] | None) -> list[str]:
+    """Returns the names of tasks and categories in `--tasks`."""
+    return [part.strip() for each in names or () for part in each.split(",") if part.strip()]
 
 
 def read_datas(
@@ -184,7 +190,7 @@ def read_datas(
     from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
     from pfgen_rs.llm_jp_eval.data import find_data, read_task, read_tasks
 
-    wanted = [part.strip() for each in names or () for part in each.split(",") if part.strip()]
+    wanted = listed_names(names)
     chosen = [task.name for task in chosen_tasks(wanted)]
     place, lacking = find_data(data), []
 

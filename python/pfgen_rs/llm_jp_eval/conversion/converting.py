@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pfgen_rs.errors import InputError, SettingsError
@@ -102,12 +103,19 @@ def convert(
     absent = {each.task for each in missing}
     converted: list[Converted] = []
     files: list[ConvertedFile] = []
-    with staged_folder(folder, "converting") as content:
+    # Digests and writing take a third of the time, and leave Python to others meanwhile.
+    with staged_folder(folder, "converting") as content, ThreadPoolExecutor(1) as writer:
+        writing: list[Future[ConvertedFile]] = []
         for info, splits in _converted_tasks(chosen, absent, found, progress):
             status = found.status(info.name)
             counts = {split: len(splits[split]) for split in SPLITS}
             converted.append(Converted(info.name, counts, status))
-            files += _write_task(content, info, splits, tuning, found.stand_ins(info.name))
+            _check_splits(source, info, splits)
+            jobs = _files_to_write(info, splits, tuning, found.stand_ins(info.name))
+            started = [writer.submit(_write_converted, content, *job) for job in jobs]
+            files += [each.result() for each in writing]
+            writing = started
+        files += [each.result() for each in writing]
     return Conversion(folder, tuple(converted), tuple(files), missing)
 
 
@@ -161,21 +169,28 @@ def _converted_tasks(
             yield info, corpus[info.name]
 
 
-def _write_task(
-    folder: Path, info: TaskInfo, splits: Splits, tuning: bool, stand_ins: Sequence[str]
-) -> Iterator[ConvertedFile]:
+def _check_splits(source: Path, info: TaskInfo, splits: Splits) -> None:
     for split in SPLITS:
         if not splits[split]:
-            raise InputError(
-                f"{info.name}: no samples for {split}: too few samples in its raw files"
-            )
+            problem = f"{info.name}: no samples for {split}: too few samples in its raw files"
+            raise InputError(problem, path=source)
+
+
+def _files_to_write(
+    info: TaskInfo, splits: Splits, tuning: bool, stand_ins: Sequence[str]
+) -> Iterator[tuple[ConvertedFile, bytes]]:
+    """Yield files, without their digests, and contents."""
     for path, split, count, content in _task_files(info, splits, tuning):
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-        digest = hashlib.sha256(content).hexdigest()
         stand_in = any(_contributes(name, split) for name in stand_ins)
-        yield ConvertedFile(path, info.name, split, count, digest, len(content), stand_in)
+        yield ConvertedFile(path, info.name, split, count, "", len(content), stand_in), content
+
+
+def _write_converted(folder: Path, file: ConvertedFile, content: bytes) -> ConvertedFile:
+    """Write a file and return it with its digest."""
+    target = folder / file.path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(content)
+    return replace(file, sha256=hashlib.sha256(content).hexdigest())
 
 
 def _contributes(name: str, split: str) -> bool:

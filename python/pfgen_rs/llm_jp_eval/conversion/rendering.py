@@ -13,14 +13,25 @@ __all__ = ["FIRST", "Encoded", "encoded", "evaluation_file", "tuning_file"]
 FIRST = 100
 """Number of samples in `tuning/dev_first100`."""
 
-Encoded = tuple[str, str]
-"""Input and output of a sample as JSON, without the quotes."""
+Encoded = tuple[bytes, bytes]
+"""Input and output of a sample as JSON in UTF-8, without the quotes."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _INTRODUCTION = (
     "以下は、タスクを説明する指示と、文脈のある入力の組み合わせです。"
     "要求を適切に満たす応答を書きなさい。"
 )
+_EVALUATION_SAMPLE = b"""        {
+            "input": "%b",
+            "output": "%b"
+        }"""
+_TUNING_SAMPLE = b"""    {
+        "ID": "%b",
+        "instruction": "%b",
+        "input": "%b",
+        "output": "%b",
+        "text": "%b"
+    }"""
 
 
 def encoded(samples: Iterable[Pair]) -> list[Encoded]:
@@ -28,8 +39,8 @@ def encoded(samples: Iterable[Pair]) -> list[Encoded]:
     return [(_inside_quotes(given), _inside_quotes(output)) for given, output in samples]
 
 
-def _inside_quotes(text: str) -> str:
-    return _ENCODER.encode(text)[1:-1]
+def _inside_quotes(text: str) -> bytes:
+    return _ENCODER.encode(text)[1:-1].encode()
 
 
 def evaluation_file(info: TaskInfo, samples: Sequence[Encoded]) -> bytes:
@@ -41,27 +52,21 @@ def evaluation_file(info: TaskInfo, samples: Sequence[Encoded]) -> bytes:
         "few_shots": [],
     }
     # json.dumps with an indent is written in Python and ten times as slow, so only the head is left to it.
-    start = json.dumps(head, ensure_ascii=False, indent=4).removesuffix("\n}")
-    objects = ",\n".join(
-        f'        {{\n            "input": "{given}",\n            "output": "{output}"\n        }}'
-        for given, output in samples
-    )
-    return f'{start},\n    "samples": [\n{objects}\n    ]\n}}'.encode()
+    start = json.dumps(head, ensure_ascii=False, indent=4).removesuffix("\n}").encode()
+    objects = b",\n".join([_EVALUATION_SAMPLE % sample for sample in samples])
+    return b'%b,\n    "samples": [\n%b\n    ]\n}' % (start, objects)
 
 
 def tuning_file(info: TaskInfo, samples: Sequence[Encoded]) -> bytes:
     """Returns a tuning file: samples with ids and complete texts."""
-    task, instruction = info.name, _inside_quotes(info.instruction)
-    task_part = rf"{_INTRODUCTION}\n\n### 指示:\n{instruction}"
-    objects = ",\n".join(
-        f'    {{\n        "ID": "{task}-{index}",\n        "instruction": "{instruction}",\n'
-        f'        "input": "{given}",\n        "output": "{output}",\n        "text": "{task_part}'
-        rf"{_tuning_input(given)}\n\n### 応答:\n{output}"
-        '"\n    }'
-        for index, (given, output) in enumerate(samples)
-    )
-    return f"[\n{objects}\n]".encode()
-
-
-def _tuning_input(given: str) -> str:
-    return rf"\n\n### 入力:\n{given}" if given else ""
+    instruction = _inside_quotes(info.instruction)
+    start = _inside_quotes(f"{_INTRODUCTION}\n\n### 指示:\n{info.instruction}")
+    before_input = _inside_quotes("\n\n### 入力:\n")
+    before_output = _inside_quotes("\n\n### 応答:\n")
+    objects = []
+    for index, (given, output) in enumerate(samples):
+        asked = before_input + given if given else b""
+        text = start + asked + before_output + output
+        sample_id = f"{info.name}-{index}".encode()
+        objects.append(_TUNING_SAMPLE % (sample_id, instruction, given, output, text))
+    return b"[\n%b\n]" % b",\n".join(objects)

@@ -24,6 +24,7 @@ FILES_LIMIT = 200_000
 Wanted = Callable[[str, int | None], bool]
 """Whether a file may be a raw file, by its path and its size in bytes (None if unknown)."""
 
+_COMPRESSED_LIMIT = 64 * 2**20  # of compressed files whose names do not say that they are raw files
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
 
 
@@ -89,7 +90,9 @@ def _entries_of_file(
         return
     compressed = path.suffix in SUFFIXES
     name = path.stem if compressed else path.name
-    size = None if compressed else path.stat().st_size
+    size: int | None = path.stat().st_size
+    if compressed and (size or 0) <= _COMPRESSED_LIMIT:
+        size = None
     logical = f"{parent}/{name}"
     if wanted(logical, size):
         yield Entry(logical, origin, str(path), partial(file_bytes, path))
