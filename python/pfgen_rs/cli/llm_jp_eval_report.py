@@ -33,6 +33,12 @@ ReportRuns = Annotated[
 ]
 
 
+def _report_page_path(path: Path | None) -> Path | None:
+    if path is not None and not path.absolute().parent.is_dir():
+        raise typer.BadParameter(f"{path.parent}: not a directory")
+    return path
+
+
 def report(
     runs: ReportRuns,
     tasks: shared.TaskNames = None,
@@ -44,6 +50,17 @@ def report(
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Seed of the permutation tests.")
     ] = 0,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--page",
+            metavar="PAGE",
+            callback=_report_page_path,
+            help="Also write a web page with all samples: a single file if PAGE ends in .html, otherwise a "
+            "folder, which suits many samples.",
+            show_default=False,
+        ),
+    ] = None,
     output_format: Annotated[
         ReportFormat, typer.Option("--format", "-f", help="Output format.")
     ] = ReportFormat.TABLE,
@@ -61,6 +78,8 @@ def report(
     - `pfgen-rs llm-jp-eval report runs/a runs/b`
 
     - `pfgen-rs llm-jp-eval report runs/* --by-task --format csv`
+
+    - `pfgen-rs llm-jp-eval report runs/a other/result.json --page report.html`
     """
     from pfgen_rs.cli.llm_jp_eval_report_view import jpeval_report
     from pfgen_rs.llm_jp_eval.report.markdown import report_markdown
@@ -71,6 +90,11 @@ def report(
     with output.busy("comparing runs"):
         read = read_report_runs(runs)
         found = report_of(read, average=average.value, tasks=chosen, level=level, seed=seed)
+    if page is not None:
+        from pfgen_rs.llm_jp_eval.report.pages import write_report_page
+
+        with output.busy(f"writing {page}"):
+            write_report_page(found, read, page)
     if output_format is ReportFormat.MARKDOWN:
         output.emit(report_markdown(found, by_task=by_task))
         return

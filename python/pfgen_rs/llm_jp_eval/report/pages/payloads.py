@@ -1,0 +1,128 @@
+"""The data of a report's page: an index of all samples, and their texts in chunks, loaded on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs.llm_jp_eval.catalog import tasks
+from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, parse_float
+from pfgen_rs.llm_jp_eval.report.runs import ReportRun
+
+__all__ = [
+    "INDEX",
+    "report_chunk_name",
+    "report_chunk_starts",
+    "report_chunks",
+    "report_index",
+    "sample_table",
+]
+
+INDEX = "samples/index"
+"""Name of the payload with what filters and orders need."""
+_SAMPLES, _CHARACTERS = 64, 200_000  # of a chunk
+_UNIT = 10**4  # values go to the page as whole numbers of it
+_SCALE = 5.0  # of jsts
+
+
+def report_chunk_name(number: int) -> str:
+    """Returns the name of the payload with the texts of a chunk."""
+    return f"samples/{number:05d}"
+
+
+def sample_table(runs: Sequence[ReportRun]) -> pl.DataFrame:
+    """Returns a row a sample that any run has, by task (as first run) and index.
+
+    Columns: `task`, `index`, `gold`, `input` (null if no run has it), and for each run i `pred{i}` and
+    `value{i}`: for jsts, 1 minus the deviation from gold in parts of the scale, at least 0. Null where a run
+    lacks the sample.
+    """
+    order = {task: i for i, task in enumerate(dict.fromkeys(t for run in runs for t in run.tasks))}
+    texts = pl.concat(_texts_of_run(run) for run in runs)
+    table = texts.group_by("task", "index", maintain_order=True).agg(
+        pl.col("gold").first(), pl.col("input").drop_nulls().first()
+    )
+    for i, run in enumerate(runs):
+        own = run.frame.select(
+            "task", "index", pl.col("pred").alias(f"pred{i}"), _closeness(run, i)
+        )
+        table = table.join(own, on=["task", "index"], how="left", maintain_order="left")
+    place = pl.col("task").replace_strict(order, return_dtype=pl.Int64)
+    return table.sort(place, "index", maintain_order=True)
+
+
+def report_chunk_starts(table: pl.DataFrame) -> list[int]:
+    """Returns the row of the first sample of each chunk: at most 64 samples, and about 200,000 characters."""
+    texts = ["gold", "input", *(name for name in table.columns if name.startswith("pred"))]
+    sizes = table.select(
+        pl.sum_horizontal(pl.col(name).str.len_chars().fill_null(0) for name in texts)
+    ).to_series()
+    starts, samples, size = [0], 0, 0
+    for row, own in enumerate(sizes.to_list()):
+        if samples and (samples == _SAMPLES or size + own > _CHARACTERS):
+            starts.append(row)
+            samples, size = 0, 0
+        samples, size = samples + 1, size + own
+    return starts
+
+
+def report_index(
+    table: pl.DataFrame, runs: Sequence[ReportRun], names: Sequence[str], starts: Sequence[int]
+) -> dict[str, Any]:
+    """Returns the index: a column for each property of samples, and the values of each run.
+
+    Values are in units of 0.0001, null where a run lacks the sample. `metric`: of each task.
+    """
+    order = table["task"].unique(maintain_order=True).to_list()
+    places = {task: i for i, task in enumerate(order)}
+    task = table["task"].replace_strict(places, return_dtype=pl.Int64)
+    return {
+        "tasks": order,
+        "metrics": [tasks()[name].metrics[0] for name in order],
+        "task": task.to_list(),
+        "number": table["index"].to_list(),
+        "runs": list(names),
+        "values": [
+            (table[f"value{i}"] * _UNIT).round().cast(pl.Int64).to_list() for i in range(len(runs))
+        ],
+        "starts": list(starts),
+    }
+
+
+def report_chunks(
+    table: pl.DataFrame, runs: int, starts: Sequence[int]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield names and values of the payloads with texts.
+
+    A value has the distinct `texts`, and `samples`: for each the places of input, gold and the predictions of
+    the runs. -1: none.
+    """
+    columns = ["input", "gold", *(f"pred{i}" for i in range(runs))]
+    for number, (start, stop) in enumerate(zip(starts, [*starts[1:], len(table)], strict=True)):
+        known: dict[str, int] = {}
+        rows = [
+            [-1 if text is None else known.setdefault(text, len(known)) for text in row]
+            for row in table[start:stop].select(columns).iter_rows()
+        ]
+        yield report_chunk_name(number), {"samples": rows, "texts": list(known)}
+
+
+def _texts_of_run(run: ReportRun) -> pl.DataFrame:
+    has = "input" in run.frame.columns
+    text = pl.col("input").cast(pl.String) if has else pl.lit(None, pl.String).alias("input")
+    return run.frame.select("task", pl.col("index").cast(pl.Int64), "gold", text)
+
+
+def _closeness(run: ReportRun, number: int) -> pl.Series:
+    """Returns the value of each sample, null where the task has correlations and texts are no numbers."""
+    values = run.frame["value"].to_list()
+    correlated = {name for name, task in tasks().items() if task.metrics[0] in CORRELATIONS}
+    columns = run.frame.select("task", "pred", "gold").iter_rows()
+    for row, (task, pred, gold) in enumerate(columns):
+        if task in correlated:
+            apart = min(abs(parse_float(pred) - float(gold)), _SCALE)
+            values[row] = float(np.round(1 - apart / _SCALE, 6))
+    return pl.Series(f"value{number}", values, dtype=pl.Float64)
