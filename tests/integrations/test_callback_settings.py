@@ -31,6 +31,8 @@ from pfgen_rs.integrations.callback_settings import split_settings
         ({"batch_size": 0}, "`batch_size` must be"),
         ({"max_new_tokens": 1.5}, "`max_new_tokens` must be"),
         ({"budget": -1}, "`budget` must be a positive number of seconds, not -1"),
+        ({"tasks": ["jamb"]}, "unknown task 'jamb': expected one of chabsa"),
+        ({"tasks": [1]}, r"`tasks` must be a list of texts, not \[1\]"),
         ({"on_error": "ignore"}, "`on_error` must be one of raise, warn, not 'ignore'"),
         ({"engine": FakeEngine(), "top_p": 1}, "`top_p` cannot be combined with `engine`"),
     ],
@@ -45,4 +47,6 @@ def test_settings_are_split() -> None:
     sampling, others = split_settings(given)
     assert sampling == {"temperature": 0, "top_p": 1}
     assert others == {"every": 2, "loggers": (print,), "folder": "x", "on_error": "warn"}
+    tasks = {"tasks": ["jamp", "MC"], "n": 5, "shots": 0, "tasks_folder": "x"}
+    assert tasks.items() <= split_settings(tasks)[1].items()
     assert split_settings({"on_error": "raise"}) == ({}, {"loggers": (), "on_error": "raise"})

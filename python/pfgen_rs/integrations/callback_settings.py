@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.prompts import MODES
-from pfgen_rs.training.checks import check_budget, count, functions
+from pfgen_rs.training.checks import check_budget, checked_texts, count, functions
 from pfgen_rs.training.evaluator import StepEvaluator
 from pfgen_rs.training.skipped import check_on_error
 
@@ -37,11 +37,19 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
     if mode not in MODES:
         raise SettingsError(f"unknown mode {mode!r}: expected one of {', '.join(MODES)}")
     check_budget(others.get("budget"))
+    if others.get("tasks"):
+        _check_callback_tasks(others["tasks"])
     others = {"on_error": "warn", **others}
     check_on_error(others["on_error"])
     if others.get("engine") is not None:
         check_no_sampling(sampling, "engine")
     return sampling, others | {"loggers": functions(others.get("loggers", ()), "loggers")}
+
+
+def _check_callback_tasks(tasks: str | Sequence[str]) -> None:
+    from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
+
+    chosen_tasks((tasks,) if isinstance(tasks, str) else checked_texts(tasks, "tasks"))
 
 
 def check_no_sampling(sampling: Mapping[str, Any], other: str) -> None:
