@@ -25,8 +25,8 @@ from pfgen_rs.generate.asking.costs import Budget, token_counter
 from pfgen_rs.llm_jp_eval.data import TaskData, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import filled
 from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, read_result
-from pfgen_rs.llm_jp_eval.run_folder import default_folder, stored_outputs
-from pfgen_rs.llm_jp_eval.running import request_groups, run_tasks, score_run
+from pfgen_rs.llm_jp_eval.run_folder import default_folder, output_journal, stored_outputs
+from pfgen_rs.llm_jp_eval.running import open_run, request_groups, run_tasks, score_run
 
 MODEL = Respondent("openai-api", "judge")
 GOLD = {text: output for pairs in SAMPLES.values() for text, output in pairs}
@@ -303,6 +303,26 @@ def test_progress_counts_all_groups(datas: list[TaskData], tmp_path: Path) -> No
     assert told[0] == (8, TOTAL, 0)
     assert told[-1] == (9, TOTAL, 0)
     assert found == Outcome(TOTAL, TOTAL, 1)
+
+
+def test_what_others_answer_meanwhile_counts(datas: list[TaskData], tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    first = request_groups(datas, MODEL, None, PromptSettings())[0]
+    request = first.requests[0]
+    about = {**request.about, "sample": 0, "digest": request.digest(first.respondent)}
+    other = output_journal(out)
+
+    def meanwhile(handler: Handler, asked: Asked) -> None:
+        if asked.body["max_tokens"] > 3:  # after the first group
+            other.add({**about, "output": "x"})
+        gold(handler, asked)
+
+    with FaultServer(default=meanwhile) as server, as_engine(server) as engine:
+        open_run(out, datas, MODEL, None, PromptSettings())
+        with other:
+            assert other.claim(other.key(about))
+            found = run_tasks(out, datas, engine, MODEL)
+    assert (found.stored, found.new, found.elsewhere, found.complete) == (9, 8, 0, True)
 
 
 def test_hostile_outputs_and_samples(tmp_path: Path) -> None:

@@ -119,6 +119,8 @@ def run(
     if asked.complete or allow_missing:
         scored = score_run(folder, datas, respondent, settings, allow_missing=allow_missing)
         show_evaluation(scored.record, scored.evaluation, output_format)
+    elif asked.stored + asked.elsewhere == asked.total:
+        output.remark("not scored yet: the process that ends last scores the run")
     else:
         output.warn("not scored, because outputs are missing: --allow-missing counts them as empty")
     finish_asking(asked)

@@ -20,7 +20,9 @@ __all__ = ["show_evaluation"]
 def _scores_json(record: Mapping[str, Any], evaluation: Evaluation) -> dict[str, Any]:
     """Returns scores for programs: those of the chosen variant, with the means of both notes by task."""
     chosen = record["variants"][record["variant"]]
-    notes = {task: {"exact": e, "char_f1": c} for task, (_, e, c) in _notes(evaluation).items()}
+    notes = {
+        task: {"exact": e, "char_f1": c} for task, (_, e, c) in _means_of_notes(evaluation).items()
+    }
     return {
         **{key: value for key, value in record.items() if key != "variants"},
         **chosen,
@@ -46,7 +48,7 @@ def _show_scores(record: Mapping[str, Any], evaluation: Evaluation) -> None:
     average = record["average"]
     run = _categories_run(chosen["scores"])
     output.emit(f"{average} {chosen['averages'][average]:.4f}\n")
-    lacking = [name for name in _averaged(average) if name not in run]
+    lacking = [name for name in _averaged_categories(average) if name not in run]
     if lacking:
         without = f"{plural(len(lacking), 'category counts', 'categories count')} as 0 in {average}"
         output.remark(f"not run, so the {without}: {', '.join(lacking)}")
@@ -62,7 +64,7 @@ def _show_scores(record: Mapping[str, Any], evaluation: Evaluation) -> None:
 def _scores_table(chosen: Mapping[str, Any], evaluation: Evaluation, *, notes: bool) -> Table:
     from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, tasks
 
-    found = _notes(evaluation)
+    found = _means_of_notes(evaluation)
     numbers = ["n", "score", "±", *(("exact", "char_f1") if notes else ())]
     table = output.new_table("task", "metric", *numbers, numbers=numbers)
     for column in table.columns[:2]:
@@ -88,7 +90,7 @@ def _scores_table(chosen: Mapping[str, Any], evaluation: Evaluation, *, notes: b
     return table
 
 
-def _notes(evaluation: Evaluation) -> dict[str, tuple[int, float, float]]:
+def _means_of_notes(evaluation: Evaluation) -> dict[str, tuple[int, float, float]]:
     """Returns the number of samples, and the means of `exact` and `char_f1`, by task."""
     import polars as pl
 
@@ -115,7 +117,7 @@ def _categories_run(scores: Mapping[str, float]) -> set[str]:
     return {name for name, parts in AVERAGED.items() if any(part in scores for part in parts)}
 
 
-def _averaged(average: str) -> list[str]:
+def _averaged_categories(average: str) -> list[str]:
     from pfgen_rs.llm_jp_eval.averages import AVERAGED
 
     return list(AVERAGED)[: 7 if average == "AVR" else None]

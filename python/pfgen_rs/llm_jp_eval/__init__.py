@@ -8,7 +8,9 @@ from pfgen_rs.llm_jp_eval.averages import averages
 __all__ = [
     "Conversion",
     "Evaluation",
+    "PromptSettings",
     "Sample",
+    "ScoreSettings",
     "TaskData",
     "TaskInfo",
     "averages",
@@ -16,6 +18,7 @@ __all__ = [
     "convert",
     "correlation",
     "evaluate",
+    "evaluate_variants",
     "filled",
     "find_data",
     "find_task",
@@ -26,9 +29,15 @@ __all__ = [
     "metric",
     "normalized_gold",
     "prediction",
+    "read_outputs",
+    "read_result",
     "read_task",
     "read_tasks",
+    "run_tasks",
+    "score_run",
     "score_texts",
+    "signature",
+    "standard_errors",
     "tasks",
     "template",
 ]
@@ -42,10 +51,23 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.metrics.correlations import correlation
     from pfgen_rs.llm_jp_eval.metrics.means import mean
     from pfgen_rs.llm_jp_eval.metrics.values import metric
+    from pfgen_rs.llm_jp_eval.outputs import read_outputs
     from pfgen_rs.llm_jp_eval.places import installed_data, installed_raw
     from pfgen_rs.llm_jp_eval.predictions import normalized_gold, prediction
     from pfgen_rs.llm_jp_eval.prompts import filled, template
-    from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate
+    from pfgen_rs.llm_jp_eval.results import (
+        PromptSettings,
+        ScoreSettings,
+        read_result,
+        signature,
+    )
+    from pfgen_rs.llm_jp_eval.running import run_tasks, score_run
+    from pfgen_rs.llm_jp_eval.scoring import (
+        Evaluation,
+        evaluate,
+        evaluate_variants,
+        standard_errors,
+    )
 else:
     from pfgen_rs import lazy
 
@@ -60,9 +82,12 @@ else:
             "metrics.correlations": ("correlation",),
             "metrics.means": ("mean",),
             "metrics.values": ("metric",),
+            "outputs": ("read_outputs",),
             "places": ("installed_data", "installed_raw"),
             "predictions": ("normalized_gold", "prediction"),
             "prompts": ("filled", "template"),
-            "scoring": ("Evaluation", "evaluate"),
+            "results": ("PromptSettings", "ScoreSettings", "read_result", "signature"),
+            "running": ("run_tasks", "score_run"),
+            "scoring": ("Evaluation", "evaluate", "evaluate_variants", "standard_errors"),
         },
     )

@@ -67,10 +67,12 @@ def template(
     inserted = _Inserted(own + own_example)
     values = {"instruction": inserted.mark(data.instruction), "input": _INPUT}
     if shots or custom is None:
-        examples = (_marked_example(inserted, own_example, each) for each in data.shots[:shots])
+        examples = (
+            _marked_prompt_example(inserted, own_example, each) for each in data.shots[:shots]
+        )
         values["few_shots_text"] = "".join(examples)
     elif custom_fewshots is not None:
-        _marked_example(inserted, own_example, Sample("", ""))  # for its errors
+        _marked_prompt_example(inserted, own_example, Sample("", ""))  # for its errors
     text = _formatted(own, values, "template")
     parts = tuple(map(inserted.resolve, _parts_around_input(text)))
     return Template(inserted.resolve(text), parts)
@@ -115,7 +117,7 @@ class _Inserted:
         return re.sub(f"{mark}([0-9]+){mark}", lambda found: self._texts[int(found[1])], text)
 
 
-def _marked_example(inserted: _Inserted, own: str, sample: Sample) -> str:
+def _marked_prompt_example(inserted: _Inserted, own: str, sample: Sample) -> str:
     values = {"input": inserted.mark(sample.input), "output": inserted.mark(sample.output)}
     return _formatted(own, values, "template of examples")
 

@@ -136,7 +136,7 @@ def stored_outputs(
 
 
 def _check_run_settings(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    for key in _in_order([*new, *old]):
+    for key in _run_setting_names([*new, *old]):
         if key not in (*_SCOPE, _DATA) and old.get(key) != new.get(key):
             raise SettingsError(
                 f"{folder}: was begun with another {_run_setting(key, old, new)}: choose another folder with "
@@ -152,10 +152,12 @@ def _check_run_settings(folder: Path, old: Mapping[str, Any], new: Mapping[str, 
 def _run_setting(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     before, now = old.get(key), new.get(key)
     if isinstance(before, Mapping) and isinstance(now, Mapping):
-        changed = next(n for n in _in_order([*now, *before]) if before.get(n) != now.get(n))
+        changed = next(
+            n for n in _run_setting_names([*now, *before]) if before.get(n) != now.get(n)
+        )
         return _run_setting(changed, before, now)
     return f"{key} ({before!r:.60}, now {now!r:.60})"
 
 
-def _in_order(names: Iterable[str]) -> list[str]:
+def _run_setting_names(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))

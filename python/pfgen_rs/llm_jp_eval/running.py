@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -126,7 +126,10 @@ def run_tasks(
             )
             told.end(number, asked)
             found = _joined_asked(found, asked)
-    return found
+        journal.refresh()  # other processes may have answered what they were working on
+        stored = _stored_requests(journal, groups)
+    open_ones = found.total - sum(stored)
+    return replace(found, stored=sum(stored), elsewhere=min(found.elsewhere, open_ones))
 
 
 def score_run(
@@ -181,13 +184,10 @@ class _GroupProgress:
     """Progress over all groups: what the current one reports, and the state of the others."""
 
     def __init__(
-        self, journal: Journal, groups: Iterable[Group], report: AskingProgress | None
+        self, journal: Journal, groups: Sequence[Group], report: AskingProgress | None
     ) -> None:
         self._report = report
-        self._done = [
-            sum(_request_key(journal, r, group.respondent) in journal for r in group.requests)
-            for group in groups
-        ]
+        self._done = _stored_requests(journal, groups)
         self._total = sum(len(group.requests) for group in groups)
         self._failed = 0
 
@@ -207,6 +207,14 @@ class _GroupProgress:
         """Take note of a group's end."""
         self._done[number] = asked.stored
         self._failed += len(asked.failures)
+
+
+def _stored_requests(journal: Journal, groups: Sequence[Group]) -> list[int]:
+    """Returns the number of requests of each group that the open journal answers."""
+    return [
+        sum(_request_key(journal, r, group.respondent) in journal for r in group.requests)
+        for group in groups
+    ]
 
 
 def _request_key(journal: Journal, request: Request, respondent: Respondent) -> tuple[Any, ...]:
