@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from helpers import pfgen
+from helpers import SCRIPT, pfgen
 from pfgen_rs.errors import InputError, OutputError, SettingsError
 from pfgen_rs.llm_jp_eval import Conversion, convert, find_data, installed_data, read_task
 
@@ -157,6 +160,33 @@ def test_places_that_cannot_be_written(jpeval_mini: Path, tmp_path: Path) -> Non
     with pytest.raises(OutputError, match=r"jamp\.json: a directory"):
         convert(raw, out, tasks=["jamp"])
     assert files_below(out) == {}
+
+
+def test_several_processes_convert_at_once(jpeval_mini: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    raw = jpeval_mini / "raw_files"
+    command = [SCRIPT, "llm-jp-eval", "convert", "--raw", raw, "--out", out]
+    running = [
+        subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL) for _ in range(3)
+    ]
+    assert [each.wait(60) for each in running] == [0, 0, 0]
+    assert len(files_below(out)) == 17 * 6
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_leftovers_of_killed_processes_are_removed(jpeval_mini: Path, tmp_path: Path) -> None:
+    old, new = tmp_path / ".converting.a.tmp", tmp_path / ".converting.b.tmp"
+    for folder in (old, new):
+        (folder / "content").mkdir(parents=True)
+    os.utime(old, (0, 0))
+    convert(jpeval_mini / "raw_files", tmp_path / "out", tasks=["jamp"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == [new.name, "out"]
+
+
+def test_ten_seconds(jpeval_dir: Path, tmp_path: Path) -> None:
+    begun = time.process_time()
+    convert(jpeval_dir / "raw", tmp_path / "out")
+    assert time.process_time() - begun < 10
 
 
 def test_missing_raw_files_are_reported(jpeval_mini: Path, tmp_path: Path) -> None:

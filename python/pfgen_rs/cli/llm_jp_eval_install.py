@@ -75,7 +75,7 @@ def _installed_lines(found: Installation, source: Path | None) -> Iterator[str]:
         yield f"{count} in {found.folder}"
     else:
         count = counted(sum(each.files for each in found.taken), "raw file")
-        yield f"installed {count} in {found.folder}"
+        yield f"installed {count} in {found.folder}; next: `pfgen-rs llm-jp-eval convert`"
 
 
 def _show_datasets(datasets: Iterable[DataSet]) -> None:

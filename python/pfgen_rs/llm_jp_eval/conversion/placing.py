@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io import writing_failed
 
 __all__ = ["staged_folder"]
+
+_ABANDONED = 24 * 3600.0  # seconds after which another process's temporary folder is removed
 
 
 @contextmanager
@@ -29,6 +32,7 @@ def staged_folder(out: Path, prefix: str) -> Iterator[Path]:
             raise OutputError(f"{out}: not a directory")
         beside = out if out.is_dir() else out.parent
         beside.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(beside, prefix)
         temporary = Path(tempfile.mkdtemp(prefix=f".{prefix}.", suffix=".tmp", dir=beside))
         content = temporary / "content"  # with the permissions of a new folder
         content.mkdir()
@@ -54,8 +58,20 @@ def _check_places(source: Path, target: Path) -> None:
 
 
 def _move_into_place(source: Path, target: Path) -> None:
-    if source.is_dir() and target.is_dir():
-        for child in sorted(source.iterdir()):
-            _move_into_place(child, target / child.name)
-    else:
-        source.replace(target)
+    if not (source.is_dir() and target.is_dir()):
+        try:
+            source.replace(target)
+            return
+        except OSError:  # another process may have made the folder in between
+            if not (source.is_dir() and target.is_dir()):
+                raise
+    for child in sorted(source.iterdir()):
+        _move_into_place(child, target / child.name)
+
+
+def _remove_abandoned(folder: Path, prefix: str) -> None:
+    """Remove what killed processes have left."""
+    for left in folder.glob(f".{prefix}.*.tmp"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import NoReturn
 
 from pfgen_rs.errors import InputError, InstallError, unreadable
 from pfgen_rs.install.archive import matching_members
@@ -48,6 +49,13 @@ def entries(source: Path, wanted: Wanted) -> Iterator[Entry]:
     Archives (.zip, .tar, .tar.gz, .tar.xz) in folders are read as well, hidden files are not. Raises
     `InputError` for sources that cannot be read or exceed the limits.
     """
+    try:
+        yield from _entries_of_source(source, wanted)
+    except OSError as error:
+        raise InputError(unreadable(error), path=error.filename or source) from error
+
+
+def _entries_of_source(source: Path, wanted: Wanted) -> Iterator[Entry]:
     above = "/".join(source.absolute().parts[1:])
     if source.is_dir():
         yield from _entries_of_folder(source, above, wanted)
@@ -61,7 +69,7 @@ def entries(source: Path, wanted: Wanted) -> Iterator[Entry]:
 
 def _entries_of_folder(source: Path, above: str, wanted: Wanted) -> Iterator[Entry]:
     kept, count = _Kept(), 0
-    for folder, subfolders, names in os.walk(source, onerror=_raise_unlisted(source)):
+    for folder, subfolders, names in os.walk(source, onerror=_raise_unlisted):
         subfolders[:] = sorted(name for name in subfolders if not _is_hidden(name))
         for name in sorted(name for name in names if not _is_hidden(name)):
             count += 1
@@ -75,11 +83,8 @@ def _entries_of_folder(source: Path, above: str, wanted: Wanted) -> Iterator[Ent
                 yield from _entries_of_file(path, inner, parent, wanted, kept)
 
 
-def _raise_unlisted(source: Path) -> Callable[[OSError], None]:
-    def fail(error: OSError) -> None:
-        raise InputError(unreadable(error), path=error.filename or source) from error
-
-    return fail
+def _raise_unlisted(error: OSError) -> NoReturn:
+    raise error
 
 
 def _entries_of_file(
