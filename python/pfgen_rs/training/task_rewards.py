@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from numbers import Real
@@ -11,9 +12,9 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.safe_text import visible
 from pfgen_rs.llm_jp_eval.catalog import find_task
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_task
-from pfgen_rs.llm_jp_eval.metrics.correlations import CORRELATIONS
-from pfgen_rs.llm_jp_eval.metrics.values import METRICS, check_metric, metric
-from pfgen_rs.llm_jp_eval.predictions import check_variant, prediction
+from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, METRICS, metric
+from pfgen_rs.llm_jp_eval.metrics.samples import SAMPLE_METRICS
+from pfgen_rs.llm_jp_eval.predictions import check_variant, normalized_gold, prediction
 from pfgen_rs.training.checks import function
 from pfgen_rs.training.prompt_matching import completion_text, prompt_text
 
@@ -86,14 +87,15 @@ class TaskReward:
         texts = map(completion_text, completions)
         if self.clean is not None:
             texts = map(self.clean, texts)
-        outputs = [prediction(text, self.variant) for text in texts]
-        known = [
-            (output, gold) for output, gold in zip(outputs, golds, strict=True) if gold is not None
+        # Sample by sample: threads of native code and polars do not survive a fork.
+        value = SAMPLE_METRICS[self.metric]
+        unknown = math.nan if self.unknown is None else self.unknown
+        return [
+            unknown
+            if gold is None
+            else value(prediction(text, self.variant), normalized_gold(gold))
+            for text, gold in zip(texts, golds, strict=True)
         ]
-        values = iter(metric(self.metric, [text for text, _ in known], [gold for _, gold in known]))
-        if self.unknown is None:
-            return list(values)
-        return [self.unknown if gold is None else next(values) for gold in golds]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what the rewards depend on."""
@@ -114,7 +116,7 @@ class TaskReward:
                     f"choose `metric` among {', '.join(METRICS)}"
                 )
             return metrics[0]
-        check_metric(name)
+        metric(name, (), ())  # raises for unknown names
         return name
 
     def _golds(self, prompts: Sequence[Any], columns: dict[str, Any]) -> list[str | None]:
