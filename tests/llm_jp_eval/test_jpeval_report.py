@@ -189,14 +189,47 @@ def test_missing_tasks_are_marked_not_counted() -> None:
     )
     assert estimates["QA"].value is None
     assert estimates["MR"].missing == ()
-    assert (
-        "AVR needs all tasks of its seven categories; not run: jnli, jsem, jsick" in found.notes[0]
+    assert found.notes[0] == "AVR needs tasks of all seven categories; not run: QA, RC, MC, EL, FA"
+    assert found.notes[1].startswith(
+        "marked with *, since some of their tasks were not run: NLI (jnli"
     )
-    assert found.notes[1] == "marked with *, since only some of their tasks were run: NLI"
     known = report_of([some], average="AVG").estimates["some"]["AVG"]
     nli = estimates["NLI"].value
     assert nli is not None
     assert known.value == pytest.approx((nli + values(some, "mawps").mean()) / 9)
+
+
+def test_an_average_without_some_tasks_is_marked() -> None:
+    chosen = [task for task in ALL if task not in ("jsick", "niilc")]
+    runs = [made_run(name, chosen=chosen, skill=skill) for name, skill in (("a", 0.5), ("b", 0.6))]
+    found = report_of(runs)
+    for run in runs:
+        scores = {
+            f"{p.task}_{p.metric}": run.score(p.task, p.metric)
+            for p in average_column("AVR").parts
+            if p.task in chosen
+        }
+        estimate = found.estimates[run.name]["AVR"]
+        assert estimate.value == pytest.approx(averages(scores)["AVR"], abs=1e-15)
+        assert estimate.missing == ("jsick", "niilc")
+    assert found.notes[0] == (
+        "marked with *, since some of their tasks were not run: AVR, NLI, QA (jsick, niilc)"
+    )
+    [pair] = found.pairs_in("AVR")
+    values_of = [found.estimates[name]["AVR"].value or 0 for name in found.runs]
+    assert pair.difference == pytest.approx(values_of[0] - values_of[1])
+
+
+def test_columns_that_cannot_be_told_apart_without_an_average() -> None:
+    runs = [made_run(name, chosen=["mawps", "chabsa"]) for name in ("a", "b")]
+    found = report_of(runs)
+    same = [
+        pair.column for pair in found.pairs if pair.p_holm > 0.05 and pair.column in ("MR", "EL")
+    ]
+    assert same
+    a, b = found.runs
+    told = f"{a} and {b} cannot be told apart in {', '.join(same)} with 100 samples per task"
+    assert found.notes[-1] == told
 
 
 def test_runs_are_compared_over_what_they_share() -> None:

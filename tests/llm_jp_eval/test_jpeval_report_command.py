@@ -75,7 +75,7 @@ def test_a_published_result_file_is_reported(jpeval_dir: Path) -> None:
     assert done.exit_code == 0
     assert "result_example" in done.stdout
     assert "0.2222" in done.stdout  # chabsa, as the file says
-    assert "AVR needs all tasks of its seven categories" in done.stderr
+    assert "marked with *, since some of their tasks were not run: AVR, NLI, QA, FA" in done.stderr
 
 
 def test_two_runs_are_compared_column_by_column(folder: Path) -> None:
@@ -121,11 +121,11 @@ def test_markdown_is_inert(folder: Path, tmp_path: Path) -> None:
 
 def test_missing_tasks_and_averages(folder: Path) -> None:
     done = jp_eval("report", folder / "some")
-    assert "AVR needs all tasks" in done.stderr
+    assert "AVR needs tasks of all seven categories; not run: QA, RC" in done.stderr
     [line] = [line.split() for line in done.stdout.splitlines() if line.split()[:1] == ["NLI"]]
     assert line[1].endswith("*")
-    counted = jp_eval("report", folder / "some", "--average", "avg")
-    assert "AVG counts categories without tasks as 0" in counted.stderr
+    counted = jp_eval("report", folder / "some", "--average", "AVG")
+    assert "AVG counts categories that were not run as 0: QA, RC" in counted.stderr
     both = jp_eval("report", folder / "some", folder / "model-1.1b")
     assert "not compared, since some runs lack them" in both.stderr
     chosen = jp_eval("report", folder / "some", folder / "model-1.1b", "--tasks", "MR,jamp")

@@ -70,8 +70,8 @@ def report(
     Runs are compared sample by sample, over the samples that all of them have. Differences of tasks with
     exact_match are tested by McNemar's exact test, those with char_f1 or set_f1 by random signs, categories
     of several tasks and averages by Student's t, all with Holm's correction. Ranks are those that the tests
-    of the average cannot rule out. AVR needs all tasks of its seven categories; AVG counts categories that
-    were not run as 0.
+    of the average cannot rule out. Categories are means of the tasks that were run; AVR needs all of its
+    seven categories, and AVG counts those that were not run as 0.
 
     For example:
 

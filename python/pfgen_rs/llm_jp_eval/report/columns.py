@@ -64,9 +64,8 @@ class Column:
     def present(self, known: Iterable[str]) -> tuple[Part, ...]:
         """Returns the parts whose tasks are known, with the weights that they then have.
 
-        A category is the mean of those that were run. An average keeps its weights: `AVR` needs all tasks,
-        and `AVG` counts categories that were not run as 0, but has the mean of those tasks of a category that
-        were.
+        A category is the mean of those that were run. An average divides by all of its categories, whether or
+        not they were run.
         """
         names = set(known)
         found = [part for part in self.parts if part.task in names]
@@ -79,6 +78,18 @@ class Column:
             Part(part.task, part.metric, 1 / (size * shares[_category_of_part(part)]))
             for part in found
         )
+
+    def lacking(self, known: Iterable[str]) -> tuple[str, ...]:
+        """Returns the categories of which no task is known."""
+        names = set(known)
+        found = {_category_of_part(part) for part in self.parts if part.task in names}
+        homes = dict.fromkeys(map(_category_of_part, self.parts))
+        return tuple(home for home in homes if home not in found)
+
+    def has_value(self, known: Iterable[str]) -> bool:
+        """Whether the column has a value if these tasks were run: `AVR` needs all of its categories."""
+        lacking = self.lacking(known)
+        return not lacking if self.name == "AVR" else len(lacking) < _categories_of_parts(self)
 
 
 def average_column(name: str) -> Column:
@@ -136,6 +147,10 @@ def _correlation_columns(label: str, task: str, kind: Kind) -> list[Column]:
 
 def _category_of_part(part: Part) -> str:
     return tasks()[part.task].category
+
+
+def _categories_of_parts(column: Column) -> int:
+    return len(set(map(_category_of_part, column.parts)))
 
 
 def _categories_in(column: Column) -> int:

@@ -72,7 +72,7 @@ def estimated(values: RunValues, column: Column, level: float) -> ColumnEstimate
     parts = column.present(values.tasks)
     missing = tuple(part.task for part in column.parts if part.task not in values.tasks)
     samples = sum(values.counts[part.task] for part in parts)
-    if not parts or (column.name == "AVR" and missing):
+    if not column.has_value(values.tasks):
         return ColumnEstimate(run.name, column.name, None, None, None, None, samples, missing)
     value = _column_value(run, column, parts)
     se, (low, high) = _column_error(values, column, parts, value, level)

@@ -30,6 +30,8 @@ def report_notes(
     own = [pair for pair in pairs if pair.column == average.name]
     if own:
         notes += _not_told_apart(own, average, counts, level)
+    elif len(estimates) == 2:
+        notes += _columns_not_told_apart(pairs, columns, counts, level)
     elif len(estimates) == 1:
         notes += _resolution_note(estimates[0], average, counts, level)
     return notes
@@ -45,22 +47,33 @@ def per_task(counts: Mapping[str, int]) -> str:
 
 def _missing_notes(estimates: Estimates, columns: Sequence[Column]) -> Iterator[str]:
     average = columns[0]
-    lacking = {name: None for found in estimates for name in found[average.name].missing}
-    if not lacking:
+    lost = {name: None for found in estimates for name in found[average.name].missing}
+    if not lost:
         return
-    tasks = ", ".join(lacking)
-    if average.name == "AVR":
-        yield f"AVR needs all tasks of its seven categories; not run: {tasks}"
-    else:
-        yield f"AVG counts categories without tasks as 0; not run: {tasks}"
+    lacking = _lacking_categories(estimates, average)
+    if lacking and average.name == "AVR":
+        yield f"AVR needs tasks of all seven categories; not run: {', '.join(lacking)}"
+    elif lacking:
+        yield f"AVG counts categories that were not run as 0: {', '.join(lacking)}"
     partial = [
         column.name
         for column in columns
-        if column.kind == "category"
+        if column.kind != "task"
         and any(e[column.name].missing and e[column.name].value is not None for e in estimates)
     ]
     if partial:
-        yield f"marked with *, since only some of their tasks were run: {', '.join(partial)}"
+        tasks = ", ".join(lost)
+        yield f"marked with *, since some of their tasks were not run: {', '.join(partial)} ({tasks})"
+
+
+def _lacking_categories(estimates: Estimates, average: Column) -> list[str]:
+    """Returns the categories that some run lacks, in order."""
+    every = [part.task for part in average.parts]
+    found: dict[str, None] = {}
+    for each in estimates:
+        known = set(every) - set(each[average.name].missing)
+        found |= dict.fromkeys(average.lacking(known))
+    return [home for home in average.lacking(()) if home in found]
 
 
 def _not_told_apart(
@@ -91,6 +104,17 @@ def _not_told_apart(
         span = low if low == high else f"{low} to {high}"
         told += f": a test of one pair alone detects differences of {span} with {POWER:.0%} power"
     yield told.replace("80%", "80 %")
+
+
+def _columns_not_told_apart(
+    pairs: Sequence[ColumnPair], columns: Sequence[Column], counts: Mapping[str, int], level: float
+) -> Iterator[str]:
+    categories = {column.name for column in columns if column.kind == "category"}
+    same = [pair for pair in pairs if pair.column in categories and pair.p_holm > 1 - level]
+    if same:
+        names = ", ".join(pair.column for pair in same)
+        [a, b] = same[0].a, same[0].b
+        yield f"{a} and {b} cannot be told apart in {names} with {per_task(counts)}"
 
 
 def _samples_needed(pair: ColumnPair) -> str | None:

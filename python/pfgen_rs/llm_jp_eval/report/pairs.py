@@ -84,7 +84,7 @@ def compared_columns(
     found: list[ColumnPair] = []
     for column in columns:
         parts = column.present(values[0].tasks)
-        if not parts or (column.kind == "average" and len(parts) < len(column.parts)):
+        if not column.has_value(values[0].tasks):
             continue
         found += _compared_column(values, column, parts, order, level, seed, family)
     if not found:

@@ -123,8 +123,9 @@ def report_of(
 ) -> Report:
     """Report on 1 to 100 runs: values of columns, and every two runs compared over the same samples.
 
-    `average`: `AVR` (the paper's, which needs all tasks of its seven categories) or `AVG` (version 1.3.0's
-    over nine categories, which counts those that were not run as 0). `tasks`: report on these tasks alone.
+    `average`: `AVR` (the paper's, which needs all of its seven categories) or `AVG` (version 1.3.0's over
+    nine categories, which counts those that were not run as 0). Categories are means of the tasks that were
+    run. `tasks`: report on these tasks alone.
     `seed`: of the random signs.
 
     Raises `InputError` for runs that cannot be compared (`runs.aligned`), and `SettingsError`.
