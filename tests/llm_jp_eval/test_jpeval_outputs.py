@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from jpeval_data import SAMPLES, jp_eval, write_data
 from pfgen_rs.errors import InputError
@@ -214,3 +216,33 @@ def test_wrong_options_are_named(folder: Path, options: list[object], message: s
     done = jp_eval("prompts", "--out", "-", *given)
     assert (done.exit_code, done.stdout) == (2, "")
     assert message in " ".join(done.stderr.replace("│", " ").split())
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda children: (
+        st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children)
+    ),
+    max_leaves=5,
+)
+KEYS = st.sampled_from(
+    ["id", "custom_id", "task", "index", "split", "output", "text", "response", "error", "body"]
+)
+RECORDS = st.dictionaries(
+    KEYS,
+    st.sampled_from(["jamp", "jamp/test/0", "test", 0, {"body": {"choices": [{}]}}]) | JSON_VALUES,
+)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(RECORDS, min_size=1, max_size=3))
+def test_any_object_is_read_or_refused(tmp_path: Path, found: list[dict[str, Any]]) -> None:
+    path = tmp_path / "o.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in found), encoding="utf-8")
+    texts: dict[str, dict[int, str]] = {}
+    place = path
+    try:
+        texts = read_outputs(path).texts
+    except InputError as error:
+        place = Path(str(error.path))
+    assert (texts.keys() <= {"jamp"}, place) == (True, path)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jpeval_data import write_data
 from pfgen_rs.errors import SettingsError
@@ -122,3 +124,20 @@ def test_digests_of_templates() -> None:
     assert template_digest("a") == hashlib.sha256(b"a").hexdigest()[:8]
     assert template_digest("a", "b") == hashlib.sha256(b"a\0b").hexdigest()[:8]
     assert template_digest(None, "b") == hashlib.sha256(b"\0b").hexdigest()[:8]
+
+
+TEXTS = st.text(alphabet=st.sampled_from(list("{}あa\n\0\U000f0000\U000f0001𠮷#0")), max_size=12)
+
+
+@given(TEXTS, st.lists(st.tuples(TEXTS, TEXTS), min_size=2, max_size=2), TEXTS)
+def test_prompts_are_their_texts_joined(
+    instruction: str, shots: list[tuple[str, str]], asked: str
+) -> None:
+    examples = tuple(Sample(text, output) for text, output in shots)
+    data = TaskData("jamp", "test", instruction, 1, ("exact_match",), (), examples, "", "")
+    blocks = "".join(f"\n\n### 入力:\n{text}\n\n### 応答:\n{output}" for text, output in shots)
+    expected = HEAD.removesuffix("指示文") + instruction + blocks
+    assert filled(template(data, 2), asked) == f"{expected}\n\n### 入力:\n{asked}\n\n### 応答:\n"
+    own = template(data, 2, "{{{{{few_shots_text}|{input}|{instruction}", "<{output}{input}>")
+    blocks = "".join(f"<{output}{text}>" for text, output in shots)
+    assert filled(own, asked) == f"{{{blocks}|{asked}|{instruction}"
