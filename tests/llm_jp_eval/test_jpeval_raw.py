@@ -14,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval import convert, find_task
+from pfgen_rs.llm_jp_eval import convert, find_task, tasks
 from pfgen_rs.llm_jp_eval.conversion import rendering
+from pfgen_rs.llm_jp_eval.conversion.datasets import CONVERTERS, wikipedia_splits
 from pfgen_rs.llm_jp_eval.conversion.splits import halved, shuffled, with_test, without_test
-from pfgen_rs.llm_jp_eval.raw.rawfiles import RawFile, Status
+from pfgen_rs.llm_jp_eval.raw.finding import find_raw
+from pfgen_rs.llm_jp_eval.raw.rawfiles import RawFile, RawFiles, Status
 from pfgen_rs.llm_jp_eval.raw.reading import json_lines, raw_text, tsv_rows
 
 TSV = "a\tb\tc\td\te\tf\tg\th\n"
@@ -278,7 +280,7 @@ def test_files_are_those_of_json_dump(samples: list[tuple[str, str]]) -> None:
         "samples": [{"input": given, "output": output} for given, output in samples],
     }
     encoded = rendering.encoded(samples)
-    assert rendering.evaluation_file(info, encoded) == dumped(expected)
+    assert b"".join(rendering.evaluation_file(info, encoded)) == dumped(expected)
     head = (
         "以下は、タスクを説明する指示と、文脈のある入力の組み合わせです。"
         "要求を適切に満たす応答を書きなさい。"
@@ -296,7 +298,7 @@ def test_files_are_those_of_json_dump(samples: list[tuple[str, str]]) -> None:
         }
         for index, (given, output) in enumerate(samples)
     ]
-    assert rendering.tuning_file(info, encoded) == dumped(expected)
+    assert b"".join(rendering.tuning_file(info, encoded)) == dumped(expected)
 
 
 def dumped(value: Any) -> bytes:
@@ -331,3 +333,32 @@ def test_splits(count: int) -> None:
         "dev": order[:half],
         "test": order[half:],
     }
+
+
+_BITS = (
+    *(b"<", b">", b"&", b"&#x0;", b"<x/>", b"<![CDATA[", b"<!--", b"<?x?>"),
+    *(b'<!DOCTYPE a [<!ENTITY x "y">]>', b'"', b"\\ud800", b"\\u0000", b"null", b"{}", b"[]"),
+    *(b"1e999", b"NaN", b"true", b"9" * 26, b"\t", b"\n", b"\r", b"\x00", b"\xff", b"\xe3\x81"),
+    *(b"\xf0\x90\x80\x80", b"\xef\xbb\xbf", b"# S-ID:", b"EOS\n", b"+ 1D", b"* -1D", b""),
+)
+
+
+def test_damaged_files_are_converted_or_refused(jpeval_mini: Path) -> None:
+    files = find_raw(jpeval_mini / "raw_files", tasks()).files
+    generator, refused = random.Random(1), 0
+    for _ in range(500):
+        name = generator.choice(sorted(files))
+        content = bytearray(files[name].content)
+        for _ in range(generator.randint(1, 3)):
+            start = generator.randrange(len(content) + 1)
+            content[start : start + generator.choice((0, 1, 20))] = generator.choice(_BITS)
+        changed = RawFiles({**files, name: RawFile(name, name, bytes(content), Status.CHANGED)}, {})
+        task = task_of(name)
+        try:
+            found = CONVERTERS[task](changed) if task in CONVERTERS else wikipedia_splits(changed)
+        except InputError as error:
+            assert name in str(error)  # noqa: PT017 - others are converted
+            refused += 1
+        else:
+            assert found
+    assert 100 < refused < 500

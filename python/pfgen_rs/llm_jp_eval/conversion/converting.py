@@ -103,7 +103,7 @@ def convert(
     absent = {each.task for each in missing}
     converted: list[Converted] = []
     files: list[ConvertedFile] = []
-    # Digests and writing take a third of the time, and leave Python to others meanwhile.
+    # Digests and writing take a third of the time, and let Python do other work meanwhile.
     with staged_folder(folder, "converting") as content, ThreadPoolExecutor(1) as writer:
         writing: list[Future[ConvertedFile]] = []
         for info, splits in _converted_tasks(chosen, absent, found, progress):
@@ -113,7 +113,7 @@ def convert(
             _check_splits(source, info, splits)
             jobs = _files_to_write(info, splits, tuning, found.stand_ins(info.name))
             started = [writer.submit(_write_converted, content, *job) for job in jobs]
-            files += [each.result() for each in writing]
+            files += [each.result() for each in writing]  # bounds what waits for the writer
             writing = started
         files += [each.result() for each in writing]
     return Conversion(folder, tuple(converted), tuple(files), missing)
@@ -178,19 +178,23 @@ def _check_splits(source: Path, info: TaskInfo, splits: Splits) -> None:
 
 def _files_to_write(
     info: TaskInfo, splits: Splits, tuning: bool, stand_ins: Sequence[str]
-) -> Iterator[tuple[ConvertedFile, bytes]]:
-    """Yield files, without their digests, and contents."""
+) -> Iterator[tuple[ConvertedFile, Iterator[bytes]]]:
+    """Yield files, without digests and sizes, and contents in blocks."""
     for path, split, count, content in _task_files(info, splits, tuning):
         stand_in = any(_contributes(name, split) for name in stand_ins)
-        yield ConvertedFile(path, info.name, split, count, "", len(content), stand_in), content
+        yield ConvertedFile(path, info.name, split, count, "", 0, stand_in), content
 
 
-def _write_converted(folder: Path, file: ConvertedFile, content: bytes) -> ConvertedFile:
-    """Write a file and return it with its digest."""
+def _write_converted(folder: Path, file: ConvertedFile, content: Iterator[bytes]) -> ConvertedFile:
+    """Write a file and return it with its digest and size."""
     target = folder / file.path
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(content)
-    return replace(file, sha256=hashlib.sha256(content).hexdigest())
+    digest, size = hashlib.sha256(), 0
+    with target.open("wb") as opened:
+        for block in content:
+            digest.update(block)
+            size += opened.write(block)
+    return replace(file, sha256=digest.hexdigest(), size=size)
 
 
 def _contributes(name: str, split: str) -> bool:
@@ -202,8 +206,8 @@ def _contributes(name: str, split: str) -> bool:
 
 def _task_files(
     info: TaskInfo, splits: Splits, tuning: bool
-) -> Iterator[tuple[str, str, int, bytes]]:
-    """Yield path, split, number of samples and content of each file."""
+) -> Iterator[tuple[str, str, int, Iterator[bytes]]]:
+    """Yield path, split, number of samples and content, in blocks, of each file."""
     for split in SPLITS:
         samples = encoded(splits[split])
         name = f"{info.name}.json"

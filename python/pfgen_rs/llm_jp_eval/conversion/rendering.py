@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from pfgen_rs.llm_jp_eval.catalog import TaskInfo
 from pfgen_rs.llm_jp_eval.conversion.splits import Pair
@@ -21,6 +22,7 @@ _INTRODUCTION = (
     "以下は、タスクを説明する指示と、文脈のある入力の組み合わせです。"
     "要求を適切に満たす応答を書きなさい。"
 )
+_BLOCK = 1000  # samples
 _EVALUATION_SAMPLE = b"""        {
             "input": "%b",
             "output": "%b"
@@ -43,8 +45,8 @@ def _inside_quotes(text: str) -> bytes:
     return _ENCODER.encode(text)[1:-1].encode()
 
 
-def evaluation_file(info: TaskInfo, samples: Sequence[Encoded]) -> bytes:
-    """Returns an evaluation file, as `json.dump(…, ensure_ascii=False, indent=4)` writes it."""
+def evaluation_file(info: TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
+    """Yield an evaluation file in blocks, as `json.dump(…, ensure_ascii=False, indent=4)` writes it."""
     head = {
         "instruction": info.instruction,
         "output_length": info.output_length,
@@ -53,20 +55,30 @@ def evaluation_file(info: TaskInfo, samples: Sequence[Encoded]) -> bytes:
     }
     # json.dumps with an indent is written in Python and ten times as slow, so only the head is left to it.
     start = json.dumps(head, ensure_ascii=False, indent=4).removesuffix("\n}").encode()
-    objects = b",\n".join([_EVALUATION_SAMPLE % sample for sample in samples])
-    return b'%b,\n    "samples": [\n%b\n    ]\n}' % (start, objects)
+    objects = (_EVALUATION_SAMPLE % sample for sample in samples)
+    return _in_blocks(start + b',\n    "samples": [\n', objects, b"\n    ]\n}")
 
 
-def tuning_file(info: TaskInfo, samples: Sequence[Encoded]) -> bytes:
-    """Returns a tuning file: samples with ids and complete texts."""
+def tuning_file(info: TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
+    """Yield a tuning file in blocks: samples with ids and complete texts."""
+    return _in_blocks(b"[\n", _tuning_samples(info, samples), b"\n]")
+
+
+def _tuning_samples(info: TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
     instruction = _inside_quotes(info.instruction)
     start = _inside_quotes(f"{_INTRODUCTION}\n\n### 指示:\n{info.instruction}")
     before_input = _inside_quotes("\n\n### 入力:\n")
     before_output = _inside_quotes("\n\n### 応答:\n")
-    objects = []
     for index, (given, output) in enumerate(samples):
         asked = before_input + given if given else b""
         text = start + asked + before_output + output
         sample_id = f"{info.name}-{index}".encode()
-        objects.append(_TUNING_SAMPLE % (sample_id, instruction, given, output, text))
-    return b"[\n%b\n]" % b",\n".join(objects)
+        yield _TUNING_SAMPLE % (sample_id, instruction, given, output, text)
+
+
+def _in_blocks(start: bytes, objects: Iterator[bytes], end: bytes) -> Iterator[bytes]:
+    before = start
+    while block := list(islice(objects, _BLOCK)):
+        yield before + b",\n".join(block)
+        before = b",\n"
+    yield end
