@@ -21,7 +21,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 PYTHON = BLOCK.findall(README)
 PAGES = [  # others are run by the tests of what they are about
     block
-    for name in ("generate", "judge", "training")
+    for name in ("generate", "judge", "llm-jp-eval", "training")
     for block in BLOCK.findall((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8"))
 ]
 COMMANDS = re.findall(

@@ -24,6 +24,9 @@ COMMANDS = {
         "llm_jp_eval_report", "report", "Tabulate runs with intervals, and compare them."
     ),
     "plot": Deferred("llm_jp_eval_plot", "plot", "Plot runs by category and by task."),
+    "demo": Deferred(
+        "llm_jp_eval_demo", "demo", "Show these commands on the bundled sample, without a model."
+    ),
     "tasks": Deferred("llm_jp_eval_tasks", "list_tasks", "List the tasks."),
 }
 
