@@ -132,7 +132,8 @@ def _target_folder(out: str | Path | None, version: str | None) -> Path:
     if version is None:
         return folder
     if out is None:
-        raise SettingsError("`version` needs `out`: installed data have no folders of versions")
+        problem = "installed data have no folders of versions: name a folder with `out` (--out)"
+        raise SettingsError(problem)
     if not _VERSION.fullmatch(version):
         raise SettingsError(f"invalid version {version!r}: expected a plain name such as 1.3.0")
     return folder / version
