@@ -24,7 +24,7 @@ demo: build ## Score the three bundled sample runs and print the leaderboard
 
 .PHONY: test
 test: build ## Run the tests but the slow ones (those of the published data need PFGEN_BENCH_DIR and PFGEN_VECTORS_DIR)
-	cargo test --package pfgen-core --package pfgen-lines --locked --quiet
+	cargo test --package pfgen-core --package pfgen-jpeval --package pfgen-lines --locked --quiet
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m 'not slow'
 
 .PHONY: test-slow

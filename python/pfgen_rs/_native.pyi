@@ -1,6 +1,6 @@
 """Native half of the package; use the public names of `pfgen_rs` instead."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, final
 
@@ -13,6 +13,7 @@ __all__ = [
     "NOT_FOUND",
     "UNKNOWN",
     "Batches",
+    "CodePoints",
     "Corrections",
     "Index",
     "Numbers",
@@ -143,6 +144,29 @@ class Corrections:
         self, texts: Texts, threads: int | None = None
     ) -> tuple[TextArray, NDArray[np.int32], NDArray[np.int64]]: ...
     def judge(self, texts: Texts, threads: int | None = None) -> NDArray[np.int32]: ...
+
+@final
+class CodePoints:
+    def __new__(
+        cls, load: Callable[[int], tuple[bytes, list[tuple[int, str]], list[tuple[int, str]]]]
+    ) -> CodePoints: ...
+    def normalized(
+        self,
+        texts: Texts,
+        in_context: Callable[[str], str],
+        *,
+        cut: bool,
+        strip: bool,
+        threads: int | None = None,
+    ) -> TextArray: ...
+    def values(
+        self,
+        name: str,
+        predictions: Texts,
+        golds: Texts,
+        in_context: Callable[[str, str], float],
+        threads: int | None = None,
+    ) -> NDArray[np.float64]: ...
 
 @final
 class Batches:

@@ -12,8 +12,7 @@ from typing import Any
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.llm_jp_eval.catalog import SPLITS
-from pfgen_rs.llm_jp_eval.metrics.correlations import CORRELATIONS
-from pfgen_rs.llm_jp_eval.metrics.values import METRICS
+from pfgen_rs.llm_jp_eval.metrics.names import CORRELATIONS, METRICS
 from pfgen_rs.llm_jp_eval.places import installed_data
 
 __all__ = [

@@ -14,9 +14,10 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval.averages import averages
 from pfgen_rs.llm_jp_eval.catalog import VARIANTS
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id
-from pfgen_rs.llm_jp_eval.metrics.correlations import CORRELATIONS, correlation, parse_float
+from pfgen_rs.llm_jp_eval.metrics.correlations import correlation, parse_float
 from pfgen_rs.llm_jp_eval.metrics.means import mean
-from pfgen_rs.llm_jp_eval.metrics.values import METRICS, metric
+from pfgen_rs.llm_jp_eval.metrics.names import CORRELATIONS, METRICS
+from pfgen_rs.llm_jp_eval.metrics.values import metric
 from pfgen_rs.llm_jp_eval.predictions import check_variant, normalized_gold, prediction
 from pfgen_rs.stats.jackknife import pearson_values, spearman_values
 

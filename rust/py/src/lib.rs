@@ -1,4 +1,4 @@
-//! `pfgen_rs._native`: converts Python values, releases the GIL, calls `pfgen-core`.
+//! `pfgen_rs._native`: converts Python values, releases the GIL, calls the other crates.
 
 // pyo3 hands arguments over by value.
 #![allow(clippy::needless_pass_by_value)]
@@ -7,6 +7,7 @@ mod batch;
 mod corrections;
 mod errors;
 mod index;
+mod jpeval;
 mod lines;
 mod numeric;
 mod rules;
@@ -30,6 +31,8 @@ mod _native {
     use super::corrections::Corrections;
     #[pymodule_export]
     use super::index::Index;
+    #[pymodule_export]
+    use super::jpeval::CodePoints;
     #[pymodule_export]
     use super::lines::{TextArray, decode_lines, digest};
     #[pymodule_export]

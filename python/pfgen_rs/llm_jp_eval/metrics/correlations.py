@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.errors import InputError
 from pfgen_rs.llm_jp_eval.metrics.lists import check_texts
+from pfgen_rs.llm_jp_eval.metrics.names import check_correlation
 from pfgen_rs.llm_jp_eval.predictions import normalized_gold
 
-__all__ = ["CORRELATIONS", "correlation", "parse_float"]
+__all__ = ["correlation", "parse_float"]
 
 Floats = NDArray[np.float64]
-CORRELATIONS = ("pearson", "spearman")
 
 _NO_NUMBER = -2.0
 _NEITHER_DIGIT_NOR_POINT = re.compile("[^0-9.]+")
@@ -32,9 +32,7 @@ def correlation(name: str, predictions: Sequence[str], golds: Sequence[str]) -> 
     Raises `SettingsError` for unknown names, `InputError` for lists of different lengths and for golds that
     are not numbers.
     """
-    if name not in CORRELATIONS:
-        known = ", ".join(CORRELATIONS)
-        raise SettingsError(f"unknown correlation {name!r}: expected one of {known}")
+    check_correlation(name)
     check_texts(predictions, golds)
     found = np.array([parse_float(text) for text in predictions], dtype=np.float64)
     expected = np.array([_gold_number(row, text) for row, text in enumerate(golds)], np.float64)

@@ -1,0 +1,201 @@
+"""Predictions and char_f1 of a million outputs of llm-jp-eval, beside a loop in plain Python.
+
+    python benches/jpeval_metrics.py [--json FILE] [--quick]
+
+With PFGEN_JPEVAL_DIR set: outputs for three tasks with char_f1, in equal parts, with made-up differences.
+Gold answers are such outputs as well. The loop follows fuzzywuzzy's formula: prediction, words, sorted
+tokens, and rapidfuzz (Python package) for the similarity. It scores a sample; its values must equal ours.
+Characters of Latin-1 are deleted by a table, as there, or by an expression (`quick_loop`), which takes less
+time. CPU seconds are told as well, since the machine may be shared. Peak memory is that of a process that
+scores a Parquet file as a polars query.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unicodedata import normalize
+
+import polars as pl
+from rapidfuzz.distance import Indel
+
+import measures
+import timing
+from pfgen_rs.llm_jp_eval import mean, metric, prediction
+from pfgen_rs.llm_jp_eval.metrics import metric_column, prediction_column
+
+ROWS, QUICK_ROWS = 1_000_000, 20_000
+SAMPLE = 10_000  # outputs that the loop scores in a repeat
+REPEATS = 3
+TASKS = ("jemhopqa", "jsquad", "wiki_reading")
+_ASKED_SECONDS, _ASKED_RATIO = 3.0, 20.0
+_LATIN_1 = re.compile("[\x80-\xff]+")
+_TABLE = dict.fromkeys(range(0x80, 0x100))
+_NOT_WORD = re.compile(r"\W")
+
+Pairs = tuple[list[str], list[str]]
+
+QUERY = """
+import sys
+import polars as pl
+from pfgen_rs.llm_jp_eval.metrics import metric_expression, prediction_expression
+value = metric_expression("char_f1", prediction_expression("output"), "gold").alias("value")
+found = pl.scan_parquet(sys.argv[1]).select(value).collect(engine="streaming")
+print(len(found))
+"""
+
+
+def main() -> None:
+    """Measure, print, and write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", type=Path, default=None, help="write what was measured")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to try the script")
+    options = parser.parse_args()
+    folder = os.environ.get("PFGEN_JPEVAL_DIR")
+    if not folder:
+        raise SystemExit("PFGEN_JPEVAL_DIR is not set: it names the folder with golden/")
+    outputs, golds = made_pairs(Path(folder), QUICK_ROWS if options.quick else ROWS)
+    found: dict[str, Any] = {
+        "machine": measures.machine(),
+        "outputs": len(outputs),
+        "characters_an_output": sum(map(len, outputs)) / len(outputs),
+        "asked_s": _ASKED_SECONDS,
+        "asked_ratio": _ASKED_RATIO,
+        **beside_loop(outputs, golds),
+        **memory(outputs, golds),
+    }
+    for name, value in found.items():
+        print(f"{name:28} {value:10.2f}" if isinstance(value, float) else f"{name:28} {value}")
+    if options.json:
+        measures.write_json(options.json, found)
+
+
+def beside_loop(outputs: list[str], golds: list[str]) -> dict[str, float]:
+    """Seconds for all outputs, lists of `str` and columns, and how often that is the loop's time."""
+    loop, quick = partial(loop_mean, by_table), partial(loop_mean, by_expression)
+    step = max(len(outputs) // SAMPLE, 1)
+    some = outputs[::step], golds[::step]
+    if len({call(*some) for call in (loop, quick, of_lists, of_columns)}) > 1:
+        raise SystemExit("the loop has other values")
+    columns = pl.Series(outputs), pl.Series(golds)
+    works = [
+        partial(loop, *some),
+        partial(quick, *some),
+        partial(of_columns, *columns),
+        partial(of_columns, outputs, golds),
+        partial(of_columns, *columns, threads=1),
+        partial(of_lists, outputs, golds),
+    ]
+    rounds = timing.interleaved(works, REPEATS)
+    scale = len(outputs) / len(some[0])
+    seconds = [min(column) for column in zip(*rounds, strict=True)]
+    cpu = [min(timing.cpu_seconds(work) for _ in range(REPEATS)) for work in works[:4]]
+    return {
+        "loop_us_an_output": seconds[0] / len(some[0]) * 1e6,
+        "quick_loop_us_an_output": seconds[1] / len(some[0]) * 1e6,
+        "columns_s": seconds[2],
+        "columns_ratio": timing.median_ratio([(e[0] * scale, e[2]) for e in rounds]),
+        "columns_quick_ratio": timing.median_ratio([(e[1] * scale, e[2]) for e in rounds]),
+        "lists_s": seconds[3],
+        "lists_ratio": timing.median_ratio([(e[0] * scale, e[3]) for e in rounds]),
+        "columns_one_thread_s": seconds[4],
+        "prediction_and_metric_s": seconds[5],
+        "loop_cpu_us_an_output": cpu[0] / len(some[0]) * 1e6,
+        "quick_loop_cpu_us_an_output": cpu[1] / len(some[0]) * 1e6,
+        "columns_cpu_us_an_output": cpu[2] / len(outputs) * 1e6,
+        "lists_cpu_us_an_output": cpu[3] / len(outputs) * 1e6,
+    }
+
+
+def of_columns(outputs: Any, golds: Any, threads: int | None = None) -> float:
+    """Mean of char_f1 by way of columns."""
+    found = prediction_column(outputs, threads=threads)
+    return mean(metric_column("char_f1", found, golds, threads=threads))
+
+
+def of_lists(outputs: Sequence[str], golds: Sequence[str]) -> float:
+    """Mean of char_f1 with `prediction` and `metric`."""
+    return mean(metric("char_f1", [prediction(each) for each in outputs], golds))
+
+
+def loop_mean(deleted: Callable[[str], str], outputs: Sequence[str], golds: Sequence[str]) -> float:
+    """The same in plain Python; `deleted` deletes characters of Latin-1."""
+    values = []
+    for output, gold in zip(outputs, golds, strict=True):
+        one = _loop_tokens(deleted(normalize("NFKC", output.split("\n\n")[0])))
+        other = _loop_tokens(deleted(normalize("NFKC", gold)))
+        if one == other:
+            values.append(1.0)
+        elif not one or not other:
+            values.append(0.0)
+        else:
+            values.append(round(100 * Indel.normalized_similarity(one, other)) / 100)
+    return mean(values)
+
+
+def by_table(text: str) -> str:
+    """Delete characters of Latin-1."""
+    return text.translate(_TABLE)
+
+
+def by_expression(text: str) -> str:
+    """Delete characters of Latin-1."""
+    return _LATIN_1.sub("", text)
+
+
+def _loop_tokens(text: str) -> str:
+    words = _NOT_WORD.sub(" ", text).lower().strip()
+    return " ".join(sorted(words.split()))
+
+
+def memory(outputs: list[str], golds: list[str]) -> dict[str, float]:
+    """Peak memory in MB of a query over all outputs, and over four times as many."""
+    found = {}
+    with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as folder:
+        frame = pl.DataFrame({"output": outputs, "gold": golds})
+        for times in (1, 4):
+            path = Path(folder) / "outputs.parquet"
+            pl.concat([frame] * times).write_parquet(path, row_group_size=50_000)
+            done = timing.process("-c", QUERY, path)
+            found[f"query_{times}_times_s"] = done.seconds
+            found[f"query_{times}_times_peak_mb"] = done.peak / 1e6
+    return found
+
+
+def made_pairs(folder: Path, rows: int) -> Pairs:
+    """Outputs and gold answers of the tasks, drawn at random, with some characters left out or doubled."""
+    by_task: dict[str, list[str]] = {task: [] for task in TASKS}
+    with (folder / "golden" / "replay_outputs.jsonl").open(encoding="utf-8") as lines:
+        for record in map(json.loads, lines):
+            if record["task"] in by_task:
+                by_task[record["task"]].append(record["output"])
+    generator = random.Random(0)
+    outputs, golds = [], []
+    for row in range(rows):
+        texts = by_task[TASKS[row % len(TASKS)]]
+        output = generator.choice(texts)
+        gold = output if generator.random() < 0.7 else generator.choice(texts)
+        outputs.append(_changed(output, generator))
+        golds.append(_changed(gold.partition("\n\n")[0], generator))
+    return outputs, golds
+
+
+def _changed(text: str, generator: random.Random) -> str:
+    for _ in range(generator.randrange(4)):
+        at = generator.randrange(len(text) + 1)
+        text = (
+            text[:at] + text[at + 1 :] if generator.random() < 0.5 else text[:at] + text[at - 1 :]
+        )
+    return text
+
+
+if __name__ == "__main__":
+    main()
