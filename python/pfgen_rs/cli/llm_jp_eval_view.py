@@ -45,13 +45,7 @@ def _show_scores(record: Mapping[str, Any], evaluation: Evaluation) -> None:
     chosen = record["variants"][record["variant"]]
     tables = [_scores_table(chosen, evaluation, notes=notes) for notes in (True, False)]
     output.show(output.first_that_fits(*tables))
-    average = record["average"]
-    run = _categories_run(chosen["scores"])
-    output.emit(f"{average} {chosen['averages'][average]:.4f}\n")
-    lacking = [name for name in _averaged_categories(average) if name not in run]
-    if lacking:
-        without = f"{plural(len(lacking), 'category counts', 'categories count')} as 0 in {average}"
-        output.remark(f"not run, so the {without}: {', '.join(lacking)}")
+    _show_average(record["average"], chosen)
     missing = sum(record["missing"].values())
     if missing:
         output.warn(
@@ -59,6 +53,19 @@ def _show_scores(record: Mapping[str, Any], evaluation: Evaluation) -> None:
             f"{plural(missing, 'counts', 'count')} as empty"
         )
     output.emit(f"{record['signature']}\n")
+
+
+def _show_average(average: str, chosen: Mapping[str, Any]) -> None:
+    """Print the average, or that it has none: the paper's is one of all its categories."""
+    run = _categories_run(chosen["scores"])
+    lacking = [name for name in _averaged_categories(average) if name not in run]
+    shown = "–" if lacking and average == "AVR" else f"{chosen['averages'][average]:.4f}"
+    output.emit(f"{average} {shown}\n")
+    if lacking and average == "AVR":
+        output.remark(f"AVR is the mean of seven categories; not run: {', '.join(lacking)}")
+    elif lacking:
+        without = plural(len(lacking), "category counts", "categories count")
+        output.remark(f"not run, so the {without} as 0 in {average}: {', '.join(lacking)}")
 
 
 def _scores_table(chosen: Mapping[str, Any], evaluation: Evaluation, *, notes: bool) -> Table:
