@@ -30,7 +30,7 @@ from rapidfuzz.distance import Indel
 import measures
 import timing
 from pfgen_rs.llm_jp_eval import mean, metric, prediction
-from pfgen_rs.llm_jp_eval.metrics import metric_column, prediction_column
+from pfgen_rs.llm_jp_eval.metrics import metric_column, output_metric_column, prediction_column
 
 ROWS, QUICK_ROWS = 1_000_000, 20_000
 SAMPLE = 10_000  # outputs that the loop scores in a repeat
@@ -83,7 +83,7 @@ def beside_loop(outputs: list[str], golds: list[str]) -> dict[str, float]:
     loop, quick = partial(loop_mean, by_table), partial(loop_mean, by_expression)
     step = max(len(outputs) // SAMPLE, 1)
     some = outputs[::step], golds[::step]
-    if len({call(*some) for call in (loop, quick, of_lists, of_columns)}) > 1:
+    if len({call(*some) for call in (loop, quick, of_lists, of_columns, of_predictions)}) > 1:
         raise SystemExit("the loop has other values")
     columns = pl.Series(outputs), pl.Series(golds)
     works = [
@@ -93,6 +93,7 @@ def beside_loop(outputs: list[str], golds: list[str]) -> dict[str, float]:
         partial(of_columns, outputs, golds),
         partial(of_columns, *columns, threads=1),
         partial(of_lists, outputs, golds),
+        partial(of_predictions, *columns),
     ]
     rounds = timing.interleaved(works, REPEATS)
     scale = len(outputs) / len(some[0])
@@ -108,6 +109,7 @@ def beside_loop(outputs: list[str], golds: list[str]) -> dict[str, float]:
         "lists_ratio": timing.median_ratio([(e[0] * scale, e[3]) for e in rounds]),
         "columns_one_thread_s": seconds[4],
         "prediction_and_metric_s": seconds[5],
+        "columns_with_predictions_s": seconds[6],
         "loop_cpu_us_an_output": cpu[0] / len(some[0]) * 1e6,
         "quick_loop_cpu_us_an_output": cpu[1] / len(some[0]) * 1e6,
         "columns_cpu_us_an_output": cpu[2] / len(outputs) * 1e6,
@@ -117,8 +119,12 @@ def beside_loop(outputs: list[str], golds: list[str]) -> dict[str, float]:
 
 def of_columns(outputs: Any, golds: Any, threads: int | None = None) -> float:
     """Mean of char_f1 by way of columns."""
-    found = prediction_column(outputs, threads=threads)
-    return mean(metric_column("char_f1", found, golds, threads=threads))
+    return mean(output_metric_column("char_f1", outputs, golds, threads=threads))
+
+
+def of_predictions(outputs: Any, golds: Any) -> float:
+    """The same with a column of predictions in between."""
+    return mean(metric_column("char_f1", prediction_column(outputs), golds))
 
 
 def of_lists(outputs: Sequence[str], golds: Sequence[str]) -> float:

@@ -166,6 +166,8 @@ class CodePoints:
         golds: Texts,
         in_context: Callable[[str, str], float],
         threads: int | None = None,
+        *,
+        strip: bool | None = None,
     ) -> NDArray[np.float64]: ...
 
 @final

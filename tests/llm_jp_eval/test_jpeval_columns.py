@@ -29,6 +29,7 @@ from pfgen_rs.llm_jp_eval.metrics import (
     gold_expression,
     metric_column,
     metric_expression,
+    output_metric_column,
     prediction_column,
     prediction_expression,
     values,
@@ -66,6 +67,26 @@ def test_values_of_columns_equal_the_oracle(name: str, pairs: list[tuple[str, st
     assert metric_column(name, preds, golds).tolist() == expected
     both = pl.Series(preds, dtype=pl.String), pl.Series(golds, dtype=pl.String)
     assert metric_column(name, *both).tolist() == expected
+
+
+@given(
+    st.sampled_from(METRICS),
+    st.lists(st.tuples(TEXTS, TEXTS), max_size=6),
+    st.sampled_from(VARIANTS),
+)
+@example(
+    "char_f1",
+    [("Ａか\u3099Σ\n\nx", "aが"), ("\u3000ﾊﾟ b\n\n", "B パ"), ("ẞ㌔ _", "_ キロ ß")],
+    "swallow",
+)
+@example("set_f1", [("b\n\nc", "b"), (" a\x85", "a")], "upstream")
+@example("exact_match", [(" ５\0", "5"), ("゛", "゛")], "swallow")
+def test_values_of_raw_outputs_equal_the_oracle(
+    name: str, pairs: list[tuple[str, str]], variant: str
+) -> None:
+    outputs, golds = ([pair[side] for pair in pairs] for side in (0, 1))
+    expected = [oracle.value(name, oracle.prediction(o, variant), g) for o, g in pairs]
+    assert output_metric_column(name, outputs, golds, variant).tolist() == expected
 
 
 @given(st.lists(st.tuples(WILD_TEXTS, WILD_TEXTS), min_size=1, max_size=4))

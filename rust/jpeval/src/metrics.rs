@@ -48,15 +48,42 @@ impl Metric {
     ) -> Result<f64, Unready> {
         match self {
             Self::ExactMatch => Ok(exact_match(prediction, &points.nfkc(gold)?)),
-            Self::CharF1 => {
-                let Scratch { prediction: words, gold: gold_words, common } = scratch;
-                let one = words.sorted(points, prediction, false)?;
-                let other = gold_words.sorted(points, gold, true)?;
-                Ok(f64::from(ratio(one, other, common)) / 100.0)
-            }
+            Self::CharF1 => char_f1(points, (prediction, false), gold, scratch),
             Self::SetF1 => set_f1(points, prediction, &points.nfkc(gold)?),
         }
     }
+
+    /// The value for the prediction in a raw output, which is stripped if asked for, and a gold answer.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::value`].
+    pub fn value_of_output(
+        self,
+        points: &CodePoints,
+        output: &str,
+        strip: bool,
+        gold: &str,
+        scratch: &mut Scratch,
+    ) -> Result<f64, Unready> {
+        match self {
+            Self::CharF1 => char_f1(points, (points.first_part(output, strip)?, true), gold, scratch),
+            _ => self.value(points, &points.prediction(output, strip)?, gold, scratch),
+        }
+    }
+}
+
+/// The text of the prediction, and whether it is still to be normalised.
+fn char_f1(
+    points: &CodePoints,
+    (prediction, nfkc): (&str, bool),
+    gold: &str,
+    scratch: &mut Scratch,
+) -> Result<f64, Unready> {
+    let Scratch { prediction: words, gold: gold_words, common } = scratch;
+    let one = words.sorted(points, prediction, nfkc)?;
+    let other = gold_words.sorted(points, gold, true)?;
+    Ok(f64::from(ratio(one, other, common)) / 100.0)
 }
 
 fn exact_match(prediction: &str, gold: &str) -> f64 {

@@ -11,8 +11,13 @@ impl CodePoints {
     ///
     /// If a page is missing, or what NFKC gives depends on neighbours.
     pub fn prediction<'t>(&self, output: &'t str, strip: bool) -> Result<Cow<'t, str>, Unready> {
+        self.nfkc(self.first_part(output, strip)?)
+    }
+
+    /// The prediction in a raw output, not yet normalised.
+    pub(crate) fn first_part<'t>(&self, output: &'t str, strip: bool) -> Result<&'t str, Unready> {
         let first = before_empty_line(output);
-        self.nfkc(if strip { self.strip(first)? } else { first })
+        if strip { self.strip(first) } else { Ok(first) }
     }
 
     /// A text in NFKC.

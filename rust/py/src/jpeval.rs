@@ -58,10 +58,12 @@ impl CodePoints {
         Ok(TextArray(Arc::new(py.detach(|| array_of(&found)))))
     }
 
-    /// A metric's value for each prediction, taken as it is, and gold answer, which is normalised.
+    /// A metric's value for each prediction, taken as it is, and gold answer, which is normalised. With `strip` given, the
+    /// predictions are raw outputs, and it says whether they are stripped.
     ///
     /// `in_context` gives the value for texts where it depends on neighbours of characters.
-    #[pyo3(signature = (name, predictions, golds, in_context, threads=None))]
+    #[pyo3(signature = (name, predictions, golds, in_context, threads=None, *, strip=None))]
+    #[expect(clippy::too_many_arguments, reason = "Python's are keywords")]
     fn values<'py>(
         &self,
         py: Python<'py>,
@@ -70,13 +72,20 @@ impl CodePoints {
         golds: &Texts,
         in_context: Bound<'py, PyAny>,
         threads: Option<i64>,
+        strip: Option<bool>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let metric = Metric::named(name).ok_or_else(|| bad_input(format!("unknown metric {name:?}")))?;
         if predictions.len() != golds.len() {
             return Err(bad_input(format!("{} predictions but {} golds", predictions.len(), golds.len())));
         }
         let texts = |row| [predictions.get(row), golds.get(row)];
-        let of = |scratch: &mut Scratch, row| metric.value(&self.core, predictions.get(row), golds.get(row), scratch);
+        let of = |scratch: &mut Scratch, row| {
+            let [text, gold] = texts(row);
+            match strip {
+                None => metric.value(&self.core, text, gold, scratch),
+                Some(strip) => metric.value_of_output(&self.core, text, strip, gold, scratch),
+            }
+        };
         let mut found = vec![Err(Unready::Missing); golds.len()];
         self.fill(py, &mut found, threads, Scratch::default, of, texts)?;
         let mut values = Vec::with_capacity(found.len());

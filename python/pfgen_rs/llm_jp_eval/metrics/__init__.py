@@ -12,13 +12,19 @@ __all__ = [
     "metric",
     "metric_column",
     "metric_expression",
+    "output_metric_column",
     "parse_float",
     "prediction_column",
     "prediction_expression",
 ]
 
 if TYPE_CHECKING:
-    from pfgen_rs.llm_jp_eval.metrics.columns import gold_column, metric_column, prediction_column
+    from pfgen_rs.llm_jp_eval.metrics.columns import (
+        gold_column,
+        metric_column,
+        output_metric_column,
+        prediction_column,
+    )
     from pfgen_rs.llm_jp_eval.metrics.correlations import correlation, parse_float
     from pfgen_rs.llm_jp_eval.metrics.expressions import (
         gold_expression,
@@ -34,7 +40,12 @@ else:
     __getattr__, __dir__ = lazy.exports(
         __name__,
         {
-            "columns": ("gold_column", "metric_column", "prediction_column"),
+            "columns": (
+                "gold_column",
+                "metric_column",
+                "output_metric_column",
+                "prediction_column",
+            ),
             "correlations": ("correlation", "parse_float"),
             "expressions": ("gold_expression", "metric_expression", "prediction_expression"),
             "means": ("mean",),

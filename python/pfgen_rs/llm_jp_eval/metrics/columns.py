@@ -17,7 +17,7 @@ from pfgen_rs.llm_jp_eval.metrics.lists import check_column_of_texts
 from pfgen_rs.llm_jp_eval.metrics.names import check_metric
 from pfgen_rs.llm_jp_eval.metrics.samples import SAMPLE_METRICS
 
-__all__ = ["gold_column", "metric_column", "prediction_column"]
+__all__ = ["gold_column", "metric_column", "output_metric_column", "prediction_column"]
 
 Floats = NDArray[np.float64]
 CHUNK = 1 << 17  # rows; bounds what is held beside the columns
@@ -55,16 +55,41 @@ def metric_column(name: str, found: Any, golds: Any, *, threads: int | None = No
     columns of different lengths and rows that are not text.
     """
     check_metric(name)
-    if len(found) != len(golds):
-        raise InputError(f"{len(found)} predictions but {len(golds)} golds")
-    pairs = zip(_chunks_of_column(found), _chunks_of_column(golds), strict=True)
     plain = SAMPLE_METRICS[name]
 
     def in_context(text: str, gold: str) -> float:
         return plain(text, predictions.normalized_gold(gold))
 
+    return _values_of_columns(name, found, golds, in_context, None, threads)
+
+
+def output_metric_column(
+    name: str, outputs: Any, golds: Any, variant: str = "upstream", *, threads: int | None = None
+) -> Floats:
+    """Returns `metric` of the predictions in raw outputs: `metric_column` of `prediction_column` at once."""
+    check_metric(name)
+    predictions.check_variant(variant)
+    plain = SAMPLE_METRICS[name]
+
+    def in_context(output: str, gold: str) -> float:
+        return plain(predictions.prediction(output, variant), predictions.normalized_gold(gold))
+
+    return _values_of_columns(name, outputs, golds, in_context, variant == "swallow", threads)
+
+
+def _values_of_columns(
+    name: str,
+    texts: Any,
+    golds: Any,
+    in_context: Callable[[str, str], float],
+    strip: bool | None,
+    threads: int | None,
+) -> Floats:
+    if len(texts) != len(golds):
+        raise InputError(f"{len(texts)} predictions but {len(golds)} golds")
+    pairs = zip(_chunks_of_column(texts), _chunks_of_column(golds), strict=True)
     points = code_points()
-    parts = [points.values(name, *pair, in_context, threads) for pair in pairs]
+    parts = [points.values(name, *pair, in_context, strip=strip, threads=threads) for pair in pairs]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
