@@ -13,8 +13,9 @@ import scipy.stats  # type: ignore[import-untyped]
 from jpeval_made_runs import ALL, made_run
 from pfgen_rs import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import averages
+from pfgen_rs.llm_jp_eval.averages import AVERAGES
 from pfgen_rs.llm_jp_eval.report import Report, ReportRun, report_of
-from pfgen_rs.llm_jp_eval.report.columns import AVERAGES, average_column, category_columns
+from pfgen_rs.llm_jp_eval.report.columns import average_column, category_columns
 from pfgen_rs.llm_jp_eval.report.estimates import RunValues
 from pfgen_rs.llm_jp_eval.report.pairs import compared_columns
 from pfgen_rs.stats import holm

@@ -22,6 +22,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.asking import Asked as Outcome
 from pfgen_rs.generate.asking import Prices, Respondent
 from pfgen_rs.generate.asking.costs import Budget, token_counter
+from pfgen_rs.llm_jp_eval.averages import AVERAGED
 from pfgen_rs.llm_jp_eval.data import TaskData, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import filled
 from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, read_result
@@ -376,6 +377,28 @@ def test_people_are_no_engine(folder: Path) -> None:
 def test_folders_are_named_after_models() -> None:
     assert default_folder("org/model") == Path("runs/llm-jp-eval/org--model")
     assert default_folder("/models/x/") == Path("runs/llm-jp-eval/models--x")
+    assert {default_folder(name).parent for name in ("", ".", "..", "/")} == {
+        Path("runs/llm-jp-eval")
+    }
+    assert default_folder("..").resolve().parent == Path("runs/llm-jp-eval").resolve()
+
+
+def test_results_have_averages_if_all_tasks_were_asked_for(folder: Path, tmp_path: Path) -> None:
+    def scores(out: str) -> dict[str, str]:
+        found = json.loads((tmp_path / out / "result.json").read_text("utf-8"))["scores"]
+        assert isinstance(found, dict)
+        return found
+
+    with FaultServer(default=gold) as server:
+        run(folder, tmp_path / "all", server.url)
+        run(folder, tmp_path / "named", server.url, "-t", ",".join(SAMPLES))
+    assert (scores("all")["NLI"], scores("all")["MR"]) == ("1.0000", "0.0000")
+    assert scores("named").keys() == {*scores("all")} - {"AVG", *AVERAGED}
+    outputs = tmp_path / "all/outputs.jsonl"
+    jp_eval("score", outputs, "-d", folder, "-o", tmp_path / "some")
+    jp_eval("score", outputs, "-d", folder, "-o", tmp_path / "every", "-t", "all")
+    assert scores("some") == scores("named")
+    assert scores("every") == scores("all")
 
 
 @pytest.fixture

@@ -32,6 +32,7 @@ __all__ = [
     "TaskNames",
     "Variant",
     "VariantName",
+    "asks_for_all",
     "listed_names",
     "number",
     "prompt_settings",
@@ -181,6 +182,13 @@ def task_names(names: Sequence[str] | None) -> list[str] | None:
 def listed_names(names: Sequence[str] | None) -> list[str]:
     """Returns the names of tasks and categories in `--tasks`."""
     return [part.strip() for each in names or () for part in each.split(",") if part.strip()]
+
+
+def asks_for_all(names: Sequence[str] | None) -> bool:
+    """Whether `--tasks` names all tasks as such, with `all`."""
+    from pfgen_rs.llm_jp_eval.catalog import ALL
+
+    return ALL in listed_names(names)
 
 
 def read_datas(

@@ -81,7 +81,8 @@ def run(
     prompts = shared.prompt_settings(
         shots, template, fewshots_template, chat=chat, max_tokens=max_tokens
     )
-    settings = ScoreSettings(variant.value, average.value, shared.number(num), prompts)
+    every = not shared.listed_names(tasks) or shared.asks_for_all(tasks)
+    settings = ScoreSettings(variant.value, average.value, shared.number(num), prompts, every)
     datas = shared.read_datas(data, tasks, split, strict=strict)
     respondent = Respondent(
         recorded_name(asking.engine.value),

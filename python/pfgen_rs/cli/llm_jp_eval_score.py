@@ -52,8 +52,9 @@ def score(
 ) -> None:
     """Score outputs made elsewhere from the prompts of 'prompts', by their ids.
 
-    Tasks without any output are left out unless --tasks names them. --shots, the templates, --chat and
-    --max-tokens say how the prompts were made, for the signature and result.json.
+    Tasks without any output are left out unless --tasks names them. With --tasks all, result.json has the
+    averages of llm-jp-eval, even if some tasks have no data. --shots, the templates, --chat and --max-tokens
+    say how the prompts were made, for the signature and result.json.
 
     Example: `pfgen-rs llm-jp-eval score outputs.jsonl --num 100 --out scores`
     """
@@ -70,7 +71,8 @@ def score(
     prompts = shared.prompt_settings(
         shots, template, fewshots_template, chat=chat, max_tokens=max_tokens
     )
-    settings = ScoreSettings(variant.value, average.value, n, prompts)
+    every = shared.asks_for_all(tasks)
+    settings = ScoreSettings(variant.value, average.value, n, prompts, every)
     found = read_outputs(outputs, split.value)
     datas = shared.read_datas(data, tasks or list(found.texts), split)
     by_task = outputs_by_task(datas, found, n)

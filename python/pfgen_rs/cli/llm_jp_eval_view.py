@@ -57,8 +57,9 @@ def _show_scores(record: Mapping[str, Any], evaluation: Evaluation) -> None:
 
 def _show_average(average: str, chosen: Mapping[str, Any]) -> None:
     """Print the average, or that it has none: the paper's is one of all its categories."""
-    run = _categories_run(chosen["scores"])
-    lacking = [name for name in _averaged_categories(average) if name not in run]
+    from pfgen_rs.llm_jp_eval.averages import lacking_categories
+
+    lacking = lacking_categories(average, chosen["scores"])
     shown = "–" if lacking and average == "AVR" else f"{chosen['averages'][average]:.4f}"
     output.emit(f"{average} {shown}\n")
     if lacking and average == "AVR":
@@ -116,15 +117,3 @@ def _metrics_of_scores(scores: Mapping[str, float], task: str) -> list[str]:
         for name in scores
         if name.startswith(f"{task}_") and not any(name.startswith(f"{o}_") for o in others)
     ]
-
-
-def _categories_run(scores: Mapping[str, float]) -> set[str]:
-    from pfgen_rs.llm_jp_eval.averages import AVERAGED
-
-    return {name for name, parts in AVERAGED.items() if any(part in scores for part in parts)}
-
-
-def _averaged_categories(average: str) -> list[str]:
-    from pfgen_rs.llm_jp_eval.averages import AVERAGED
-
-    return list(AVERAGED)[: 7 if average == "AVR" else None]

@@ -14,8 +14,8 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from pfgen_rs.integrations.inspect_errors import inspect_ai_errors
 from pfgen_rs.integrations.jpeval_outputs import TaskOutput, evaluated_outputs
 from pfgen_rs.io.cleaning import unicode_text
-from pfgen_rs.llm_jp_eval.averages import AVERAGED
-from pfgen_rs.llm_jp_eval.catalog import ALL, CATEGORIES, chosen_tasks, find_task
+from pfgen_rs.llm_jp_eval.averages import AVERAGES
+from pfgen_rs.llm_jp_eval.catalog import ALL, chosen_tasks, find_task
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_tasks, used
 from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, metric, parse_float
 from pfgen_rs.llm_jp_eval.predictions import check_variant, prediction
@@ -26,7 +26,7 @@ from pfgen_rs.training.checks import count, whole
 
 __all__ = ["llm_jp_eval", "llm_jp_eval_figures", "llm_jp_eval_scorer", "llm_jp_eval_solver"]
 
-_IN_AVERAGE = [name for name in CATEGORIES if name in AVERAGED]
+_IN_AVERAGE = list(AVERAGES["AVR"])
 
 
 @ai.task

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from pfgen_rs.llm_jp_eval.metrics.means import mean
 
-__all__ = ["AVERAGED", "averages", "score_texts"]
+__all__ = ["AVERAGED", "AVERAGES", "averages", "lacking_categories", "score_texts"]
 
 AVERAGED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -41,7 +41,10 @@ AVERAGED: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """The scores of which each category is the mean. The first seven categories are the paper's."""
 
-_IN_PAPER = 7
+AVERAGES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"AVR": tuple(AVERAGED)[:7], "AVG": tuple(AVERAGED)}
+)
+"""The categories of which each average is the mean: the paper's seven, and the nine of version 1.3.0."""
 
 
 def averages(scores: Mapping[str, float]) -> dict[str, float]:
@@ -52,8 +55,14 @@ def averages(scores: Mapping[str, float]) -> dict[str, float]:
     categories, `AVR` (the paper) that of the first seven, so both count categories that were not run as 0.0.
     """
     values = {name: _category_mean(scores, parts) for name, parts in AVERAGED.items()}
-    categories = list(values.values())
-    return {**values, "AVG": mean(categories), "AVR": mean(categories[:_IN_PAPER])}
+    means = {name: mean([values[each] for each in parts]) for name, parts in AVERAGES.items()}
+    return {**values, "AVG": means["AVG"], "AVR": means["AVR"]}
+
+
+def lacking_categories(average: str, scores: Iterable[str]) -> list[str]:
+    """Returns the categories of an average that have none of these scores, by `{task}_{metric}`."""
+    names = set(scores)
+    return [each for each in AVERAGES[average] if names.isdisjoint(AVERAGED[each])]
 
 
 def score_texts(scores: Mapping[str, float], *, with_averages: bool = False) -> dict[str, str]:

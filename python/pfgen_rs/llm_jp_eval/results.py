@@ -15,7 +15,7 @@ import polars as pl
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io import write_atomic
-from pfgen_rs.llm_jp_eval.averages import averages, score_texts
+from pfgen_rs.llm_jp_eval.averages import AVERAGES, averages, score_texts
 from pfgen_rs.llm_jp_eval.catalog import tasks
 from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest
 from pfgen_rs.llm_jp_eval.predictions import check_variant
@@ -23,7 +23,6 @@ from pfgen_rs.llm_jp_eval.prompts import SHOTS, Template, template, template_dig
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluated_predictions, standard_errors
 
 __all__ = [
-    "AVERAGES",
     "RESULT",
     "SAMPLES",
     "SCORES",
@@ -38,8 +37,6 @@ __all__ = [
     "write_results",
 ]
 
-AVERAGES = ("AVR", "AVG")
-"""The paper's average over seven categories, and that of version 1.3.0 over nine."""
 RESULT, SCORES, SAMPLES = "result.json", "scores.json", "samples.parquet"
 
 
@@ -67,12 +64,17 @@ class PromptSettings:
 
 @dataclass(frozen=True)
 class ScoreSettings:
-    """How scores are made. `n`: number of samples a task, `None` for all. Raises `SettingsError`."""
+    """How scores are made. Raises `SettingsError`.
+
+    `n`: number of samples a task, `None` for all. `all_tasks`: all tasks were asked for, even if some have no
+    data; the result file then has averages.
+    """
 
     variant: str = "upstream"
     average: str = "AVR"
     n: int | None = None
     prompts: PromptSettings = field(default_factory=PromptSettings)
+    all_tasks: bool = False
 
     def __post_init__(self) -> None:
         check_variant(self.variant)
@@ -155,7 +157,8 @@ def result_content(
 ) -> bytes:
     """Returns the result file of the published tool.
 
-    `templates`: of each task. `with_averages`: adds the categories and AVG, as is done if all tasks are run.
+    `templates`: of each task. `with_averages`: adds the categories and AVG, as is done if all tasks are
+    asked for.
     """
     outputs: dict[str, list[dict[str, str]]] = {}
     columns = evaluation.frame.select("task", "input", "pred", "gold")
@@ -180,13 +183,13 @@ def write_results(
     """Write `result.json`, `samples.parquet` and `scores.json`; returns the content of `scores.json`.
 
     `evaluations` by variant. The result file, which has `config`, and the samples are those of the settings'
-    variant; the result file has averages if all tasks of the catalog were run. Raises `OutputError`.
+    variant; the result file has averages if all tasks were asked for or are there. Raises `OutputError`.
     """
     chosen, place = evaluations[settings.variant], Path(folder)
     record = scores_record(datas, evaluations, settings)
     templates = {data.task: settings.prompts.template(data) for data in datas}
-    all_tasks = tasks().keys() <= templates.keys()
-    result = result_content(chosen, templates, config, with_averages=all_tasks)
+    every = settings.all_tasks or tasks().keys() <= templates.keys()
+    result = result_content(chosen, templates, config, with_averages=every)
     samples = io.BytesIO()
     chosen.frame.drop("input").write_parquet(samples)
     write_atomic(place / RESULT, result)

@@ -44,7 +44,8 @@ _DATA = "data"
 
 def default_folder(model: str) -> Path:
     """Returns the folder of a model's run if none is chosen."""
-    return Path("runs") / KIND / model.strip("/").replace("/", "--")
+    name = model.strip("/").replace("/", "--")
+    return Path("runs") / KIND / (name if name.strip(".") else f"model-{name}")
 
 
 def output_journal(folder: str | os.PathLike[str]) -> Journal:

@@ -13,7 +13,8 @@ import polars as pl
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.parameters import Parameters
 from pfgen_rs.generate.prompts import Mode, Task
-from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, chosen_tasks, find_task
+from pfgen_rs.llm_jp_eval.averages import AVERAGES
+from pfgen_rs.llm_jp_eval.catalog import chosen_tasks, find_task
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, raw_digest, read_tasks, used
 from pfgen_rs.llm_jp_eval.predictions import check_variant
 from pfgen_rs.llm_jp_eval.prompts import filled, template
@@ -24,7 +25,7 @@ __all__ = ["AVERAGED_CATEGORIES", "AVR", "STDERR", "TaskSample"]
 
 STDERR = "_se"
 AVR = "AVR"
-AVERAGED_CATEGORIES = frozenset(CATEGORIES) - {"STS"}
+AVERAGED_CATEGORIES = frozenset(AVERAGES[AVR])
 """The categories of which AVR is the mean."""
 _TOP = 0.0  # the temperature at which the likeliest token is taken
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.llm_jp_eval.averages import AVERAGED
+from pfgen_rs.llm_jp_eval.averages import AVERAGED, AVERAGES
 from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, tasks
 from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS
 
 __all__ = [
-    "AVERAGES",
     "Column",
     "Kind",
     "Part",
@@ -22,9 +21,7 @@ __all__ = [
 ]
 
 Kind = Literal["average", "category", "task"]
-AVERAGES = ("AVR", "AVG")
-"""The paper's average of seven categories, and that of version 1.3.0 over nine."""
-_IN_PAPER = tuple(name for name in CATEGORIES if name in AVERAGED)
+_IN_PAPER = AVERAGES["AVR"]
 _STS = "STS"
 _SHORT = {"pearson": "r", "spearman": "ρ"}
 
@@ -96,7 +93,7 @@ def average_column(name: str) -> Column:
     """Returns the column of an average. Raises `SettingsError` for an unknown name."""
     if name not in AVERAGES:
         raise SettingsError(f"unknown average {name!r}: expected one of {', '.join(AVERAGES)}")
-    size = len(_IN_PAPER) if name == "AVR" else len(AVERAGED)
+    size = len(AVERAGES[name])
     parts = [part for category in _IN_PAPER for part in _category_parts(category, size)]
     return Column(name, "average", tuple(parts))
 
@@ -155,6 +152,4 @@ def _categories_of_parts(column: Column) -> int:
 
 def _categories_in(column: Column) -> int:
     """Returns by how many categories a column divides."""
-    if column.kind != "average":
-        return 1
-    return len(_IN_PAPER) if column.name == "AVR" else len(AVERAGED)
+    return len(AVERAGES[column.name]) if column.kind == "average" else 1
