@@ -5,7 +5,6 @@
 //! around it (combining marks, the final sigma) is handed back ([`Unready::InContext`]) for Python to decide.
 
 mod code_points;
-mod common;
 mod metrics;
 mod normalize;
 mod words;
