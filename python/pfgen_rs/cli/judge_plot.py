@@ -11,7 +11,7 @@ import typer
 
 from pfgen_rs.cli import options, output
 from pfgen_rs.cli.judge_decide import RuleName
-from pfgen_rs.cli.plot import LanguageName, plot_file_path
+from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
 
 __all__ = ["JudgeKind", "plot"]
 
@@ -69,20 +69,9 @@ def plot(
         typer.Option("--run", metavar="RUN", help="Rated runs, for `scores`; repeatable."),
     ] = None,
     benchmark: options.BenchmarkName = None,
-    title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Title (default: depends on the figure).")
-    ] = None,
-    language: Annotated[
-        LanguageName, typer.Option(help="Language of titles and axes.")
-    ] = LanguageName.ENGLISH,
-    font: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE",
-            envvar="PFGEN_RS_FONT",
-            help="Font for Japanese text (default: an installed font).",
-        ),
-    ] = None,
+    title: Title = None,
+    language: Language = LanguageName.ENGLISH,
+    font: Font = None,
 ) -> None:
     """Plot what judges did. Requires matplotlib and scipy (`pip install 'pfgen_rs[plots,judge]'`).
 

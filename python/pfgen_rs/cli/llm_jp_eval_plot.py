@@ -12,7 +12,7 @@ import typer
 from pfgen_rs.cli import llm_jp_eval_options as shared
 from pfgen_rs.cli import output
 from pfgen_rs.cli.llm_jp_eval_report import ReportRuns
-from pfgen_rs.cli.plot import LanguageName, plot_file_path
+from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
 
 __all__ = ["TaskFigure", "plot"]
 
@@ -41,20 +41,9 @@ def plot(
     ],
     tasks: shared.TaskNames = None,
     average: shared.Average = shared.AverageName.AVR,
-    title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Title (default: depends on the figure).")
-    ] = None,
-    language: Annotated[
-        LanguageName, typer.Option(help="Language of titles and axes.")
-    ] = LanguageName.ENGLISH,
-    font: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE",
-            envvar="PFGEN_RS_FONT",
-            help="Font for Japanese text (default: an installed font).",
-        ),
-    ] = None,
+    title: Title = None,
+    language: Language = LanguageName.ENGLISH,
+    font: Font = None,
 ) -> None:
     """Plot runs. Requires matplotlib (`pip install 'pfgen_rs[plots]'`).
 

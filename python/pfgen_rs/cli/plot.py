@@ -11,7 +11,7 @@ import typer
 
 from pfgen_rs.cli import options, output
 
-__all__ = ["Kind", "LanguageName", "plot", "plot_file_path"]
+__all__ = ["Font", "Kind", "Language", "LanguageName", "Title", "plot", "plot_file_path"]
 
 _SUFFIXES = (".svg", ".png")
 
@@ -34,6 +34,20 @@ class LanguageName(StrEnum):
 
     ENGLISH = "en"
     JAPANESE = "ja"
+
+
+Title = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Title (default: depends on the figure).")
+]
+Language = Annotated[LanguageName, typer.Option(help="Language of titles and axes.")]
+Font = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE",
+        envvar="PFGEN_RS_FONT",
+        help="Font for Japanese text (default: an installed font).",
+    ),
+]
 
 
 def plot_file_path(path: Path) -> Path:
@@ -84,20 +98,9 @@ def plot(
             "step_1000, iter-2000, checkpoint-500, etc.).",
         ),
     ] = None,
-    title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Title (default: depends on the figure).")
-    ] = None,
-    language: Annotated[
-        LanguageName, typer.Option(help="Language of titles and axes.")
-    ] = LanguageName.ENGLISH,
-    font: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE",
-            envvar="PFGEN_RS_FONT",
-            help="Font for Japanese text (default: an installed font).",
-        ),
-    ] = None,
+    title: Title = None,
+    language: Language = LanguageName.ENGLISH,
+    font: Font = None,
 ) -> None:
     """Plot runs. Requires matplotlib (`pip install 'pfgen_rs[plots]'`).
 
