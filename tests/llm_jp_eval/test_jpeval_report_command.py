@@ -8,6 +8,7 @@ import json
 import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
 from rich.cells import cell_len
 
@@ -179,6 +180,10 @@ def test_what_cannot_be_read_is_told(folder: Path, tmp_path: Path, data: Path) -
     shutil.copy(folder / "some" / "scores.json", broken)
     (broken / "samples.parquet").write_bytes(b"PAR1")
     assert "is not a table of samples" in told(broken)
+    samples = pl.read_parquet(folder / "some" / "samples.parquet")
+    for value in (float("nan"), float("inf"), -0.5):
+        samples.with_columns(value=pl.lit(value)).write_parquet(broken / "samples.parquet")
+        assert f"is {value}: expected 0 to 1" in told(broken)
     swallow = made_scores(
         tmp_path / "swallow", data, right=0.4, chosen=("jamp",), variant="swallow"
     )

@@ -95,6 +95,19 @@ def test_runs_without_inputs(runs: list[ReportRun], tmp_path: Path) -> None:
     write_report_page(report_of([bare]), [bare], tmp_path / "page.html")
 
 
+def test_numbers_that_are_too_large_or_none(runs: list[ReportRun], tmp_path: Path) -> None:
+    jsts = runs[0].frame.filter(pl.col("task") == "jsts")
+    for pred, gold, value in (
+        ("9" * 400, "1.0", 0.0),
+        ("1", "nan", None),
+        ("9" * 400, "inf", None),
+    ):
+        frame = jsts.with_columns(pred=pl.lit(pred), gold=pl.lit(gold))
+        odd = replace(runs[0], frame=frame, scores={})
+        assert sample_table([odd])["value0"].to_list() == [value] * 40
+        assert write_report_page(report_of([odd]), [odd], tmp_path / "page.html") == 40
+
+
 def test_the_same_page_has_the_same_bytes(runs: list[ReportRun], tmp_path: Path) -> None:
     for name in ("a.html", "b.html"):
         write_report_page(report_of(runs), runs[::-1], tmp_path / name)

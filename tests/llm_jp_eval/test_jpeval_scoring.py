@@ -10,7 +10,7 @@ import pytest
 from jpeval_data import SAMPLES, write_data
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval.data import TaskData, read_tasks
-from pfgen_rs.llm_jp_eval.scoring import evaluate
+from pfgen_rs.llm_jp_eval.scoring import evaluate, standard_errors
 
 
 @pytest.fixture
@@ -81,6 +81,14 @@ def test_nul_and_long_and_astral_outputs(datas: list[TaskData]) -> None:
     assert found.scores["jamp_exact_match"] == 0.5
     assert found.frame["exact"].to_list()[:2] == [0.0, 0.0]
     assert found.frame["output"].to_list()[2] == "青" * 100_000
+
+
+def test_numbers_that_are_too_large_or_none_have_no_error(tmp_path: Path) -> None:
+    folder = write_data(tmp_path, {"jsts": [("a", "nan"), ("b", "1.0"), ("c", "3.0")]})
+    for outputs in (["1", "2", "3"], ["9" * 400, "2", "3"]):
+        found = evaluate(read_tasks(folder, ["jsts"]), {"jsts": outputs})
+        assert found.scores["jsts_pearson"] == 0.0
+        assert standard_errors(found) == {"jsts_pearson": None, "jsts_spearman": None}
 
 
 def test_lone_surrogates_are_refused_with_their_place(datas: list[TaskData]) -> None:

@@ -123,7 +123,7 @@ def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
 def _correlation_values(kind: str, rows: pl.DataFrame) -> Floats:
     predicted = np.array([parse_float(text) for text in rows["pred"]])
     expected = np.array([float(text) for text in rows["gold"]])
-    if len(expected) < 2 or not np.isfinite(predicted).all():
+    if len(expected) < 2 or not np.isfinite([predicted, expected]).all():
         return np.array([])
     return (pearson_values if kind == "pearson" else spearman_values)(predicted, expected)
 

@@ -88,11 +88,17 @@ def _samples_of_folder(path: Path) -> pl.DataFrame:
         "value": pl.Float64,
     }
     try:
-        return pl.read_parquet(path).cast(types)
+        frame = pl.read_parquet(path).cast(types)
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
     except pl.exceptions.PolarsError as error:
         raise InputError(f"is not a table of samples: {error}", path=path) from None
+    outside = frame.filter(~pl.col("value").is_between(0, 1))
+    if not outside.is_empty():
+        task, index, value = outside.select("task", "index", "value").row(0)
+        problem = f"the value of sample {index} of {task} is {value}: expected 0 to 1"
+        raise InputError(problem, path=path)
+    return frame
 
 
 def _settings_of_signature(signature: str | None) -> dict[str, str]:

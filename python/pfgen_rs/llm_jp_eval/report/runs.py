@@ -63,14 +63,14 @@ class ReportRun:
         """Returns the value of each sample: shape (samples of the task,), by index.
 
         For correlations, the jackknife's pseudo-values (`stats.jackknife`), whose mean is the correlation;
-        NaN where a prediction is too large a number or there is a single sample.
+        NaN where a number is too large or none, or there is a single sample.
         """
         rows = self.frame.filter(pl.col("task") == task).sort("index")
         if metric not in CORRELATIONS:
             return rows["value"].to_numpy()
         predicted = np.array([parse_float(text) for text in rows["pred"]])
         gold = np.array([_gold_of_report(self.name, text) for text in rows["gold"]])
-        if len(gold) < 2 or not np.isfinite(predicted).all():
+        if len(gold) < 2 or not np.isfinite([predicted, gold]).all():
             return np.full(len(gold), np.nan)
         return (pearson_values if metric == "pearson" else spearman_values)(predicted, gold)
 

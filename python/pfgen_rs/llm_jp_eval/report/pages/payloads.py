@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -123,6 +124,7 @@ def _closeness(run: ReportRun, number: int) -> pl.Series:
     columns = run.frame.select("task", "pred", "gold").iter_rows()
     for row, (task, pred, gold) in enumerate(columns):
         if task in correlated:
-            apart = min(abs(parse_float(pred) - float(gold)), _SCALE)
-            values[row] = float(np.round(1 - apart / _SCALE, 6))
+            apart = abs(parse_float(pred) - float(gold))
+            close = float(np.round(1 - min(apart, _SCALE) / _SCALE, 6))
+            values[row] = None if math.isnan(apart) else close
     return pl.Series(f"value{number}", values, dtype=pl.Float64)
