@@ -58,7 +58,7 @@ def test_data_of_one_version_are_found_and_several_are_refused(tmp_path: Path) -
 
 
 def test_installed_data_are_used_without_a_folder() -> None:
-    with pytest.raises(InputError, match="no data are installed: install raw files with 'pf"):
+    with pytest.raises(InputError, match="no data is installed: install raw files with 'pf"):
         data.find_data(None)
     write_data(installed_data())
     assert data.read_task(None, "jamp").task == "jamp"

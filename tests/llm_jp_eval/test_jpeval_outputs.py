@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -45,7 +47,7 @@ def test_prompts_are_answered_elsewhere_and_scored(folder: Path, tmp_path: Path)
     out = tmp_path / "prompts.jsonl"
     done = jp_eval("prompts", "--data", folder, "--out", out, "--shots", 1)
     assert (done.exit_code, done.stdout) == (0, f"wrote 9 prompts of 4 tasks to {out}\n")
-    assert "skipped, because there are no data: janli, jcommonsenseqa" in done.stderr
+    assert "skipped, because there is no data: janli, jcommonsenseqa" in done.stderr
     asked = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
     assert list(asked[0]) == ["id", "task", "split", "index", "prompt", "max_tokens"]
     assert [a["id"] for a in asked[:3]] == ["chabsa/test/0", "chabsa/test/1", "jamp/test/0"]
@@ -246,3 +248,14 @@ def test_any_object_is_read_or_refused(tmp_path: Path, found: list[dict[str, Any
     except InputError as error:
         place = Path(str(error.path))
     assert (texts.keys() <= {"jamp"}, place) == (True, path)
+
+
+def test_outputs_are_read_from_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    content = "".join(json.dumps(record) + "\n" for record in GOLD).encode()
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,), daemon=True)
+    writer.start()
+    texts = read_outputs(pipe).texts
+    assert texts == read_outputs(write_lines(tmp_path / "gold.jsonl", GOLD)).texts
+    writer.join(20)

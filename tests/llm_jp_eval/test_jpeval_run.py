@@ -149,12 +149,12 @@ def test_tasks_samples_and_splits_are_added(folder: Path, tmp_path: Path) -> Non
     [
         (
             ["--shots", 2],
-            "was begun with another shots (4, now 2): choose another folder with --out",
+            "was started with shots=4, now 2: choose another folder with --out",
         ),
-        (["--chat"], "was begun with another chat (False, now True)"),
-        (["--max-tokens", 7], "was begun with another max_tokens (None, now 7)"),
-        (["--seed", 2], "was begun with another seed (1, now 2)"),
-        (["--temperature", "none"], "was begun with another temperature (0.0, now None)"),
+        (["--chat"], "was started with chat=False, now True"),
+        (["--max-tokens", 7], "was started with max_tokens=None, now 7"),
+        (["--seed", 2], "was started with seed=1, now 2"),
+        (["--temperature", "none"], "was started with temperature=0.0, now None"),
     ],
 )
 def test_other_settings_are_refused(
@@ -177,7 +177,7 @@ def test_other_data_and_other_folders_are_refused(folder: Path, tmp_path: Path) 
         path = folder / "evaluation/test/jamp.json"
         path.write_bytes(path.read_bytes() + b"\n")
         done = run(folder, out, server.url, "-t", "jamp")
-        assert "was begun with another file test/jamp.json" in done.stderr
+        assert "was started with another file test/jamp.json" in done.stderr
         (out / "config.json").write_text('{"kind": "grade"}')
         done = run(folder, out, server.url, "-t", "jamp")
         assert "is not the folder of a run of llm-jp-eval" in done.stderr

@@ -209,5 +209,5 @@ def read_datas(
 
     found = read_tasks(place, chosen, split.value, skipped=skip)
     if lacking:
-        output.remark(f"skipped, because there are no data: {', '.join(lacking)}")
+        output.remark(f"skipped, because there is no data: {', '.join(lacking)}")
     return found

@@ -13,7 +13,6 @@ from pfgen_rs.errors import InputError, Item, unreadable
 from pfgen_rs.io import Source, write_atomic
 from pfgen_rs.io.lines import text_blocks
 from pfgen_rs.io.records import parse_line
-from pfgen_rs.io.source import Raw
 
 __all__ = [
     "Line",
@@ -75,7 +74,8 @@ def _line_texts(path: Path) -> Iterator[tuple[int, bytes, Item]]:
     """Yield number and bytes of each line that is not blank. Raises `InputError`."""
     number = 0
     try:
-        with _opened_lines(path) as raw:
+        source = _lines_source(path)  # which holds the copy of a pipe while it is read
+        with source.open() as raw:
             for block in text_blocks(raw, _BLOCK):
                 for text in block.text.removesuffix(b"\n").split(b"\n") if block.text else ():
                     number += 1
@@ -91,10 +91,10 @@ def _line_texts(path: Path) -> Iterator[tuple[int, bytes, Item]]:
         raise InputError(unreadable(error), path=path) from error
 
 
-def _opened_lines(path: Path) -> Raw:
+def _lines_source(path: Path) -> Source:
     if path.is_dir():  # which is a run elsewhere
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    return Source(path).open()
+    return Source(path)
 
 
 def _located(path: Path, line: Line, read: Callable[[Any], T], value: Any) -> T:

@@ -88,7 +88,7 @@ def find_data(folder: str | os.PathLike[str] | None = None) -> Path:
     if not place.is_dir():
         if folder is None:
             raise InputError(
-                "no data are installed: install raw files with 'pfgen-rs llm-jp-eval install' and convert "
+                "no data is installed: install raw files with 'pfgen-rs llm-jp-eval install' and convert "
                 "them with 'pfgen-rs llm-jp-eval convert', or name a folder of converted files with --data",
                 path=place,
             )

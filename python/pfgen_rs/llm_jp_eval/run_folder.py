@@ -140,13 +140,13 @@ def _check_run_settings(folder: Path, old: Mapping[str, Any], new: Mapping[str, 
     for key in _run_setting_names([*new, *old]):
         if key not in (*_SCOPE, _DATA) and old.get(key) != new.get(key):
             raise SettingsError(
-                f"{folder}: was begun with another {_run_setting(key, old, new)}: choose another folder with "
+                f"{folder}: was started with {_run_setting(key, old, new)}: choose another folder with "
                 "--out"
             )
     for name, digest in new[_DATA].items():
         if old[_DATA].get(name, digest) != digest:
             raise SettingsError(
-                f"{folder}: was begun with another file {name}: choose another folder with --out"
+                f"{folder}: was started with another file {name}: choose another folder with --out"
             )
 
 
@@ -157,7 +157,7 @@ def _run_setting(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> st
             n for n in _run_setting_names([*now, *before]) if before.get(n) != now.get(n)
         )
         return _run_setting(changed, before, now)
-    return f"{key} ({before!r:.60}, now {now!r:.60})"
+    return f"{key}={before!r:.60}, now {now!r:.60}"
 
 
 def _run_setting_names(names: Iterable[str]) -> list[str]:
