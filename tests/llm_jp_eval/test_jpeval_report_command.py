@@ -93,6 +93,17 @@ def test_two_runs_are_compared_column_by_column(folder: Path) -> None:
     assert "corrected for 1 or 18 tests" in by_task
 
 
+def test_tables_say_how_many_samples_their_values_are_over(folder: Path, tmp_path: Path) -> None:
+    short = made_scores(tmp_path / "short", made_data(tmp_path / "data", samples=12), right=0.5)
+    done = jp_eval("report", folder / "model-0.0b", short)
+    assert done.stdout.startswith("AVR, 12 to 30 samples per task")
+    by_task = jp_eval("report", folder / "model-0.0b", short, "--by-task").stdout
+    [mawps] = [line.split() for line in by_task.splitlines() if line.split()[:1] == ["mawps"]][:1]
+    assert mawps[1:4] == ["12", "to", "30"]
+    same = jp_eval("report", folder / "model-0.0b", folder / "model-1.1b").stdout
+    assert same.startswith("AVR, 30 samples per task")
+
+
 def test_json_and_csv_hold_unrounded_values(folder: Path) -> None:
     paths = [folder / "model-0.0b", folder / "model-2.2b"]
     found = json.loads(jp_eval("report", *paths, "--format", "json").stdout)
@@ -213,6 +224,18 @@ def test_plots_are_written(folder: Path, tmp_path: Path, kind: str) -> None:
     again = tmp_path / "again.svg"
     jp_eval("plot", kind, *paths, "--out", again, "--language", "ja", "--title", "表題<b>")
     assert again.read_bytes() == out.read_bytes()
+
+
+def test_plots_say_how_many_runs_they_show(folder: Path, tmp_path: Path) -> None:
+    paths = [folder / "some"]
+    for number in range(40):
+        paths.append(tmp_path / f"run-{number}")
+        shutil.copytree(folder / "some", paths[-1])
+    out = tmp_path / "figure.svg"
+    all_shown = jp_eval("plot", "bars", *paths[1:], "--tasks", "mawps", "--out", out)
+    assert (all_shown.exit_code, all_shown.stderr) == (0, "")
+    done = jp_eval("plot", "bars", *paths, "--tasks", "mawps", "--out", out)
+    assert "only the 40 best of 41 runs are shown" in done.stderr
 
 
 def test_plots_say_what_they_cannot_draw(folder: Path, tmp_path: Path) -> None:

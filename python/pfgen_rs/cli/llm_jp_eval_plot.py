@@ -51,9 +51,9 @@ def plot(
 
     - `radar`: categories as axes around a centre, for up to 14 runs
 
-    - `bars`: the average and each category, with intervals
+    - `bars`: the average and each category, with intervals, for the 40 best runs
 
-    - `tasks`: a heat map of runs and tasks
+    - `tasks`: a heat map of runs and tasks, for the 60 best runs
 
     For example:
 
@@ -76,5 +76,8 @@ def plot(
         warnings.simplefilter("always", plots.FontWarning)
         figure = plots.draw(kind.value, found, title=title, language=language.value, font=font)
         plots.save(figure, out)
+    most = plots.MOST_RUNS.get(kind.value, len(found.runs))
+    if len(found.runs) > most:
+        output.warn(f"only the {most} best of {len(found.runs)} runs are shown")
     for remark in remarks:
         output.warn(str(remark.message))

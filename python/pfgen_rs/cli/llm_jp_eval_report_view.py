@@ -66,7 +66,7 @@ def _reported_runs(report: Report) -> Table:
 
 
 def _reported_run_table(report: Report, count: int) -> Table:
-    title = f"{report.average}, {per_task(report.samples)}"
+    title = f"{report.average}, {_samples_per_task(report)}"
     ranked = any(report.ranks.values())
     before = ["no.", *(["ranks"] if ranked else [])]
     table = output.new_table(*before, "run", numbers=before, title=title)
@@ -82,6 +82,11 @@ def _reported_run_table(report: Report, count: int) -> Table:
         ]
         table.add_row(*map(output.cell, (*cells, *values[:count])))
     return table
+
+
+def _samples_per_task(report: Report) -> str:
+    counts = [count for column in report.of_kind("task") for count in report.own_samples(column)]
+    return per_task(counts)
 
 
 def _column_tables(
@@ -124,12 +129,16 @@ def _task_table(report: Report, columns: Sequence[Column], places: Sequence[int]
     table = output.new_table("task", *headings, numbers=headings, title="tasks, by run number")
     table.columns[0].no_wrap = True
     for column in columns:
-        samples = report.samples.get(column.parts[0].task)
+        samples = report.own_samples(column)
         found = [report.estimates[report.runs[place]][column.name] for place in places]
         values = [value_text(each, 3) for each in found]
-        cells = [column.name, "–" if samples is None else f"{samples:,}", *values]
+        cells = [column.name, " to ".join(f"{n:,}" for n in _bounds_of_samples(samples)), *values]
         table.add_row(*map(output.cell, cells))
     return table
+
+
+def _bounds_of_samples(counts: Sequence[int]) -> list[int]:
+    return sorted({counts[0], counts[-1]})
 
 
 def _pair_parts(report: Report, columns: Sequence[Column]) -> Iterator[RenderableType]:
@@ -146,7 +155,7 @@ def _pair_parts(report: Report, columns: Sequence[Column]) -> Iterator[Renderabl
     tables = [_report_pair_table(report, pairs, headings, two=two) for headings in choices]
     shown = output.first_that_fits(*tables)
     yield shown
-    sizes = " or ".join(str(size) for size in sorted({pair.family for pair in pairs}))
+    sizes = " or ".join(f"{size:,}" for size in sorted({pair.family for pair in pairs}))
     yield output.cell(_CORRECTED.format(sizes))
     if str(shown.columns[-1].header) == "detectable":
         yield output.cell(_DETECTABLE)

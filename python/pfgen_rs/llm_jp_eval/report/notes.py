@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pfgen_rs.io.counted import counted
 from pfgen_rs.llm_jp_eval.report.columns import Column
@@ -37,9 +37,9 @@ def report_notes(
     return notes
 
 
-def per_task(counts: Mapping[str, int]) -> str:
+def per_task(counts: Collection[int]) -> str:
     """Describes how many samples the tasks have."""
-    least, most = min(counts.values()), max(counts.values())
+    least, most = min(counts), max(counts)
     if least == most:
         return f"{counted(least, 'sample')} per task"
     return f"{least:,} to {most:,} samples per task"
@@ -83,7 +83,7 @@ def _not_told_apart(
     if not same:
         return
     least = [pair.minimum_detectable for pair in same if pair.minimum_detectable is not None]
-    with_samples = f"with {per_task(counts)}"
+    with_samples = f"with {per_task(counts.values())}"
     if len(pairs) == 1:
         [pair] = pairs
         told = f"{pair.a} and {pair.b} cannot be told apart in {average.name} {with_samples}"
@@ -137,6 +137,6 @@ def _resolution_note(
         return
     reach = (normal_quantile(level) + normal_quantile(2 * POWER - 1)) * math.sqrt(2) * estimate.se
     yield (
-        f"with {per_task(counts)}, two runs like this one whose {average.name} differs by less than about "
-        f"{reach:.3f} may not be told apart"
+        f"with {per_task(counts.values())}, two runs like this one whose {average.name} differs by less than "
+        f"about {reach:.3f} may not be told apart"
     )

@@ -60,6 +60,11 @@ class Report:
         """Returns the comparisons in a column."""
         return [pair for pair in self.pairs if pair.column == column]
 
+    def own_samples(self, column: Column) -> list[int]:
+        """Returns how many samples the values of a task's column rest on: each number once, ascending."""
+        found = [columns[column.name] for columns in self.estimates.values()]
+        return sorted({each.samples for each in found if each.value is not None})
+
     def tables(self) -> dict[str, pl.DataFrame]:
         """Returns the tables `scores` (a row a run and column) and `pairs` (a row a pair and column)."""
         return {"scores": self._score_table(), "pairs": self._pair_table()}

@@ -183,7 +183,9 @@ def _alignment_notes(runs: Sequence[ReportRun], shared: ReportRun) -> list[str]:
     fewer = [task for task in counts if any(run.counts[task] > counts[task] for run in runs)]
     if fewer:
         told = ", ".join(f"{task} ({counts[task]:,})" for task in fewer)
-        notes.append(f"compared over the samples that all runs have: {told}")
+        notes.append(
+            f"values are over all samples of a run, differences over those that all have: {told}"
+        )
     for name in _MAY_DIFFER:
         found = {run.settings[name] for run in runs if name in run.settings}
         if len(found) > 1:

@@ -7,8 +7,19 @@ or `ja`) and `font`.
 from pfgen_rs.drawing.fonts import FontWarning
 from pfgen_rs.drawing.saving import png, save, svg
 from pfgen_rs.llm_jp_eval.report.plots.bars import bars
-from pfgen_rs.llm_jp_eval.report.plots.kinds import KINDS, draw
+from pfgen_rs.llm_jp_eval.report.plots.kinds import KINDS, MOST_RUNS, draw
 from pfgen_rs.llm_jp_eval.report.plots.radar import radar
 from pfgen_rs.llm_jp_eval.report.plots.task_map import task_map
 
-__all__ = ["KINDS", "FontWarning", "bars", "draw", "png", "radar", "save", "svg", "task_map"]
+__all__ = [
+    "KINDS",
+    "MOST_RUNS",
+    "FontWarning",
+    "bars",
+    "draw",
+    "png",
+    "radar",
+    "save",
+    "svg",
+    "task_map",
+]

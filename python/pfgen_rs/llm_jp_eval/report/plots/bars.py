@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.report.estimates import ColumnEstimate
     from pfgen_rs.llm_jp_eval.report.report import Report
 
-__all__ = ["bars"]
+__all__ = ["MOST_BARS", "bars"]
 
-_MOST = 40  # runs that are shown
+MOST_BARS = 40
+"""Runs that are shown."""
 _ACROSS = 3
 
 
@@ -38,7 +39,7 @@ def bars(
     The 40 best runs are shown; panels that no run has a value for are left out. STS is Pearson's
     correlation, and its panel begins at -1 if one is negative. Raises `PlotError` without any value.
     """
-    runs = report.runs[:_MOST]
+    runs = report.runs[:MOST_BARS]
     columns = [
         column
         for column in (*report.of_kind("average"), *report.of_kind("category"))

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.report.columns import Column
     from pfgen_rs.llm_jp_eval.report.report import Report
 
-__all__ = ["task_map"]
+__all__ = ["MOST_ROWS", "task_map"]
 
-_MOST = 60  # runs on a map
+MOST_ROWS = 60
+"""Runs on a map."""
 
 
 def task_map(
@@ -38,7 +39,7 @@ def task_map(
 
     jsts is Pearson's correlation. The 60 best runs are shown. Raises `PlotError` if there is nothing to draw.
     """
-    runs = report.runs[:_MOST]
+    runs = report.runs[:MOST_ROWS]
     columns = [c for c in report.of_kind("task") if c.parts[0].metric != "spearman"]
     if not columns:
         raise PlotError("nothing to draw: no run has a task")
