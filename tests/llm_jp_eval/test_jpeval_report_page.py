@@ -51,6 +51,13 @@ def made(tmp_path_factory: pytest.TempPathFactory, runs: list[ReportRun]) -> Pat
     return folder / "page" / "index.html"
 
 
+def test_the_page_says_how_many_samples_values_are_over(made: Path) -> None:
+    page = made.read_text("utf-8")
+    cells = re.findall(r'<th scope="row">(\w+)</th><td>\w+</td><td class="number">(.*?)</td>', page)
+    assert cells == [("jamp", "30–40"), ("jsquad", "30–40")]
+    assert '<span class="brand">pfgen-rs</span>' in page
+
+
 def test_samples_of_all_runs_have_a_row(runs: list[ReportRun], table: pl.DataFrame) -> None:
     assert table.select("task", "index").rows() == [(t, i) for t in TASKS for i in range(40)]
     assert table["pred1"].null_count() == table["value1"].null_count() == 40 + 10 + 10

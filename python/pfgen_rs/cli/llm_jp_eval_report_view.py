@@ -129,16 +129,11 @@ def _task_table(report: Report, columns: Sequence[Column], places: Sequence[int]
     table = output.new_table("task", *headings, numbers=headings, title="tasks, by run number")
     table.columns[0].no_wrap = True
     for column in columns:
-        samples = report.own_samples(column)
         found = [report.estimates[report.runs[place]][column.name] for place in places]
         values = [value_text(each, 3) for each in found]
-        cells = [column.name, " to ".join(f"{n:,}" for n in _bounds_of_samples(samples)), *values]
+        cells = [column.name, report.samples_text(column), *values]
         table.add_row(*map(output.cell, cells))
     return table
-
-
-def _bounds_of_samples(counts: Sequence[int]) -> list[int]:
-    return sorted({counts[0], counts[-1]})
 
 
 def _pair_parts(report: Report, columns: Sequence[Column]) -> Iterator[RenderableType]:

@@ -114,7 +114,7 @@ def _columns_not_told_apart(
     if same:
         names = ", ".join(pair.column for pair in same)
         [a, b] = same[0].a, same[0].b
-        yield f"{a} and {b} cannot be told apart in {names} with {per_task(counts)}"
+        yield f"{a} and {b} cannot be told apart in {names} with {per_task(counts.values())}"
 
 
 def _samples_needed(pair: ColumnPair) -> str | None:

@@ -65,6 +65,11 @@ class Report:
         found = [columns[column.name] for columns in self.estimates.values()]
         return sorted({each.samples for each in found if each.value is not None})
 
+    def samples_text(self, column: Column) -> str:
+        """Returns the number of samples of a task's column as text: `100`, or `100 to 322` if runs differ."""
+        counts = self.own_samples(column)
+        return " to ".join(f"{count:,}" for count in dict.fromkeys((*counts[:1], *counts[-1:])))
+
     def tables(self) -> dict[str, pl.DataFrame]:
         """Returns the tables `scores` (a row a run and column) and `pairs` (a row a pair and column)."""
         return {"scores": self._score_table(), "pairs": self._pair_table()}

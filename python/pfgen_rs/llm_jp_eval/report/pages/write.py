@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.io import write_atomic
-from pfgen_rs.llm_jp_eval.report.columns import Column
 from pfgen_rs.llm_jp_eval.report.pages.payloads import (
     INDEX,
     report_chunk_name,
@@ -87,7 +86,7 @@ def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[st
         bounds=_bracketed_bounds,
         rank_text=rank_text,
         p_text=lambda p: shown_p(p, 0.0),
-        task_of=_task_of_column,
+        samples_text=lambda column: report.samples_text(column).replace(" to ", "–"),
         samples=samples,
         signatures=list(signatures),
         data={"index": INDEX, "chunks": [report_chunk_name(number) for number in range(chunks)]},
@@ -97,10 +96,6 @@ def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[st
 
 def _bracketed_bounds(low: float | None, high: float | None, form: str = ".3f") -> str:
     return "" if low is None or high is None else f"[{low:{form}}, {high:{form}}]"
-
-
-def _task_of_column(column: Column) -> str:
-    return column.parts[0].task
 
 
 def _pairs_of_page(report: Report) -> list[ColumnPair]:
