@@ -13,6 +13,7 @@ from typer.main import get_group
 
 from helpers import environment, pfgen
 from pfgen_rs.cli import judge, judge_demo
+from pfgen_rs.cli.demo_steps import DemoStep
 from pfgen_rs.judge.sample import sample_path
 
 PROGRAM = Path(sys.executable).parent / "pfgen-rs"
@@ -59,7 +60,7 @@ def test_what_is_not_run_has_commands_and_options_that_exist() -> None:
 def test_a_step_that_fails_does_not_end_the_demo(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    steps = (judge_demo._Step("broken", "decide nowhere"), *judge_demo._STEPS[:1])
+    steps = (DemoStep("broken", "decide nowhere"), *judge_demo._STEPS[:1])
     monkeypatch.setattr(judge_demo, "_STEPS", steps)
     with pytest.raises(typer.Exit) as ended:
         judge_demo.demo()

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from typer.core import TyperGroup
 from typer.main import get_group
 
 from pfgen_rs.cli import llm_jp_eval, output
-from pfgen_rs.errors import PfgenError
+from pfgen_rs.cli.demo_steps import DemoStep, demo_succeeds, tell
 
 __all__ = ["demo"]
 
 _PROGRAM = "pfgen-rs llm-jp-eval"
-
-
-class _DemoStep(NamedTuple):
-    """What a command is for, and its arguments; files are named as in the sample."""
-
-    text: str
-    arguments: str
-
 
 _MODEL_STEPS = (
     "run smollm2 --engine openai --data data --shots 3",
@@ -35,19 +26,19 @@ _MADE = ("data", "prompts.jsonl", "3-shot", "0-shot")
 """What the commands make."""
 
 _DEMO_STEPS = (
-    _DemoStep("Raw files become the files of llm-jp-eval:", "convert --raw raw_files --out data"),
-    _DemoStep(
+    DemoStep("Raw files become the files of llm-jp-eval:", "convert --raw raw_files --out data"),
+    DemoStep(
         "Prompts for inference elsewhere:", "prompts --data data --shots 3 --out prompts.jsonl"
     ),
-    _DemoStep(
+    DemoStep(
         "What a small model said to them, scored:",
         "score outputs/3-shot.jsonl --data data --shots 3 --out 3-shot",
     ),
-    _DemoStep(
+    DemoStep(
         "Are three examples better than none?",
         "score outputs/0-shot.jsonl --data data --shots 0 --out 0-shot",
     ),
-    _DemoStep("Both compared, sample by sample:", "report 3-shot 0-shot"),
+    DemoStep("Both compared, sample by sample:", "report 3-shot 0-shot"),
 )
 
 
@@ -62,9 +53,9 @@ def demo() -> None:
     from pfgen_rs.llm_jp_eval.sample import sample_path
 
     folder = sample_path()
-    _tell("The sample is made up: scores on it say nothing about models.")
+    tell("The sample is made up: scores on it say nothing about models.")
     output.emit(f"\n$ cd {folder}\n")
-    _tell("\nThese commands need a model; what it said is recorded in the sample:")
+    tell("\nThese commands need a model; what it said is recorded in the sample:")
     output.emit("\n" + "".join(f"# {_PROGRAM} {each}\n" for each in _MODEL_STEPS))
     command = get_group(llm_jp_eval.app)
     places = {path.name: folder for path in folder.iterdir()}
@@ -75,25 +66,12 @@ def demo() -> None:
         output.fail(output.BAD_INPUT)
 
 
-def _demo_step(command: TyperGroup, step: _DemoStep, places: Mapping[str, Path]) -> bool:
+def _demo_step(command: TyperGroup, step: DemoStep, places: Mapping[str, Path]) -> bool:
     """Run a command on files of the sample and on what the commands before it have made."""
-    _tell(f"\n{step.text}")
+    tell(f"\n{step.text}")
     output.emit(f"\n$ {_PROGRAM} {step.arguments}\n")
     words = []
     for word in step.arguments.split():
         place = places.get(word.partition("/")[0])
         words.append(word if place is None else str(place / word))
-    return _demo_succeeds(command, words)
-
-
-def _demo_succeeds(command: TyperGroup, arguments: Sequence[str]) -> bool:
-    try:
-        command.main(args=list(arguments), prog_name=_PROGRAM, standalone_mode=False)
-    except PfgenError as error:
-        output.print_error(error)
-        return False
-    return True
-
-
-def _tell(text: str) -> None:
-    output.emit(f"{text}\n")
+    return demo_succeeds(command, _PROGRAM, words)
