@@ -62,6 +62,10 @@ class SiteFolder:
             is_foreign = next(self.place.iterdir(), None) is not None
         except FileNotFoundError:
             return
+        except NotADirectoryError:
+            raise OutputError(
+                f"{self.place}: not a directory: choose a new or empty folder"
+            ) from None
         except OSError as error:
             raise OutputError(f"{self.place}: {unreadable(error)}") from error
         if is_foreign:
