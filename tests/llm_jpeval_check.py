@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +26,7 @@ from llm_check import (
     SECONDS,
     client_environment,
     expect,
+    killed_half_way,
     server_command,
 )
 from llm_recorder import Recorder
@@ -76,7 +76,10 @@ class _JpevalCheck:
         command = ("run", MODEL, "--tasks", ",".join(TASKS), "--num", SAMPLES, "--shots", SHOTS)
         command = (*command, *self._options(out))
         begun = time.monotonic()
-        kept = self._killed_half_way(command, out, total)
+        arguments = [str(SCRIPT), "llm-jp-eval", *map(str, command)]
+        kept = killed_half_way(
+            arguments, self._server, self._recorder, out / "outputs.jsonl", total
+        )
         before = len(self._recorder.asked)
         asked = self._run(*command)
         expect(len(asked) == total - kept, f"{len(asked)} requests with {kept} outputs kept")
@@ -127,27 +130,6 @@ class _JpevalCheck:
             client_environment(self._recorder),
         )
         expect(code == 0, f"exit code {code} of convert")
-
-    def _killed_half_way(self, command: tuple[Any, ...], out: Path, total: int) -> int:
-        """Returns the number of outputs that are stored."""
-        recorder = self._recorder
-        recorder.forget()
-        arguments = [str(SCRIPT), "llm-jp-eval", *map(str, command)]
-        with subprocess.Popen(arguments, env=client_environment(recorder)) as process:
-            try:
-                self._server.wait(
-                    lambda: recorder.answered >= total // 2 or process.poll() is not None,
-                    SECONDS,
-                    "too few requests were answered",
-                )
-                expect(process.poll() is None, "it ended before it was killed")
-            finally:
-                process.kill()
-        # A torn last line is not stored.
-        kept = (out / "outputs.jsonl").read_bytes().count(b"\n")
-        said = recorder.answered
-        expect(said - 2 * CONCURRENCY <= kept <= said, f"{kept} of {said} outputs were kept")
-        return kept
 
     def _run(self, *command: Any) -> list[str]:
         """Returns what a call asked the server for."""

@@ -11,7 +11,6 @@ size understands neither the prompts nor the answers, so its verdicts are near c
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,6 +25,7 @@ from llm_check import (
     SECONDS,
     client_environment,
     expect,
+    killed_half_way,
     server_command,
 )
 from llm_recorder import Recorder
@@ -112,7 +112,10 @@ class _JudgeCheck:
             options = (*options, "--prompts", file)
         command = ("compare", self._pairs, *COMPARE, *options, "--out", out)
         begun = time.monotonic()
-        kept = self._killed_half_way(command, out)
+        arguments = [str(SCRIPT), "judge", *map(str, command)]
+        kept = killed_half_way(
+            arguments, self._server, self._recorder, out / "judgments.jsonl", TOTAL
+        )
         requests = len(self._recorder.asked)
         asked = self._run(*command)
         expect(len(asked) == TOTAL - kept, f"{len(asked)} requests with {kept} judgments kept")
@@ -140,27 +143,6 @@ class _JudgeCheck:
             f"{bias.count} of {bias.n} flips towards the first shown ({low:.2f} to {high:.2f})",
             seconds,
         )
-
-    def _killed_half_way(self, command: tuple[object, ...], out: Path) -> int:
-        """Returns the number of judgments that are stored."""
-        recorder = self._recorder
-        recorder.forget()
-        arguments = [str(SCRIPT), "judge", *map(str, command)]
-        with subprocess.Popen(arguments, env=client_environment(recorder)) as process:
-            try:
-                self._server.wait(
-                    lambda: recorder.answered >= TOTAL // 2 or process.poll() is not None,
-                    SECONDS,
-                    "too few requests were answered",
-                )
-                expect(process.poll() is None, "it ended before it was killed")
-            finally:
-                process.kill()
-        # A torn last line is not stored.
-        kept = (out / "judgments.jsonl").read_bytes().count(b"\n")
-        said = recorder.answered
-        expect(said - 2 * CONCURRENCY <= kept <= said, f"{kept} of {said} judgments were kept")
-        return kept
 
     def _run(self, *command: object) -> list[str]:
         """Returns what a call asked the server for."""

@@ -11,7 +11,6 @@
   const unit = 10000;
   const bins = 10;
   const scale = 5; // of jsts
-  const keptChunks = 48; // in memory at the same time
   let index = null;
   let rows = []; // that match, in the order of the list
   let page = 0;
@@ -43,26 +42,8 @@
 
   // Texts
 
-  const chunkOf = (row) => {
-    let [low, high] = [0, index.starts.length];
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (index.starts[middle] <= row) low = middle;
-      else high = middle;
-    }
-    return low;
-  };
-
-  const recent = []; // numbers of chunks, the last used ones last
-
-  const chunk = async (number) => {
-    const texts = await pfgen.load(chunks[number]);
-    const place = recent.indexOf(number);
-    if (place >= 0) recent.splice(place, 1);
-    recent.push(number);
-    while (recent.length > keptChunks) pfgen.forget(chunks[recent.shift()]);
-    return texts;
-  };
+  const chunkOf = (row) => pfgen.chunkOf(index.starts, row);
+  const chunk = pfgen.chunkLoader(chunks);
 
   // A sample
 

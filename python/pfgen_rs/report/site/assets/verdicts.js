@@ -10,7 +10,6 @@
   const onPage = 20;
   const unit = 10000;
   const fewChunks = 40; // up to so many, searches go through all texts unless told otherwise
-  const keptChunks = 48; // in memory at the same time
   const rules = ["probability", "strict", "tie", "first"];
   let index = null;
   let rows = []; // that match, in the order of the list
@@ -50,26 +49,8 @@
 
   // Texts
 
-  const chunkOf = (row) => {
-    let [low, high] = [0, index.starts.length];
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (index.starts[middle] <= row) low = middle;
-      else high = middle;
-    }
-    return low;
-  };
-
-  const recent = []; // numbers of chunks, the last used ones last
-
-  const chunk = async (number) => {
-    const value = await pfgen.load(chunks[number]);
-    const place = recent.indexOf(number);
-    if (place >= 0) recent.splice(place, 1);
-    recent.push(number);
-    while (recent.length > keptChunks) pfgen.forget(chunks[recent.shift()]);
-    return value;
-  };
+  const chunkOf = (row) => pfgen.chunkOf(index.starts, row);
+  const chunk = pfgen.chunkLoader(chunks);
 
   /** Texts of a pair; `null` for none. */
   const textsOf = (value, row, start) => {
