@@ -178,6 +178,9 @@ def test_colours_follow_the_system_until_the_switch_is_used(
     button.click()
     light = background(page)
     assert light != dark
+    page.wait_for_timeout(
+        500
+    )  # what is stored may take a moment to reach the process after a reload
     page.reload()
     assert background(page) == light
     page.emulate_media(color_scheme="light")

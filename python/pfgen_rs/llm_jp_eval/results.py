@@ -15,6 +15,7 @@ import polars as pl
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io import write_atomic
+from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.llm_jp_eval.averages import AVERAGES, averages, score_texts
 from pfgen_rs.llm_jp_eval.catalog import tasks
 from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest
@@ -23,7 +24,6 @@ from pfgen_rs.llm_jp_eval.prompts import SHOTS, Template, template, template_dig
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluated_predictions, standard_errors
 
 __all__ = [
-    "RESULT",
     "SAMPLES",
     "SCORES",
     "PromptSettings",
@@ -37,7 +37,7 @@ __all__ = [
     "write_results",
 ]
 
-RESULT, SCORES, SAMPLES = "result.json", "scores.json", "samples.parquet"
+SCORES, SAMPLES = "scores.json", "samples.parquet"
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, distinctly_named
-from pfgen_rs.llm_jp_eval.results import RESULT, SAMPLES, SCORES, read_result
+from pfgen_rs.llm_jp_eval.results import SAMPLES, SCORES, read_result
 
 __all__ = ["read_report_runs"]
 
