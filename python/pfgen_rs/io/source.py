@@ -205,10 +205,10 @@ def read_config(place: str) -> dict[str, Any] | None:
     return config
 
 
-def has_lone_surrogate(record: dict[str, Any]) -> bool:
-    """Whether any text in the record is not valid Unicode."""
+def has_lone_surrogate(value: Any) -> bool:
+    """Whether any text in a JSON value is not valid Unicode."""
     try:
-        json.dumps(record, ensure_ascii=False).encode()
+        json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return True
     return False

@@ -11,6 +11,7 @@ from pfgen_rs.generate.asking import Asked, Journal, Request, Respondent, Unread
 from pfgen_rs.generate.asking.ask import AskingProgress
 from pfgen_rs.generate.asking.costs import Budget
 from pfgen_rs.generate.engines import Answered, Details, Engine
+from pfgen_rs.io.source import has_lone_surrogate
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, used
 from pfgen_rs.llm_jp_eval.outputs import items
 from pfgen_rs.llm_jp_eval.results import (
@@ -76,7 +77,7 @@ def open_run(
 ) -> int:
     """Create or continue a run's folder; returns the number of requests that it does not answer yet.
 
-    Raises `SettingsError` with what differs if the folder was begun with other settings, and `OutputError`.
+    Raises `SettingsError` with what differs if the folder was started with other settings, and `OutputError`.
     """
     open_run_folder(folder, run_config(datas, respondent, n, prompts))
     journal = output_journal(folder)
@@ -163,7 +164,7 @@ def score_run(
 
 def _read_task_output(_: Request, answered: Answered) -> Mapping[str, Any]:
     details = answered.details or Details()
-    if any("\ud800" <= character <= "\udfff" for character in answered.text):
+    if has_lone_surrogate(answered.text):
         raise UnreadError("the output contains a lone surrogate, which is not valid Unicode")
     return {"output": answered.text, "finish_reason": details.finish_reason}
 

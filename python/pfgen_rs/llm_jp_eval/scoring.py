@@ -11,6 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.counted import counted, plural
+from pfgen_rs.io.source import has_lone_surrogate
 from pfgen_rs.llm_jp_eval.averages import averages
 from pfgen_rs.llm_jp_eval.catalog import VARIANTS
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id
@@ -159,8 +161,8 @@ def _missing_outputs(
 def _missing_outputs_message(missing: Sequence[tuple[str, str]]) -> str:
     shown = ", ".join(each for _, each in missing[:_SHOWN])
     more = " …" if len(missing) > _SHOWN else ""
-    count = "1 output is" if len(missing) == 1 else f"{len(missing):,} outputs are"
-    return f"{count} missing: {shown}{more}"
+    are = plural(len(missing), "is", "are")
+    return f"{counted(len(missing), 'output')} {are} missing: {shown}{more}"
 
 
 def _evaluated_task(
@@ -239,8 +241,6 @@ def evaluated_predictions(
 
 
 def _surrogate_message(data: TaskData, outputs: Sequence[str]) -> str:
-    wrong = next(
-        n for n, text in enumerate(outputs) if any("\ud800" <= c <= "\udfff" for c in text)
-    )
+    wrong = next(n for n, text in enumerate(outputs) if has_lone_surrogate(text))
     place = item_id(data.task, data.split, wrong)
     return f"the output of {place} contains a lone surrogate, which is not valid Unicode"

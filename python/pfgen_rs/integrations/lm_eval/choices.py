@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT
 
-__all__ = ["KEY", "TRIALS", "Choices", "choices"]
+__all__ = [
+    "KEY",
+    "TRIALS",
+    "Choices",
+    "check_choice_types",
+    "choices",
+    "choices_under",
+    "misplaced_choice",
+]
 
 KEY = "pfgen"
 TRIALS = "PFGEN_RS_TRIALS"
@@ -38,10 +46,7 @@ class Choices:
 
     def __post_init__(self) -> None:
         """Raise `SettingsError` for values of the wrong type or out of range."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if type(value).__name__ != field.type:
-                raise SettingsError(f"{KEY}.{field.name} must be {field.type}, not {value!r}")
+        check_choice_types(self, KEY)
         if self.trials < 1:
             raise SettingsError(f"trials must be positive, not {self.trials}")
         if self.think not in ("keep", "strip"):
@@ -55,12 +60,7 @@ def choices(metadata: Mapping[str, Any]) -> Choices:
     `SettingsError`, also for settings outside that key.
     """
     _check_choices_beside_metadata(metadata)
-    chosen = metadata.get(KEY) or {}
-    known = [field.name for field in fields(Choices)]
-    if not isinstance(chosen, Mapping) or not set(chosen) <= set(known):
-        raise SettingsError(
-            f"metadata {KEY!r} must be an object with keys among {', '.join(known)}, not {chosen!r}"
-        )
+    chosen = choices_under(KEY, metadata, [field.name for field in fields(Choices)])
     defaults = {
         "benchmark": os.environ.get(ENVIRONMENT) or BUNDLED,
         "trials": _trials_per_question(),
@@ -73,10 +73,33 @@ def _check_choices_beside_metadata(metadata: Mapping[str, Any]) -> None:
     for field in fields(Choices):
         value = metadata.get(field.name)
         if value is not None and (field.name != "seed" or isinstance(value, str)):
-            raise SettingsError(
-                f"metadata {field.name!r} belongs under {KEY!r}: --metadata "
-                f"'{json.dumps({KEY: {field.name: value}}, default=str)}'"
-            )
+            raise misplaced_choice(KEY, field.name, value)
+
+
+def check_choice_types(chosen: Any, key: str) -> None:
+    """Raise `SettingsError` for fields of a dataclass whose values are not of their types."""
+    for field in fields(chosen):
+        value = getattr(chosen, field.name)
+        if type(value).__name__ != field.type:
+            raise SettingsError(f"{key}.{field.name} must be {field.type}, not {value!r}")
+
+
+def choices_under(key: str, metadata: Mapping[str, Any], known: Sequence[str]) -> Mapping[str, Any]:
+    """Returns our settings in a task's metadata. Raises `SettingsError` for others than those known."""
+    chosen = metadata.get(key) or {}
+    if not isinstance(chosen, Mapping) or not set(chosen) <= set(known):
+        raise SettingsError(
+            f"metadata {key!r} must be an object with keys among {', '.join(known)}, not {chosen!r}"
+        )
+    return chosen
+
+
+def misplaced_choice(key: str, name: str, value: Any) -> SettingsError:
+    """Returns the error for a setting that stands beside our key rather than under it."""
+    return SettingsError(
+        f"metadata {name!r} belongs under {key!r}: --metadata "
+        f"'{json.dumps({key: {name: value}}, default=str)}'"
+    )
 
 
 def _trials_per_question() -> int:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
-from pfgen_rs.errors import SettingsError
+from pfgen_rs.integrations.lm_eval.choices import (
+    check_choice_types,
+    choices_under,
+    misplaced_choice,
+)
 from pfgen_rs.llm_jp_eval.data import TaskData, read_task
 from pfgen_rs.llm_jp_eval.predictions import check_variant
 from pfgen_rs.llm_jp_eval.prompts import SHOTS
@@ -35,12 +38,7 @@ class JpevalChoices:
 
     def __post_init__(self) -> None:
         """Raise `SettingsError` for values of the wrong type and unknown variants."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if type(value).__name__ != field.type:
-                raise SettingsError(
-                    f"{JPEVAL_KEY}.{field.name} must be {field.type}, not {value!r}"
-                )
+        check_choice_types(self, JPEVAL_KEY)
         check_variant(self.variant)
 
     def read(self, task: str) -> TaskData:
@@ -57,15 +55,8 @@ def jpeval_choices(metadata: Mapping[str, Any]) -> JpevalChoices:
     known = [field.name for field in fields(JpevalChoices)]
     for name in known:
         if metadata.get(name) is not None:
-            value = json.dumps({JPEVAL_KEY: {name: metadata[name]}}, default=str)
-            raise SettingsError(
-                f"metadata {name!r} belongs under {JPEVAL_KEY!r}: --metadata '{value}'"
-            )
-    chosen = metadata.get(JPEVAL_KEY) or {}
-    if not isinstance(chosen, Mapping) or not set(chosen) <= set(known):
-        raise SettingsError(
-            f"metadata {JPEVAL_KEY!r} must be an object with keys among {', '.join(known)}, not {chosen!r}"
-        )
+            raise misplaced_choice(JPEVAL_KEY, name, metadata[name])
+    chosen = choices_under(JPEVAL_KEY, metadata, known)
     return JpevalChoices(**{"data": os.environ.get(DATA) or "", **chosen})
 
 

@@ -26,9 +26,8 @@ def metric(name: str, predictions: Sequence[str], golds: Sequence[str]) -> list[
     check_texts(predictions, golds)
     if len(golds) < _FEW:
         return [_plain_value(name, *pair) for pair in zip(predictions, golds, strict=True)]
-    from pfgen_rs.llm_jp_eval.metrics.columns import (
-        metric_column,
-    )  # polars is not for a few samples
+    # Here, so that a few samples do not load polars.
+    from pfgen_rs.llm_jp_eval.metrics.columns import metric_column
 
     found, expected, wild = without_surrogates(predictions, golds)
     values: list[float] = metric_column(name, found, expected).tolist()
