@@ -90,6 +90,7 @@ BAD_QUESTIONS: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["keywords[0].and[1]"],
     ),
     "invalid expression": ({"keywords": [{"t": "(赤"}]}, ["keywords[0]", "(赤", "expression"]),
+    "huge count": ({"keywords": [{"t": f"赤{{{'9' * 5000}}}"}]}, ["keywords[0]", "expression"]),
     "importance out of range": (
         {"keywords": [{"t": "赤", "importance": 2}]},
         ["keywords[0]", "importance"],

@@ -15,6 +15,7 @@ __all__ = [
     "Batches",
     "CodePoints",
     "Corrections",
+    "Expression",
     "Index",
     "Numbers",
     "Rules",
@@ -255,6 +256,12 @@ def word_ends(
     literals: Texts, texts: Texts, limit: int, threads: int | None = None
 ) -> NDArray[np.uint32]: ...
 def word_spans(text: str, limit: int | None = None) -> list[tuple[int, int]]: ...
+
+@final
+class Expression:
+    @staticmethod
+    def compile(pattern: str) -> Expression | None: ...
+    def ends(self, texts: Texts, limit: int, threads: int | None = None) -> NDArray[np.uint32]: ...
 
 @final
 class Scan:

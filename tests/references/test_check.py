@@ -272,6 +272,16 @@ def test_no_sample_answer_is_no_error() -> None:
     assert "no example answer" in check(bench).summary["warnings"][0]
 
 
+def test_expressions_for_python_are_named() -> None:
+    patterns = [r"一+$", r"(?i)一", r"\b一"]
+    bench = small.benchmark(TWO_SOURCES | {"keywords": [{"or": [{"t": t} for t in patterns]}]})
+    [warnings] = check(bench).summary["warnings"]
+    named = re.findall(
+        r"(keywords\S+): the regular expression (\S+) is matched by Python", warnings
+    )
+    assert named == [("keywords[0].or[1]", "'(?i)一'"), ("keywords[0].or[2]", r"'\\b一'")]
+
+
 def test_a_short_sample_answer_has_no_long_ngrams() -> None:
     question = dataclasses.replace(small.question(TWO_SOURCES), note="赤い")
     row = coverage(Benchmark([question], "")).to_dicts()[0]

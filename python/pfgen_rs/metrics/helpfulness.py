@@ -8,8 +8,7 @@ the rule.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,9 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError
+from pfgen_rs.metrics import limited_expressions
+from pfgen_rs.metrics.limited_expressions import OutOfTimeError, limited_ends
+from pfgen_rs.metrics.linear_expressions import linear_expression
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Unit
 
@@ -113,7 +115,7 @@ def _parse_helpfulness_pattern(pattern: object, where: str) -> str:
         raise BenchmarkError(
             f"{where}: the pattern contains a lone surrogate: {pattern!r}"
         ) from None
-    except (re.error, RecursionError, OverflowError) as error:
+    except (re.error, RecursionError, OverflowError, ValueError) as error:
         raise BenchmarkError(f"{where}: invalid regular expression {pattern!r}: {error}") from None
     return pattern
 
@@ -123,12 +125,17 @@ def is_literal(pattern: str) -> bool:
     return not _SPECIAL.intersection(pattern)
 
 
-def _helpfulness_patterns(rules: Sequence[Rule]) -> list[str]:
-    own = (
-        ([rule.pattern] if rule.kind == "t" else _helpfulness_patterns(rule.parts))
-        for rule in rules
-    )
-    return list(dict.fromkeys(pattern for patterns in own for pattern in patterns))
+def _helpfulness_patterns(rules: Sequence[Rule], where: str = "keywords") -> dict[str, str]:
+    """Returns all patterns, each with the place of its first rule, such as `keywords[0].and[1]`."""
+    places: dict[str, str] = {}
+    for number, rule in enumerate(rules):
+        place = f"{where}[{number}]"
+        if rule.kind == "t":
+            places.setdefault(rule.pattern, place)
+        else:
+            for pattern, part in _helpfulness_patterns(rule.parts, f"{place}.{rule.kind}").items():
+                places.setdefault(pattern, part)
+    return places
 
 
 def _helpfulness_rule_steps(rule: Rule, numbers: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -142,18 +149,27 @@ def _helpfulness_rule_steps(rule: Rule, numbers: Mapping[str, int]) -> list[tupl
 class Helpfulness:
     """The rules of one question, ready for use.
 
-    Native code searches for literal patterns and evaluates the rules; regular expressions are matched in
-    Python, and only their positions are passed on. If units are words, native code sees coded text, so the
-    positions of all patterns are passed: those of the words in which the matches end.
+    Native code searches for literal patterns and evaluates the rules; for regular expressions, positions
+    are passed on. Most expressions are matched natively in linear time, the others (`backtracking`) by Python
+    with a time limit. If units are words, native code sees coded text, so the positions of all patterns are
+    passed: those of the words in which the matches end.
+
+    `question_id`: what error messages call the question.
     """
 
-    def __init__(self, rules: Sequence[Rule], settings: Settings) -> None:
+    def __init__(
+        self, rules: Sequence[Rule], settings: Settings, question_id: str | None = None
+    ) -> None:
         self._rules = tuple(rules)
         self._settings = settings
+        self._question_id = question_id
         self._in_words = settings.unit == "word"
-        patterns = _helpfulness_patterns(self._rules)
+        self._places = _helpfulness_patterns(self._rules)
+        patterns = list(self._places)
         self._literals = [pattern for pattern in patterns if is_literal(pattern)]
-        self._expressions = {p: re.compile(p) for p in patterns if not is_literal(p)}
+        self._expressions = {
+            p: _compiled_helpfulness_expression(p) for p in patterns if not is_literal(p)
+        }
         numbers = {p: i for i, p in enumerate([*self._literals, *self._expressions])}
         literals = [] if self._in_words else self._literals
         self._others = len(patterns) - len(literals)
@@ -168,32 +184,63 @@ class Helpfulness:
         """Whether `expression_ends` is needed."""
         return bool(self._others)
 
+    @property
+    def backtracking(self) -> dict[str, str]:
+        """The patterns that only Python can match, with the places of their rules, such as `keywords[0]`."""
+        return {p: self._places[p] for p, native in self._expressions.items() if native is None}
+
     def expression_ends(self, answers: Iterable[str], *, threads: int | None = 1) -> Ends:
         """Returns the end of the first match of each regular expression in each answer, or NOT_FOUND.
 
-        If units are words, the literals come first. uint32, shape (answers, patterns).
+        If units are words, the literals come first. uint32, shape (answers, patterns). Raises
+        `BenchmarkError`, naming question and rule, if Python takes too long to match one answer.
         """
+        texts = list(answers)
         if self._in_words:
-            return self._word_ends(list(answers), threads)
-        limit = self._settings.max_length
-        rows = [
-            [
-                _helpfulness_match_end(expression.search(answer[:limit]))
-                for expression in self._expressions.values()
-            ]
-            for answer in answers
-        ]
-        return np.array(rows, dtype=np.uint32).reshape(len(rows), len(self._expressions))
+            return self._word_ends(texts, threads)
+        ends = self._match_ends(texts, self._settings.max_length, threads)
+        return np.where(ends == _native.UNKNOWN, np.uint32(_native.NOT_FOUND), ends)
 
     def _word_ends(self, answers: Sequence[str], threads: int | None) -> Ends:
         limit = self._settings.max_length
-        texts, literals = _native.Texts(answers), _native.Texts(self._literals)
-        found = [_native.word_ends(literals, texts, limit, threads)]
-        if self._expressions:
-            patterns = self._expressions.values()
-            rows = [list(_helpfulness_word_ends(patterns, answer, limit)) for answer in answers]
-            found.append(np.array(rows, dtype=np.uint32).reshape(len(rows), len(self._expressions)))
-        return np.hstack(found)
+        texts, literals = _native.Texts(answers, threads), _native.Texts(self._literals)
+        found = _native.word_ends(literals, texts, limit, threads)
+        if not self._expressions:
+            return found
+        spans = [_native.word_spans(answer, limit + 1) for answer in answers]
+        windows = [
+            answer if len(of) <= limit else answer[: of[limit - 1][1]]
+            for answer, of in zip(answers, spans, strict=True)
+        ]
+        ends = self._match_ends(windows, max(map(len, windows), default=0), threads)
+        for row, of in zip(ends, spans, strict=True):
+            starts = np.array([start for start, _ in of], dtype=np.uint32)
+            row[:] = np.where(
+                row == _native.UNKNOWN, _native.NOT_FOUND, np.searchsorted(starts, row)
+            )
+        return np.hstack([found, ends])
+
+    def _match_ends(self, answers: list[str], limit: int, threads: int | None) -> Ends:
+        """Returns where each expression's first match in `limit` characters ends, or `UNKNOWN`."""
+        ends = np.empty((len(answers), len(self._expressions)), dtype=np.uint32)
+        texts = _native.Texts(answers, threads)
+        for column, (pattern, expression) in enumerate(self._expressions.items()):
+            if expression is not None:
+                ends[:, column] = expression.ends(texts, limit, threads)
+            else:
+                ends[:, column] = self._limited_ends(pattern, [text[:limit] for text in answers])
+        return ends
+
+    def _limited_ends(self, pattern: str, texts: Sequence[str]) -> NDArray[np.uint32]:
+        try:
+            return limited_ends(pattern, texts)
+        except OutOfTimeError:
+            question = "" if self._question_id is None else f"question {self._question_id}, "
+            raise BenchmarkError(
+                f"{question}{self._places[pattern]}: matching the regular expression {pattern!r} to one "
+                f"answer took longer than {limited_expressions.TIME_LIMIT:g} seconds: write it without "
+                "repetitions within repetitions"
+            ) from None
 
     def ends(self, answer: str) -> dict[str, int]:
         """Returns the end of the first match of every pattern in one answer, or NOT_FOUND."""
@@ -228,20 +275,10 @@ class Helpfulness:
         return [(rule, *_located_helpfulness_rule(rule, ends)) for rule in self._rules]
 
 
-def _helpfulness_match_end(match: re.Match[str] | None) -> int:
-    return _native.NOT_FOUND if match is None else match.end()
-
-
-def _helpfulness_word_ends(
-    expressions: Iterable[re.Pattern[str]], answer: str, limit: int
-) -> Iterator[int]:
-    """Yield match ends within the first `limit` words of an answer, in words: how many begin before it."""
-    spans = _native.word_spans(answer, limit + 1)
-    window = answer if len(spans) <= limit else answer[: spans[limit - 1][1]]
-    starts = [start for start, _ in spans]
-    for expression in expressions:
-        match = expression.search(window)
-        yield _native.NOT_FOUND if match is None else bisect_left(starts, match.end())
+def _compiled_helpfulness_expression(pattern: str) -> _native.Expression | None:
+    """Returns the native expression; `None` if the pattern means something else there, or is too large."""
+    linear = linear_expression(pattern)
+    return None if linear is None else _native.Expression.compile(linear)
 
 
 def _located_helpfulness_rule(rule: Rule, ends: Mapping[str, int]) -> tuple[str, int]:

@@ -186,7 +186,7 @@ class QuestionSet:
     def helpfulness(self, question: Question) -> Helpfulness:
         """Returns the evaluator of a question's keyword rules."""
         if question.id not in self._helpfulness:
-            self._helpfulness[question.id] = Helpfulness(question.rules, self.settings)
+            self._helpfulness[question.id] = Helpfulness(question.rules, self.settings, question.id)
         return self._helpfulness[question.id]
 
     def prepare(

@@ -28,8 +28,8 @@ pub use batch::{Batch, Columns, Group, score_groups, score_groups_parallel};
 pub use error::{Error, Result};
 pub use index::{Markers, NgramIndex, SourceText};
 pub use score::{
-    Cut, Explanation, Helpful, InstructionSet, Literals, NOT_FOUND, Rule, RuleScratch, RuleStep, Rules, Scorer,
-    Scratch, Settings, SourceScore, TOTALS, Variant,
+    Cut, Explanation, Expression, Helpful, InstructionSet, Literals, NOT_FOUND, Rule, RuleScratch, RuleStep, Rules,
+    Scorer, Scratch, Settings, SourceScore, TOTALS, Variant,
 };
 pub use store::{KEY_BYTES, Store, store_header};
 pub use units::Vocabulary;

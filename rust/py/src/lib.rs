@@ -6,6 +6,7 @@
 mod batch;
 mod corrections;
 mod errors;
+mod expressions;
 mod index;
 mod jpeval;
 mod lines;
@@ -29,6 +30,8 @@ mod _native {
     use super::batch::{Batches, Numbers};
     #[pymodule_export]
     use super::corrections::Corrections;
+    #[pymodule_export]
+    use super::expressions::Expression;
     #[pymodule_export]
     use super::index::Index;
     #[pymodule_export]

@@ -27,8 +27,11 @@ LIMITS: dict[str, float] = {
 _SHOWN = 40
 
 
-def concerns_about(found: Found, settings: Settings) -> list[str]:
-    """Returns the warnings about one question; `found` holds its rows of all tables."""
+def concerns_about(found: Found, settings: Settings, backtracking: Mapping[str, str]) -> list[str]:
+    """Returns the warnings about one question; `found` holds its rows of all tables.
+
+    `backtracking`: the regular expressions that only Python can match, with the places of their rules.
+    """
     return list(
         chain(
             _concern_about_copies(found),
@@ -36,6 +39,7 @@ def concerns_about(found: Found, settings: Settings) -> list[str]:
             _concern_about_sources(found),
             _concern_about_note(found),
             _other_concerns(found),
+            _concern_about_expressions(backtracking),
         )
     )
 
@@ -100,6 +104,14 @@ def _other_concerns(found: Found) -> Iterator[str]:
     if verbatim:
         occur = "occurs" if verbatim == 1 else "occur"
         yield f"{_concern_count(verbatim, 'answer')} of runs {occur} verbatim in the set"
+
+
+def _concern_about_expressions(backtracking: Mapping[str, str]) -> Iterator[str]:
+    for pattern, place in backtracking.items():
+        yield (
+            f"{place}: the regular expression {_source_in_concern(pattern)} is matched by Python, slowly and "
+            "with a time limit, because of flags, lookaround, \\b, backreferences or the like"
+        )
 
 
 def _official_lengths_in_concern(settings: Settings) -> str:

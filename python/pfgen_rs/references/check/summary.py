@@ -54,7 +54,8 @@ def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
     rows = []
     for question in benchmark:
         found = {name: part.get(question.id, []) for name, part in parts.items()}
-        remarks = "; ".join(concerns_about(found, benchmark.settings))
+        backtracking = benchmark.helpfulness(question).backtracking
+        remarks = "; ".join(concerns_about(found, benchmark.settings, backtracking))
         numbers = {
             **_summary_answer_counts(found),
             **_summary_lengths(found),

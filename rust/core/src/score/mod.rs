@@ -1,6 +1,7 @@
 //! Fluency and Truthfulness of responses, and the positions of literal keywords.
 
 pub(crate) mod compact;
+mod expressions;
 mod fluency;
 mod keywords;
 #[doc(hidden)]
@@ -16,6 +17,7 @@ mod wide;
 mod windows;
 
 pub use compact::InstructionSet;
+pub use expressions::Expression;
 pub use keywords::{Literals, NOT_FOUND};
 pub use rules::{Helpful, Rule, RuleScratch, RuleStep, Rules};
 pub use scale::Cut;

@@ -1,0 +1,307 @@
+"""Regular expressions of rules: natively what Python finds, and otherwise Python with a time limit."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import example, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+import oracle
+import small
+from pfgen_rs import Benchmark, BenchmarkError, Settings, _native
+from pfgen_rs.metrics import limited_expressions
+from pfgen_rs.metrics.limited_expressions import OutOfTimeError, limited_ends
+from pfgen_rs.metrics.linear_expressions import linear_expression
+
+SAME_PATTERNS = r"""
+a \。 \\ \n \t \x41 \u3042 \U0001F600 \- . \d \D \w \W \s \S [ab] [^ab] [a-z] []a] [^]a] [a-]
+[-a] [\w-] [^\d\s] [\b] [\]\\^] [a^] [a&&b] [[a] [a||b] [.$] (a) (?:a|b) (?P<name>a) a|b a| (|a)
+() a* a+ a? a{2} a{2,} a{,2} a{1,2} a*? a+? a?? a{1,2}? a{0} a{00,1} (ab)+ (?:a|bc)*?b ^a \Aa a^
+a\Z a$ a|b$ (?:a|(b$)) ^$ (a+)+$ (a|aa)+$ (?:\d+年)?\d+月 ] } [^\x00-\U0010FFFF] [^\w\W]a
+[^\ud7ff\ue000] [^\ue000-\uffff\x00-\ud7ff] [\s\S] (a*)(b*)$ (?:a?b)+
+"""
+OTHER_PATTERNS = r"""
+(?i)a (?i:a) (?s). (?m)^a (?a:\w) (?=a) (?!a) (?<=a)b (?<!a)b (a)\1 (?P<n>a)(?P=n) (a)?(?(1)b|c)
+(?>a) a++ a{2}+ \ba \Ba \0 \012 [\0] [\012] \N{BULLET} \ud800 [\ud800-\udfff] [a-\ud800] a$b
+(a$)? (?:a$)b $\n (?#c)a (a*)* (a?)+ (a|)*? (^)* (?:a*|b){2} (?:(a?))? a{,} a{ {a a{} a{b}
+a{1,2,} ((?:a{1000}){100}){100}
+"""
+SAME = SAME_PATTERNS.split()
+OTHER = [*OTHER_PATTERNS.split(), "(?x) a", "(" * 60 + "a" + ")" * 60]
+TEXTS = [
+    "",
+    "a",
+    "b",
+    "ab",
+    "ba",
+    "aab",
+    "a\n",
+    "ab\n\n",
+    "\na",
+    "xa\nb\n",
+    "あ",
+    "a。",
+    "]a^-&|",
+    "A\\ \x08😀{}",
+]
+SETTINGS = Settings()
+
+
+def theirs(pattern: str, text: str) -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        found = re.search(pattern, text)
+    return _native.UNKNOWN if found is None else found.end()
+
+
+def ours(pattern: str, texts: list[str], limit: int = 1000) -> list[int] | None:
+    linear = linear_expression(pattern)
+    expression = None if linear is None else _native.Expression.compile(linear)
+    return None if expression is None else expression.ends(_native.Texts(texts), limit).tolist()
+
+
+@pytest.mark.parametrize("pattern", SAME)
+def test_the_table(pattern: str) -> None:
+    texts = [*TEXTS, "2024年12月", "a" * 30 + "b"]
+    if pattern in ("(a+)+$", "(a|aa)+$"):
+        texts.pop()  # takes Python too long
+    assert ours(pattern, texts) == [theirs(pattern, text) for text in texts]
+
+
+@pytest.mark.parametrize("pattern", OTHER)
+def test_outside_the_table(pattern: str) -> None:
+    re.compile(pattern)
+    assert ours(pattern, TEXTS) is None
+    ends = limited_ends(pattern, TEXTS).tolist()
+    assert ends == [theirs(pattern, text) for text in TEXTS]
+
+
+@pytest.mark.parametrize("pattern", [".", r"\d", r"\w", r"\s", r"\D", r"[^\W_]", r"[^\S\n]"])
+def test_classes_are_those_of_the_running_python(pattern: str) -> None:
+    every = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
+    found = ours(pattern, every)
+    assert found is not None
+    compiled = re.compile(pattern)
+    wrong = [
+        c for c, end in zip(every, found, strict=True) if (end == 1) != bool(compiled.match(c))
+    ]
+    assert wrong == []
+
+
+CHARACTERS = st.sampled_from("ab\n。あ]-^&|")
+SINGLE = st.one_of(
+    CHARACTERS.map(re.escape),
+    st.sampled_from(
+        [".", r"\d", r"\w", r"\s", r"\W", "[^a]", "[a-z]", "[]あ]", r"[^\w\n]", "[^-b]", r"\u3042"]
+    ),
+)
+REPEATED = st.sampled_from(
+    ["*", "+", "?", "{2}", "{,2}", "{1,}", "{1,3}", "*?", "+?", "??", "{1,2}?", "{2,}?"]
+)
+PARTS = st.recursive(
+    st.one_of(
+        SINGLE, st.builds("{}{}".format, SINGLE, REPEATED), st.sampled_from(["^", r"\A", r"\Z"])
+    ),
+    lambda part: st.builds(
+        "{}{}{}){}".format,
+        st.sampled_from(["(", "(?:"]),
+        st.lists(st.lists(part, max_size=3).map("".join), min_size=1, max_size=3).map("|".join),
+        st.sampled_from(["", "$", "a"]),
+        st.one_of(st.just(""), REPEATED),
+    ),
+    max_leaves=12,
+)
+EXPRESSIONS = st.builds(
+    "{}{}".format, st.lists(PARTS, max_size=4).map("".join), st.sampled_from(["", "$"])
+)
+LINES = st.text(st.sampled_from("aab\n。あc1 ]-^&|"), max_size=12)
+
+
+@examples(max_examples=200)
+@given(EXPRESSIONS, st.lists(LINES, max_size=5))
+@example("(?:a|ab)(?:c|bcd)*?$", ["abcd", "abcd\n", "abc"])
+@example("(a|ab)(c|bcd)(d*)", ["abcd"])
+@example(r"(?:\s|a$)|\n$", ["a\n", "\n\n"])
+def test_the_native_end_is_pythons(pattern: str, texts: list[str]) -> None:
+    try:
+        re.compile(pattern)
+    except re.error:  # two groups of one name do not occur, but `^*` does
+        return
+    found = ours(pattern, texts)
+    assert found is None or found == [theirs(pattern, text) for text in texts]
+
+
+@examples(max_examples=200)
+@given(
+    st.text(st.sampled_from(r"ab.\[]()^$|*+?{},12-:&~#P<>=!dwsWxuAZnb "), max_size=10),
+    st.lists(LINES, max_size=4),
+)
+def test_any_expression_that_is_translated_means_the_same(pattern: str, texts: list[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError):
+            return
+    found = ours(pattern, texts)
+    assert found is None or found == [theirs(pattern, text) for text in texts]
+
+
+def test_only_as_much_is_read_as_python_reads() -> None:
+    assert ours("あ$", ["ああああ"], 3) == [3]
+    assert ours("い", ["ああああい"], 4) == [_native.UNKNOWN]
+    assert ours("い", ["ああああい"] * 3000, 5) == [5] * 3000
+
+
+# In a benchmark.
+
+
+def rules(*patterns: str, settings: Settings = SETTINGS) -> Benchmark:
+    keywords = [{"and": [{"t": "あ"}, {"t": pattern, "importance": 0.5}]} for pattern in patterns]
+    return small.benchmark({"answers": {"P": ["ああい"]}, "keywords": keywords}, settings=settings)
+
+
+def test_nested_repetitions_cost_nothing() -> None:
+    benchmark = rules("(a+)+$", "(?:a|aa)+c")
+    started = time.perf_counter()
+    assert benchmark.score("Q1", "あ" + "a" * 38 + "b").helpfulness == 0
+    assert time.perf_counter() - started < 2
+    assert benchmark.helpfulness(benchmark["Q1"]).backtracking == {}
+
+
+@pytest.mark.parametrize("unit", ["character", "word"])
+def test_a_search_that_takes_too_long_is_an_error(
+    unit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limited_expressions, "TIME_LIMIT", 0.3)
+    settings = Settings(unit=unit)  # type: ignore[arg-type]
+    benchmark = rules("い", r"\b(a+)+$", settings=settings)
+    assert list(benchmark.helpfulness(benchmark["Q1"]).backtracking) == [r"\b(a+)+$"]
+    wanted = (
+        r"question Q1, keywords[1].and[1]: matching the regular expression '\\b(a+)+$' to one answer took "
+        "longer than 0.3 seconds: write it without repetitions within repetitions"
+    )
+    text = "い " + "a" * 36 + "b"
+    scorer = benchmark.scorer("helpfulness")
+    for score in (
+        lambda: benchmark.score("Q1", text),
+        lambda: benchmark.score_batch(["Q1"] * 2, ["い", text]),
+        lambda: scorer("Q1", [text]),
+        lambda: benchmark.explain("Q1", text),
+    ):
+        with pytest.raises(BenchmarkError, match=re.escape(wanted)):
+            score()
+    assert benchmark.score("Q1", "あい aa").helpfulness == 1
+
+
+def test_both_engines_give_the_oracles_helpfulness() -> None:
+    keywords = [{"t": "い+$"}, {"t": r"(?<=あ)い", "importance": 0.5}, {"t": r"\d{2}"}]
+    benchmark = small.benchmark({"answers": {"P": ["ああい"]}, "keywords": keywords})
+    wanted = oracle.Question({"answers": {"P": ["ああい"]}, "keywords": keywords})
+    for text in ["", "あい", "あい\n", "い１２", "あ" * 200 + "い"]:
+        assert benchmark.score("Q1", text).helpfulness == round(wanted.helpfulness(text)[0], 4)
+
+
+# The process that searches.
+
+
+def process() -> int:
+    worker = limited_expressions._workers._worker
+    assert worker is not None
+    return worker._process.pid
+
+
+def test_one_process_for_all_threads() -> None:
+    texts = [["ab" * i, "b" * i] for i in range(60)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda of: limited_ends("(?<=a)b+", of).tolist(), texts))
+    assert found == [[theirs("(?<=a)b+", text) for text in of] for of in texts]
+    first = process()
+    limited_ends("(?=a)", ["a"])
+    assert process() == first
+
+
+def test_many_texts_go_in_parts() -> None:
+    texts = ["い" * (i % 50) for i in range(3000)]
+    assert limited_ends(r"い+\b", texts).tolist() == [theirs("い+", text) for text in texts]
+    assert limited_ends(r"い+\b", []).tolist() == []
+
+
+def test_a_killed_process_is_replaced() -> None:
+    limited_ends("(?=a)", ["a"])
+    killed = process()
+    os.kill(killed, signal.SIGTERM)
+    assert limited_ends("(?=a)", ["ba"]).tolist() == [1]
+    assert process() != killed
+
+
+def test_a_process_that_cannot_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    limited_expressions._workers.close()
+    monkeypatch.setattr(sys, "executable", "/nowhere/python3")
+    with pytest.raises(
+        BenchmarkError, match=r"cannot match .*'\(\?=a\)'.*/nowhere/python3.* failed"
+    ):
+        limited_ends("(?=a)", ["a"])
+    monkeypatch.undo()
+    monkeypatch.setattr(limited_expressions, "_SCRIPT", "/nowhere/script.py")
+    with pytest.raises(BenchmarkError, match="failed: exit status 2"):
+        limited_ends("(?=a)", ["a"])
+
+
+def test_without_an_interpreter_there_is_no_limit(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    limited_expressions._warn_of_no_limit.cache_clear()
+    monkeypatch.setattr(sys, "executable", "/usr/bin/server")
+    for _ in range(2):
+        assert limited_ends("(?=a)", ["ba", "b"]).tolist() == [1, _native.UNKNOWN]
+    assert [record.message for record in caplog.records] == [
+        "regular expressions are matched without a time limit: '/usr/bin/server' is not a Python interpreter"
+    ]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_has_its_own_process() -> None:
+    limited_ends("(?=a)", ["a"])
+    parents = process()
+    child = os.fork()
+    if not child:
+        right = limited_ends("(?=b)", ["ab"]).tolist() == [1] and process() != parents
+        os._exit(0 if right else 1)
+    assert limited_ends("(?=a)", ["ba"]).tolist() == [1]
+    assert os.waitpid(child, 0)[1] == 0
+    assert limited_ends("(?=a)", ["bba"]).tolist() == [2]
+    assert process() == parents
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no pthread_kill")
+def test_ctrl_c_ends_a_search() -> None:
+    main = threading.get_ident()
+    timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
+    started = time.perf_counter()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        limited_ends(r"\b(a+)+$", ["a" * 40 + "b"])
+    assert time.perf_counter() - started < 3
+    assert limited_ends("(?=a)", ["ba"]).tolist() == [1]
+
+
+def test_the_time_limit_is_for_one_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limited_expressions, "TIME_LIMIT", 0.5)
+    text = "a" * 20 + "b"
+    started = time.perf_counter()
+    assert theirs(r"\b(a+)+$", text) == _native.UNKNOWN
+    count = int(0.8 / (time.perf_counter() - started)) + 1
+    assert limited_ends(r"\b(a+)+$", [text] * count).tolist() == [_native.UNKNOWN] * count
+    with pytest.raises(OutOfTimeError):
+        limited_ends(r"\b(a+)+$", [text, "a" * 60 + "b"])
