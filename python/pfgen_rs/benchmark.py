@@ -196,6 +196,7 @@ def score_file(
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
+    strict: bool = False,
     clean: Clean = False,
     threads: int | None = None,
 ) -> Result: ...
@@ -208,6 +209,7 @@ def score_file(
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
+    strict: bool = False,
     clean: Clean = False,
     threads: int | None = None,
 ) -> list[Result]: ...
@@ -221,6 +223,7 @@ def score_file(
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
+    strict: bool = False,
     clean: Clean = False,
     threads: int | None = None,
 ) -> Result | list[Result]:
@@ -243,16 +246,21 @@ def score_file(
 
     Raises `InputError` with file, line (or row, or element) and question. With `skip_bad_lines` such lines
     (and unknown questions) are left out and listed in the result's `problems`.
+
+    A text file whose last record has no newline, although others have one, may have been cut short: a warning
+    with file and line is logged and is the result's `cut_short`, or raised as `InputError` if `strict`.
     """
     benchmark = resolve(benchmark, settings)
     fields: dict[str, Any] = {"question_field": question_field, "answer_field": answer_field}
     paths = as_paths(path)
     if paths is None:
         result = benchmark.evaluate(cast("Table", path), **fields, clean=clean, threads=threads)
-        _log_unclean(result)
+        _log_notes(result)
         return result
     tokens = benchmark.settings.unit == "token"
-    options = Options(**fields, skip_bad_lines=skip_bad_lines, tokens=tokens, clean=clean)
+    options = Options(
+        **fields, skip_bad_lines=skip_bad_lines, tokens=tokens, clean=clean, strict=strict
+    )
     if isinstance(path, list | tuple):
         return _score_runs(benchmark, paths, options, threads=threads)
     [result] = streaming.score_sources(
@@ -263,7 +271,7 @@ def score_file(
         threads=threads,
         keep=streaming.KEPT,
     )
-    _log_unclean(result)
+    _log_notes(result)
     return result
 
 
@@ -275,6 +283,7 @@ def score_runs(
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
+    strict: bool = False,
     clean: Clean = False,
     run_field: str | None = None,
     threads: int | None = None,
@@ -292,13 +301,15 @@ def score_runs(
     """
     benchmark = resolve(benchmark, settings)
     tokens = benchmark.settings.unit == "token"
-    options = Options(question_field, answer_field, skip_bad_lines, tokens=tokens, clean=clean)
+    options = Options(
+        question_field, answer_field, skip_bad_lines, tokens=tokens, clean=clean, strict=strict
+    )
     paths = as_paths(source)
     if paths is None:
         fields: dict[str, Any] = {"question_field": question_field, "answer_field": answer_field}
         results = _score_table(benchmark, source, run_field, **fields, clean=clean, threads=threads)
         for result in results:
-            _log_unclean(result)
+            _log_notes(result)
         return results
     found = expand_runs(paths)
     options = with_runs(options, run_field)
@@ -323,14 +334,16 @@ def _score_runs(
     store = streaming.new_store(benchmark)
     results = streaming.score_sources(benchmark, sources, options, store, **how)
     for result in results:
-        _log_unclean(result)
+        _log_notes(result)
     return results
 
 
-def _log_unclean(result: Result) -> None:
+def _log_notes(result: Result) -> None:
     note = unclean_note(result, "clean=True")
     if note is not None:
         _LOG.warning(note)
+    if result.cut_short is not None:
+        _LOG.warning("%s", result.cut_short)
 
 
 def resolve(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["scan"]
 
+_LOG = logging.getLogger(__name__)
 _TEXTS = {"file": pl.String(), "line": pl.Int64(), "question": pl.String(), "answer": pl.String()}
 
 
@@ -39,6 +41,7 @@ def scan(
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
+    strict: bool = False,
     clean: Clean = False,
     threads: int | None = None,
 ) -> pl.LazyFrame:
@@ -59,10 +62,13 @@ def scan(
     column of a file has the cleaned ones, that of a table stays.
 
     What cannot be used raises `InputError` when the query runs; with `skip_bad_lines` it is left out.
+    `strict`: as for `score_file`.
     """
     scorer = _ScanScorer(resolve(benchmark, settings), threads)
     tokens = scorer.benchmark.settings.unit == "token"
-    options = Options(question_field, answer_field, skip_bad_lines, tokens=tokens, clean=clean)
+    options = Options(
+        question_field, answer_field, skip_bad_lines, tokens=tokens, clean=clean, strict=strict
+    )
     patterns = as_paths(source)
     if patterns is None:
         return _frame_for_scanning(table(source).lazy(), scorer, options)
@@ -79,6 +85,8 @@ def scan(
             for reading in readings:
                 known = Known(scorer.benchmark, reading.source.path, skip_bad_lines)
                 for chunk in reading:
+                    if chunk.cut_short is not None:
+                        _LOG.warning("%s", chunk.cut_short)
                     frame = _scanned_texts(reading.source, known.of(chunk)[0])
                     frame = frame if rows is None else frame.head(rows)
                     yield query.answer(frame, reading.clean)

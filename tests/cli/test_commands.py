@@ -504,7 +504,8 @@ def test_a_full_standard_output_is_an_error_without_buffers(benchmark: Path) -> 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell")
 @pytest.mark.parametrize(
-    ("closed", "code", "error"), [("0<", 2, "no responses"), ("1>", 0, ""), ("2>", 0, "")]
+    ("closed", "code", "error"),
+    [("0<", 2, "no responses"), ("1>", 2, "standard output: cannot be written"), ("2>", 0, "")],
 )
 def test_closed_standard_streams(
     benchmark: Path, tmp_path: Path, closed: str, code: int, error: str

@@ -117,7 +117,9 @@ def _content(path: Path) -> bytes:
         return b""
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130), (signal.SIGTERM, 143)]
+)
 def test_a_signal_while_generating(place: Place, number: signal.Signals, code: int) -> None:
     process = place.start("first", "hold", "5")
     wait_for(lambda: (place.logs / "first.holding").exists() and lines_kept(place) == 5)

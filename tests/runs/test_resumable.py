@@ -278,3 +278,26 @@ def test_chunks_of_every_format_are_known_again(
     again = scored()
     assert again.to_bytes() == first.to_bytes()
     assert_frame_equal(again.frame, first.frame, check_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("full", "kept"), [("0", False), ("100", False), ("2000", False), ("60000", True)]
+)
+def test_a_full_disk_leaves_a_journal_only_with_scores(
+    prepared: Path, full: str, kept: bool
+) -> None:
+    done = command(arguments(prepared), FULL=full)
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+    assert ("--resume" in done.stderr) == kept
+    assert [path.name for path in (prepared / "out").iterdir()] == [work(prepared).name] * kept
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_before_the_first_record_leaves_nothing(
+    prepared: Path, number: signal.Signals
+) -> None:
+    stopped = command(arguments(prepared), SIGNAL=str(int(number)), TORN="0")
+    assert stopped.returncode == 128 + number
+    assert stopped.stderr == ""
+    assert not work(prepared).exists()

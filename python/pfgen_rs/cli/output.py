@@ -38,7 +38,6 @@ from pfgen_rs.cli.streams import (
     print_error,
     remark,
     warn,
-    writing,
 )
 from pfgen_rs.io.safe_text import visible
 
@@ -81,7 +80,7 @@ def show(*parts: RenderableType) -> None:
     terminal itself, so that they can be copied whole.
     """
     console = _console()
-    with writing(), console.capture() as captured:  # the end of a capture also uses the stream
+    with console.capture() as captured:
         for part in parts:
             if isinstance(part, Table) and not table_fit.fits(part, console.width):
                 console.print(table_fit.stacked(part))

@@ -129,6 +129,14 @@ def score(
             help="Skip, count and report lines that cannot be scored, instead of stopping.",
         ),
     ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Stop with an error, instead of a warning, if a file may have been cut short: only its "
+            "last record has no newline.",
+        ),
+    ] = False,
     allow_partial: Annotated[
         bool,
         typer.Option("--allow-partial", help="Write --out even if some questions have no answers."),
@@ -228,6 +236,7 @@ def score(
             skip_bad_lines,
             tokens=settings.unit == "token",
             clean=clean_as or clean,
+            strict=strict,
         ),
         out=out,
         per_response=per_response,
@@ -257,12 +266,14 @@ def _names_kept_by_score(keep: str | None) -> Any:
 
 
 def report_gaps(result: Result) -> None:
-    """Warn about skipped lines, missing answers, and answers that are not clean."""
+    """Warn about skipped lines, missing answers, answers that are not clean, and files cut short."""
     from pfgen_rs.runs.outputs import unclean_note
 
     note = unclean_note(result, "--clean")
     if note is not None:
         (output.warn if result.clean is None else output.remark)(note)
+    if result.cut_short is not None:
+        output.warn(f"{result.cut_short} (an error with --strict)")
     for problem in result.problems[:_SHOWN_PROBLEMS]:
         output.warn(f"skipped: {problem}")
     if result.problems:

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn, cast
 
 import typer
 
@@ -26,7 +26,6 @@ __all__ = [
     "print_error",
     "remark",
     "warn",
-    "writing",
 ]
 
 BAD_INPUT = 2
@@ -37,6 +36,8 @@ _BROKEN_PIPE = 141  # the shell's exit code for a process ended by SIGPIPE
 def errors_reported() -> Iterator[None]:
     """Report the package's exceptions as one line on standard error, with exit code 2."""
     _open_missing_streams()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout = _StandardOutput.of(sys.stdout)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -48,10 +49,40 @@ def errors_reported() -> Iterator[None]:
 
 
 def _open_missing_streams() -> None:
-    """Replace standard streams that were closed before the start with the null device."""
+    """Replace standard streams that were closed before the start with the null device.
+
+    Their descriptors would otherwise be those of the next files opened. Writing to standard output fails, as
+    it does for a closed descriptor.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+            access = os.O_WRONLY if name == "stderr" else os.O_RDONLY
+            stream = open(os.open(os.devnull, access), mode, encoding="utf-8")  # noqa: PTH123, SIM115
+            setattr(sys, name, stream)
+
+
+class _StandardOutput(io.TextIOWrapper):
+    """Standard output whose failures end the command, also while typer prints help."""
+
+    _stream: io.TextIOWrapper  # which would close the buffer if nothing referred to it
+
+    @classmethod
+    def of(cls, stream: io.TextIOWrapper) -> _StandardOutput:
+        """Returns a stream that writes to the same buffer."""
+        buffer, encoding = cast("BinaryIO", stream.buffer), stream.encoding
+        found = cls(buffer, encoding=encoding, line_buffering=stream.line_buffering)
+        found._stream = stream
+        return found
+
+    def write(self, text: str) -> int:
+        """Write text, possibly later."""
+        with _ending_command():
+            return super().write(text)
+
+    def flush(self) -> None:
+        """Write everything that was not written yet."""
+        with _ending_command():
+            super().flush()
 
 
 def print_error(error: PfgenError) -> None:
@@ -71,14 +102,13 @@ def remark(line: str) -> None:
 
 def emit(text: str) -> None:
     """Write text to standard output and flush it; ends quietly if its reader has closed it."""
-    with writing():
-        sys.stdout.write(text)
-        sys.stdout.flush()
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 @contextmanager
-def writing() -> Iterator[None]:
-    """End the command quietly if the reader of standard output has closed it."""
+def _ending_command() -> Iterator[None]:
+    """End the command if standard output cannot be written, quietly if its reader has closed it."""
     try:
         yield
     except BrokenPipeError:

@@ -50,16 +50,15 @@ class Elements:
     """
 
     def __init__(self) -> None:
-        self._begun = self._closed = self._any = False
+        self._closed = self._any = False
 
     def __call__(self, text: bytes, *, ended: bool) -> Cut:
         """Cut `text`, which begins where the last cut ended. `ended`: this is the end of the file."""
         if self._closed:
             return Cut(b"", len(text), _MORE if text.strip() else None)
         codes = np.frombuffer(bytearray(text), dtype=np.uint8)
-        if not self._begun:
+        if not self._any:  # nothing was used, so the text still begins with the array's bracket
             codes[text.index(b"[")] = ord(" ")
-            self._begun = True
         commas, end = _array_structure(codes)
         empty = self._empty(codes, commas, end)
         if empty is not None:

@@ -43,6 +43,7 @@ class Options:
     are lists of token ids rather than texts. `advice`: how to choose another key or column for questions, and
     for answers. `clean`: whether to clean answers (see `pfgen_rs.io.cleaning`). `keep`: additional columns to
     read. `run`: the one that names the run of each response. `check`: whether to count unclean answers.
+    `strict`: whether a file that may have been cut short is an error (see `Chunk.cut_short`).
     """
 
     question_field: str = "question"
@@ -57,6 +58,7 @@ class Options:
     check: bool = False
     keep: tuple[Kept, ...] = ()
     run: Kept | None = None
+    strict: bool = False
 
     @property
     def fields(self) -> tuple[str, str]:
@@ -77,7 +79,8 @@ class Chunk:
     that line begins in the decompressed text; `None` for tables. `text`: the bytes that the columns were
     decoded from, which begin at `text_start`. `identity` is unique to the chunk. `read`: bytes of the file
     read so far. `unclean`: number of answers that pfgen-bench would have cleaned, by reason. `more`:
-    additional texts, null where a response lacks them.
+    additional texts, null where a response lacks them. `cut_short`: in the last chunk of a file, a sign that
+    its end is missing.
     """
 
     questions: pl.Series
@@ -93,6 +96,7 @@ class Chunk:
     item: Item = "line"
     unclean: Counter[str] = field(default_factory=Counter)
     kept: pl.DataFrame = field(default_factory=pl.DataFrame)
+    cut_short: InputError | None = None
 
     def __len__(self) -> int:
         """Count the responses."""

@@ -16,6 +16,7 @@ import polars as pl
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import compression
 from pfgen_rs.io.chunk import Chunk, Kept, Options
+from pfgen_rs.io.cut_short import cut_short
 from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
 from pfgen_rs.io.source import DELIMITED, Raw, Source
 from pfgen_rs.io.tables import TABLE_ERRORS, check_columns
@@ -70,6 +71,9 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
         keys = [*options.more_fields, *(kept.key for kept in options.keep)]
         more = [key for key in keys if key in schema]
         frame = block.table(source.path, list(dict.fromkeys([*options.fields, *more])))
+        cut = None
+        if frame.height and not block.text.endswith(b"\n"):  # which the header has
+            cut = cut_short(source.path, first + frame.height - 1, "row", options)
         for at in range(0, frame.height, options.rows):
             part = frame[at : at + options.rows]
             rows = np.arange(first + at, first + at + part.height, dtype=np.int64)
@@ -86,6 +90,7 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
                 more=texts,
                 item="row",
                 kept=pl.DataFrame(kept),
+                cut_short=cut if at + options.rows >= frame.height else None,
             )
         first += frame.height
 

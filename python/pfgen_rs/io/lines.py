@@ -20,6 +20,7 @@ from pfgen_rs.io import compression
 from pfgen_rs.io.arrays import Cut, Elements, elements_at, is_array
 from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.compression import read_some
+from pfgen_rs.io.cut_short import cut_short
 from pfgen_rs.io.formats import HEAD, refuse_other_format
 from pfgen_rs.io.records import as_text, optional_text_field, parse_line, text_field, token_field
 from pfgen_rs.io.source import Raw, Source
@@ -132,7 +133,7 @@ class _DecodedLines:
     """The lines of a block as columns; lines that the native decoder cannot handle are parsed here."""
 
     def __init__(self, path: str, block: Block, first: int, options: Options) -> None:
-        self._path, self._block, self._options = path, block, options
+        self._path, self._block, self._first, self._options = path, block, first, options
         self._problems: list[InputError] = []
         decode = _token_lines if options.tokens else _native.decode_lines
         (questions, answers, *more), numbers, starts, irregular, self.count = decode(
@@ -187,6 +188,7 @@ class _DecodedLines:
 
         *texts, line, start = self._columns.values()
         lines, starts = line.to_numpy(), start.to_numpy()
+        cut = self._cut_short(lines)
         for at in range(0, max(len(lines), 1), self._options.rows):
             end = at + self._options.rows
             questions, answers, *more = (column[at:end] for column in texts)
@@ -205,7 +207,17 @@ class _DecodedLines:
                 tuple(more[:count]),
                 self._block.item,
                 kept=pl.DataFrame(kept),
+                cut_short=cut if end >= len(lines) else None,
             )
+
+    def _cut_short(self, lines: NDArray[np.int64]) -> InputError | None:
+        """Returns the sign that the file was cut short, if the block's last line is a response."""
+        block, last = self._block, self._first + self.count - 1
+        if block.item != "line" or block.damage is not None or block.text.endswith(b"\n"):
+            return None
+        if last == 1 or not len(lines) or lines[-1] != last:
+            return None
+        return cut_short(self._path, last, block.item, self._options)
 
 
 def line_records(

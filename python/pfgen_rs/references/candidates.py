@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ _ADVICE = (
     "set fields.question in the configuration to use another one",
     "set fields.answer in the configuration to use another one",
 )
+
+_LOG = logging.getLogger("pfgen_rs.references")
 
 # The file being read, and the number of bytes read so far.
 GatherProgress = Callable[[Source, int], None]
@@ -117,6 +120,8 @@ class _CandidateSorter:
             self._add(kept)
             taken += len(kept)
             left_out += before + len(chunk) - len(kept)
+            if chunk.cut_short is not None:
+                _LOG.warning("%s", chunk.cut_short)
             if progress is not None:
                 progress(reading.source, chunk.read)
         name = os.path.relpath(reading.source.path, self._config.folder)

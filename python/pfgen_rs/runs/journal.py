@@ -45,6 +45,7 @@ class Journal:
     def __init__(self, file: IO[bytes], path: Path, width: int) -> None:
         self._file, self._path, self._width = file, path, width
         self._end = 0
+        self.has_records = False
         self._lock = threading.Lock()
         # The file stays open as long as anything refers to its scores.
         weakref.finalize(self, file.close)
@@ -65,6 +66,7 @@ class Journal:
         offset = self._end + len(front) + len(header)
         self._write(front + header)
         self._write(body)
+        self.has_records = True
         return Record(key, len(matrix), bounds, offset)
 
     def _write(self, content: bytes | memoryview) -> None:
@@ -103,6 +105,7 @@ class Journal:
             return
         self._end = len(line)
         while (record := self._next(size)) is not None:
+            self.has_records = True
             yield record
         self._file.truncate(self._end)
 

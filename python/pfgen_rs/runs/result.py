@@ -57,7 +57,8 @@ class Result:
     `clean`: the mode for which answers were cleaned, if they were. `unclean`: number of answers with content
     that pfgen-bench removes during generation, by reason. `run`: its name, if its file has several runs.
     `planned`: for a partial result, from unfinished trials, the number of answers that the whole run will
-    have; its `score` is the mean over questions of all their answers.
+    have; its `score` is the mean over questions of all their answers. `cut_short`: says so if the file may
+    have been cut short, since only its last record has no newline.
     """
 
     benchmark: QuestionSet = field(repr=False)
@@ -71,6 +72,7 @@ class Result:
     run: str | None = None
     unclean: Counter[str] = field(default_factory=Counter, repr=False)
     planned: int | None = None
+    cut_short: InputError | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         """Show the run's name, values and counts, and the signature."""

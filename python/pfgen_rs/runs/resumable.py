@@ -182,10 +182,10 @@ class Job(Closing):
                 self._add(frame)
 
     def close(self) -> None:
-        """Remove files that are not in place and, unless it ended early, the data for `resume`."""
+        """Remove files that are not in place and, unless it ended early, what is kept for `resume`."""
         if self._table is not None:
             self._table.discard()
-        if self._done and self.folder is not None:
+        if self.left is None and self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -94,7 +94,7 @@ class Store:
     @property
     def journaled(self) -> bool:
         """Whether scores are on disk already."""
-        return self._journal is not None
+        return self._journal is not None and self._journal.has_records
 
     def add(
         self, key: Callable[[], str], matrix: Floats, bounds: dict[str, tuple[int, int]]

@@ -130,6 +130,7 @@ class _StreamedFile:
         self._known = Known(benchmark, reading.source.path, reading.options.skip_bad_lines)
         self._kept: list[Chunk] | None = [] if keep else None
         self._problems: list[InputError] = []
+        self._cut_short: InputError | None = None
         self._decoded = self._chunks = 0
         self._unclean: dict[str | None, Counter[str]] = {}
         self._censuses: dict[str | None, Census] = {}
@@ -157,6 +158,7 @@ class _StreamedFile:
         with io.Ahead(self._scores) as scored:
             for chunk, numbers, found in scored:
                 self._problems += chunk.problems
+                self._cut_short = chunk.cut_short
                 if isinstance(found, dict):
                     parts, scores = found, None
                 else:
@@ -250,7 +252,7 @@ class _StreamedFile:
             counts.update(census.count(chunk.answers.gather(rows), mode))
 
     def results(self) -> list[Result]:
-        """Returns the runs of the completely scored file. The first one has the problems of all lines."""
+        """Returns the runs of the completely scored file. The first one has the problems of the file."""
         reading, options = self._reading, self._reading.options
         if not any(scores.height for scores in self._runs.values()):
             raise InputError(self._nothing_left(), path=reading.source.path)
@@ -269,6 +271,7 @@ class _StreamedFile:
                     config=config,
                     input_hash=reading.input_hash,
                     problems=[] if found else problems,
+                    cut_short=None if found else self._cut_short,
                     clean=reading.clean,
                     unclean=self._unclean.get(name, Counter()),
                     run=name,

@@ -1,0 +1,176 @@
+"""Files that were cut short: a last record without a newline is reported, wherever the cut is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import pfgen_rs
+from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
+from pfgen_rs import Benchmark, InputError, load_benchmark
+from pfgen_rs.io import Options, Source
+from pfgen_rs.runs import streaming
+
+PLAIN = f"question,answer\n{CATS},猫は眠ります。\n{SEAS},海は青いです。\n"
+QUOTED = f'question,answer\n{CATS},"猫は、\n眠ります。"\n"{SEAS}","海は""青い""です。"\n'
+
+
+@pytest.fixture(scope="module")
+def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    return load_benchmark(write_benchmark(tmp_path_factory.mktemp("tiny"))).prepare()
+
+
+def found(
+    benchmark: Benchmark,
+    path: Path,
+    content: str | bytes,
+    strict: bool = False,
+    skip_bad_lines: bool = False,
+) -> str | None:
+    """What is said of a file with this content, read whole and in tiny chunks."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    whole = pfgen_rs.score_file(
+        path, benchmark, strict=strict, skip_bad_lines=skip_bad_lines
+    ).cut_short
+    options = Options(text_size=90, rows=1, strict=strict, skip_bad_lines=skip_bad_lines)
+    store = streaming.new_store(benchmark)
+    [parts] = streaming.score_sources(benchmark, [Source(path)], options, store)
+    assert repr(parts.cut_short) == repr(whole)
+    return None if whole is None else str(whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "place"),
+    [
+        ("a.csv", PLAIN[:-1], "row 2"),
+        ("a.csv", PLAIN[:-3], "row 2"),
+        ("a.csv", PLAIN[: PLAIN.index(SEAS) - 1], "row 1"),
+        ("a.csv", f"question,answer\n{CATS}", "row 1"),
+        ("a.csv", QUOTED[:-1], "row 2"),
+        ("a.csv", QUOTED[: QUOTED.index('青い""')], "row 2"),
+        ("a.csv", PLAIN.replace("\n", "\r\n")[:-1], "row 2"),
+        ("a.csv", PLAIN.replace("\n", "\r\n")[:-2], "row 2"),
+        ("a.tsv", PLAIN.replace(",", "\t")[:-2], "row 2"),
+        ("a.csv.gz", gzip.compress(PLAIN[:-2].encode()), "row 2"),
+        ("a.jsonl", lines()[:-1], "line 4"),
+        ("a.jsonl", lines().replace(b"\n", b"\r\n")[:-1], "line 4"),
+        ("a.jsonl", b"\n\n" + lines(GOOD[:1])[:-1], "line 3"),
+        ("a.jsonl", b"\xef\xbb\xbf" + lines()[:-1], "line 4"),
+        ("a.jsonl.xz", lzma.compress(lines()[:-1]), "line 4"),
+        ("a.jsonl.gz", gzip.compress(lines()[:-1]), "line 4"),
+    ],
+)
+def test_a_last_record_without_a_newline(
+    benchmark: Benchmark, tmp_path: Path, name: str, content: str | bytes, place: str
+) -> None:
+    said = found(benchmark, tmp_path / name, content)
+    assert said is not None
+    assert said.startswith(
+        f"{tmp_path / name}, {place}: the last {place.split()[0]} has no newline"
+    )
+    assert "cut short" in said
+    with pytest.raises(InputError, match=f"{place}: .*cut short"):
+        found(benchmark, tmp_path / name, content, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", PLAIN),
+        ("a.csv", QUOTED),
+        ("a.csv", PLAIN.replace("\n", "\r\n")),
+        ("a.jsonl", lines()),
+        ("a.jsonl", lines() + b"  "),
+        ("a.jsonl", lines(GOOD[:1])[:-1]),
+        ("a.jsonl", b"\xef\xbb\xbf" + lines(GOOD[:1])[:-1]),
+        ("a.json", json.dumps([{"question": q, "answer": a} for q, a in GOOD], indent=1)),
+    ],
+)
+def test_files_that_end_as_they_should(
+    benchmark: Benchmark, tmp_path: Path, name: str, content: str | bytes
+) -> None:
+    assert found(benchmark, tmp_path / name, content, strict=True) is None
+
+
+def test_a_header_alone_has_no_responses(benchmark: Benchmark, tmp_path: Path) -> None:
+    for header in ("question,answer", "question,answer\n"):
+        with pytest.raises(InputError, match="no responses"):
+            found(benchmark, tmp_path / "a.csv", header)
+
+
+def test_a_tail_that_cannot_be_parsed_is_skipped_as_before(
+    benchmark: Benchmark, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.jsonl"
+    assert found(benchmark, path, lines()[:-5], skip_bad_lines=True) is None
+    assert [
+        each.line for each in pfgen_rs.score_file(path, benchmark, skip_bad_lines=True).problems
+    ] == [4]
+
+
+@pytest.mark.parametrize("text", [PLAIN, QUOTED])
+def test_no_cut_of_a_csv_is_accepted_silently(
+    benchmark: Benchmark, tmp_path: Path, text: str
+) -> None:
+    whole = text.encode()
+    ends = {i + 1 for i, byte in enumerate(whole) if byte == ord("\n")}
+    cuts = [i for i in range(len("question,answer\n") + 1, len(whole)) if i not in ends]
+    for cut in random.Random(1).sample(cuts, 40):
+        (tmp_path / "a.csv").write_bytes(whole[:cut])
+        with pytest.raises(InputError):
+            pfgen_rs.score_file(tmp_path / "a.csv", benchmark, strict=True)
+
+
+def test_the_first_run_of_a_file_says_it(benchmark: Benchmark, tmp_path: Path) -> None:
+    rows = [f"{CATS},猫は眠ります。,{model}" for model in ("a", "b", "a")]
+    (tmp_path / "a.csv").write_text("\n".join(["question,answer,model", *rows]), encoding="utf-8")
+    results = pfgen_rs.score_runs(tmp_path / "a.csv", benchmark, run_field="model")
+    assert [result.cut_short is not None for result in results] == [True, False]
+
+
+SAYING: dict[str, Callable[[Path, Benchmark], object]] = {
+    "score_file": pfgen_rs.score_file,
+    "score_runs": pfgen_rs.score_runs,
+    "scan": lambda path, benchmark: pfgen_rs.scan(path, benchmark).collect(),
+}
+
+
+@pytest.mark.parametrize("name", SAYING)
+def test_the_library_logs_it_once(
+    benchmark: Benchmark, tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    (tmp_path / "a.csv").write_text(PLAIN[:-2], encoding="utf-8")
+    SAYING[name](tmp_path / "a.csv", benchmark)
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    assert "row 2" in record.getMessage()
+
+
+def test_scan_may_be_strict(benchmark: Benchmark, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(PLAIN[:-2], encoding="utf-8")
+    with pytest.raises(Exception, match="cut short"):
+        pfgen_rs.scan(tmp_path / "a.csv", benchmark, strict=True).collect()
+
+
+def test_the_command_warns_or_stops(tmp_path: Path) -> None:
+    write_benchmark(tmp_path / "tiny")
+    (tmp_path / "a.csv").write_text(PLAIN[:-2], encoding="utf-8")
+    out = tmp_path / "out"
+    arguments = ("score", tmp_path / "a.csv", "-b", tmp_path / "tiny", "--out", out)
+    strict = pfgen(*arguments, "--strict")
+    assert (strict.returncode, strict.stdout) == (2, "")
+    assert strict.stderr.startswith(f"error: {tmp_path / 'a.csv'}, row 2: ")
+    assert strict.stderr.count("\n") == 1
+    assert not out.exists()
+    warned = pfgen(*arguments)
+    assert warned.returncode == 0
+    assert warned.stderr.startswith(f"warning: {tmp_path / 'a.csv'}, row 2: ")
+    assert "--strict" in warned.stderr
+    assert warned.stderr.count("\n") == 1
+    assert (out / "result.json").exists()
