@@ -17,7 +17,7 @@ from checkouts import FIRST, make_checkout
 from helpers import CATS, QUESTIONS
 from pfgen_rs import load_benchmark
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.checkout.marks import marks_of
+from pfgen_rs.checkout.marks import BOLD, STRUCK, marks_of
 from pfgen_rs.checkout.published import read_published
 from pfgen_rs.questions.question import Question
 from pfgen_rs.report import markup
@@ -62,7 +62,7 @@ def test_padding(heading: str, cells: list[str]) -> None:
     assert width(heading) + spaces == max(map(width, [heading, *cells]))
 
 
-def plain_marks(question: Question, answer: str) -> list[str]:
+def plain_marks(question: Question, answer: str) -> bytes:
     """Marks by looking for every window in every reference answer."""
     text, references = f"^{answer}$", [a for own in question.answers.values() for a in own]
     counts = {
@@ -73,8 +73,8 @@ def plain_marks(question: Question, answer: str) -> list[str]:
     for i in counts:
         common = max(counts.get(j, 0) for j in (i - 1, i, i + 1))
         bold, struck = common > 0.1 * len(references), common < 0.005 * len(references)
-        marks.append("b" if bold else "s" if struck else "")
-    return marks
+        marks.append(BOLD if bold else STRUCK if struck else 0)
+    return bytes(marks)
 
 
 def made(folder: Path, references: int) -> Benchmark:

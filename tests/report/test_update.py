@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import lzma
 import re
@@ -109,6 +110,30 @@ def test_threads_change_nothing(checkout: Path, tmp_path: Path, jobs: int) -> No
     other = make_checkout(tmp_path / "other")
     report(other, jobs=jobs)
     assert contents(other) == contents(checkout)
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_damaged_run_among_many(checkout: Path, jobs: int) -> None:
+    names = [f"result/many/model/{i:02d}" for i in range(20)]
+    for i, name in enumerate(names):
+        add_run(checkout, name, GOOD if i % 2 else BETTER, {"model": f"many/{i}"})
+    damaged = checkout / names[7] / "trials.jsonl.xz"
+    (checkout / names[7] / "trials.jsonl").unlink()
+    damaged.write_bytes(lzma.compress(text(GOOD))[:-10])
+    before = contents(checkout / names[7])
+    done = report(checkout, jobs=jobs)
+    [problem] = done.problems
+    assert str(problem).startswith(
+        f"{damaged}, line 5: the compressed data is damaged or cut short"
+    )
+    others = sorted({FIRST, SECOND, *names} - {names[7]})
+    assert (done.failed, done.scored) == ([names[7]], others)
+    assert contents(checkout / names[7]) == before
+    for name in others:
+        result = score_file(checkout / name, checkout / "data")
+        assert (checkout / name / "result.json").read_bytes() == result.to_bytes()
+        digest = hashlib.sha1(result.to_bytes(), usedforsecurity=False).hexdigest()
+        assert digest in (checkout / name / "README.md").read_text(encoding="utf-8")
 
 
 # What is stale.

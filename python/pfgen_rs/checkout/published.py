@@ -18,6 +18,7 @@ __all__ = [
     "Published",
     "digest_line",
     "published",
+    "published_now",
     "published_ranks",
     "ranked_published",
     "read_published",
@@ -104,16 +105,23 @@ def published(content: bytes, path: Path, run: str) -> Published:
     return Published(run, result, file_digest(content))
 
 
+def published_now(content: bytes, result: dict[str, Any], path: Path, run: str) -> Published:
+    """Returns the result that was just computed, with the content of its file.
+
+    Raises `InputError` if its `config.json`, the part that was not computed, lacks what reports need.
+    """
+    try:
+        _check_published_config(result)
+    except InputError as error:
+        raise InputError(f"{error.problem}: {_ADVICE}", path=path) from None
+    return Published(run, result, file_digest(content))
+
+
 def _check_published_result(result: Any) -> None:
     _check_published_numbers(result, "the file")
     _published_key(result, "num_trials", _is_published_count, "the file")
     _published_key(result, "metadata_hash", _is_published_text, "the file")
-    _published_key(
-        _published_key(result, "config", _is_published_object, "the file"),
-        "model",
-        _is_published_text,
-        "'config'",
-    )
+    _check_published_config(result)
     questions = _published_key(
         result, "questions", lambda found: _is_published_object(found) and found, "the file"
     )
@@ -122,6 +130,11 @@ def _check_published_result(result: Any) -> None:
         _published_key(entry, "question", _is_published_text, f"question {key!r}")
         for sample in _published_key(entry, "samples", _is_published_list, f"question {key!r}"):
             _check_published_sample(sample, f"a sample of question {key!r}")
+
+
+def _check_published_config(result: Any) -> None:
+    config = _published_key(result, "config", _is_published_object, "the file")
+    _published_key(config, "model", _is_published_text, "'config'")
 
 
 def _check_published_numbers(entry: Any, where: str) -> None:

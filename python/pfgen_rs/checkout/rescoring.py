@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 from pfgen_rs.checkout.checkout import Run
-from pfgen_rs.checkout.published import Published, published
+from pfgen_rs.checkout.published import Published, published_now
 from pfgen_rs.checkout.summation import rewritten
 from pfgen_rs.errors import IncompleteRunError, InputError, PfgenError
-from pfgen_rs.io import Options, Source
+from pfgen_rs.io import Ahead, Options, Source
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import streaming
@@ -34,7 +34,8 @@ def rescored(
         each = streaming.score_each(
             benchmark, sources, Options(), threads=jobs, keep=streaming.KEPT, progress=progress
         )
-        with closing(each) as results:
+        # Scored in a thread: the file after this one, while its result is written.
+        with Ahead(lambda: each) as results:
             for run, result in zip(runs, results, strict=True):
                 yield result if isinstance(result, InputError) else _rescored_content(run, result)
 
@@ -46,9 +47,10 @@ def _rescored_content(run: Run, result: Result) -> Rescored:
             f"{run.folder}: {result.missing_note} "
             f"({some}), but a published result needs all: complete the run, then report again"
         )
+    path = Path(run.folder, RESULT)
     try:
-        content = rewritten(Path(run.folder, RESULT), result)
-        return published(content, Path(run.folder, RESULT), run.name), content
+        content, found = rewritten(path, result)
+        return published_now(content, found, path, run.name), content
     except InputError as error:  # the file has changed meanwhile
         return error
 

@@ -4,37 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pfgen_rs.checkout.published import published
 from pfgen_rs.errors import InputError
 from pfgen_rs.metrics.names import BY_SOURCE
 from pfgen_rs.metrics.settings import SUMMATIONS, Summation
-from pfgen_rs.runs.result import Result
+from pfgen_rs.runs.result import Result, result_content
 from pfgen_rs.stats.sums import left_sum
 from pfgen_rs.verify import best_reading
 
-__all__ = ["rewritten"]
+__all__ = ["Rewritten", "rewritten"]
 
 
-def rewritten(path: Path, result: Result) -> bytes:
+class Rewritten(NamedTuple):
+    """The new content of a `result.json`, and the object that it holds."""
+
+    content: bytes
+    result: dict[str, Any]
+
+
+def rewritten(path: Path, result: Result) -> Rewritten:
     """The new content of the `result.json` at `path`, in the reading of Python's `sum` that the old one has.
 
     With the same answers and questions, that is the reading closer to the old file. Otherwise the averages of
     its samples, sums of their own parts, decide; where they fit both readings, sums are plain.
     """
-    content = result.to_bytes()
+    new = _written_for_summation(result)
     try:
         before = path.read_bytes()
-        if before == content:
-            return content
+        if before == new.content:
+            return new
         old = published(before, path, "").result
     except (OSError, InputError):  # missing or damaged: there is nothing to keep
-        return content
+        return new
     if (old.get("input_hash"), old["metadata_hash"]) == _hashes_for_summation(result):
-        return best_reading(old, result).content
+        return _written_for_summation(best_reading(old, result).result)
     summation = _summation_of_samples(old)
-    return content if summation == "plain" else result.with_summation(summation).to_bytes()
+    return new if summation == "plain" else _written_for_summation(result.with_summation(summation))
+
+
+def _written_for_summation(result: Result) -> Rewritten:
+    found = result.to_dict()
+    return Rewritten(result_content(found), found)
 
 
 def _hashes_for_summation(result: Result) -> tuple[str | None, str]:

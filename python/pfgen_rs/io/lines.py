@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import io
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -230,7 +231,7 @@ def line_records(
     if kept:
         begins = [start for start, _ in kept]
         for start in starts.tolist():
-            begin, text = kept[int(np.searchsorted(begins, start, side="right")) - 1]
+            begin, text = kept[bisect_right(begins, start) - 1]
             end = text.find(b"\n", start - begin)
             yield parse_line(text[start - begin : end if end >= 0 else len(text)])
         return

@@ -257,6 +257,13 @@ class Helpfulness:
         text = answer if coded is None else coded
         return self.native.score(self._settings.native, text, others)
 
+    def results(self, answer: str, coded: str) -> list[list[Any]]:
+        """Returns the published `helpfulness_results` of one answer, given as for `evaluate`."""
+        others = self.expression_ends([answer])[0].tolist() if self._others else []
+        literals = self.native.ends(self._settings.native, answer)
+        ends = dict(zip([*self._literals, *self._expressions], [*literals, *others], strict=True))
+        return self.missed(ends, *self.native.score(self._settings.native, coded, others))
+
     def missed(self, ends: Mapping[str, int], value: float, cut: int) -> list[list[Any]]:
         """Returns the published `helpfulness_results` of an answer with these ends, value and cut."""
         missed: list[list[Any]] = [

@@ -18,6 +18,7 @@ _ESCAPES = {
     **{ord(c): html.escape(c) for c in "&<>\"'"},
     **{ord(c): f"&#{ord(c)};" for c in "\\" + _SPECIAL},
 }
+_NEEDS_ESCAPE = re.compile("[" + re.escape("".join(map(chr, _ESCAPES))) + "]")
 # What could end a cell, the text of a link, or `<code>`; names are otherwise printed unchanged.
 _BREAKING = {code: text for code, text in _ESCAPES.items() if chr(code) not in "_{}()#+-.!"}
 _IN_LINKS = "/@+:,=~"
@@ -28,6 +29,8 @@ _ACTIVE = re.compile(r"[\\`*_{}\[\]<>#!|~:@$&]|\.(?![0-9])")
 
 def escape(text: str) -> str:
     """Escape text for a published `README.md`: nothing in it is Markdown or HTML."""
+    if _NEEDS_ESCAPE.search(text) is None:  # as usual in Japanese, and much faster
+        return text
     return text.translate(_ESCAPES)
 
 

@@ -6,9 +6,9 @@ Needs only the run's `result.json` and the marks of its samples.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from itertools import groupby
-from typing import Any
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.checkout.published import digest_line
 from pfgen_rs.metrics.names import BY_SOURCE
@@ -16,11 +16,13 @@ from pfgen_rs.questions.sources import sources_in_order
 from pfgen_rs.report.markup import cell_text, escape
 from pfgen_rs.stats.sums import left_sum
 
-__all__ = ["Marks", "run_readme"]
+if TYPE_CHECKING:
+    from pfgen_rs.checkout.marks import Marks
 
-# The marks of an answer: for each character the name of an element ("b" or "s"), or "".
-Marks = Sequence[str]
+__all__ = ["run_readme"]
 
+_ALIKE = re.compile(rb"\x00+|\x01+|\x02+")  # of `Marks`
+_ELEMENTS = ("", "b", "s")  # by mark
 _SOURCES = {"P": "PFN", "T": "Titech", "S": "Stockmark", "R": "RAG"}
 
 
@@ -106,10 +108,10 @@ def _readme_rule(label: str, weight: float) -> str:
 
 
 def _readme_answer(answer: str, marks: Marks) -> str:
-    parts, at = [], 0
-    for mark, run in groupby(marks):
-        end = at + sum(1 for _ in run)
-        text = escape(answer[at:end])
-        parts.append(f"<{mark}>{text}</{mark}>" if mark else text)
-        at = end
+    shown = str if escape(answer) == answer else escape
+    parts = []
+    for alike in _ALIKE.finditer(marks):
+        start, end = alike.span()
+        element, text = _ELEMENTS[marks[start]], shown(answer[start:end])
+        parts.append(f"<{element}>{text}</{element}>" if element else text)
     return "".join(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pfgen_rs.report.site.checkout import Busy
 
 __all__ = ["Report", "report"]
+
+_TOGETHER = 16  # runs whose samples are looked up in the reference answers together
 
 
 @dataclass
@@ -108,32 +110,37 @@ def _update_runs(
     from pfgen_rs.metrics.settings import Settings
 
     benchmark = load_benchmark(done.checkout.data, settings=Settings())  # the published ones
-    if stale:
-        _update_stale_scores(done, benchmark, stale, jobs, watch)
-    _update_readmes(
-        done, benchmark, [state for state in described if _can_update_readme(done, state)]
-    )
+    waiting: list[State] = []
+    for state in _states_scored_again(done, benchmark, stale, jobs, watch) if stale else ():
+        waiting.append(state)
+        if len(waiting) == _TOGETHER:
+            _update_readmes(done, benchmark, waiting)
+            waiting = []
+    rest = [state for state in described if not state.stale]
+    _update_readmes(done, benchmark, [*waiting, *rest])
 
 
-def _update_stale_scores(
+def _states_scored_again(
     done: Report,
     benchmark: QuestionSet,
     stale: Sequence[State],
     jobs: int | None,
     watch: Watch | None,
-) -> None:
+) -> Iterator[State]:
+    """Score stale runs, write their results, and yield their states."""
     from pfgen_rs.checkout.rescoring import rescored
 
     results = rescored(benchmark, [state.run for state in stale], jobs=jobs, watch=watch)
     for state, result in zip(stale, results, strict=True):
         if isinstance(result, PfgenError):
             state.problems.append(result)
-            continue
-        published, content = result
-        if _update_run_file(done, state, state.run.folder / RESULT, content):
-            state.published = published
-            state.stale_readme = True
-            done.scored.append(state.run.name)
+        else:
+            published, content = result
+            if _update_run_file(done, state, state.run.folder / RESULT, content):
+                state.published = published
+                state.stale_readme = True
+                done.scored.append(state.run.name)
+        yield state
 
 
 def _can_update_readme(done: Report, state: State) -> bool:
@@ -151,12 +158,16 @@ def _update_readmes(done: Report, benchmark: QuestionSet, states: Sequence[State
     from pfgen_rs.report.run_readme import run_readme
 
     usable = [
-        (state, found) for state in states if (found := _result_usable_for_update(benchmark, state))
+        (state, found)
+        for state in states
+        if _can_update_readme(done, state)
+        and (found := _result_usable_for_update(benchmark, state))
     ]
     results = [found.result for _, found in usable]
     for (state, found), marks in zip(usable, marks_of(benchmark, results), strict=True):
         content = run_readme(found.result, found.digest, marks)
         _update_run_file(done, state, state.run.folder / README, content)
+        found.drop_samples()
 
 
 def _result_usable_for_update(benchmark: QuestionSet, state: State) -> Published | None:

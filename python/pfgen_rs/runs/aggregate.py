@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,24 +14,33 @@ from numpy.typing import NDArray
 from pfgen_rs.metrics.names import BY_SOURCE, share_name, share_names
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.score_store import ResponseScores
-from pfgen_rs.stats.sums import left_mean, left_sum, running_sum
+from pfgen_rs.stats.sums import left_mean, left_means, left_sum, running_sum
 
-__all__ = ["Summaries", "Summary", "question_scores", "run_scores", "summarise"]
+__all__ = ["Sampled", "Summaries", "Summary", "question_scores", "run_scores", "summarise"]
 
 Floats = NDArray[np.float64]
 _QUANTILES = (0, 0.25, 0.5, 0.75, 1)
 _PLAIN = ("helpfulness", "average", "length", "line", "start")
 _AT_ONCE = 1 << 24  # maximum number of values of one question to read into memory at once
+_TOGETHER = 1 << 20  # the same of several questions
+
+
+class Sampled(NamedTuple):
+    """A sample: its line, where the line begins, and its shares, `helpfulness` and `average` by name."""
+
+    line: int
+    start: int
+    scores: dict[str, float]
 
 
 @dataclass(frozen=True)
 class Summary:
-    """One question of a run: number of answers, aggregates, and samples (line number, start of the line)."""
+    """One question of a run: number of answers, aggregates, and samples by descending average."""
 
     count: int
     spread: dict[str, float]
     scores: dict[str, Any]
-    samples: list[tuple[int, int]]
+    samples: list[Sampled]
 
 
 @dataclass(frozen=True)
@@ -44,45 +54,77 @@ class Summaries:
 
 
 def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
-    """Aggregate a run, one question at a time, with plain or compensated sums as in the settings."""
+    """Aggregate a run, with plain or compensated sums as in the settings."""
     compensated = benchmark.settings.compensated
     counts = stored.counts()
     num_trials = min(counts.values())
     questions: dict[str, Summary] = {}
 
-    def averages() -> Iterator[Floats]:  # one question at a time
-        for question_id, count in counts.items():
-            questions[question_id], found = _aggregate_question(
-                benchmark, stored, question_id, count
-            )
-            yield found[:num_trials]
+    def averages() -> Iterator[Floats]:
+        for ids in _aggregate_groups(benchmark, counts):
+            found, values = _aggregate_questions(benchmark, stored, ids, counts[ids[0]])
+            questions.update(zip(ids, found, strict=True))
+            yield from values[:, :num_trials]
 
     by_trial = left_sum(averages(), compensated=compensated) / len(counts)
-    spread = {
-        **_aggregate_mean_and_std("score", by_trial, 4, compensated),
-        **_aggregate_lengths(stored, compensated),
-    }
+    [score] = _aggregate_mean_and_std("score", by_trial[None], 4, compensated)
     scores = run_scores([summary.scores for summary in questions.values()])
+    spread = {**score, **_aggregate_lengths(stored, compensated)}
     return Summaries(questions, num_trials, spread, scores)
 
 
-def _aggregate_question(
-    benchmark: QuestionSet, stored: ResponseScores, question_id: str, count: int
-) -> tuple[Summary, Floats]:
-    """Returns aggregates, summed by descending `average` (stable) as published, and the averages."""
+def _aggregate_groups(benchmark: QuestionSet, counts: dict[str, int]) -> Iterator[list[str]]:
+    """Yield the questions in order, those together that follow each other and have equally many answers."""
+    columns = len(_PLAIN) + len(BY_SOURCE) * len(benchmark.sources)
+    for count, together in groupby(counts, key=counts.__getitem__):
+        ids = list(together)
+        size = max(_TOGETHER // (count * columns), 1)
+        yield from (ids[at : at + size] for at in range(0, len(ids), size))
+
+
+def _aggregate_questions(
+    benchmark: QuestionSet, stored: ResponseScores, ids: Sequence[str], count: int
+) -> tuple[list[Summary], Floats]:
+    """Returns aggregates, summed by descending `average` (stable) as published, and the averages.
+
+    All questions have `count` answers. Averages: shape (questions, answers), in the file's order.
+    """
     compensated = benchmark.settings.compensated
-    sources = benchmark[question_id].sources
-    column = _aggregate_columns(stored, question_id, count, [*share_names(sources), *_PLAIN])
+    sources = {question: benchmark[question].sources for question in ids}
+    everyone = dict.fromkeys(source for own in sources.values() for source in own)
+    named = [*share_names(everyone), *_PLAIN[:2]]
+    column = _aggregate_columns(stored, ids, count, [*named, *_PLAIN[2:]])
     averages = column("average")
-    ranked = np.argsort(-averages, kind="stable")
-    scores = question_scores(sources, lambda name: column(name)[ranked], compensated=compensated)
-    spread = {
-        **_aggregate_mean_and_std("score", averages[ranked], 4, compensated),
-        **_aggregate_mean_and_std("length", column("length")[ranked], 1, compensated),
-    }
-    places = ranked[list(dict.fromkeys(round(x * (len(ranked) - 1)) for x in _QUANTILES))]
-    samples = zip(*(column(name)[places].astype(int).tolist() for name in _PLAIN[3:]), strict=True)
-    return Summary(len(averages), spread, scores, list(samples)), averages
+    ranked = np.argsort(-averages, axis=1, kind="stable")
+    places = ranked[:, list(dict.fromkeys(round(x * (count - 1)) for x in _QUANTILES))]
+
+    def by_rank(name: str) -> Floats:
+        return np.take_along_axis(column(name), ranked, axis=1)
+
+    def at_places(name: str) -> list[list[float]]:
+        return np.take_along_axis(column(name), places, axis=1).tolist()  # type: ignore[no-any-return]
+
+    spreads = [
+        {**score, **length}
+        for score, length in zip(
+            _aggregate_mean_and_std("score", by_rank("average"), 4, compensated),
+            _aggregate_mean_and_std("length", by_rank("length"), 1, compensated),
+            strict=True,
+        )
+    ]
+    means = {name: left_means(by_rank(name), compensated=compensated) for name in named}
+    values = {name: at_places(name) for name in named}
+    lines, starts = at_places("line"), at_places("start")
+    found = []
+    for i, (question, spread) in enumerate(zip(ids, spreads, strict=True)):
+        own = [*share_names(sources[question]), *_PLAIN[:2]]
+        scores = _rounded_question_scores(sources[question], {name: means[name][i] for name in own})
+        samples = [
+            Sampled(int(line), int(start), {name: values[name][i][j] for name in own})
+            for j, (line, start) in enumerate(zip(lines[i], starts[i], strict=True))
+        ]
+        found.append(Summary(count, spread, scores, samples))
+    return found, averages
 
 
 def question_scores(
@@ -93,24 +135,28 @@ def question_scores(
     `column` returns the sources' shares (see `share_name`), `helpfulness` and `average` of all answers, by
     descending `average` as published.
     """
-    means = {
-        name: round(left_mean(column(name), compensated=compensated), 5)
-        for name in (*share_names(sources), *_PLAIN[:2])
-    }
+    names = (*share_names(sources), *_PLAIN[:2])
+    means = {name: left_mean(column(name), compensated=compensated) for name in names}
+    return _rounded_question_scores(sources, means)
+
+
+def _rounded_question_scores(sources: Sequence[str], means: dict[str, float]) -> dict[str, Any]:
+    rounded = {name: round(mean, 5) for name, mean in means.items()}
     scores: dict[str, Any] = {
-        metric: {source: means[share_name(metric, source)] for source in sources}
+        metric: {source: rounded[share_name(metric, source)] for source in sources}
         for metric in BY_SOURCE
     }
-    return scores | {name: means[name] for name in _PLAIN[:2]}
+    return scores | {name: rounded[name] for name in _PLAIN[:2]}
 
 
 def _aggregate_columns(
-    stored: ResponseScores, question_id: str, count: int, names: Sequence[str]
+    stored: ResponseScores, ids: Sequence[str], count: int, names: Sequence[str]
 ) -> Callable[[str], Floats]:
-    """Returns columns by name: all read at once or, if they are too long, each when it is needed."""
-    if count * len(names) <= _AT_ONCE:
-        return stored.of_question(question_id, names).__getitem__
-    return lambda name: stored.of_question(question_id, [name])[name]
+    """Returns columns by name, a row for each question: all read at once or, if too long, when needed."""
+    if len(ids) * count * len(names) > _AT_ONCE:
+        return lambda name: np.stack([stored.of_question(id_, [name])[name] for id_ in ids])
+    found = [stored.of_question(id_, names) for id_ in ids]
+    return {name: np.stack([columns[name] for columns in found]) for name in names}.__getitem__
 
 
 def _aggregate_lengths(stored: ResponseScores, compensated: bool) -> dict[str, float]:
@@ -125,12 +171,15 @@ def _aggregate_lengths(stored: ResponseScores, compensated: bool) -> dict[str, f
 
 
 def _aggregate_mean_and_std(
-    name: str, values: Floats, digits: int, compensated: bool
-) -> dict[str, float]:
-    mean = left_mean(values, compensated=compensated)
-    return _rounded_aggregate(
-        name, mean, left_mean((values - mean) ** 2, compensated=compensated), digits
-    )
+    name: str, rows: Floats, digits: int, compensated: bool
+) -> list[dict[str, float]]:
+    means = left_means(rows, compensated=compensated)
+    squares = (rows - np.array(means)[:, None]) ** 2
+    variances = left_means(squares, compensated=compensated)
+    return [
+        _rounded_aggregate(name, mean, variance, digits)
+        for mean, variance in zip(means, variances, strict=True)
+    ]
 
 
 def _rounded_aggregate(name: str, mean: float, variance: float, digits: int) -> dict[str, float]:

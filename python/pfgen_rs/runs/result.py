@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,19 +15,19 @@ from pfgen_rs.errors import IncompleteRunError, InputError
 from pfgen_rs.io import notebook, write_atomic
 from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.io.counted import counted, plural
+from pfgen_rs.io.indented import indented
 from pfgen_rs.io.safe_text import shortened
-from pfgen_rs.metrics.names import PARTS
+from pfgen_rs.metrics.names import BY_SOURCE, PARTS, share_name
 from pfgen_rs.metrics.settings import Settings, Summation
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.runs.aggregate import Summaries, summarise
+from pfgen_rs.runs.aggregate import Sampled, Summaries, summarise
 from pfgen_rs.runs.naming import run_name
 from pfgen_rs.runs.score_store import ResponseScores
-from pfgen_rs.scoring import batch
 from pfgen_rs.stats.sums import left_sum
 
-__all__ = ["Responses", "Result"]
+__all__ = ["Responses", "Result", "result_content"]
 
 
 class Responses(Protocol):
@@ -268,9 +267,7 @@ class Result:
 
     def to_bytes(self, *, allow_partial: bool = False) -> bytes:
         """Returns the content of `result.json`, byte for byte as published."""
-        result = self.to_dict(allow_partial=allow_partial)
-        # Tables may have columns, such as times, that are not JSON types.
-        return json.dumps(result, ensure_ascii=False, indent=2, default=str).encode()
+        return result_content(self.to_dict(allow_partial=allow_partial))
 
     def to_json(self, path: str | os.PathLike[str], *, allow_partial: bool = False) -> None:
         """Write `result.json` atomically, byte for byte as published."""
@@ -324,24 +321,56 @@ class Result:
         return float(left_sum(shares.values(), compensated=self.benchmark.settings.compensated))
 
     def _question_entry(
-        self, question_id: str, samples: dict[int, tuple[Answer, dict[str, Any]]]
+        self, question_id: str, samples: Mapping[int, tuple[dict[str, Any], list[list[Any]]]]
     ) -> dict[str, Any]:
-        summary = self._summaries.questions[question_id]
+        question, summary = self.benchmark[question_id], self._summaries.questions[question_id]
         return {
-            "question": self.benchmark[question_id].text,
+            "question": question.text,
             **summary.spread,
             "scores": summary.scores,
-            "samples": [self._sample(question_id, *samples[line]) for line, _ in summary.samples],
+            "samples": [
+                _published_sample(question.sources, sample, *samples[sample.line])
+                for sample in summary.samples
+            ],
         }
 
-    def _sample(self, question_id: str, answer: Answer, record: dict[str, Any]) -> dict[str, Any]:
-        kept = {key: value for key, value in record.items() if key != "question"}
-        return {**kept, "scores": batch.score(self.benchmark, question_id, answer).to_dict()}
-
-    def _samples(self) -> dict[int, tuple[Answer, dict[str, Any]]]:
-        """Returns all samples by line, looked up in one pass."""
-        places = sorted({p for s in self._summaries.questions.values() for p in s.samples})
-        return {
-            line: found
-            for (line, _), found in zip(places, self.responses.records(places), strict=True)
+    def _samples(self) -> dict[int, tuple[dict[str, Any], list[list[Any]]]]:
+        """Returns the records of all samples by line, read in one pass, and what their rules missed."""
+        asked = {
+            sample.line: (sample.start, question_id)
+            for question_id, summary in self._summaries.questions.items()
+            for sample in summary.samples
         }
+        places = sorted((line, start) for line, (start, _) in asked.items())
+        found = list(self.responses.records(places))
+        column = self.benchmark.coder.column([answer for answer, _ in found], 1)
+        samples = {}
+        for i, ((line, _), (_, record)) in enumerate(zip(places, found, strict=True)):
+            rules = self.benchmark.helpfulness(self.benchmark[asked[line][1]])
+            samples[line] = record, rules.results(column.texts[i], column.coded[i])
+        return samples
+
+
+def result_content(result: Mapping[str, Any]) -> bytes:
+    """Returns the content of a `result.json`, byte for byte as published, from what `to_dict` returns."""
+    return indented(result).encode()
+
+
+def _published_sample(
+    sources: Sequence[str], sample: Sampled, record: Mapping[str, Any], missed: list[list[Any]]
+) -> dict[str, Any]:
+    """Returns a response as in `result.json`: its record without the question, and its scores."""
+    values = sample.scores
+    fluency, truthfulness = (
+        {source: values[share_name(metric, source)] for source in sources} for metric in BY_SOURCE
+    )
+    scores = {
+        "fluency": fluency,
+        "fluency_discount": 1.0,
+        "truthfulness": truthfulness,
+        "helpfulness": values["helpfulness"],
+        "helpfulness_results": missed,
+        "average": values["average"],
+    }
+    kept = {key: value for key, value in record.items() if key != "question"}
+    return {**kept, "scores": scores}
