@@ -96,6 +96,23 @@ fuzz: ## Fuzz index, scorer and store for SECONDS each (needs a nightly toolchai
 			|| exit; \
 	done
 
+.PHONY: audit-licences
+audit-licences: ## Check licences, sources and versions of the crates (cargo-deny, which it installs if absent)
+	command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
+	cargo deny check licenses bans sources
+	cargo deny --manifest-path rust/fuzz/Cargo.toml --config deny.toml check bans sources
+
+# pip-audit only warns of what it cannot look up: --strict makes that an error, so that nothing passes unseen.
+.PHONY: audit
+audit: audit-licences target/audit/bin/pip-audit ## Look up known vulnerabilities of all dependencies, too (needs the network; no part of CI)
+	cargo deny check advisories
+	cargo deny --manifest-path rust/fuzz/Cargo.toml --config deny.toml check advisories
+	target/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements-dev.lock
+
+target/audit/bin/pip-audit:
+	$(PYTHON) -m venv target/audit
+	target/audit/bin/python -m pip install --quiet pip-audit
+
 .PHONY: sanitize
 sanitize: ## Run the core's tests under AddressSanitizer (needs a nightly toolchain; no part of CI)
 	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --package pfgen-core --locked --lib --tests \

@@ -14,7 +14,7 @@ import pytest
 from helpers import BENCH, published_runs
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
 
-pytest_plugins = ["browser", "jpeval_converted"]
+pytest_plugins = ["browser", "jpeval_converted", "skips"]
 
 VECTORS = "PFGEN_VECTORS_DIR"
 JUDGING = "PFGEN_JUDGING_DIR"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -26,12 +28,45 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def server() -> Iterator[Server]:
     with Server() as running:
-        thread = threading.Thread(target=running.serve_forever, args=(0.02,))
-        thread.start()
-        yield running
-        running.released.set()
-        running.shutdown()
-        thread.join()
+        yield from _served(running)
+
+
+@pytest.fixture
+def https_server(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A server whose certificate is trusted."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with Server() as running:
+        running.encrypt(certificate)
+        yield from _served(running)
+
+
+def _served(running: Server) -> Iterator[Server]:
+    thread = threading.Thread(target=running.serve_forever, args=(0.02,))
+    thread.start()
+    yield running
+    running.released.set()
+    running.shutdown()
+    thread.join()
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A self-signed certificate of 127.0.0.1 and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    command = (
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
+    )
+    extension = "subjectAltName=IP:127.0.0.1"
+    made = subprocess.run(
+        [openssl, *command.split(), "-addext", extension, "-keyout", "-", "-out", "-"],
+        capture_output=True,
+        check=True,
+    )
+    path.write_bytes(made.stdout)
+    return path
 
 
 @pytest.fixture

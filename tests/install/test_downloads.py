@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from pathlib import Path
 
@@ -74,6 +75,32 @@ def test_failed_download_leaves_nothing(
     assert server.url in str(caught.value)
     assert leftovers(cache) == []
     assert store.installed_path("tiny") is None
+
+
+def test_https_is_not_left(https_server: Server, server: Server, cache: Path) -> None:
+    source = f"{https_server.url}/to/{https_server.url}/to/{server.url}/good"
+    problem = (
+        f"{https_server.url}/to/{server.url}/good: redirects from https to '{server.url}/good', which is not "
+        "encrypted: expected a redirect to https; download the archive yourself"
+    )
+    with pytest.raises(InstallError, match=re.escape(problem)):
+        installer.install("tiny", source)
+    assert server.requests == []
+    assert leftovers(cache) == []
+    assert store.installed_path("tiny") is None
+
+
+def test_redirects_to_https(https_server: Server, server: Server) -> None:
+    source = f"{server.url}/to/{https_server.url}/to/{https_server.url}/good"
+    assert_installed(installer.install("tiny", source))
+
+
+def test_unknown_certificates_are_refused(
+    https_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE")
+    with pytest.raises(InstallError, match="CERTIFICATE_VERIFY_FAILED"):
+        installer.install("tiny", f"{https_server.url}/good")
 
 
 def test_unannounced_size_is_limited(server: Server, tmp_path: Path) -> None:

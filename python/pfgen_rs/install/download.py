@@ -38,7 +38,8 @@ def download(
 ) -> int:
     """Write what `url` (http or https) serves to the new file `target`; return its size in bytes.
 
-    Follows redirects, to http and https only. `timeout` (seconds) bounds each wait for the server.
+    Follows redirects, to http and https only, and none from https to http, which would show others on the
+    way what is asked for. `timeout` (seconds) bounds each wait for the server.
     On any failure, Ctrl-C and errors raised by `progress` included, `target` is removed.
 
     Raises `InstallError` where the server cannot be reached, refuses, stalls, sends less than it
@@ -132,7 +133,7 @@ def _check_download_url(url: str) -> None:
 
 
 class _WebDownloadsOnly(urllib.request.HTTPRedirectHandler):
-    """Follows redirects to http and https; the stock handler would follow ftp as well."""
+    """Follows redirects to http and https; the stock handler follows ftp and leaves https for http, too."""
 
     def redirect_request(
         self,
@@ -143,9 +144,16 @@ class _WebDownloadsOnly(urllib.request.HTTPRedirectHandler):
         headers: http.client.HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
-        if urlsplit(newurl).scheme not in _SCHEMES:
+        scheme = urlsplit(newurl).scheme
+        if scheme not in _SCHEMES:
             text = f"Redirection to url {newurl!r} is not allowed"
             raise urllib.error.HTTPError(req.full_url, code, text, headers, fp)
+        if scheme == "http" and req.type == "https":
+            fp.close()
+            raise InstallError(
+                f"{req.full_url}: redirects from https to {newurl!r}, which is not encrypted: expected a "
+                "redirect to https; download the archive yourself and give its path as the source"
+            )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
