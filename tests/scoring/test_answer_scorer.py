@@ -17,7 +17,14 @@ import pytest
 
 import helpers
 import small
-from pfgen_rs import Benchmark, InputError, SettingsError, UnknownQuestionError, load_benchmark
+from pfgen_rs import (
+    Benchmark,
+    InputError,
+    Settings,
+    SettingsError,
+    UnknownQuestionError,
+    load_benchmark,
+)
 from pfgen_rs.metrics.names import Metric
 from places import SUPPORT
 
@@ -56,6 +63,30 @@ def test_one_answer_none_and_one_question_for_many(mini: Benchmark) -> None:
     assert scorer(mini["Q01"], ["猫"]).tolist() == scorer("Q01", ["猫"]).tolist()
     series = pl.Series(["猫", "犬"])
     assert scorer("Q01", series).tolist() == scorer("Q01", series.to_arrow()).tolist()
+
+
+@pytest.mark.parametrize("count", [1, 2, 40, 255, 256])
+def test_plain_lists_are_scored_as_columns_are(
+    count: int, mini: Benchmark, pairs: tuple[list[str], list[str]]
+) -> None:
+    """Lists of `str` take a way of their own, up to 255 answers."""
+    scorer = mini.scorer()
+    questions, answers = (column[-count:] for column in pairs)
+    expected = scorer(pl.Series(questions), pl.Series(answers)).tolist()
+    assert scorer(questions, answers).tolist() == expected
+    assert scorer(tuple(questions), tuple(answers)).tolist() == expected
+    alike = scorer(pl.Series([questions[0]] * count), pl.Series(answers)).tolist()
+    assert scorer(questions[0], answers).tolist() == alike
+
+
+def test_expressions_and_other_units_are_scored_as_ever() -> None:
+    """What the short way of plain lists does not know goes the general way."""
+    question = {"question_id": "Q1", "question": "何？", "answers": {"A": ["猫と犬", "鳥と犬"]}}
+    bench = small.benchmark(question | {"keywords": [{"t": "猫.犬"}]})
+    assert bench.scorer("helpfulness")("Q1", ["猫と犬", "犬"]).tolist() == [1.0, 0.0]
+    words = bench.with_settings(Settings(unit="word"))
+    expected = words.score_batch(["Q1"], ["猫と犬"])["average"].to_list()
+    assert words.scorer()(["Q1"], ["猫と犬"]).tolist() == expected
 
 
 def test_what_is_wrong_is_told(mini: Benchmark) -> None:

@@ -46,14 +46,21 @@ class AnswerScorer:
         self._simple = not benchmark.settings.compensated and not any(
             benchmark.helpfulness(q).has_expressions for q in benchmark
         )
+        self._few: _native.Few | None = None
         # Warm up, so that the first call takes no longer than others.
         answer = [0] if benchmark.settings.unit == "token" else "。"
         self([question.id for question in benchmark], [answer] * len(benchmark))
+        if self._simple and benchmark.settings.unit == "character":
+            self._few = _native.Few(self._numbers, self._batches, self._place)
 
     def __call__(
         self, questions: str | Question | QuestionColumn, answers: AnswerColumn
     ) -> NDArray[np.float64]:
         """Score answers; see the class's docstring."""
+        if self._few is not None:
+            scores = self._few.score(questions, answers)
+            if scores is not None:
+                return scores
         column = self._column(answers, self.threads)
         each: Any = questions
         if isinstance(questions, str | Question):

@@ -55,6 +55,8 @@ struct Buffers {
     scorer: Scratch,
     rules: RuleScratch,
     scores: Vec<SourceScore>,
+    lengths: Vec<u32>,
+    row: Vec<f64>,
     order: Vec<(u32, u32)>,
 }
 
@@ -85,6 +87,28 @@ pub fn score_groups_parallel<'a>(batch: Batch<'_>, response: impl Fn(usize) -> &
     Columns { lengths, scores }
 }
 
+/// One of the [`TOTALS`] of each of some responses to one question, in their order, on the calling thread: for small calls,
+/// since nothing is allocated once the buffers have grown. Responses of similar length beside each other are scored faster.
+///
+/// # Panics
+/// If there are patterns that the rules do not search for themselves, or `into` is too short.
+pub fn score_total(scorer: &Scorer, rules: &Rules, responses: &[&str], total: usize, into: &mut [f64]) {
+    BUFFERS.with_borrow_mut(|buffers| {
+        let Buffers { scorer: scratch, rules: rule_scratch, scores, lengths, row, .. } = buffers;
+        let (settings, sources) = (scorer.settings(), scorer.source_count());
+        scores.resize(responses.len() * sources, SourceScore::default());
+        lengths.resize(responses.len(), 0);
+        row.resize(TOTALS + 2 * sources, 0.0);
+        scorer.score(responses, scratch, scores, lengths);
+        let rows = responses.iter().zip(&*lengths).zip(scores.chunks(sources));
+        for (((response, &length), scores), into) in rows.zip(&mut into[..responses.len()]) {
+            let helpful = rules.score(settings, response, length as usize, &[], rule_scratch);
+            totals::write(settings.variant, scores, helpful.value, row);
+            *into = row[total];
+        }
+    });
+}
+
 fn tasks<'a>(group: &Group<'a>) -> impl Iterator<Item = (Group<'a>, std::ops::Range<usize>)> + use<'a> {
     let (group, count) = (*group, group.rows.len());
     (0..count).step_by(BLOCK).map(move |start| (group, start..(start + BLOCK).min(count)))
@@ -104,7 +128,7 @@ fn score_part_with<'a, 'b>(
     buffers: &mut Buffers,
     response: &(impl Fn(usize) -> &'a str + Sync),
 ) -> Part<'b> {
-    let Buffers { scorer: scratch, rules: rule_scratch, scores, order } = buffers;
+    let Buffers { scorer: scratch, rules: rule_scratch, scores, order, .. } = buffers;
     let of_row = |place: u32| response(group.rows[place as usize] as usize);
     order.clear();
     order.extend(range.map(|place| (of_row(place as u32).len() as u32, place as u32)));

@@ -24,7 +24,7 @@ pub mod text;
 pub mod units;
 mod words;
 
-pub use batch::{Batch, Columns, Group, score_groups, score_groups_parallel};
+pub use batch::{Batch, Columns, Group, score_groups, score_groups_parallel, score_total};
 pub use error::{Error, Result};
 pub use index::{Markers, NgramIndex, SourceText};
 pub use score::{

@@ -22,9 +22,9 @@ type Entry = (Py<Scorer>, Py<Rules>, Vec<usize>);
 const UNKNOWN: u32 = u32::MAX;
 
 /// What a batch needs of one question.
-struct Question {
-    scorer: Arc<pfgen_core::Scorer>,
-    rules: Arc<pfgen_core::Rules>,
+pub(crate) struct Question {
+    pub(crate) scorer: Arc<pfgen_core::Scorer>,
+    pub(crate) rules: Arc<pfgen_core::Rules>,
     columns: Vec<usize>,
 }
 
@@ -63,7 +63,7 @@ impl Numbers {
 }
 
 impl Numbers {
-    fn number(&self, text: &str) -> u32 {
+    pub(crate) fn number(&self, text: &str) -> u32 {
         self.of.get(text).copied().unwrap_or(UNKNOWN)
     }
 }
@@ -71,7 +71,7 @@ impl Numbers {
 /// Scores responses to a fixed list of questions.
 #[pyclass(frozen, module = "pfgen_rs._native")]
 pub(crate) struct Batches {
-    questions: Vec<Option<Question>>,
+    pub(crate) questions: Vec<Option<Question>>,
     sources: usize,
 }
 

@@ -7,6 +7,7 @@ mod batch;
 mod corrections;
 mod errors;
 mod expressions;
+mod few;
 mod index;
 mod jpeval;
 mod lines;
@@ -32,6 +33,8 @@ mod _native {
     use super::corrections::Corrections;
     #[pymodule_export]
     use super::expressions::Expression;
+    #[pymodule_export]
+    use super::few::Few;
     #[pymodule_export]
     use super::index::Index;
     #[pymodule_export]
