@@ -4,7 +4,8 @@
 
 Both sides of a ratio are measured in this process, turn by turn, and must give the same scores first. Trust
 ratios more than rates: machines differ and are noisy. With PFGEN_BENCH_DIR set the responses are those of
-the published runs, otherwise those of the bundled sample runs.
+the published runs, otherwise those of the bundled sample runs. With PFGEN_BENCH_CHECKOUT set to a checkout
+that has its scripts, the published scorer itself is measured, too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import beside_oracle
 import files
 import in_memory
 import measures
+import published
 from responses import World, real_world
 
 MILLION = files.MILLION
@@ -37,6 +39,7 @@ def main() -> None:
         print(", ".join(f"{key}: {value}" for key, value in measures.machine().items()) + "\n")
         measured = measure(world, Path(folder), quick=options.quick, full=options.full)
     print("\n".join(measures.lines(measured)))
+    print("\n".join(published.lines()))
     if options.json:
         measures.write_json(options.json, measures.as_json(measured, world.what))
 
