@@ -32,7 +32,9 @@ def build(
     """
     loaded = options.load(benchmark, unit)
     start = time.perf_counter()
-    loaded.prepare(threads=threads)
+    loaded.prepare(threads=threads).batches(
+        list(loaded), threads=threads
+    )  # checks all that is cached
     seconds = time.perf_counter() - start
     path = loaded.index_path
     if path is None or not path.is_file():

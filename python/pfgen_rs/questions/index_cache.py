@@ -1,11 +1,13 @@
-"""Stores the scorers of whole benchmarks in files: built once, then memory-mapped by every process.
+"""Stores the scorers of whole benchmarks in files: built once, then read by every process.
 
     CACHE/indexes/KEY.pfgenidx      one file per benchmark and settings
     CACHE/indexes/.*.tmp            work in progress; never read
 
 The key is a digest of the question files' digests, the settings and the package's version; native code checks
-the format's version, byte order, length and checksums. A damaged file costs time, not correctness: it is
-reported in one line of the log, and the scorers are built again.
+the format's version, byte order and length when a file is opened, and a scorer's checksum and tables when it
+is read, on first use. A damaged file costs time, not correctness: it is reported in one line of the log, and
+the scorers are built again. Scorers are read into memory rather than mapped: a file may be changed in place,
+or cut short, while they are in use.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ class IndexCache:
 
     def __init__(self, questions: Sequence[Question], settings: Settings) -> None:
         self._settings = settings
-        self._count = len(questions)
+        self._questions = questions
         self._key = _cache_key(questions, settings)
         self._store: _native.Store | None = None
         self._looked = False
@@ -88,13 +90,19 @@ class IndexCache:
         """Path of the file, which need not exist; `None` if the questions were not read from files."""
         return None if self._key is None else indexes_folder() / f"{self._key.hex()[:32]}{_SUFFIX}"
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether there is a file with all scorers, as far as can be said before they are read."""
+        return self._open() is not None
+
     def load(self, number: int) -> _native.Scorer | None:
         """Returns the scorer of question `number`, or `None` if it must be built."""
         store = self._open()
         if store is None:
             return None
+        answers = [len(answers) for answers in self._questions[number].answers.values()]
         try:
-            return store.scorer(number, self._settings.native)
+            return store.scorer(number, self._settings.native, answers)
         except StoreError as error:
             self._give_up(error)
             return None
@@ -107,15 +115,12 @@ class IndexCache:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                with temporary.open("xb") as file:
-                    file.write(_native.Store.header(self._key, list(scorers)))
-                    for scorer in scorers:
-                        file.write(scorer.stored())
+                _native.Store.write(temporary, self._key, list(scorers))
                 temporary.replace(self.path)
             finally:
                 temporary.unlink(missing_ok=True)
         except OSError as error:
-            _LOG.info("index cache %s: cannot be written (%s)", self.path, error.strerror)
+            _LOG.info("index cache %s: cannot be written (%s)", self.path, error.strerror or error)
             return False
         with self._lock:
             self._looked = False
@@ -137,7 +142,7 @@ class IndexCache:
         except StoreError as error:
             self._report(error)
             return None
-        if len(store) == self._count:
+        if len(store) == len(self._questions):
             return store
         self._report(StoreError("wrong number of questions"))
         return None

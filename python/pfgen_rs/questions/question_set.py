@@ -48,7 +48,7 @@ class QuestionSet:
         self._questions = {q.id: q for q in sorted(questions, key=lambda q: q.id)}
         self._by_text = {q.text: q for q in self._questions.values()}
         self._scorers: dict[str, _native.Scorer] = {}
-        self._all_batches: _native.Batches | None = None
+        self._batches: tuple[int, _native.Batches] | None = None
         self._lone_batches: dict[str, _native.Batches] = {}
         self._helpfulness: dict[str, Helpfulness] = {}
         self._indexes: dict[str, NgramIndex] = {}
@@ -180,7 +180,7 @@ class QuestionSet:
         Raises `BenchmarkError` if a source has no answers or its baseline is 0.
         """
         if question.id not in self._scorers:
-            self.prepare([question])
+            self._make_scorers([question])
         return self._scorers[question.id]
 
     def helpfulness(self, question: Question) -> Helpfulness:
@@ -192,25 +192,13 @@ class QuestionSet:
     def prepare(
         self, questions: Sequence[Question] | None = None, *, threads: int | None = None
     ) -> Self:
-        """Load or build the scorers of all (or the given) questions now, in parallel. Returns itself.
+        """Build the scorers of all (or the given) questions now, in parallel, unless the cache has them.
 
-        Scorers are loaded from the cache if possible, and built otherwise; once all are built, they are saved
-        to the cache.
+        Those in the cache are read when they are first used, which takes about a millisecond a question.
+        Those that are built are saved to the cache once all are. Returns itself.
         """
-        wanted = self if questions is None else questions
-        missing = [question for question in wanted if question.id not in self._scorers]
-        if missing:
-            _ = self.coder  # once, rather than in each of the threads
-            workers = min(threads or os.cpu_count() or 1, len(missing))
-            if workers == 1:
-                found = list(map(self._scorer, missing))
-            else:
-                with ThreadPoolExecutor(workers) as pool:
-                    found = list(pool.map(self._scorer, missing))
-            for question, scorer in zip(missing, found, strict=True):
-                self._scorers[question.id] = scorer
-            if len(self._scorers) == len(self):
-                self._cache.save([self._scorers[question.id] for question in self])
+        if not self._cache.is_usable:
+            self._make_scorers(self if questions is None else questions, threads)
         return self
 
     @property
@@ -222,19 +210,17 @@ class QuestionSet:
         self, questions: Sequence[Question], *, threads: int | None = None
     ) -> _native.Batches:
         """Returns the native batch scorer for these questions (and perhaps others), by their `numbers`."""
-        self.prepare(questions, threads=threads)
-        if self._all_batches is not None:
-            return self._all_batches
-        ready = [self._entry(q) if q.id in self._scorers else None for q in self]
-        batches = _native.Batches(ready, len(self.sources))
-        if None not in ready:
-            self._all_batches = batches
-        return batches
+        self._make_scorers(questions, threads)
+        count = len(self._scorers)
+        if self._batches is None or self._batches[0] != count:
+            ready = [self._entry(q) if q.id in self._scorers else None for q in self]
+            self._batches = count, _native.Batches(ready, len(self.sources))
+        return self._batches[1]
 
     def lone_batches(self, question: Question) -> _native.Batches:
         """Returns the native batch scorer for only this question, which has the number 0."""
         if question.id not in self._lone_batches:
-            self.prepare([question])
+            self._make_scorers([question])
             self._lone_batches[question.id] = _native.Batches(
                 [self._entry(question)], len(self.sources)
             )
@@ -247,6 +233,23 @@ class QuestionSet:
     def _entry(self, question: Question) -> tuple[_native.Scorer, _native.Rules, list[int]]:
         columns = [self._places[source] for source in question.sources]
         return self._scorers[question.id], self.helpfulness(question).native, columns
+
+    def _make_scorers(self, questions: Iterable[Question], threads: int | None = None) -> None:
+        """Read the missing scorers of these questions from the cache, or build them, in parallel."""
+        missing = [question for question in questions if question.id not in self._scorers]
+        if not missing:
+            return
+        _ = self.coder  # once, rather than in each of the threads
+        workers = min(threads or os.cpu_count() or 1, len(missing))
+        if workers == 1:
+            found = list(map(self._scorer, missing))
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                found = list(pool.map(self._scorer, missing))
+        for question, scorer in zip(missing, found, strict=True):
+            self._scorers[question.id] = scorer
+        if len(self._scorers) == len(self):
+            self._cache.save([self._scorers[question.id] for question in self])
 
     def _scorer(self, question: Question) -> _native.Scorer:
         stored = self._cache.load(self._numbers[question.id])

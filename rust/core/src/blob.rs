@@ -1,9 +1,8 @@
 //! Arrays of numbers one after the other in one run of 64-bit words: the form in which tables are used, whether they
-//! were built here or are mapped from a file.
+//! were built here or read from a file.
 
 use crate::error::{Error, Result};
 use bytemuck::Pod;
-use memmap2::Mmap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,15 +11,9 @@ const WORD: usize = 8;
 /// Arrays in the order in which they were added; read-only.
 #[derive(Debug, Clone)]
 pub(crate) struct Blob {
-    words: Words,
+    words: Arc<Vec<u64>>,
     /// Bytes of each array.
     arrays: Vec<Range<usize>>,
-}
-
-#[derive(Debug, Clone)]
-enum Words {
-    Owned(Arc<Vec<u64>>),
-    Mapped(Arc<Mmap>, Range<usize>),
 }
 
 /// Concatenates arrays. The first word is their number; then come the length of each in bytes and the arrays
@@ -50,25 +43,25 @@ impl BlobBuilder {
         words.extend(&self.lengths);
         words.extend(self.words);
         let arrays = layout(&words).unwrap_or_default();
-        Blob { words: Words::Owned(Arc::new(words)), arrays }
+        Blob { words: Arc::new(words), arrays }
     }
 }
 
 impl Blob {
-    /// The run in the bytes `range` of a file; [`Error::DamagedStore`] if they are not one.
-    pub(crate) fn mapped(map: &Arc<Mmap>, range: Range<usize>) -> Result<Self> {
-        let bytes = map.get(range.clone()).ok_or(Error::DamagedStore { reason: "it is cut short" })?;
-        let words = bytemuck::try_cast_slice(bytes).map_err(|_| Error::DamagedStore { reason: "it is misaligned" })?;
-        let arrays = layout(words).ok_or(Error::DamagedStore { reason: "its tables reach past its end" })?;
-        Ok(Self { words: Words::Mapped(Arc::clone(map), range), arrays })
+    /// The run that was stored as these words; [`Error::DamagedStore`] if they are not one.
+    pub(crate) fn stored(words: Vec<u64>) -> Result<Self> {
+        let arrays = layout(&words).ok_or(Error::DamagedStore { reason: "its tables reach past its end" })?;
+        Ok(Self { words: Arc::new(words), arrays })
     }
 
     /// The run itself.
     pub(crate) fn bytes(&self) -> &[u8] {
-        match &self.words {
-            Words::Owned(words) => bytemuck::cast_slice(words),
-            Words::Mapped(map, range) => &map[range.clone()],
-        }
+        bytemuck::cast_slice(&self.words)
+    }
+
+    /// Array `number` of a run that may hold anything; `None` if there is no such array, or its values have another size.
+    pub(crate) fn checked<T: Pod>(&self, number: usize) -> Option<&[T]> {
+        bytemuck::try_cast_slice(self.bytes().get(self.arrays.get(number)?.clone())?).ok()
     }
 
     /// Array `number` as it was added.

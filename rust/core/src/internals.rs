@@ -1,4 +1,4 @@
-//! The steps from answers to scores on their own, for benches; not a stable interface.
+//! The steps from answers to scores on their own, for benches and tests; not a stable interface.
 
 pub use crate::score::compact::passes::{Pass, Passes};
 
@@ -27,4 +27,9 @@ pub fn build_table(sources: &[SourceText<'_>], settings: &Settings) -> Result<us
 /// The passes over `responses`; `None` if the scorer's table is wide.
 pub fn passes<'a>(scorer: &'a Scorer, responses: &'a [&'a str]) -> Option<Passes<'a>> {
     scorer.passes(responses)
+}
+
+/// The content of a file of stored scorers with the checksums that belong to it, for tests of what is changed on purpose.
+pub fn with_checksums(content: Vec<u8>) -> Vec<u8> {
+    crate::store::with_checksums(content)
 }

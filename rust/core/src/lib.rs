@@ -31,6 +31,6 @@ pub use score::{
     Cut, Explanation, Expression, Helpful, InstructionSet, Literals, NOT_FOUND, Rule, RuleScratch, RuleStep, Rules,
     Scorer, Scratch, Settings, SourceScore, TOTALS, Variant,
 };
-pub use store::{KEY_BYTES, Store, store_header};
+pub use store::{KEY_BYTES, Store, store_header, write_store};
 pub use units::Vocabulary;
 pub use words::words;

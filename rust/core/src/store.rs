@@ -1,4 +1,4 @@
-//! Scorers of many questions in one file, used in place: mapped into memory and shared between processes.
+//! Scorers of many questions in one file, each read when it is asked for.
 //!
 //! All numbers are in the byte order of the machine that wrote them.
 //!
@@ -14,17 +14,16 @@
 //! | rest | the parts, each from a multiple of 8 |
 //!
 //! The directory is checked when the file is opened, a scorer when it is asked for: opening takes no time, and what was
-//! not checked is not used. Truncating a mapped file would crash the process; files are therefore replaced, never
-//! changed.
+//! not checked is not used. A scorer is read into memory of its own, and its checksum and its tables are checked there. So
+//! nothing that is done to the file afterwards, cutting it short included, changes a scorer in use; a mapping of the file
+//! would change with it.
 
 use crate::blob::Blob;
 use crate::error::{Error, Result};
 use crate::score::{Scorer, Settings};
-use memmap2::Mmap;
-use std::fs::File;
-use std::ops::Range;
+use std::fs::{File, Metadata};
+use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes of a key.
@@ -40,7 +39,7 @@ const WORD: usize = 8;
 /// A file of scorers.
 #[derive(Debug)]
 pub struct Store {
-    map: Arc<Mmap>,
+    file: File,
     directory: Vec<[u64; ENTRY]>,
 }
 
@@ -48,13 +47,14 @@ impl Store {
     /// Opens a file that was written with the same key.
     ///
     /// # Errors
-    /// [`Error::UnreadableStore`] if the file cannot be read, [`Error::DamagedStore`] if it is of another kind, version
-    /// or byte order, cut short or changed.
+    /// [`Error::UnreadableStore`] if the file cannot be read or is no regular one (a pipe would never end),
+    /// [`Error::DamagedStore`] if it is of another kind, version or byte order, cut short or changed.
     pub fn open(path: &Path, key: &[u8; KEY_BYTES]) -> Result<Self> {
-        let unreadable = |error: std::io::Error| Error::UnreadableStore { reason: error.to_string() };
-        let map = Arc::new(map(&File::open(path).map_err(unreadable)?).map_err(unreadable)?);
-        let directory = directory(&map, key).map_err(|reason| Error::DamagedStore { reason })?;
-        Ok(Self { map, directory })
+        // Opening a pipe waits for its other end, so what it is is asked first.
+        let file = std::fs::metadata(path).and_then(regular).and_then(|_| File::open(path)).map_err(unreadable)?;
+        let length = file.metadata().and_then(regular).map_err(unreadable)?.len();
+        let directory = directory(&file, length, key)?;
+        Ok(Self { file, directory })
     }
 
     /// Number of scorers.
@@ -67,23 +67,34 @@ impl Store {
         self.directory.is_empty()
     }
 
-    /// Scorer `number`, which was built with `settings`; its parts are checked.
+    /// Reads and checks scorer `number`, which was built with `settings` for sources of so many `answers`.
+    ///
+    /// Whatever the file holds, reading a response with the scorer ends and stays inside its tables; that their values are
+    /// those of the answers follows from the checksum alone.
     ///
     /// # Errors
-    /// [`Error::DamagedStore`].
-    pub fn scorer(&self, number: usize, settings: Settings) -> Result<Scorer> {
-        let damaged = |reason| Error::DamagedStore { reason };
+    /// [`Error::DamagedStore`]; [`Error::UnreadableStore`] if the system cannot read it.
+    pub fn scorer(&self, number: usize, settings: Settings, answers: &[usize]) -> Result<Scorer> {
         let &[head, head_length, table, table_length, sum] =
             self.directory.get(number).ok_or(damaged("it has fewer questions"))?;
-        let head = range(head, head_length).ok_or(damaged("its directory is invalid"))?;
-        let table = range(table, table_length).ok_or(damaged("its directory is invalid"))?;
-        let (Some(head_bytes), Some(table_bytes)) = (self.map.get(head.clone()), self.map.get(table.clone())) else {
-            return Err(damaged("it is cut short"));
-        };
-        if checksum(head_bytes, table_bytes) != sum {
+        let (head, table) = (self.words(head, head_length)?, self.words(table, table_length)?);
+        if checksum(bytemuck::cast_slice(&head), bytemuck::cast_slice(&table)) != sum {
             return Err(damaged("its content was changed (the checksum differs)"));
         }
-        Scorer::stored(settings, [Blob::mapped(&self.map, head)?, Blob::mapped(&self.map, table)?])
+        Scorer::stored(settings, answers, [Blob::stored(head)?, Blob::stored(table)?])
+    }
+
+    fn words(&self, start: u64, length: u64) -> Result<Vec<u64>> {
+        let invalid = damaged("its directory is invalid");
+        let count = usize::try_from(length).map_err(|_| invalid.clone())? / WORD;
+        if !length.is_multiple_of(WORD as u64) || !start.is_multiple_of(WORD as u64) {
+            return Err(invalid);
+        }
+        // Memory that is asked for zeroed is aligned, and not written twice; only this way of asking can fail.
+        Vec::<u64>::new().try_reserve_exact(count).map_err(|_| damaged("it does not fit in memory"))?;
+        let mut words = vec![0; count];
+        read_at(&self.file, bytemuck::cast_slice_mut(&mut words), start)?;
+        Ok(words)
     }
 }
 
@@ -111,58 +122,133 @@ pub fn store_header(key: &[u8; KEY_BYTES], scorers: &[&Scorer]) -> Vec<u8> {
     header
 }
 
+/// Writes a file of these scorers, which must not exist.
+///
+/// # Errors
+/// The system's.
+pub fn write_store(path: &Path, key: &[u8; KEY_BYTES], scorers: &[&Scorer]) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(&store_header(key, scorers))?;
+    for part in scorers.iter().flat_map(|scorer| scorer.parts()) {
+        file.write_all(part.bytes())?;
+    }
+    Ok(())
+}
+
 impl Scorer {
     /// The scorer's parts as they are in a file.
     pub fn stored_bytes(&self) -> Vec<u8> {
-        self.parts().iter().flat_map(|part| part.bytes().iter().copied()).collect()
+        self.parts().each_ref().map(Blob::bytes).concat()
     }
 }
 
-#[allow(unsafe_code)] // a mapping changes when the file does
-fn map(file: &File) -> std::io::Result<Mmap> {
-    // SAFETY: files are written under another name and renamed, so nobody changes one that can be opened; what a
-    // checksum covers is read before it is used.
-    unsafe { Mmap::map(file) }
+fn damaged(reason: &'static str) -> Error {
+    Error::DamagedStore { reason }
 }
 
-fn directory(file: &[u8], key: &[u8; KEY_BYTES]) -> std::result::Result<Vec<[u64; ENTRY]>, &'static str> {
-    let fixed = file.get(..FIXED).ok_or("it is cut short")?;
+fn unreadable(error: io::Error) -> Error {
+    Error::UnreadableStore { reason: error.to_string() }
+}
+
+fn regular(found: Metadata) -> io::Result<Metadata> {
+    if found.is_file() { Ok(found) } else { Err(io::Error::other("not a regular file")) }
+}
+
+/// Fills `into` with the bytes from `start` on.
+fn read_at(file: &File, into: &mut [u8], start: u64) -> Result<()> {
+    read_exact_at(file, into, start).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => damaged("it is cut short"),
+        _ => unreadable(error),
+    })
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, into: &mut [u8], start: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, into, start)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut into: &mut [u8], mut start: u64) -> io::Result<()> {
+    while !into.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, into, start)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => (into, start) = (&mut into[read..], start + read as u64),
+        }
+    }
+    Ok(())
+}
+
+fn directory(file: &File, file_length: u64, key: &[u8; KEY_BYTES]) -> Result<Vec<[u64; ENTRY]>> {
+    let cut_short = || damaged("it is cut short");
+    let mut fixed = [0; FIXED + WORD];
+    read_at(file, &mut fixed, 0)?;
+    let (fixed, sum) = fixed.split_at(FIXED);
     let (magic, rest) = fixed.split_at(MAGIC.len());
     let (order, rest) = rest.split_at(4);
     let (version, rest) = rest.split_at(4);
     let (its_key, count) = rest.split_at(KEY_BYTES);
     if magic != MAGIC {
-        return Err("it is another kind of file");
+        return Err(damaged("it is another kind of file"));
     }
     if order != BYTE_ORDER.to_ne_bytes() {
-        return Err("it was written on a machine with another byte order");
+        return Err(damaged("it was written on a machine with another byte order"));
     }
     if version != VERSION.to_ne_bytes() {
-        return Err("it was written by another version");
+        return Err(damaged("it was written by another version"));
     }
     if its_key != key {
-        return Err("it belongs to other questions or settings");
+        return Err(damaged("it belongs to other questions or settings"));
     }
-    let count = words(count).next().and_then(|count| usize::try_from(count).ok()).ok_or("it is cut short")?;
-    let end =
-        count.checked_mul(ENTRY * WORD).and_then(|size| size.checked_add(FIXED + WORD)).ok_or("it is cut short")?;
-    let entries = file.get(FIXED + WORD..end).ok_or("it is cut short")?;
-    if words(&file[FIXED..FIXED + WORD]).next() != Some(checksum(fixed, entries)) {
-        return Err("its directory was changed (the checksum differs)");
+    let count = words(count).next().unwrap_or(0);
+    let size = count.checked_mul((ENTRY * WORD) as u64).ok_or_else(cut_short)?;
+    let end = size.checked_add((FIXED + WORD) as u64).filter(|&end| end <= file_length).ok_or_else(cut_short)?;
+    let mut entries = vec![0; usize::try_from(size).map_err(|_| cut_short())?];
+    read_at(file, &mut entries, (FIXED + WORD) as u64)?;
+    if words(sum).next() != Some(checksum(fixed, &entries)) {
+        return Err(damaged("its directory was changed (the checksum differs)"));
     }
-    let mut values = words(entries);
+    let mut values = words(&entries);
     let directory: Vec<_> = (0..count).map(|_| std::array::from_fn(|_| values.next().unwrap_or(0))).collect();
-    let length = directory.last().map_or(Some(end as u64), |&[_, _, table, length, _]| table.checked_add(length));
-    if length == Some(file.len() as u64) { Ok(directory) } else { Err("it is cut short") }
+    let inside = |start: u64, length| start.checked_add(length).is_some_and(|end| end <= file_length);
+    if !directory
+        .iter()
+        .all(|&[head, head_length, table, table_length, _]| inside(head, head_length) && inside(table, table_length))
+    {
+        return Err(cut_short());
+    }
+    let length = directory.last().map_or(end, |&[_, _, table, length, _]| table + length);
+    if length == file_length { Ok(directory) } else { Err(cut_short()) }
+}
+
+/// The file `content` with the checksums that belong to it, as far as its directory leads to parts of it.
+#[cfg(feature = "internals")]
+pub(crate) fn with_checksums(mut content: Vec<u8>) -> Vec<u8> {
+    let count = content.get(FIXED - WORD..FIXED).and_then(|count| words(count).next()).unwrap_or(0);
+    let room = content.len().saturating_sub(FIXED + WORD) / (ENTRY * WORD);
+    let entries =
+        (0..room.min(usize::try_from(count).unwrap_or(room))).map(|entry| FIXED + WORD + entry * ENTRY * WORD);
+    let part = |content: &[u8], start: u64, length: u64| {
+        let range = usize::try_from(start).ok()?..usize::try_from(start.checked_add(length)?).ok()?;
+        content.get(range).map(<[u8]>::to_vec)
+    };
+    let mut end = FIXED + WORD;
+    for entry in entries {
+        end = entry + ENTRY * WORD;
+        let values: Vec<u64> = words(&content[entry..end]).collect();
+        let parts = (part(&content, values[0], values[1]), part(&content, values[2], values[3]));
+        if let (Some(head), Some(table)) = parts {
+            content[end - WORD..end].copy_from_slice(&checksum(&head, &table).to_ne_bytes());
+        }
+    }
+    if end <= content.len() {
+        let sum = checksum(&content[..FIXED], &content[FIXED + WORD..end]);
+        content[FIXED..FIXED + WORD].copy_from_slice(&sum.to_ne_bytes());
+    }
+    content
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     bytes.chunks_exact(WORD).map(|word| u64::from_ne_bytes(std::array::from_fn(|at| word[at])))
-}
-
-fn range(start: u64, length: u64) -> Option<Range<usize>> {
-    let start = usize::try_from(start).ok()?;
-    Some(start..start.checked_add(usize::try_from(length).ok()?)?)
 }
 
 fn checksum(first: &[u8], second: &[u8]) -> u64 {

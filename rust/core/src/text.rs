@@ -53,6 +53,11 @@ impl Alphabet {
         Self { characters, page_of, pages }
     }
 
+    /// The alphabet whose [`characters`](Self::characters) these are; `None` if they are not in order, each once.
+    pub(crate) fn stored(characters: Vec<char>) -> Option<Self> {
+        characters.is_sorted_by(|a, b| a < b).then(|| Self::from_characters(characters))
+    }
+
     /// The symbol of `character`, or [`UNKNOWN`].
     pub fn symbol(&self, character: char) -> Symbol {
         let code = character as usize;

@@ -5,9 +5,8 @@ use crate::settings::Settings;
 use crate::text_column::{Text, Texts};
 use crate::threads::pool_for;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
-use pfgen_core::{KEY_BYTES, Scratch, SourceText, store_header};
+use pfgen_core::{KEY_BYTES, Scratch, SourceText, write_store};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::path::PathBuf;
@@ -63,10 +62,6 @@ impl Scorer {
             PyArray1::from_vec(py, rows).reshape([starts[starts.len() - 1] as usize, self.core.source_count()])?;
         Ok((rows, PyArray1::from_vec(py, starts)))
     }
-
-    fn stored<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.core.stored_bytes())
-    }
 }
 
 /// Per character and source of a response: windows, coverage, gains; per character: whether it is skipped.
@@ -88,7 +83,7 @@ pub(crate) fn explain<'py>(
     ))
 }
 
-/// Scorers in a file that is mapped into memory.
+/// Scorers in a file, each read when it is asked for.
 #[pyclass(frozen, module = "pfgen_rs._native")]
 pub(crate) struct Store {
     core: pfgen_core::Store,
@@ -106,17 +101,19 @@ impl Store {
         self.core.len()
     }
 
-    fn scorer(&self, py: Python<'_>, number: usize, settings: &Settings) -> PyResult<Scorer> {
+    /// `answers`: how many there are of each source.
+    fn scorer(&self, py: Python<'_>, number: usize, settings: &Settings, answers: Vec<usize>) -> PyResult<Scorer> {
         let settings = settings.core.clone();
-        let core = py.detach(|| self.core.scorer(number, settings)).map_err(to_python)?;
+        let core = py.detach(|| self.core.scorer(number, settings, &answers)).map_err(to_python)?;
         Ok(Scorer { core: Arc::new(core) })
     }
 
-    /// The header of a file, before the stored scorers.
+    /// Writes a file of scorers, which must not exist.
     #[staticmethod]
-    fn header<'py>(py: Python<'py>, key: &[u8], scorers: Vec<Py<Scorer>>) -> PyResult<Bound<'py, PyBytes>> {
+    fn write(py: Python<'_>, path: PathBuf, key: &[u8], scorers: Vec<Py<Scorer>>) -> PyResult<()> {
+        let key = checked_key(key)?;
         let scorers: Vec<_> = scorers.iter().map(|scorer| &*scorer.get().core).collect();
-        Ok(PyBytes::new(py, &store_header(&checked_key(key)?, &scorers)))
+        Ok(py.detach(|| write_store(&path, &key, &scorers))?)
     }
 }
 

@@ -107,13 +107,27 @@ impl NgramTable {
         Ok(Self { lengths, sources: states.sources, blob })
     }
 
-    /// The table that was stored as `blob`.
-    pub(crate) fn stored(blob: Blob, sources: usize, lengths: Lengths) -> Result<Self> {
-        if blob.arrays() == Self::ARRAYS {
-            Ok(Self { lengths, sources, blob })
-        } else {
-            Err(Error::DamagedStore { reason: "a wide table has unexpected arrays" })
+    /// The table that was stored as `blob`, for sources of so many `answers` and so many `symbols`.
+    pub(crate) fn stored(blob: Blob, answers: &[usize], symbols: usize, lengths: Lengths) -> Result<Self> {
+        let damaged = |reason| Error::DamagedStore { reason };
+        if !Self::has_arrays(&blob) {
+            return Err(damaged("a wide table has unexpected arrays"));
         }
+        let table = Self { lengths, sources: answers.len(), blob };
+        let view = table.view();
+        if view.are_states_sound() && view.are_edges_sound(symbols) && view.are_rows_sound(answers) {
+            Ok(table)
+        } else {
+            Err(damaged("a wide table leads nowhere"))
+        }
+    }
+
+    fn has_arrays(blob: &Blob) -> bool {
+        blob.arrays() == Self::ARRAYS
+            && blob.checked::<WideState>(0).is_some()
+            && blob.checked::<Edge>(1).is_some()
+            && blob.checked::<u32>(2).is_some()
+            && blob.checked::<u32>(3).is_some()
     }
 
     pub(crate) fn blob(&self) -> &Blob {
@@ -130,6 +144,52 @@ impl NgramTable {
             roots: self.blob.array(2),
             rows: self.blob.array(3),
         }
+    }
+}
+
+/// Whether a table that was stored can be read: whatever the response, every walk ends, and inside the arrays. A table that
+/// was built is sound; a file may hold anything.
+impl NgramView<'_> {
+    /// Suffix links lead to states of shorter n-grams, so that following them ends at the root.
+    fn are_states_sound(&self) -> bool {
+        let is_sound = |(number, state): (usize, &WideState)| {
+            let &WideState { first_edge, edges, link, length, above } = state;
+            first_edge.checked_add(edges).is_some_and(|end| end as usize <= self.edges.len())
+                && usize::from(length) <= self.depth
+                && if number == ROOT as usize {
+                    (link, length, above) == (ROOT, 0, 0)
+                } else {
+                    above < length && self.states.get(link as usize).is_some_and(|link| link.length == above)
+                }
+                && (above == 0) == (link == ROOT)
+        };
+        !self.states.is_empty() && self.states.iter().enumerate().all(is_sound)
+    }
+
+    fn are_edges_sound(&self, symbols: usize) -> bool {
+        let is_state = |state: u32| (state as usize) < self.states.len();
+        self.roots.len() == symbols
+            && self.edges.iter().all(|edge| is_state(edge.target))
+            && self.roots.iter().all(|&root| root == NONE || is_state(root))
+    }
+
+    /// Frequencies are at most the number of answers, and sums are those of the link and of the state's own n-grams.
+    fn are_rows_sound(&self, answers: &[usize]) -> bool {
+        let is_sound = |(number, state): (usize, &WideState)| {
+            let (row, link) = (self.row(number as u32), self.row(state.link));
+            let own = self.lengths.summed(state.above.into(), state.length.into());
+            (0..self.sources).all(|source| {
+                let (frequency, sum, window) =
+                    (row[source], row[self.sources + source], row[2 * self.sources + source]);
+                let inherited = link[self.sources + source];
+                frequency as usize <= answers[source]
+                    && window as usize <= answers[source]
+                    && own.checked_mul(frequency).and_then(|own| own.checked_add(inherited)) == Some(sum)
+            })
+        };
+        self.rows.len() == self.states.len() * 3 * self.sources
+            && self.row(ROOT).iter().all(|&value| value == 0)
+            && self.states.iter().enumerate().all(is_sound)
     }
 }
 

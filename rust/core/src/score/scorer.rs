@@ -245,21 +245,37 @@ impl Scorer {
         [head.finish(), self.table().clone()]
     }
 
-    /// The scorer with these parts.
-    pub(crate) fn stored(settings: Settings, [head, table]: [Blob; 2]) -> Result<Self> {
+    /// The scorer with these parts, for sources of so many `answers`.
+    pub(crate) fn stored(settings: Settings, answers: &[usize], [head, table]: [Blob; 2]) -> Result<Self> {
         let damaged = |reason| Error::DamagedStore { reason };
-        if head.arrays() != 4 || head.array::<u32>(0).len() != 1 {
+        settings.validate()?;
+        let (Some(&[compact]), Some(counts), Some(baselines), Some(characters), 4) = (
+            head.checked::<u32>(0),
+            head.checked::<u64>(1),
+            head.checked::<f64>(2),
+            head.checked::<u32>(3),
+            head.arrays(),
+        ) else {
             return Err(damaged("a scorer has unexpected arrays"));
+        };
+        if !counts.iter().copied().eq(answers.iter().map(|&count| count as u64)) {
+            return Err(damaged("a scorer is of other answers"));
         }
-        let answer_counts = head.array::<u64>(1).iter().map(|&count| count as usize).collect();
-        let baselines = head.array::<f64>(2).to_vec();
-        let scale = Scale::of_counts(answer_counts, &settings);
-        let engine = if head.array::<u32>(0)[0] == 1 {
-            Engine::compact(CompactTable::stored(table)?, &settings, scale)
+        if baselines.len() != answers.len() || !baselines.iter().all(|&baseline| baseline > 0.0 && baseline.is_finite())
+        {
+            return Err(damaged("a scorer has invalid baselines"));
+        }
+        let scale = Scale::of_counts(answers.to_vec(), &settings);
+        let baselines = baselines.to_vec();
+        let engine = if compact == 1 {
+            if !Engine::has_room(&settings, &scale) {
+                return Err(damaged("a scorer has a compact table, which has no room for it"));
+            }
+            Engine::compact(CompactTable::stored(table, answers)?, &settings, scale)
         } else {
-            let characters = head.array::<u32>(3).iter().map(|&code| char::from_u32(code));
-            let characters = characters.collect::<Option<_>>().ok_or(damaged("its characters are invalid"))?;
-            let alphabet = Alphabet::from_characters(characters);
+            let characters = characters.iter().map(|&code| char::from_u32(code));
+            let alphabet = characters.collect::<Option<Vec<_>>>().and_then(Alphabet::stored);
+            let alphabet = alphabet.ok_or(damaged("its characters are invalid"))?;
             Engine::Wide(Box::new(WideScorer::stored(table, alphabet, settings.clone(), scale)?))
         };
         Ok(Self { settings, engine, baselines })
@@ -281,19 +297,31 @@ impl Scorer {
 
 impl Engine {
     fn new(corpus: &Corpus, settings: &Settings, scale: Scale) -> Result<Self> {
-        let lengths = Lengths { summed: settings.min_n..=settings.max_n, window: settings.truthfulness_n };
         let full = scale.full();
-        let reading = Reading { skipped: &settings.skipped, full: &full, positions: positions(settings) };
-        if settings.variant == Variant::PfgenBench
-            && CompactTable::has_room(corpus, &lengths, &reading)
-            && let Some(table) = CompactTable::new(corpus, &lengths, &reading)?
+        if Self::has_room(settings, &scale)
+            && let Some(table) = CompactTable::new(corpus, &lengths(settings), &reading(settings, &full))?
         {
             return Ok(Self::compact(table, settings, scale));
         }
         Ok(Self::Wide(Box::new(WideScorer::new(corpus, settings.clone(), scale)?)))
     }
 
+    /// Whether the compact layout has room, as far as that is known before building.
+    fn has_room(settings: &Settings, scale: &Scale) -> bool {
+        let full = scale.full();
+        settings.variant == Variant::PfgenBench
+            && CompactTable::has_room(&scale.answer_counts, &lengths(settings), &reading(settings, &full))
+    }
+
     fn compact(table: CompactTable, settings: &Settings, scale: Scale) -> Self {
         Self::Compact(Box::new(CompactScorer::new(table, settings, &scale)), scale)
     }
+}
+
+fn lengths(settings: &Settings) -> Lengths {
+    Lengths { summed: settings.min_n..=settings.max_n, window: settings.truthfulness_n }
+}
+
+fn reading<'a>(settings: &'a Settings, full: &'a [u32]) -> Reading<'a> {
+    Reading { skipped: &settings.skipped, full, positions: positions(settings) }
 }

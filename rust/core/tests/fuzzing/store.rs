@@ -13,7 +13,7 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
 
 fn decoded(input: &mut Unstructured<'_>) -> Result<bool> {
     if input.ratio(1, 8)? {
-        open(input.peek_bytes(input.len()).unwrap_or_default(), &Settings::default());
+        open(input.peek_bytes(input.len()).unwrap_or_default(), &Settings::default(), &[]);
         return Ok(false);
     }
     let mut texts = Texts::new(input)?;
@@ -22,13 +22,14 @@ fn decoded(input: &mut Unstructured<'_>) -> Result<bool> {
     let Ok(scorer) = Scorer::new(&case::borrowed(&answers), settings.clone()) else { return Ok(false) };
     let mut content = store_header(&KEY, &[&scorer]);
     content.extend(scorer.stored_bytes());
-    let stored = open(&content, &settings).expect("it was just written");
+    let counts: Vec<usize> = answers.iter().map(Vec::len).collect();
+    let stored = open(&content, &settings, &counts).expect("it was just written");
     assert_eq!(stored.baselines(), scorer.baselines());
     assert_eq!(stored.is_compact(), scorer.is_compact());
     let response = texts.text(input)?;
     assert_eq!(scores(&stored, &response), scores(&scorer, &response));
     let changed = change(input, content.clone())?;
-    assert!(changed == content || open(&changed, &settings).is_none(), "a change was not noticed");
+    assert!(changed == content || open(&changed, &settings, &counts).is_none(), "a change was not noticed");
     Ok(true)
 }
 
@@ -52,11 +53,11 @@ fn scores(scorer: &Scorer, response: &str) -> Vec<SourceScore> {
 }
 
 /// The scorer in a file of that content. The file is another one for every process and thread.
-fn open(content: &[u8], settings: &Settings) -> Option<Scorer> {
+fn open(content: &[u8], settings: &Settings, answers: &[usize]) -> Option<Scorer> {
     let name = format!("pfgen-fuzz-{}-{:?}", std::process::id(), std::thread::current().id());
     let path = std::env::temp_dir().join(name);
     std::fs::write(&path, content).expect("the folder for temporary files can be written");
-    let scorer = Store::open(&path, &KEY).and_then(|store| store.scorer(0, settings.clone())).ok();
+    let scorer = Store::open(&path, &KEY).and_then(|store| store.scorer(0, settings.clone(), answers)).ok();
     std::fs::remove_file(&path).expect("the file was just written");
     scorer
 }

@@ -13,6 +13,7 @@
 
 mod placement;
 mod record;
+mod stored;
 mod symbols;
 mod table;
 

@@ -5,12 +5,11 @@
 //! so that the symbol found there tells whether the edge is the state's own. States with many edges are placed first;
 //! those with one edge, the most, fill the gaps.
 
-use super::record::{NOWHERE, TARGET_BITS, number_of};
+use super::record::{FREE, NOWHERE, TARGET_BITS, number_of};
 use super::symbols::{UNKNOWN, UNKNOWN_SKIPPED};
 use crate::index::states::{ROOT, States};
 use crate::text::Symbol;
 
-const FREE: u32 = u32::MAX;
 /// The array grows if a state's edges are not placed after this many tries.
 const MOST_TRIES: usize = 256;
 /// Steps of this size (a prime) reach every part of the array.

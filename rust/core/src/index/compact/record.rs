@@ -12,6 +12,8 @@ pub(crate) const LEVELS_BITS: u32 = 9;
 pub(super) const TARGET_BITS: u32 = 20;
 pub(super) const TARGET_MASK: u32 = (1 << TARGET_BITS) - 1;
 pub(super) const MOST_STATES: usize = (1 << TARGET_BITS) - 2;
+/// A slot without an edge.
+pub(super) const FREE: u32 = u32::MAX;
 /// Where an unknown character leads: no n-gram ends there. (It is a state of its own: the root has an edge for every
 /// symbol, so from there the next character would add to this length of 1.)
 pub(super) const NOWHERE: u32 = 1;

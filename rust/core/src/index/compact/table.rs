@@ -4,9 +4,9 @@ use super::placement::Placement;
 use super::record::{
     BASE_BITS, MOST_SOURCES, MOST_STATES, NOWHERE, Packing, Record, TARGET_BITS, TARGET_MASK, pack, records,
 };
-use super::symbols::{FIRST_KNOWN, MOST_SYMBOLS, PAGE, PAGE_BITS, Symbols, UNKNOWN_SKIPPED};
+use super::symbols::{MOST_SYMBOLS, PAGE, PAGE_BITS, Symbols, UNKNOWN_SKIPPED};
 use crate::blob::{Blob, BlobBuilder};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fetch::fetch;
 use crate::index::corpus::Corpus;
 use crate::index::states::{ROOT, States};
@@ -27,21 +27,21 @@ pub(crate) struct Reading<'a> {
 /// The table; see the module.
 #[derive(Debug)]
 pub(crate) struct CompactTable {
-    blob: Blob,
-    packing: Packing,
+    pub(super) blob: Blob,
+    pub(super) packing: Packing,
     /// Symbols from 1 up to here, exclusively, are skipped.
-    skipped_end: u16,
+    pub(super) skipped_end: u16,
 }
 
 /// The table's arrays.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CompactView<'a> {
     pub(crate) packing: Packing,
-    states: &'a [Record],
-    edges: &'a [u32],
-    unigrams: &'a [u64],
-    page_of: &'a [u16],
-    pages: &'a [u16],
+    pub(super) states: &'a [Record],
+    pub(super) edges: &'a [u32],
+    pub(super) unigrams: &'a [u64],
+    pub(super) page_of: &'a [u16],
+    pub(super) pages: &'a [u16],
 }
 
 /// Where reading a response stands: after a symbol that was taken, or still before it.
@@ -53,24 +53,24 @@ pub(crate) struct Step {
 }
 
 impl CompactTable {
-    const ARRAYS: usize = 6;
-
-    /// Whether there is room for `corpus`, as far as that is known before building.
-    pub(crate) fn has_room(corpus: &Corpus, lengths: &Lengths, reading: &Reading<'_>) -> bool {
-        let sources = corpus.names.len();
+    /// Whether there is room for sources of so many `answers`, as far as that is known before building.
+    pub(crate) fn has_room(answers: &[usize], lengths: &Lengths, reading: &Reading<'_>) -> bool {
+        let sources = answers.len();
         *lengths.summed.start() == 1
             && *lengths.summed.end() <= LONGEST
             && lengths.window <= *lengths.summed.end()
             && sources <= MOST_SOURCES
             && (0..sources).all(|source| {
-                let (answers, full) = (corpus.answer_count(source), reading.full[source]);
+                let (answers, full) = (answers[source], reading.full[source]);
                 Packing::new(sources).have_room(answers, *lengths.summed.end(), reading.positions, full)
             })
-            && corpus.alphabet.len() <= MOST_SYMBOLS
     }
 
-    /// The table of `corpus`, or `None` where there are too many states.
+    /// The table of `corpus`, or `None` where there are too many characters or states.
     pub(crate) fn new(corpus: &Corpus, lengths: &Lengths, reading: &Reading<'_>) -> Result<Option<Self>> {
+        if corpus.alphabet.len() > MOST_SYMBOLS {
+            return Ok(None);
+        }
         let states = States::derive(corpus, lengths.depth())?;
         if states.list.len() > MOST_STATES {
             return Ok(None);
@@ -88,23 +88,7 @@ impl CompactTable {
             .array(&symbols.page_of)
             .array(&symbols.pages)
             .finish();
-        Self::stored(blob).map(Some)
-    }
-
-    /// The table that was stored as `blob`.
-    pub(crate) fn stored(blob: Blob) -> Result<Self> {
-        let damaged = Error::DamagedStore { reason: "a compact table has unexpected arrays" };
-        if blob.arrays() != Self::ARRAYS {
-            return Err(damaged);
-        }
-        match *blob.array::<u32>(0) {
-            [sources, skipped_end]
-                if (1..=MOST_SOURCES as u32).contains(&sources) && skipped_end >= u32::from(FIRST_KNOWN) =>
-            {
-                Ok(Self { packing: Packing::new(sources as usize), skipped_end: skipped_end as u16, blob })
-            }
-            _ => Err(damaged),
-        }
+        Ok(Some(Self { packing: Packing::new(states.sources), skipped_end: symbols.skipped_end, blob }))
     }
 
     pub(crate) fn blob(&self) -> &Blob {

@@ -32,7 +32,8 @@ pub(super) fn gather(block: &mut Block, plan: &Plan, table: &CompactTable, view:
         let own = repeated > record.above();
         let below = sums + frequencies * u64::from(repeated);
         let unigram = view.unigram(if repeated == 1 { symbol } else { 0 });
-        *gain = sums + frequencies * u64::from(length) - if own { below } else { unigram };
+        // Of a table that was built this is never negative; one that was stored may hold anything.
+        *gain = (sums + frequencies * u64::from(length)).wrapping_sub(if own { below } else { unigram });
         pending[waiting] = Pending { position: position as u32, state: record.link(), length: repeated };
         waiting += usize::from(!own && repeated > 1);
     }
@@ -48,7 +49,7 @@ pub(super) fn leave_out_begin(block: &mut Block, plan: &Plan, view: &CompactView
     for ((&place, seen), (gain, own)) in places.iter().zip(&block.seen).zip(block.gains.iter_mut().zip(1..)) {
         let (state, length) = unpack(place);
         if length > own {
-            *gain = view.up_to(state, own) - view.up_to(state, own.min(u32::from(seen[lane])));
+            *gain = view.up_to(state, own).wrapping_sub(view.up_to(state, own.min(u32::from(seen[lane]))));
         }
     }
 }
@@ -65,7 +66,8 @@ fn subtract_linked(gains: &mut [u64], pending: &mut [Pending], view: &CompactVie
             let found = record.above() < length;
             let (sums, frequencies) = view.packing.worth(record);
             let sum = sums + frequencies * u64::from(length);
-            gains[position as usize] -= if found { sum } else { 0 };
+            let gain = &mut gains[position as usize];
+            *gain = gain.wrapping_sub(if found { sum } else { 0 });
             pending[left] = Pending { position, state: record.link(), length };
             left += usize::from(!found);
         }
@@ -77,11 +79,11 @@ fn subtract_linked(gains: &mut [u64], pending: &mut [Pending], view: &CompactVie
 #[inline(always)]
 pub(super) fn best_fluency(gains: &[u64], plan: &Plan, packing: Packing) -> PerSource {
     let (undiscounted, rest) = gains.split_at(gains.len().min(plan.target));
-    let mut raw = undiscounted.iter().sum::<u64>();
+    let mut raw = undiscounted.iter().fold(0, |sum: u64, &gain| sum.wrapping_add(gain));
     // Up to the target length the discount is 1, so the longest cut is the best of those.
     let mut best = apart(raw, packing);
     for (gain, &discount) in rest.iter().zip(&plan.discounts[plan.target + 1..]) {
-        raw += gain;
+        raw = raw.wrapping_add(*gain);
         for (best, raw) in best.iter_mut().zip(apart(raw, packing)) {
             let value = raw * discount;
             *best = if value > *best { value } else { *best };

@@ -31,7 +31,7 @@ impl WideScorer {
 
     /// The scorer whose table was stored.
     pub(crate) fn stored(table: Blob, alphabet: Alphabet, settings: Settings, scale: Scale) -> Result<Self> {
-        let table = NgramTable::stored(table, scale.sources(), lengths(&settings))?;
+        let table = NgramTable::stored(table, &scale.answer_counts, alphabet.len(), lengths(&settings))?;
         Ok(Self::over(table, alphabet, settings, scale))
     }
 

@@ -1,0 +1,89 @@
+//! A table that was stored, and whether it can be read: whatever the response, every walk ends, and inside the arrays.
+//!
+//! A table that was built is sound. A file may hold anything, and a checksum is no secret.
+
+use super::record::{FREE, MOST_STATES, Packing, Record, TARGET_BITS, TARGET_MASK, pack};
+use super::symbols::{FIRST_KNOWN, MOST_SYMBOLS, PAGE, PAGE_BITS};
+use super::table::{CompactTable, CompactView};
+use crate::blob::Blob;
+use crate::error::{Error, Result};
+use crate::index::states::ROOT;
+
+const ARRAYS: usize = 6;
+
+impl CompactTable {
+    /// The table that was stored as `blob`, for sources of so many `answers`, for which there [is room](Self::has_room).
+    pub(crate) fn stored(blob: Blob, answers: &[usize]) -> Result<Self> {
+        let damaged = |reason| Error::DamagedStore { reason };
+        if !has_arrays(&blob) {
+            return Err(damaged("a compact table has unexpected arrays"));
+        }
+        let &[sources, skipped_end] = blob.array::<u32>(0) else {
+            return Err(damaged("a compact table has no sources"));
+        };
+        if sources as usize != answers.len() || !(FIRST_KNOWN.into()..=MOST_SYMBOLS as u32).contains(&skipped_end) {
+            return Err(damaged("a compact table is of other sources"));
+        }
+        let table = Self { packing: Packing::new(answers.len()), skipped_end: skipped_end as u16, blob };
+        if is_sound(&table.view(), answers) { Ok(table) } else { Err(damaged("a compact table leads nowhere")) }
+    }
+}
+
+fn has_arrays(blob: &Blob) -> bool {
+    blob.arrays() == ARRAYS
+        && blob.checked::<u32>(0).is_some()
+        && blob.checked::<Record>(1).is_some()
+        && blob.checked::<u32>(2).is_some()
+        && blob.checked::<u64>(3).is_some()
+        && blob.checked::<u16>(4).is_some()
+        && blob.checked::<u16>(5).is_some()
+}
+
+/// Whether `view`, of sources of so many `answers`, is sound. One pass over each array.
+fn is_sound(view: &CompactView<'_>, answers: &[usize]) -> bool {
+    let (states, symbols) = (view.states.len(), view.unigrams.len());
+    (2..=MOST_STATES + 1).contains(&states)
+        && (2..=MOST_SYMBOLS).contains(&symbols)
+        && !view.edges.is_empty()
+        && view.edges.len().is_multiple_of(symbols.next_power_of_two())
+        && are_states_sound(view, answers)
+        && are_edges_sound(view.edges, states)
+        && are_pages_sound(view)
+}
+
+/// Bases lie among the edges. Suffix links lead to states of shorter n-grams, which are no rarer, so that following them
+/// ends at the root; and sums are those of the link and the state's own n-grams.
+fn are_states_sound(view: &CompactView<'_>, answers: &[usize]) -> bool {
+    let (packing, most) = (view.packing, view.edges.len() as u32);
+    let limit = pack(answers.iter().map(|&answers| answers as u64), packing.width());
+    let top = pack(answers.iter().map(|_| 1 << (packing.width() - 1)), packing.width());
+    let is_sound = |record: &Record| {
+        let Some(link) = view.states.get(record.link() as usize) else { return false };
+        let (above, at_root) = (u64::from(record.above()), record.link() == ROOT);
+        let ((sums, frequencies), (link_sums, link_frequencies)) = (packing.worth(*record), packing.worth(*link));
+        let most_frequent = if at_root { limit } else { link_frequencies };
+        // No field has its top bit, so that it is what is left where nothing is borrowed.
+        let rarer = (most_frequent | top).wrapping_sub(frequencies) & top == top;
+        let ends = if at_root { above == 0 } else { link.above() < record.above() };
+        let inherits = sums + above * frequencies == link_sums + above * link_frequencies;
+        (record.base() < most) & ends & rarer & inherits
+    };
+    let root = view.states[ROOT as usize];
+    root.link() == ROOT && packing.worth(root) == (0, 0) && view.states.iter().all(is_sound)
+}
+
+fn are_edges_sound(edges: &[u32], states: usize) -> bool {
+    let target = |&edge: &u32| if edge == FREE { 0 } else { edge & TARGET_MASK };
+    edges.iter().map(target).max().is_some_and(|last| (last as usize) < states)
+}
+
+/// Every character has a symbol, and the root an edge for it, so that a walk that is back at the root goes on.
+fn are_pages_sound(view: &CompactView<'_>) -> bool {
+    let base = view.states[ROOT as usize].base();
+    let leads_on = |symbol: u32| view.edges[(base ^ symbol) as usize] >> TARGET_BITS == symbol;
+    let symbols = view.unigrams.len() as u32;
+    let known: Vec<bool> = (0..symbols).map(leads_on).collect();
+    view.page_of.len() == (char::MAX as usize >> PAGE_BITS) + 1
+        && view.page_of.iter().all(|&page| (usize::from(page) + 1) * PAGE <= view.pages.len())
+        && view.pages.iter().all(|&symbol| known.get(usize::from(symbol)) == Some(&true))
+}
