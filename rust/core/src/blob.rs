@@ -19,30 +19,31 @@ pub(crate) struct Blob {
 /// Concatenates arrays. The first word is their number; then come the length of each in bytes and the arrays
 /// themselves, each aligned to a word.
 #[derive(Debug, Default)]
-pub(crate) struct BlobBuilder {
-    lengths: Vec<u64>,
-    words: Vec<u64>,
+pub(crate) struct BlobBuilder<'a> {
+    arrays: Vec<&'a [u8]>,
 }
 
-impl BlobBuilder {
+impl<'a> BlobBuilder<'a> {
     /// Adds an array.
-    pub(crate) fn array<T: Pod>(mut self, values: &[T]) -> Self {
-        let bytes: &[u8] = bytemuck::cast_slice(values);
-        self.lengths.push(bytes.len() as u64);
-        for word in bytes.chunks(WORD) {
-            let mut whole = [0; WORD];
-            whole[..word.len()].copy_from_slice(word);
-            self.words.push(u64::from_ne_bytes(whole));
-        }
+    pub(crate) fn array<T: Pod>(mut self, values: &'a [T]) -> Self {
+        self.arrays.push(bytemuck::cast_slice(values));
         self
     }
 
     /// The finished run.
     pub(crate) fn finish(self) -> Blob {
-        let mut words = vec![self.lengths.len() as u64];
-        words.extend(&self.lengths);
-        words.extend(self.words);
+        let head = 1 + self.arrays.len();
+        let length = head + self.arrays.iter().map(|array| array.len().div_ceil(WORD)).sum::<usize>();
+        let mut words = vec![0; length];
+        words[0] = self.arrays.len() as u64;
+        for (word, array) in words[1..].iter_mut().zip(&self.arrays) {
+            *word = array.len() as u64;
+        }
         let arrays = layout(&words).unwrap_or_default();
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        for (range, array) in arrays.iter().zip(&self.arrays) {
+            bytes[range.clone()].copy_from_slice(array);
+        }
         Blob { words: Arc::new(words), arrays }
     }
 }

@@ -1,8 +1,6 @@
 //! Code points as dense symbols: small integers in code-point order, so that tables stay small and suffixes
 //! sort as the text does.
 
-use rustc_hash::FxHashSet;
-
 /// One element of an indexed text.
 pub type Symbol = i32;
 
@@ -30,10 +28,17 @@ pub struct Alphabet {
 }
 
 impl Alphabet {
-    /// The alphabet of `texts`, in time linear in their length plus `k log k` for `k` distinct characters.
+    /// The alphabet of `texts`, in time linear in their length, and a pass over all characters that there are.
     pub fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
-        let distinct: FxHashSet<char> = texts.flat_map(str::chars).collect();
-        Self::from_characters(distinct.into_iter().collect())
+        // A bit for each character that there is.
+        let mut occurs = vec![0u64; (char::MAX as usize >> 6) + 1];
+        for code in texts.flat_map(str::chars).map(|character| character as usize) {
+            occurs[code >> 6] |= 1 << (code & 63);
+        }
+        let some = (0..).zip(&occurs).filter(|(_, bits)| **bits != 0);
+        let codes = some
+            .flat_map(|(word, &bits)| (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word << 6 | bit));
+        Self::from_characters(codes.filter_map(char::from_u32).collect())
     }
 
     /// The alphabet of these characters, each given once, in any order.

@@ -69,7 +69,7 @@ struct Builder<'a> {
     suffixes: Vec<u32>,
     /// Symbols that the suffixes of rank `k − 1` and `k` share, at most `depth`.
     shared: Vec<u16>,
-    answer_of_rank: Vec<u32>,
+    places: Vec<Place>,
     source_of_answer: Vec<u32>,
     /// The state that last counted an answer.
     counted_by: Vec<u32>,
@@ -77,8 +77,16 @@ struct Builder<'a> {
     /// The range of ranks below each state.
     ranges: Vec<Range<u32>>,
     frequencies: Vec<u32>,
-    /// The state of the most symbols of the suffix of each rank; its suffix links lead to those of fewer.
+    /// The state of the most symbols of the suffix at each position; its suffix links lead to those of fewer.
     deepest: Vec<u32>,
+}
+
+/// Where the suffix of a rank begins.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    answer: u32,
+    /// Symbols to the end of the answer, at most `depth`.
+    rest: u32,
 }
 
 impl<'a> Builder<'a> {
@@ -90,7 +98,7 @@ impl<'a> Builder<'a> {
             corpus,
             depth: depth as u32,
             shared: suffix_array::bounded_lcp_array(&text, &suffixes, depth),
-            answer_of_rank: answers_of_ranks(corpus, &suffixes),
+            places: places(corpus, &suffixes, depth as u32),
             source_of_answer: (0..corpus.answers()).map(|answer| corpus.source_of(answer as u32) as u32).collect(),
             counted_by: vec![ROOT; corpus.answers()],
             states: vec![State { link: ROOT, length: 0, above: 0 }],
@@ -108,6 +116,8 @@ impl<'a> Builder<'a> {
         while (state as usize) < self.states.len() {
             if u32::from(self.states[state as usize].length) < self.depth {
                 self.add_linked_to(state);
+            } else {
+                self.end_in(state);
             }
             state += 1;
         }
@@ -123,48 +133,55 @@ impl<'a> Builder<'a> {
                 shared = shared.min(self.shared[end as usize]);
                 end += 1;
             }
-            if self.text[self.suffixes[start as usize] as usize + length as usize] != SEPARATOR {
+            if self.places[start as usize].rest > u32::from(length) {
                 self.add_state(link, start..end, shared);
+            } else {
+                // Nothing is shared with an answer's end.
+                self.deepest[self.suffixes[start as usize] as usize] = link;
             }
             start = end;
+        }
+    }
+
+    /// Notes that the suffixes of a state have no longer n-grams.
+    fn end_in(&mut self, state: u32) {
+        let Range { start, end } = self.ranges[state as usize];
+        for &position in &self.suffixes[start as usize..end as usize] {
+            self.deepest[position as usize] = state;
         }
     }
 
     /// Adds the state of the suffixes of `ranks`, which share `shared` symbols (any number where there is only one).
     fn add_state(&mut self, link: u32, ranks: Range<u32>, shared: u16) {
         let state = self.states.len() as u32;
-        let sources = self.corpus.names.len();
         let row = self.frequencies.len();
-        self.frequencies.resize(row + sources, 0);
-        let places = ranks.start as usize..ranks.end as usize;
-        for &answer in &self.answer_of_rank[places.clone()] {
-            let last = &mut self.counted_by[answer as usize];
-            if *last != state {
-                *last = state;
-                self.frequencies[row + self.source_of_answer[answer as usize] as usize] += 1;
+        self.frequencies.resize(row + self.corpus.names.len(), 0);
+        let frequencies = &mut self.frequencies[row..];
+        let length = match &self.places[ranks.start as usize..ranks.end as usize] {
+            [only] => {
+                frequencies[self.source_of_answer[only.answer as usize] as usize] = 1;
+                only.rest as u16
             }
-        }
-        let length = match places.len() {
-            1 => self.rest_of(places.start).min(self.depth) as u16,
-            _ => shared,
+            places => {
+                for &Place { answer, .. } in places {
+                    let last = &mut self.counted_by[answer as usize];
+                    let source = self.source_of_answer[answer as usize] as usize;
+                    frequencies[source] += u32::from(*last != state);
+                    *last = state;
+                }
+                shared
+            }
         };
-        self.deepest[places].fill(state);
         self.states.push(State { link, length, above: self.states[link as usize].length });
         self.ranges.push(ranks);
-    }
-
-    /// Symbols from the suffix of rank `rank` to the end of its answer.
-    fn rest_of(&self, rank: usize) -> u32 {
-        self.corpus.answer_starts[self.answer_of_rank[rank] as usize + 1] - 1 - self.suffixes[rank]
     }
 
     /// An edge leads to a state from those of its n-grams without their last symbol. Backwards, that is the state's
     /// prefix begun one symbol later; the n-grams without it lie on the suffix links from there to the root.
     fn edges(&self) -> (Vec<u32>, Vec<(Symbol, u32)>) {
-        let rank_of = suffix_array::ranks(&self.suffixes);
         let mut found = Vec::with_capacity(2 * self.states.len());
         let mut starts = vec![0; self.states.len() + 1];
-        self.each_edge(&rank_of, |from, symbol, to| {
+        self.each_edge(|from, symbol, to| {
             found.push((from, symbol, to));
             starts[from as usize + 1] += 1;
         });
@@ -180,13 +197,13 @@ impl<'a> Builder<'a> {
         (starts, edges)
     }
 
-    fn each_edge(&self, rank_of: &[u32], mut edge: impl FnMut(u32, Symbol, u32)) {
+    fn each_edge(&self, mut edge: impl FnMut(u32, Symbol, u32)) {
+        let (symbols, shortened) = self.shortened();
         for (to, &State { length, above, .. }) in self.states.iter().enumerate().skip(1) {
-            let position = self.suffixes[self.ranges[to].start as usize] as usize;
-            let symbol = self.text[position];
+            let symbol = symbols[to];
             let mut from = match length {
                 1 => ROOT,
-                _ => self.state_of(rank_of[position + 1] as usize, length - 1),
+                _ => self.prefix(shortened[to], length - 1),
             };
             while from != ROOT && self.states[from as usize].length >= above {
                 edge(from, symbol, to as u32);
@@ -198,14 +215,37 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The state of the first `length` symbols of the suffix of rank `rank`.
-    fn state_of(&self, rank: usize, length: u16) -> u32 {
-        let mut state = self.deepest[rank];
+    /// The last symbol of each state, and the deepest state of its n-grams without it. These reads are all over memory, and
+    /// side by side here, since none waits for another.
+    fn shortened(&self) -> (Vec<Symbol>, Vec<u32>) {
+        let mut symbols = vec![SEPARATOR; self.states.len()];
+        for (state, range) in self.ranges.iter().enumerate().skip(1) {
+            symbols[state] = match self.states[state].link {
+                ROOT => self.text[self.suffixes[range.start as usize] as usize],
+                link => symbols[link as usize],
+            };
+        }
+        let next = |range: &Range<u32>| self.suffixes[range.start as usize] as usize + 1;
+        let shortened = self.ranges.iter().map(|range| self.deepest.get(next(range)).copied().unwrap_or(ROOT));
+        (symbols, shortened.collect())
+    }
+
+    /// The state of the first `length` symbols of the n-grams of `state`.
+    fn prefix(&self, mut state: u32, length: u16) -> u32 {
         while self.states[state as usize].above >= length {
             state = self.states[state as usize].link;
         }
         state
     }
+}
+
+fn places(corpus: &Corpus, suffixes: &[u32], depth: u32) -> Vec<Place> {
+    let mut of_position = Vec::with_capacity(corpus.text.len());
+    for (answer, bounds) in (0..).zip(corpus.answer_starts.windows(2)) {
+        let rest = |position: u32| (bounds[1] - 1 - position).min(depth);
+        of_position.extend((bounds[0]..bounds[1]).map(|position| Place { answer, rest: rest(position) }));
+    }
+    suffixes.iter().map(|&position| of_position[position as usize]).collect()
 }
 
 pub(crate) fn answers_of_ranks(corpus: &Corpus, suffixes: &[u32]) -> Vec<u32> {

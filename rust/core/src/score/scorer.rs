@@ -241,7 +241,8 @@ impl Scorer {
             }
         };
         let counts: Vec<u64> = scale.answer_counts.iter().map(|&count| count as u64).collect();
-        let head = BlobBuilder::default().array(&[compact]).array(&counts).array(&self.baselines).array(&characters);
+        let compact = [compact];
+        let head = BlobBuilder::default().array(&compact).array(&counts).array(&self.baselines).array(&characters);
         [head.finish(), self.table().clone()]
     }
 
