@@ -1,6 +1,6 @@
 """Reports: every measure that is asked, as a table.
 
-    PFGEN_BENCH_DIR=CHECKOUT python benches/reporting.py [--json FILE]
+    PFGEN_BENCH_DIR=CHECKOUT python benches/reporting.py [--json FILE] [--only-many]
 
 Works on copies of a pfgen-bench checkout. The page of a thousand runs is measured in chromium, driven
 by Playwright, where both are there.
@@ -31,15 +31,19 @@ REPEATS = 5
 SEARCHED = 2  # answers a question that are searched for plainly
 QUESTIONS = 10
 RUNS = 1000
+MANY = 516
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", type=Path, help="write the measures there, too")
+    parser.add_argument(
+        "--only-many", action="store_true", help="only what is measured on many runs"
+    )
     options = parser.parse_args()
     checkout = Path(os.environ["PFGEN_BENCH_DIR"])
-    measured = list(measure(checkout))
+    measured = list(many_runs(checkout) if options.only_many else measure(checkout))
     print("\n".join(measures.lines(measured)))
     if options.json:
         runs = len(list((checkout / "result").rglob("trials.jsonl.xz")))
@@ -51,6 +55,7 @@ def measure(checkout: Path) -> Iterator[Measure]:
     with _copy(checkout) as copy, tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as site:
         yield from reports(copy)
         yield from sites(copy, Path(site))
+    yield from many_runs(checkout)
     yield from pages(checkout)
     yield highlighting(checkout)
 
@@ -63,20 +68,62 @@ def _copy(checkout: Path) -> Iterator[Path]:
         yield copy
 
 
-def reports(checkout: Path) -> Iterator[Measure]:
-    """`pfgen-rs report` from start to exit: all results stale, and none."""
-    seconds = {}
+@contextmanager
+def _own_cache() -> Iterator[None]:
+    before = os.environ.get("PFGEN_RS_CACHE")
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as cache:
-        before = os.environ.get("PFGEN_RS_CACHE")
         os.environ["PFGEN_RS_CACHE"] = cache
         try:
-            for state in ("without a cached index", "with one"):
-                _make_stale(checkout)
-                seconds[state] = timing.process("-m", "pfgen_rs", "report", checkout)
+            yield
         finally:
             os.environ.pop("PFGEN_RS_CACHE")
             if before is not None:
                 os.environ["PFGEN_RS_CACHE"] = before
+
+
+@contextmanager
+def _many(checkout: Path) -> Iterator[Path]:
+    """A checkout of `MANY` runs: those of the other one again and again, under other names."""
+    runs = sorted(path.parent for path in (checkout / "result").rglob("trials.jsonl.xz"))
+    with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as name:
+        copy = Path(name) / "checkout"
+        skip = shutil.ignore_patterns("result", ".git")
+        shutil.copytree(checkout, copy, copy_function=shutil.copyfile, ignore=skip)
+        for i in range(MANY):
+            run = runs[i % len(runs)]
+            folder = copy / run.relative_to(checkout).with_name(f"{run.name}-{i}")
+            shutil.copytree(run, folder, copy_function=shutil.copyfile)
+        yield copy
+
+
+def many_runs(checkout: Path) -> Iterator[Measure]:
+    """Reports and scores of many runs, and of one, with the index in the cache."""
+    with _own_cache(), _many(checkout) as many:
+        one = next((many / "result").rglob("trials.jsonl.xz")).parent
+        timing.process("-m", "pfgen_rs", "score", one, "-b", many)
+        again = [timing.process("-m", "pfgen_rs", "score", one, "-b", many) for _ in range(REPEATS)]
+        note = f"{min(done.cpu for done in again):.2f} s of CPU time; median of {REPEATS}"
+        yield Measure("score_one", statistics.median(done.seconds for done in again), note)
+        yield _many_measure("score_many", ["score", many / "result", "-b", many, "-f", "csv"])
+        _make_stale(many)
+        yield _many_measure("report_many_stale", ["report", many])
+        timing.process("-m", "pfgen_rs", "report", many)  # the last files have just changed
+        yield _many_measure("report_many_fresh", ["report", many])
+
+
+def _many_measure(key: str, arguments: list[str | Path]) -> Measure:
+    done = timing.process("-m", "pfgen_rs", *arguments)
+    note = f"{done.cpu:.1f} s of CPU time, peak {done.peak / 1e6:.0f} MB"
+    return Measure(key, done.seconds, f"{MANY} runs; {note}")
+
+
+def reports(checkout: Path) -> Iterator[Measure]:
+    """`pfgen-rs report` from start to exit: all results stale, and none."""
+    seconds = {}
+    with _own_cache():
+        for state in ("without a cached index", "with one"):
+            _make_stale(checkout)
+            seconds[state] = timing.process("-m", "pfgen_rs", "report", checkout)
     first, second = seconds.values()
     note = f"{first.output}; {second.seconds:.2f} s with the index cached, peak {first.peak / 1e6:.0f} MB"
     yield Measure("report_stale", first.seconds, note)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.checkout.files import remove_unfinished
+from pfgen_rs.checkout.files import is_unfinished, remove_unfinished
+from pfgen_rs.checkout.known_runs import Files, KnownRuns, file_states, is_settled
 from pfgen_rs.checkout.published import Published, digest_line, read_published
 from pfgen_rs.errors import (
     BenchmarkError,
@@ -39,17 +41,21 @@ __all__ = [
     "inspect_run",
     "is_checkout",
     "open_checkout",
+    "remember_run",
+    "remembered_run",
 ]
 
 _DATA, RUNS = "data", "result"
+_OWN = {CONFIG, RESULT, README, EXAMPLES, *RESPONSES}
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run: its folder, and its path within the checkout with slashes."""
+    """A run: its folder, its path within the checkout with slashes, and the files that its state is of."""
 
     folder: Path
     name: str
+    files: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def responses(self) -> Path | None:
@@ -60,12 +66,13 @@ class Run:
 
 @dataclass(frozen=True)
 class Checkout:
-    """A checkout: its runs, and the hash and number of its question files."""
+    """A checkout: its runs, the hash and number of its question files, and what earlier reports found."""
 
     folder: Path
     runs: list[Run]
     metadata_hash: str
     questions: int
+    known: KnownRuns = field(repr=False)
 
     @property
     def readme(self) -> Path:
@@ -82,7 +89,8 @@ class Checkout:
 class State:
     """The state of a run; `published` is its result if it is usable.
 
-    `packed`: the new content of `trials.jsonl.xz`, if it changes.
+    `packed`: the new content of `trials.jsonl.xz`, if it changes. `files`: the run's files before they were
+    read, unless they had just changed; `remembered`: whether that was enough to know that nothing is stale.
     """
 
     run: Run
@@ -92,6 +100,8 @@ class State:
     problems: list[PfgenError] = field(default_factory=list)
     packed: bytes | None = None
     unfinished: list[Path] = field(default_factory=list)
+    files: Files | None = None
+    remembered: bool = False
 
 
 def open_checkout(folder: str | os.PathLike[str]) -> Checkout:
@@ -103,9 +113,21 @@ def open_checkout(folder: str | os.PathLike[str]) -> Checkout:
     place = Path(folder)
     runs = find_runs(place)
     paths = question_paths(place / _DATA)
-    digests = [file_digest(read_question_file(path)) for path in paths]
+    known = KnownRuns(place)
+    metadata_hash = _metadata_hash_of_checkout(paths, known)
     remove_unfinished(place)
-    return Checkout(place, runs, combined_digest(digests), len(paths))
+    return Checkout(place, runs, metadata_hash, len(paths), known)
+
+
+def _metadata_hash_of_checkout(paths: Sequence[Path], known: KnownRuns) -> str:
+    now = time.time_ns()
+    files = file_states(paths[0].parent, [path.name for path in paths])
+    found = None if files is None else known.metadata_hash(files)
+    if found is None:
+        found = combined_digest(file_digest(read_question_file(path)) for path in paths)
+        if files is not None and is_settled(files, now):
+            known.keep_questions(files, found)
+    return found
 
 
 def is_checkout(place: Path) -> bool:
@@ -130,7 +152,8 @@ def find_runs(folder: str | os.PathLike[str]) -> list[Run]:
 def _runs_in_checkout(checkout: Path) -> Iterator[Run]:
     for top in (RUNS, _DATA):
         for folder, _, names in os.walk(checkout / top):
-            run = Run(Path(folder), Path(folder).relative_to(checkout).as_posix())
+            own = tuple(sorted(filter(_concerns_run_in_checkout, names)))
+            run = Run(Path(folder), Path(folder).relative_to(checkout).as_posix(), own)
             if _is_run_in_checkout(run, names):
                 yield run
 
@@ -143,6 +166,48 @@ def _is_run_in_checkout(run: Run, names: list[str]) -> bool:
     )
 
 
+def _concerns_run_in_checkout(name: str) -> bool:
+    return name in _OWN or run_files.is_trial_file(name) or is_unfinished(name)
+
+
+def remembered_run(checkout: Checkout, run: Run) -> State | None:
+    """Returns the state of a run of which nothing is stale, if its files are those of an earlier report."""
+    files = file_states(run.folder, run.files)
+    published = checkout.known.published(run.name, files, checkout.metadata_hash)
+    return None if published is None else State(run, published, remembered=True)
+
+
+def remember_run(checkout: Checkout, state: State) -> None:
+    """Remember a run of which nothing is stale any more, for later reports.
+
+    A result and a README that were just written are read, so that they are known to be what is there.
+    """
+    if state.remembered or state.published is None or state.problems or state.unfinished:
+        return
+    now = time.time_ns()
+    names = sorted({*(state.files or ()), RESULT, README})
+    files = file_states(state.run.folder, names)
+    if state.files is None or files is None or not is_settled(files, now):
+        return
+    if any(files[name] != old for name, old in state.files.items() if name not in (RESULT, README)):
+        return
+    if files == state.files or _is_written_in_checkout(state):
+        checkout.known.keep(state.published, files)
+
+
+def _is_written_in_checkout(state: State) -> bool:
+    """Whether the files of a run are those that were written for its result."""
+    try:
+        digest = file_digest((state.run.folder / RESULT).read_bytes())
+    except OSError:
+        return False
+    return (
+        state.published is not None
+        and digest == state.published.digest
+        and _is_checkout_readme_current(state)
+    )
+
+
 def inspect_run(checkout: Checkout, run: Run, *, force: bool = False) -> State:
     """Find out what is stale about a run, and pack its finished trials in memory; writes nothing.
 
@@ -150,6 +215,10 @@ def inspect_run(checkout: Checkout, run: Run, *, force: bool = False) -> State:
     """
     state = State(run)
     config = None  # stays so where the run cannot be scored
+    now = time.time_ns()
+    files = file_states(run.folder, run.files)
+    if files is not None and is_settled(files, now):
+        state.files = files
     try:
         remove_unfinished(run.folder)
         found = _config_in_checkout(run)

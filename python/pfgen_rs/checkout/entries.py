@@ -18,9 +18,9 @@ from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.metrics.names import BY_SOURCE, share_name
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.signature import signature
+from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.sources import sources_in_order
 from pfgen_rs.stats import Estimate, from_summary, rank_ranges
-from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["Entry", "entries", "entries_frame", "read_entries"]
 

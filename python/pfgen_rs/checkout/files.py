@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["remove_unfinished", "write_changed"]
+__all__ = ["is_unfinished", "remove_unfinished", "write_changed"]
 
 _UNFINISHED = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
 
@@ -25,10 +25,15 @@ def write_changed(path: Path, content: bytes) -> bool:
     return True
 
 
+def is_unfinished(name: str) -> bool:
+    """Whether this is the name of a temporary file of `write_changed`."""
+    return _UNFINISHED.fullmatch(name) is not None
+
+
 def remove_unfinished(folder: Path) -> None:
     """Remove temporary files that a killed `write_changed` has left."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            if _UNFINISHED.fullmatch(entry.name):
+            if is_unfinished(entry.name):
                 with suppress(OSError):
                     os.unlink(entry.path)  # noqa: PTH108 - the entry has a path, but is none

@@ -10,8 +10,8 @@ from pfgen_rs.checkout.published import published
 from pfgen_rs.errors import InputError
 from pfgen_rs.metrics.names import BY_SOURCE
 from pfgen_rs.metrics.settings import SUMMATIONS, Summation
+from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.runs.result import Result, result_content
-from pfgen_rs.stats.sums import left_sum
 from pfgen_rs.verify import best_reading
 
 __all__ = ["Rewritten", "rewritten"]

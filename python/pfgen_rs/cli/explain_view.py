@@ -11,9 +11,9 @@ from rich.text import Text
 
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.cli import output
+from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.scoring.explain import COMMON, RARE, Explanation, RuleReport
-from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["explanation_object", "rendered_explanation"]
 

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import output
+from pfgen_rs.cli import streams
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.safe_text import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from pfgen_rs.io import Source
     from pfgen_rs.report.update import Report
+    from pfgen_rs.runs.streaming import ScoringProgress
 
 __all__ = ["report"]
 
@@ -63,21 +68,33 @@ def report(
     from pfgen_rs.report import update
 
     done = update.report(
-        checkout, force=force, html=html, jobs=jobs, watch=output.scoring, busy=output.busy
+        checkout, force=force, html=html, jobs=jobs, watch=_report_progress, busy=_report_busy
     )
     _print_report(done)
 
 
+def _report_progress(sources: Sequence[Source]) -> AbstractContextManager[ScoringProgress]:
+    from pfgen_rs.cli import output  # here, since where nothing is stale nothing needs it
+
+    return output.scoring(sources)
+
+
+def _report_busy(doing: str) -> AbstractContextManager[None]:
+    from pfgen_rs.cli import output
+
+    return output.busy(doing)
+
+
 def _print_report(done: Report) -> None:
     for path in done.unfinished:
-        output.warn(f"{path}: skipped, because it is not finished (or not JSON lines)")
+        streams.warn(f"{path}: skipped, because it is not finished (or not JSON lines)")
     for problem in done.problems:
-        output.print_error(problem)
+        streams.print_error(problem)
     failed = f", {len(done.failed)} failed" if done.failed else ""
     site = "" if done.site is None else f"; site: {visible(str(done.site))}"
-    output.emit(
+    streams.emit(
         f"{counted(len(done.checkout.runs), 'run')}: {len(done.scored)} scored{failed}; "
         f"{counted(len(done.written), 'file')} written in the checkout{site}\n"
     )
     if done.problems:
-        output.fail(1)
+        streams.fail(1)

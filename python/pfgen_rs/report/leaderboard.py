@@ -9,8 +9,8 @@ from pathlib import Path
 from pfgen_rs.checkout.published import Published, published_ranks, ranked_published
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import README
+from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.report.markup import cell_text, link_target, padding
-from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["BEGIN", "END", "leaderboard_table", "readme_with_leaderboard"]
 

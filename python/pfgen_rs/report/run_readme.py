@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.checkout.published import digest_line
 from pfgen_rs.metrics.names import BY_SOURCE
+from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.sources import sources_in_order
 from pfgen_rs.report.markup import cell_text, escape
-from pfgen_rs.stats.sums import left_sum
 
 if TYPE_CHECKING:
     from pfgen_rs.checkout.marks import Marks

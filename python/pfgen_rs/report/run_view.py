@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import stats
+from pfgen_rs.metrics.sums import left_mean
 from pfgen_rs.runs.result import Result
-from pfgen_rs.stats.sums import left_mean
 
 __all__ = ["Histogram", "Row", "RunView", "estimates", "run_view"]
 

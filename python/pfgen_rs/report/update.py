@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfgen_rs.checkout.checkout import Checkout, State, inspect_run, open_checkout
+from pfgen_rs.checkout.checkout import (
+    Checkout,
+    State,
+    inspect_run,
+    open_checkout,
+    remember_run,
+    remembered_run,
+)
 from pfgen_rs.checkout.files import write_changed
 from pfgen_rs.checkout.published import Published
 from pfgen_rs.errors import InputError, PfgenError, unreadable
@@ -75,21 +81,34 @@ def report(
     done.runs = [state.published for state in states if state.published is not None]
     _update_leaderboard(done)
     _update_tables(done, force)
+    for state in states:
+        remember_run(found, state)
+    found.known.save()
     if html is not None:
         _update_site(done, html, jobs, watch, busy)
     return done
 
 
 def _runs_inspected_for_update(done: Report, force: bool, jobs: int | None) -> list[State]:
-    """Inspect all runs in threads; packed trials are written here, in the thread that gets signals."""
-    pool = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
-    try:
-        found = pool.map(
-            lambda run: inspect_run(done.checkout, run, force=force), done.checkout.runs
-        )
-        return [_update_packed_trials(done, state) for state in found]
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    """Inspect changed runs in threads; packed trials are written here, in the thread that gets signals."""
+    checkout = done.checkout
+    states = {} if force else _runs_remembered_for_update(checkout)
+    changed = [run for run in checkout.runs if run.name not in states]
+    if changed:
+        from concurrent.futures import ThreadPoolExecutor
+
+        pool = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
+        try:
+            found = pool.map(lambda run: inspect_run(checkout, run, force=force), changed)
+            states |= {state.run.name: _update_packed_trials(done, state) for state in found}
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    return [states[run.name] for run in checkout.runs]
+
+
+def _runs_remembered_for_update(checkout: Checkout) -> dict[str, State]:
+    found = {run.name: remembered_run(checkout, run) for run in checkout.runs}
+    return {name: state for name, state in found.items() if state is not None}
 
 
 def _update_packed_trials(done: Report, state: State) -> State:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs.metrics.names import BY_SOURCE, share_name, share_names
+from pfgen_rs.metrics.sums import left_mean, left_means, left_sum, running_sum
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.score_store import ResponseScores
-from pfgen_rs.stats.sums import left_mean, left_means, left_sum, running_sum
 
 __all__ = ["Sampled", "Summaries", "Summary", "question_scores", "run_scores", "summarise"]
 

@@ -20,12 +20,12 @@ from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.names import BY_SOURCE, PARTS, share_name
 from pfgen_rs.metrics.settings import Settings, Summation
 from pfgen_rs.metrics.signature import signature
+from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.aggregate import Sampled, Summaries, summarise
 from pfgen_rs.runs.naming import run_name
 from pfgen_rs.runs.score_store import ResponseScores
-from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["Responses", "Result", "result_content"]
 

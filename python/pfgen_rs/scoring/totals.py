@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.metrics.names import BY_SOURCE, share_name
-from pfgen_rs.stats.sums import left_sum
+from pfgen_rs.metrics.sums import left_sum
 
 __all__ = ["Rows", "sum_again"]
 

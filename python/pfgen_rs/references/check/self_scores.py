@@ -16,10 +16,10 @@ from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.metrics.names import BY_SOURCE, share_name
+from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.question import Question
 from pfgen_rs.references.check.steps import CheckProgress, coded_answers, tracked
 from pfgen_rs.references.leave_one_out import leave_one_out
-from pfgen_rs.stats.sums import left_sum
 
 __all__ = ["self_scores"]
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from pfgen_rs.stats.sums import left_mean, left_sum, running_sum
+from pfgen_rs.metrics.sums import left_mean, left_sum, running_sum
 
 # The exact sum is 2; a compensated or pairwise one says so, term by term it is 0.
 CANCELLING = [1.0, 1e100, 1.0, -1e100]

@@ -1,0 +1,279 @@
+"""What reports remember of a checkout only ever saves time: whatever has changed is noticed."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkouts import BETTER, FIRST, SECOND, add_run, contents, make_checkout, text
+from helpers import GOOD
+from pfgen_rs.checkout import known_runs
+from pfgen_rs.checkout.checkout import inspect_run
+from pfgen_rs.report import update
+from pfgen_rs.report.update import report
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("PFGEN_RS_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def inspected(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the runs whose files a report has read."""
+    names: list[str] = []
+
+    def inspect_and_tell(place: Any, run: Any, **how: Any) -> Any:
+        names.append(run.name)
+        return inspect_run(place, run, **how)
+
+    monkeypatch.setattr(update, "inspect_run", inspect_and_tell)
+    return names
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All files count as settled, however recently they have changed."""
+    monkeypatch.setattr(known_runs, "_TICK", -(10**12))
+
+
+@pytest.fixture
+def remembered(tmp_path: Path, cache: Path, settled: None, inspected: list[str]) -> Path:
+    """A checkout of which everything is known."""
+    checkout = make_checkout(tmp_path / "checkout")
+    for trials in checkout.rglob("trials.jsonl"):
+        report(checkout)
+        trials.unlink()  # only the packed ones stay, as in a checkout from elsewhere
+    report(checkout)
+    inspected.clear()
+    assert report(checkout).problems == []
+    assert inspected == []
+    return checkout
+
+
+def index(cache: Path) -> Path:
+    [path] = (cache / "checkouts").iterdir()
+    return path
+
+
+def _known(content: bytes) -> Any:
+    return json.loads(content.partition(b"\n")[2])
+
+
+def scored(checkout: Path) -> list[str]:
+    done = report(checkout)
+    assert done.problems == []
+    return done.scored
+
+
+def test_tables_from_memory_are_those_from_files(remembered: Path) -> None:
+    before = contents(remembered)
+    for path in remembered.glob("leaderboard.*"):
+        path.unlink()
+    assert len(report(remembered).written) == 3
+    assert contents(remembered) == before
+
+
+def test_results_that_were_just_written_are_known(
+    tmp_path: Path, cache: Path, settled: None, inspected: list[str]
+) -> None:
+    checkout = make_checkout(tmp_path / "checkout")
+    report(checkout)  # packs the trials, so that what was there before is not what is there now
+    (checkout / FIRST / "result.json").unlink()
+    assert scored(checkout) == [FIRST]
+    inspected.clear()
+    assert report(checkout).written == []
+    assert inspected == []
+
+
+def same_size(content: bytes) -> bytes:
+    return content.replace(b'"timestamp"', b'"timestamq"').replace(b"0.", b"1.", 1)
+
+
+CHANGED: dict[str, Callable[[Path], Any]] = {
+    "in place, with the old time": lambda path: _overwritten(path),
+    "replaced by an older file": lambda path: _replaced(path, age=10**15),
+    "replaced by a file of the same time": lambda path: _replaced(path, age=0),
+    "touched": lambda path: os.utime(path),
+    "gone": lambda path: path.unlink(),
+}
+
+
+def _overwritten(path: Path) -> None:
+    time, content = path.stat().st_mtime_ns, path.read_bytes()
+    with path.open("r+b") as file:
+        file.write(same_size(content))
+    os.utime(path, ns=(time, time))
+    assert path.stat().st_size == len(content)
+
+
+def _replaced(path: Path, age: int) -> None:
+    time = path.stat().st_mtime_ns
+    other = path.with_name("other")
+    other.write_bytes(same_size(path.read_bytes()))
+    os.utime(other, ns=(time - age, time - age))
+    other.replace(path)
+
+
+@pytest.mark.parametrize("name", ["result.json", "README.md"])
+@pytest.mark.parametrize("change", CHANGED.values(), ids=CHANGED)
+def test_a_changed_file_is_read_again(
+    remembered: Path, inspected: list[str], change: Callable[[Path], Any], name: str
+) -> None:
+    change(remembered / FIRST / name)
+    report(remembered)
+    assert inspected == [FIRST]
+
+
+def test_other_answers_are_scored(remembered: Path, inspected: list[str]) -> None:
+    packed = remembered / FIRST / "trials.jsonl.xz"
+    packed.write_bytes((remembered / SECOND / "trials.jsonl.xz").read_bytes())
+    assert scored(remembered) == [FIRST]
+    (remembered / SECOND / "config.json").write_text('{"model": "new/name"}', encoding="utf-8")
+    assert scored(remembered) == [SECOND]
+
+
+def test_new_files_of_a_run_are_seen(remembered: Path, inspected: list[str]) -> None:
+    (remembered / FIRST / "trial_001.jsonl").write_bytes(text(GOOD))
+    report(remembered)
+    assert inspected == [FIRST]
+    add_run(remembered, "result/third/model/0", BETTER)
+    assert scored(remembered) == ["result/third/model/0"]
+
+
+def test_what_is_left_of_a_killed_report_is_removed(remembered: Path) -> None:
+    left = remembered / FIRST / f".README.md.{'0' * 16}.tmp"
+    left.write_bytes(b"half")
+    assert scored(remembered) == []
+    assert not left.exists()
+
+
+def test_other_questions_make_everything_stale(remembered: Path) -> None:
+    path = next((remembered / "data").glob("Q*.json"))
+    question = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**question, "note": "another"}), encoding="utf-8")
+    assert scored(remembered) == sorted([FIRST, SECOND])
+
+
+def test_a_broken_run_is_told_each_time(remembered: Path) -> None:
+    (remembered / FIRST / "config.json").unlink()
+    for _ in range(2):
+        assert report(remembered).failed == [FIRST]
+
+
+def test_force_reads_everything(remembered: Path, inspected: list[str]) -> None:
+    report(remembered, force=True)
+    assert inspected == sorted([FIRST, SECOND])
+
+
+def test_files_that_have_just_changed_are_not_remembered(
+    tmp_path: Path, cache: Path, inspected: list[str]
+) -> None:
+    checkout = make_checkout(tmp_path / "checkout")
+    report(checkout)
+    report(checkout)
+    known = _known(index(cache).read_bytes()) if cache.exists() else {}
+    assert known.get("runs", {}) == {}
+    assert known.get("questions") is None
+    inspected.clear()
+    report(checkout)
+    assert inspected == sorted([FIRST, SECOND])
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_when_files_count_as_settled(tmp_path: Path, place: int) -> None:
+    (tmp_path / "a").write_bytes(b"a")
+    files = known_runs.file_states(tmp_path, ["a"])
+    assert files is not None
+    for age, expected in ((1_999_999_999, False), (2_000_000_001, True)):
+        now = 10**18
+        times = [0, 0]
+        times[place] = now - age
+        files["a"][1:3] = times
+        assert known_runs.is_settled(files, now) is expected
+
+
+def test_what_is_no_file_has_no_state(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for name in ("folder", "missing", "a\0b"):
+        assert known_runs.file_states(tmp_path, [name]) is None
+
+
+def _flip(content: bytes) -> bytes:
+    at = content.rindex(b"0.")
+    return content[:at] + b"1" + content[at + 1 :]
+
+
+def _edited(content: bytes, **more: Any) -> bytes:
+    found = {**_known(content), **more}
+    new = json.dumps(found).encode()
+    return known_runs._known_digest(new) + b"\n" + new
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _: b"",
+    "cut short": lambda content: content[:-100],
+    "a digit": _flip,
+    "no JSON": lambda _: known_runs._known_digest(b"{") + b"\n{",
+    "a list": lambda _: known_runs._known_digest(b"[]") + b"\n[]",
+    "another version": lambda content: _edited(content, version=[0, "0.0.0"]),
+    "noise": lambda content: os.urandom(len(content)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_index_costs_only_time(
+    remembered: Path, cache: Path, inspected: list[str], damage: Callable[[bytes], bytes]
+) -> None:
+    before = contents(remembered)
+    good = index(cache).read_bytes()
+    index(cache).write_bytes(damage(good))
+    assert report(remembered).written == []
+    assert inspected == sorted([FIRST, SECOND])
+    assert contents(remembered) == before
+    assert _known(index(cache).read_bytes()) == _known(good)
+
+
+def test_a_cache_that_cannot_be_written_costs_only_time(
+    tmp_path: Path, settled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv("PFGEN_RS_CACHE", str(tmp_path / "file"))
+    checkout = make_checkout(tmp_path / "checkout")
+    assert scored(checkout) == sorted([FIRST, SECOND])
+    assert scored(checkout) == []
+
+
+def test_two_reports_at_once(remembered: Path, cache: Path, inspected: list[str]) -> None:
+    before = contents(remembered)
+    for _ in range(3):
+        for run in (FIRST, SECOND):
+            (remembered / run / "result.json").unlink()
+        threads = [threading.Thread(target=report, args=(remembered,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert contents(remembered) == before
+        assert scored(remembered) == []
+    assert [path.suffix for path in (cache / "checkouts").iterdir()] == [".json"]
+    inspected.clear()
+    assert scored(remembered) == []
+    assert inspected == []
+
+
+def test_a_checkout_elsewhere_is_another(
+    remembered: Path, cache: Path, inspected: list[str]
+) -> None:
+    remembered.rename(remembered.with_name("moved"))
+    assert scored(remembered.with_name("moved")) == []
+    assert inspected == sorted([FIRST, SECOND])
+    assert len(list((cache / "checkouts").iterdir())) == 2
