@@ -88,13 +88,23 @@ lint: build ## Run every linter that CI runs
 bench: build ## Measure speed and memory: a table, and target/bench.json (real responses with PFGEN_BENCH_DIR)
 	$(BIN)/python benches/run.py --json target/bench.json
 
-.PHONY: fuzz
-fuzz: ## Fuzz index, scorer and store for SECONDS each (needs a nightly toolchain and cargo-fuzz; no part of CI)
-	cd rust/fuzz && for target in index scorer store; do \
-		mkdir -p corpus/$$target; \
-		cargo +nightly fuzz run --fuzz-dir . $$target corpus/$$target seeds/$$target -- -max_total_time=$(SECONDS) -max_len=2048 \
-			|| exit; \
-	done
+FUZZED := index lines scorer store
+DAMAGED := csv json questions
+.PHONY: fuzz $(FUZZED:%=fuzz-%) $(DAMAGED:%=fuzz-%)
+fuzz: $(FUZZED:%=fuzz-%) $(DAMAGED:%=fuzz-%) ## Fuzz native code and damaged files, SECONDS for each target (needs a nightly toolchain; no part of CI)
+
+$(FUZZED:%=fuzz-%): fuzz-%: .fuzz-tools
+	mkdir -p rust/fuzz/corpus/$*
+	cd rust/fuzz && cargo +nightly fuzz run --fuzz-dir . $* corpus/$* seeds/$* -- -max_total_time=$(SECONDS) -max_len=2048
+
+$(DAMAGED:%=fuzz-%): fuzz-%: build
+	$(BIN)/python tests/support/mutations.py $* $(SECONDS)
+
+.PHONY: .fuzz-tools
+.fuzz-tools:
+	@cargo +nightly --version >/dev/null 2>&1 || { \
+		echo "fuzzing needs a nightly toolchain: install one with \`rustup toolchain install nightly\`"; exit 1; }
+	@command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
 
 .PHONY: audit-licences
 audit-licences: ## Check licences, sources and versions of the crates (cargo-deny, which it installs if absent)
