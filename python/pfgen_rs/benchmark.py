@@ -237,7 +237,8 @@ def score_file(
     Every response has a question (its text or id) and an answer; several answers to a question are trials. A
     `config.json` beside the file becomes part of the result. `benchmark`: one, or its name or folder, as for
     `load_benchmark`. The file may be larger than memory: it is read, and scored, a bounded number of
-    responses at a time.
+    responses at a time. Only the largest row group of a Parquet file, and the largest record batch of an
+    Arrow file, must fit into memory, up to four times: write large files with more of them.
 
     Answers are scored as they are; `result.unclean` counts those with something that pfgen-bench removes
     when it generates (white space around them, a following question), and a warning is logged. `clean`

@@ -30,6 +30,22 @@ def test_what_runs_ahead_stays_near_and_ends() -> None:
     assert list(Ahead(lambda: iter(range(50)), 3)) == list(range(50))
 
 
+def test_nothing_is_made_before_there_is_room_for_it() -> None:
+    made: list[int] = []
+
+    def numbers() -> Iterator[int]:
+        for i in range(9):
+            made.append(i)
+            yield i
+
+    with Ahead(numbers, room_first=True) as ahead:
+        for i in range(9):
+            assert next(ahead) == i
+            time.sleep(0.02)
+            assert len(made) <= i + 2
+        assert list(ahead) == []
+
+
 def test_errors_travel_to_where_the_item_is_missed() -> None:
     def broken() -> Iterator[int]:
         yield 1

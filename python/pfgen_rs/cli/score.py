@@ -197,8 +197,10 @@ def score(
     Fluency is relative to the reference answers, whose mean is 1, so runs may exceed 1. Truthfulness
     and Helpfulness are between 0 and 1; the score is the mean of the three.
 
-    Each file or folder is one run, and may be larger than memory. Output files are written when everything is
-    scored; an invalid input stops the command with an error that names file and line.
+    Each file or folder is one run, and may be larger than memory: text is read piece by piece, Parquet by row
+    group and Arrow by record batch, so the largest of these must fit into memory a few times. Output files
+    are written when everything is scored; an invalid input stops the command with an error that names file
+    and line.
 
     A run is a file of responses, each with a question (text or id) and an answer, such as
     `{"question": "Q02", "answer": "光合成は…"}` on each line; several answers to a question are trials.

@@ -42,6 +42,13 @@ class Pipe(Generic[T]):
                 self._changed.notify_all()
             return not self._stopped
 
+    def has_room(self) -> bool:
+        """Wait until an item could be added. Returns false if the pipe was stopped."""
+        with self._changed:
+            while len(self._items) >= self._depth and not self._stopped:
+                self._changed.wait(_TICK)
+            return not self._stopped
+
     def end(self, error: BaseException | None = None) -> None:
         """Mark the end of the items; `error` is raised in place of the next one."""
         with self._changed:
@@ -85,13 +92,17 @@ class Pipe(Generic[T]):
 class Ahead(Closing, Generic[T]):
     """Iterates in a thread, up to `depth` items ahead of the consumer.
 
-    Starts immediately. Errors of the iterator are raised in place of its next item. Closing it (it is a
-    context manager) stops the thread before the next item; a thread that is blocked in a read is abandoned.
+    One more is made meanwhile unless `room_first`, which saves the memory of one: then an item is made only
+    when there is room for it. Starts immediately. Errors of the iterator are raised in place of its next
+    item. Closing it (it is a context manager) stops the thread before the next item; a thread that is blocked
+    in a read is abandoned.
     """
 
-    def __init__(self, make: Callable[[], Iterator[T]], depth: int = 1) -> None:
+    def __init__(
+        self, make: Callable[[], Iterator[T]], depth: int = 1, *, room_first: bool = False
+    ) -> None:
         self._pipe = Pipe[T](depth)
-        target = _Producer(make, self._pipe)
+        target = _Producer(make, self._pipe, room_first)
         self._thread = threading.Thread(target=target, name=THREADS, daemon=True)
         self._thread.start()
 
@@ -125,8 +136,8 @@ class Ahead(Closing, Generic[T]):
 class _Producer(Generic[T]):
     """What the thread runs. It refers only to the pipe, so that an unused `Ahead` can be freed."""
 
-    def __init__(self, make: Callable[[], Iterator[T]], pipe: Pipe[T]) -> None:
-        self._make, self._pipe = make, pipe
+    def __init__(self, make: Callable[[], Iterator[T]], pipe: Pipe[T], room_first: bool) -> None:
+        self._make, self._pipe, self._room_first = make, pipe, room_first
 
     def __call__(self) -> None:
         """Put all items into the pipe."""
@@ -138,6 +149,8 @@ class _Producer(Generic[T]):
                     if not self._pipe.put(item):
                         break
                     del item
+                    if self._room_first and not self._pipe.has_room():
+                        break
             finally:
                 close = getattr(iterator, "close", None)
                 if close is not None:

@@ -93,6 +93,7 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
                 cut_short=cut if at + options.rows >= frame.height else None,
             )
         first += frame.height
+        del block, frame  # before the next ones are read
 
 
 def _optional_csv_column(frame: pl.DataFrame, key: str) -> pl.Series:

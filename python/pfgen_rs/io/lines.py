@@ -57,6 +57,7 @@ def line_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
         if block.damage is not None:
             decoded.refuse(InputError(block.damage), first)
         yield from decoded.chunks(raw.count)
+        del block, decoded  # before the next ones are read
 
 
 def text_blocks(raw: io.RawIOBase, size: int) -> Iterator[Block]:
@@ -72,7 +73,7 @@ def text_blocks(raw: io.RawIOBase, size: int) -> Iterator[Block]:
         head_start = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0
         begin = _Begin(head_start, head[head_start:], damage)
         if is_array(begin.text):
-            yield from _cut_at_line_end(stream, begin, size, Elements(), "element")
+            yield from _cut_at_line_end(stream, begin, size, _up_to_element_end(), "element")
         else:
             yield from _cut_at_line_end(stream, begin, size, _up_to_line_end, "line")
     finally:
@@ -87,16 +88,31 @@ class _Begin(NamedTuple):
     damage: str | None
 
 
-def _up_to_line_end(text: bytes, *, ended: bool) -> Cut:
-    used = len(text) if ended else text.rfind(b"\n") + 1
-    return Cut(text[:used], used)
+def _up_to_line_end(rest: bytes, fresh: bytes, *, ended: bool) -> tuple[Cut, bytes]:
+    """Returns whole lines of two consecutive pieces, and what follows; copies them only once."""
+    end = len(fresh) if ended else fresh.rfind(b"\n") + 1
+    if not end and not ended:
+        return Cut(b"", 0), rest + fresh
+    text = b"".join((rest, memoryview(fresh)[:end]))
+    return Cut(text, len(text)), fresh[end:]
+
+
+def _up_to_element_end() -> Callable[..., tuple[Cut, bytes]]:
+    elements = Elements()
+
+    def cut_text(rest: bytes, fresh: bytes, *, ended: bool) -> tuple[Cut, bytes]:
+        text = rest + fresh
+        cut = elements(text, ended=ended)
+        return cut, text[cut.used :]
+
+    return cut_text
 
 
 def _cut_at_line_end(
     stream: io.BufferedIOBase,
     begin: _Begin,
     size: int,
-    whole: Callable[..., Cut],
+    whole: Callable[..., tuple[Cut, bytes]],
     item: Item,
 ) -> Iterator[Block]:
     start, rest, damage = begin
@@ -106,8 +122,8 @@ def _cut_at_line_end(
         if damage is None:
             fresh, damage = read_some(stream, max(size - len(rest), 0) or size)
         ended = not fresh and damage is None
-        cut = whole(rest + fresh, ended=ended)
-        rest = (rest + fresh)[cut.used :]
+        cut, rest = whole(rest, fresh, ended=ended)
+        del fresh
         if len(rest) > LONGEST_LINE:
             raise InputError(_TOO_LONG[item])
         damage = damage or cut.damage
@@ -116,6 +132,7 @@ def _cut_at_line_end(
         if damage is not None:
             return
         start += cut.used
+        del cut
 
 
 def _token_lines(text: bytes, _: str, __: str, more: Sequence[str]) -> tuple[Any, ...]:

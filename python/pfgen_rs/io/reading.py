@@ -43,7 +43,7 @@ class Reading:
 
     def start(self) -> None:
         """Start reading in a thread."""
-        self._ahead = Ahead(self.chunks)
+        self._ahead = Ahead(self.chunks, room_first=True)
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks in order, from the thread if it was started."""
@@ -59,8 +59,12 @@ class Reading:
         if self.options.clean and self.options.tokens:
             raise SettingsError("cannot clean token ids: only text answers can be cleaned")
         for chunk in self._read():
-            named = chunk if self.options.run is None else self._named(chunk, self.options.run)
-            yield named if self.options.tokens else self._cleaned(named)
+            yield self._prepared(chunk)
+            del chunk  # before the next one is read
+
+    def _prepared(self, chunk: Chunk) -> Chunk:
+        named = chunk if self.options.run is None else self._named(chunk, self.options.run)
+        return named if self.options.tokens else self._cleaned(named)
 
     def _named(self, chunk: Chunk, run: Kept) -> Chunk:
         """Returns the responses that name their run."""

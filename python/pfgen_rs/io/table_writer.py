@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,17 +15,18 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from pfgen_rs.errors import OutputError
-from pfgen_rs.io.ahead import Ahead, Pipe
+from pfgen_rs.io.ahead import THREADS, Ahead, Pipe
 from pfgen_rs.io.atomic import new_file, write_atomic, writing_failed
 
 __all__ = ["TABLES", "TableWriter", "write_parquet"]
 
 TABLES = (".parquet", ".jsonl", ".csv", ".arrow")
+_EVERY = 0.2  # seconds between flushes of written rows to the disk
 # Row groups are small compared with everything else in memory. Compression would take much of the time.
 _PARQUET: dict[str, Any] = {
     "compression": "uncompressed",
     "statistics": False,
-    "row_group_size": 1 << 14,
+    "row_group_size": 1 << 13,
 }
 
 
@@ -68,6 +70,9 @@ class TableWriter:
         self._frames = Pipe[pl.DataFrame]()
         write = self._append if suffix in (".jsonl", ".csv") else self._sink
         self._writing = Ahead(lambda: self._written(write, suffix))
+        self._ended = threading.Event()
+        self._syncing = threading.Thread(target=self._sync, name=THREADS, daemon=True)
+        self._syncing.start()
 
     def write(self, frame: pl.DataFrame) -> None:
         """Add rows. Raises `OutputError` if earlier ones could not be written."""
@@ -78,6 +83,7 @@ class TableWriter:
         """Wait until all rows are written."""
         self._frames.end()
         self._wait()
+        self._end_syncing()
         with self._failing():
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -92,9 +98,21 @@ class TableWriter:
         """Stop writing, and remove the file unless it is in place."""
         self._frames.stop()
         self._writing.close()
+        self._end_syncing(_EVERY)
         with suppress(OSError):  # data that a full disk rejected is discarded anyway
             self._file.close()
         self._temporary.unlink(missing_ok=True)
+
+    def _sync(self) -> None:
+        """Write rows to the disk as they come, so that `finish` need not wait for all of them."""
+        sync = getattr(os, "fdatasync", os.fsync)
+        with suppress(OSError):  # which `finish` meets again
+            while not self._ended.wait(_EVERY):
+                sync(self._file.fileno())
+
+    def _end_syncing(self, patience: float | None = None) -> None:
+        self._ended.set()
+        self._syncing.join(patience)
 
     def _wait(self) -> None:
         with self._failing():

@@ -146,6 +146,7 @@ class _StreamedFile:
                     take(source, scored.frame(self._runs), self._signature())
                 if progress is not None:
                     progress(source, scored.chunk.read, len(scored.chunk))
+                del scored
         return self.results()
 
     def _signature(self) -> str:
@@ -155,7 +156,7 @@ class _StreamedFile:
 
     def scored(self) -> Generator[_StreamedChunk]:
         """Yield all chunks, without unknown questions; the next chunk is scored in the meantime."""
-        with io.Ahead(self._scores) as scored:
+        with io.Ahead(self._scores, room_first=True) as scored:
             for chunk, numbers, found in scored:
                 self._problems += chunk.problems
                 self._cut_short = chunk.cut_short
@@ -166,6 +167,7 @@ class _StreamedFile:
                 self._add(parts, chunk)
                 self._hold(chunk)
                 yield _StreamedChunk(chunk, parts, scores)
+                del chunk, numbers, found, parts, scores  # before the next ones are scored
 
     def _scores(self) -> Iterator[tuple[Chunk, Numbers, pl.DataFrame | dict[str | None, Part]]]:
         """Yield the chunks with their scores, or with parts if an interrupted run has scored them."""
@@ -173,8 +175,10 @@ class _StreamedFile:
             self._decoded += len(decoded)
             chunk, numbers = self._known.of(decoded)
             chunk = replace(chunk, identity=cache(chunk.identity))  # asked for by each of its runs
+            del decoded
             known = self._resumed(chunk) if self._store.resumes else None
             yield chunk, numbers, known or self._score(chunk, numbers)
+            del chunk, numbers  # before the next ones are read
 
     def _resumed(self, chunk: Chunk) -> dict[str | None, Part] | None:
         """Returns the scores of a chunk that was completely scored before an interruption."""
