@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +27,18 @@ class Asked:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor arguments."""
         return Asked, (self._benchmark,)
+
+    def ids(self, prompts: Iterable[Any]) -> list[str | None]:
+        """Returns `id` of each prompt; several completions of one prompt come one after the other."""
+        found: list[str | None] = []
+        last: Any = None
+        for prompt in prompts:
+            if found and (prompt is last or (type(prompt) is str and prompt == last)):
+                found.append(found[-1])
+            else:
+                found.append(self.id(prompt))
+                last = prompt
+        return found
 
     def id(self, prompt: Any) -> str | None:
         """Returns the id of the question asked by a prompt (a string or messages), or `None`.

@@ -70,7 +70,7 @@ class Reward:
             raise InputError(
                 f"{len(prompts)} prompts, {len(named)} questions, but {len(completions)} completions"
             )
-        found = list(map(self._asked.id, named))
+        found = self._asked.ids(named)
         answers = self._answers(prompts, completions)
         known = [question for question in found if question is not None]
         if len(known) == len(found):

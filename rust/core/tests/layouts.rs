@@ -102,6 +102,32 @@ proptest! {
         let responses: Vec<String> = texts.iter().flatten().map(|answer| answer.repeat(2)).collect();
         check(&texts, &settings, &responses);
     }
+
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Few responses at a time, each of which is read from several places at once.
+    #[test]
+    fn few_responses_score_as_many_do(
+        answers in prop::collection::vec("[a-d]{1,60}", 2..8),
+        responses in prop::collection::vec("[a-e]{0,220}", 20),
+        max_n in 2usize..=12,
+    ) {
+        let settings = Settings { max_n, truthfulness_n: 2, ..Settings::default() };
+        let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
+        let scorer = Scorer::new(&[SourceText { name: "P", answers }], settings).unwrap();
+        let responses: Vec<&str> = responses.iter().map(String::as_str).collect();
+        let mut scratch = Scratch::default();
+        let (scores, lengths) = score(&scorer, InstructionSet::chosen(), &responses, &mut scratch);
+        for count in [1, 3, 8, 16] {
+            let of_few = responses.chunks(count).map(|few| score(&scorer, InstructionSet::chosen(), few, &mut scratch));
+            let (few, few_lengths): (Vec<_>, Vec<_>) = of_few.unzip();
+            prop_assert_eq!(few.concat(), &*scores, "{} at a time", count);
+            prop_assert_eq!(few_lengths.concat(), &*lengths);
+        }
+    }
 }
 
 #[test]

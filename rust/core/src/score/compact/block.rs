@@ -2,13 +2,12 @@
 
 use super::plan::Plan;
 use crate::index::compact::CompactView;
-use crate::score::repeats::Seen;
 
 /// Responses that are read side by side.
 pub(crate) const LANES: usize = 32;
 
 /// A symbol that no response has: it stands before the first character.
-const BEFORE: u16 = u16::MAX;
+pub(super) const BEFORE: u16 = u16::MAX;
 /// Rows of it that `repeats` reaches back to.
 pub(super) const PADDING: usize = 3;
 
@@ -26,8 +25,8 @@ pub(crate) struct Block {
     /// For each position how long the longest n-gram ending there is that also ended earlier.
     pub(super) seen: Vec<Row>,
     /// Buffers of `repeats` for one lane.
-    pub(super) column: Vec<u16>,
-    pub(super) column_seen: Seen,
+    pub(super) reversed: Vec<u16>,
+    pub(super) common: Vec<[u16; 32]>,
     /// Per lane, the states and match lengths at its positions; one place more for what is not kept.
     pub(super) places: Vec<u32>,
     /// Positions of each lane: the response's characters and the added `$`, as far as they are read.

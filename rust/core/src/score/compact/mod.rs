@@ -21,5 +21,6 @@ pub(super) mod plan;
 mod repeats;
 pub(super) mod scorer;
 mod walk;
+mod walk_few;
 
 pub use dispatch::InstructionSet;

@@ -1,13 +1,14 @@
 //! How much of what ends at each character also ended earlier, for all lanes at once.
 
-use super::block::{Block, LANES, PADDING, Row};
-use crate::score::repeats::seen_before;
+use super::block::{BEFORE, Block, LANES, PADDING, Row};
 
 /// Distances that are looked at together: their runs are independent of each other.
 const TOGETHER: usize = PADDING + 1;
 
 /// Up to this many lanes it is faster to look at one after the other.
 const FEW: usize = 4;
+/// Then so many distances are looked at in one instruction.
+const DISTANCES: usize = 32;
 
 /// Fills `seen` for the first `lanes` lanes, of up to `positions` positions.
 #[inline(always)]
@@ -17,13 +18,31 @@ pub(super) fn fill(block: &mut Block, lanes: usize, positions: usize) {
         return;
     }
     for lane in 0..lanes {
-        let symbols = block.symbols[PADDING..][..block.ends[lane]].iter().map(|row| row[lane]);
-        block.column.clear();
-        block.column.extend(symbols);
-        seen_before(&block.column, i16::MAX as usize, &mut block.column_seen);
-        for (row, &seen) in block.seen.iter_mut().zip(&block.column_seen.lengths[..block.ends[lane]]) {
-            row[lane] = seen as u16;
+        fill_one(block, lane);
+    }
+}
+
+/// Fills `seen` of one lane: the same with the distances, up to that of the first character, beside each other.
+#[inline(always)]
+fn fill_one(block: &mut Block, lane: usize) {
+    let Block { symbols, seen, reversed, common, ends, .. } = block;
+    let end = ends[lane];
+    // What stands `distance` before a position stands as far behind it, and at last what agrees with nothing.
+    reversed.clear();
+    reversed.extend(symbols[PADDING..][..end].iter().rev().map(|row| row[lane]));
+    reversed.extend([BEFORE; DISTANCES]);
+    common.clear();
+    common.resize(end.div_ceil(DISTANCES), [0; DISTANCES]);
+    for (position, seen) in seen[..end].iter_mut().enumerate() {
+        let (here, earlier) = (reversed[end - 1 - position], reversed[end - position..].chunks_exact(DISTANCES));
+        let mut longest = [0; DISTANCES];
+        for (common, earlier) in common[..position.div_ceil(DISTANCES)].iter_mut().zip(earlier) {
+            for ((common, &earlier), longest) in common.iter_mut().zip(earlier).zip(&mut longest) {
+                *common = if here == earlier { *common + 1 } else { 0 };
+                *longest = (*longest).max(*common);
+            }
         }
+        seen[lane] = longest.iter().copied().max().unwrap_or(0);
     }
 }
 

@@ -2,20 +2,14 @@
 
 use super::block::{Block, LANES, PADDING, pack};
 use super::plan::Plan;
+use super::walk_few;
 use crate::index::compact::CompactView;
-use crate::index::states::ROOT;
 
-/// Up to this many lanes are cut into parts, so that there are enough walkers to take turns. Tables that no cache holds, as
-/// when every call is about other questions, are read a third faster that way.
-const FEW: usize = 16;
-
-/// Walks from one position of a lane to another.
+/// Walks from the beginning of a lane to its end.
 #[derive(Debug, Clone, Copy, Default)]
 struct Walker {
     lane: usize,
     position: usize,
-    /// Before this, its matches may be too short and are not kept.
-    first: usize,
     end: usize,
     state: u32,
     length: u32,
@@ -25,10 +19,17 @@ struct Walker {
 /// Fills `places`. The walkers take turns, since each step waits for memory; one that is at its end leaves.
 #[inline(always)]
 pub(super) fn fill(block: &mut Block, plan: &Plan, table: &CompactView<'_>, lanes: usize) {
+    if lanes <= walk_few::FEW {
+        return walk_few::fill(block, plan, table, lanes);
+    }
     let mut walkers = [Walker::default(); LANES];
-    let mut count = set_out(&mut walkers, &block.ends[..lanes], plan);
+    let mut count = lanes;
+    let (state, length) = plan.begin;
+    for (lane, (walker, &end)) in walkers.iter_mut().zip(&block.ends[..lanes]).enumerate() {
+        *walker = Walker { lane, position: 0, end, state, length, slot: 0 };
+    }
     let Block { symbols, places, .. } = block;
-    let (symbols, nowhere) = (&symbols[PADDING..], LANES * plan.positions);
+    let symbols = &symbols[PADDING..];
     while count > 0 {
         for walker in &mut walkers[..count] {
             walker.slot = table.slot(walker.state, symbols[walker.position][walker.lane % LANES]);
@@ -41,8 +42,7 @@ pub(super) fn fill(block: &mut Block, plan: &Plan, table: &CompactView<'_>, lane
             let step = table.step(walker.state, walker.length.min(plan.longest - 1), symbols[at][lane], walker.slot);
             table.fetch_state(step.state);
             // Where the symbol was not taken, the walker's next turn writes here again.
-            let place = if at < walker.first { nowhere } else { lane * plan.positions + at };
-            places[place] = pack(step.state, step.length);
+            places[lane * plan.positions + at] = pack(step.state, step.length);
             (walker.state, walker.length) = (step.state, step.length);
             walker.position = at + usize::from(step.taken);
             if walker.position == walker.end {
@@ -53,26 +53,4 @@ pub(super) fn fill(block: &mut Block, plan: &Plan, table: &CompactView<'_>, lane
             }
         }
     }
-}
-
-/// Places the walkers and returns their number: one for a lane, or several for each of few lanes.
-///
-/// A match depends on no more characters than the longest n-gram has, so a walker that starts that many before its part
-/// knows what the others know.
-#[inline(always)]
-fn set_out(walkers: &mut [Walker; LANES], ends: &[usize], plan: &Plan) -> usize {
-    let parts = if ends.len() > FEW { 1 } else { LANES / ends.len() };
-    let reach = plan.longest as usize - 1;
-    let mut count = 0;
-    for (lane, &end) in ends.iter().enumerate() {
-        let part = end.div_ceil(parts).max(reach);
-        for first in (0..end).step_by(if parts == 1 { end } else { part }) {
-            let position = first.saturating_sub(reach);
-            let (state, length) = if position == 0 { plan.begin } else { (ROOT, 0) };
-            let end = if parts == 1 { end } else { end.min(first + part) };
-            walkers[count] = Walker { lane, position, first, end, state, length, slot: 0 };
-            count += 1;
-        }
-    }
-    count
 }
