@@ -239,6 +239,7 @@ class QuestionSet:
         missing = [question for question in questions if question.id not in self._scorers]
         if not missing:
             return
+        missing.sort(key=_question_set_answers, reverse=True)  # so that threads end together
         _ = self.coder  # once, rather than in each of the threads
         workers = min(threads or os.cpu_count() or 1, len(missing))
         if workers == 1:
@@ -275,6 +276,10 @@ class QuestionSet:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {question_id: number for number, question_id in enumerate(self._questions)}
+
+
+def _question_set_answers(question: Question) -> int:
+    return sum(map(len, question.answers.values()))
 
 
 def _check_question_set_unit(question: Question, unit: Unit) -> None:

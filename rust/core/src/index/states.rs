@@ -11,10 +11,13 @@
 use super::corpus::Corpus;
 use super::suffix_array;
 use crate::error::Result;
+use crate::fetch::fetch;
 use crate::text::{SEPARATOR, Symbol};
 use std::ops::Range;
 
 pub(crate) const ROOT: u32 = 0;
+/// How many states ahead of the one whose edges are found are prefetched.
+const AHEAD: usize = 16;
 
 /// N-grams that end at the same places.
 #[derive(Debug, Clone, Copy)]
@@ -201,6 +204,9 @@ impl<'a> Builder<'a> {
         let (symbols, shortened) = self.shortened();
         for (to, &State { length, above, .. }) in self.states.iter().enumerate().skip(1) {
             let symbol = symbols[to];
+            if let Some(&state) = shortened.get(to + AHEAD) {
+                fetch(&self.states, state as usize);
+            }
             let mut from = match length {
                 1 => ROOT,
                 _ => self.prefix(shortened[to], length - 1),

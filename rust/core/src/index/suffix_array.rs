@@ -5,8 +5,12 @@
 //! Longest-Common-Prefix Computation in Suffix Arrays and Its Applications", 2001.
 
 use crate::error::{Error, Result};
+use crate::fetch::fetch;
 use crate::text::{SEPARATOR, Symbol};
 use libsais::SuffixArrayConstruction;
+
+/// How many suffixes ahead of those being compared are prefetched: they lie all over the text.
+const AHEAD: usize = 16;
 
 /// Start positions of all suffixes of `text` in lexicographic order. Linear time; the text is unchanged afterwards.
 pub(crate) fn suffix_array(text: &mut [Symbol]) -> Result<Vec<u32>> {
@@ -69,8 +73,13 @@ pub(crate) fn bounded_lcp_array(text: &[Symbol], suffixes: &[u32], limit: usize)
         let rest = &text[position as usize..];
         &rest[..limit.min(rest.len())]
     };
-    let shared = |pair: &[u32]| common_prefix(suffix(pair[0]), suffix(pair[1])) as u16;
-    std::iter::once(0).chain(suffixes.windows(2).map(shared)).take(suffixes.len()).collect()
+    let shared = |(rank, pair): (usize, &[u32])| {
+        if let Some(&position) = suffixes.get(rank + AHEAD) {
+            fetch(text, position as usize);
+        }
+        common_prefix(suffix(pair[0]), suffix(pair[1])) as u16
+    };
+    std::iter::once(0).chain(suffixes.windows(2).enumerate().map(shared)).take(suffixes.len()).collect()
 }
 
 fn common_prefix(a: &[Symbol], b: &[Symbol]) -> usize {

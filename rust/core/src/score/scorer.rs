@@ -287,9 +287,16 @@ impl Scorer {
         let of_source = |(number, source): (usize, &SourceText<'_>)| {
             let mut scores = vec![SourceScore::default(); source.answers.len() * sources.len()];
             let mut lengths = vec![0; source.answers.len()];
-            self.score(&source.answers, &mut scratch, &mut scores, &mut lengths);
-            let own = scores.iter().skip(number).step_by(sources.len());
-            let mean = own.fold(0.0, |sum, score| sum + score.fluency) / source.answers.len() as f64;
+            // Those of similar length are scored together, and added up in their own order.
+            let mut order: Vec<usize> = (0..source.answers.len()).collect();
+            order.sort_unstable_by_key(|&answer| source.answers[answer].len());
+            let answers: Vec<&str> = order.iter().map(|&answer| source.answers[answer]).collect();
+            self.score(&answers, &mut scratch, &mut scores, &mut lengths);
+            let mut own = vec![0.0; answers.len()];
+            for (&answer, score) in order.iter().zip(scores.iter().skip(number).step_by(sources.len())) {
+                own[answer] = score.fluency;
+            }
+            let mean = own.iter().fold(0.0, |sum, fluency| sum + fluency) / own.len() as f64;
             if mean > 0.0 { Ok(mean) } else { Err(Error::ZeroBaseline { source: source.name.to_owned() }) }
         };
         sources.iter().enumerate().map(of_source).collect()
