@@ -1,8 +1,9 @@
-//! Files of stored scorers: whole ones come back, others are refused or read, without a panic.
+//! Files of stored scorers: whole ones come back, others are refused or read, without a panic and with an end, even if their
+//! checksums are valid.
 
 use super::case::{self, Texts};
 use arbitrary::{Result, Unstructured};
-use pfgen_core::{KEY_BYTES, Scorer, Scratch, Settings, SourceScore, Store, store_header};
+use pfgen_core::{KEY_BYTES, Scorer, Scratch, Settings, SourceScore, Store, internals, store_header};
 
 const KEY: [u8; KEY_BYTES] = [7; KEY_BYTES];
 
@@ -30,6 +31,11 @@ fn decoded(input: &mut Unstructured<'_>) -> Result<bool> {
     assert_eq!(scores(&stored, &response), scores(&scorer, &response));
     let changed = change(input, content.clone())?;
     assert!(changed == content || open(&changed, &settings, &counts).is_none(), "a change was not noticed");
+    if let Some(crafted) = open(&internals::with_checksums(changed), &settings, &counts) {
+        scores(&crafted, &response);
+        crafted.cuts(&response, &mut Scratch::default());
+        crafted.windows(&response, &mut Vec::new());
+    }
     Ok(true)
 }
 
