@@ -10,7 +10,6 @@ import faulthandler
 import gzip
 import json
 import lzma
-import re
 import sys
 import tempfile
 import time
@@ -107,23 +106,12 @@ def _outcome(path: Path, size: int) -> Rows | None:
     return rows
 
 
-def _has_stray_quotes(text: bytes, suffix: str) -> bool:
-    """Whether a CSV has quotation marks other than around whole fields, or doubled within."""
-    separator = {".csv": b",", ".tsv": b"\t"}.get(suffix)
-    if separator is None:
-        return False
-    field = rb'(?:"(?:[^"]|"")*"|[^"\n%s]*)' % separator
-    return not re.fullmatch(rb"(?:%s(?:%s|\r?\n|$))*" % (field, separator), text)
-
-
 def _check_responses(random: Random, folder: Path, content: bytes, suffix: str) -> None:
     text = _damaged(random, content)
     packing, content = _packed(random, text)
     path = folder / f"responses{suffix}{packing}"
     path.write_bytes(content)
     whole, parts = _outcome(path, 8 << 20), _outcome(path, random.choice([70, 100, 300]))
-    if _has_stray_quotes(text, suffix):
-        return  # what such a CSV means depends on where polars begins to read
     assert whole == parts, f"read at once {whole!r}, in parts {parts!r}"
 
 

@@ -19,6 +19,7 @@ from pfgen_rs.io.chunk import Chunk, Kept, Options
 from pfgen_rs.io.cut_short import cut_short
 from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
 from pfgen_rs.io.source import DELIMITED, Raw, Source
+from pfgen_rs.io.stray_quotes import misleading_line
 from pfgen_rs.io.tables import TABLE_ERRORS, check_columns
 
 __all__ = ["csv_chunks", "csv_records", "csv_schema"]
@@ -157,7 +158,7 @@ def _read_csv_block(stream: io.BufferedIOBase, size: int) -> bytes:
 
 
 def _cut_csv(stream: io.BufferedIOBase, head: bytes, suffix: str, size: int) -> Iterator[_CsvBlock]:
-    header, rest, start = b"", head, 0
+    header, rest, start, line = b"", head, 0, 1
     while True:
         fresh = _read_csv_block(stream, max(size - len(rest), 0) or size)
         text = rest + fresh
@@ -165,10 +166,12 @@ def _cut_csv(stream: io.BufferedIOBase, head: bytes, suffix: str, size: int) -> 
             cut = _csv_record_end(text, last=False)
             if cut or not fresh:
                 header, text, start = text[:cut] or text, text[cut:] if cut else b"", cut
+                line = _checked_csv_lines(header, suffix, line)
         cut = _csv_record_end(text, last=True) if header and fresh else len(text) * bool(header)
         if not (header or fresh):
             raise InputError("the file is empty")
         if cut or not fresh:
+            line = _checked_csv_lines(text[:cut], suffix, line)
             yield _CsvBlock(suffix, header, start, text[:cut])
         if not fresh:
             return
@@ -177,6 +180,18 @@ def _cut_csv(stream: io.BufferedIOBase, head: bytes, suffix: str, size: int) -> 
             raise InputError(
                 f"a record is longer than {_LONGEST_RECORD >> 20} MiB: is a quotation mark missing?"
             )
+
+
+def _checked_csv_lines(text: bytes, suffix: str, line: int) -> int:
+    """Returns the number of the line after some records, of which the first begins at `line`."""
+    wrong = misleading_line(text, DELIMITED[suffix])
+    if wrong is not None:
+        raise InputError(
+            "a quotation mark is missing, or one stands inside a field without quotation marks: write such a "
+            'field as "…", with every mark in it doubled',
+            line=line + wrong,
+        )
+    return line + text.count(b"\n")
 
 
 def _csv_record_end(text: bytes, *, last: bool) -> int:

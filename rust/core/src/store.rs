@@ -51,8 +51,11 @@ impl Store {
     /// [`Error::DamagedStore`] if it is of another kind, version or byte order, cut short or changed.
     pub fn open(path: &Path, key: &[u8; KEY_BYTES]) -> Result<Self> {
         // Opening a pipe waits for its other end, so what it is is asked first.
-        let file = std::fs::metadata(path).and_then(regular).and_then(|_| File::open(path)).map_err(unreadable)?;
-        let length = file.metadata().and_then(regular).map_err(unreadable)?.len();
+        let file = std::fs::metadata(path)
+            .and_then(regular)
+            .and_then(|_| File::open(path))
+            .map_err(|error| unreadable(&error))?;
+        let length = file.metadata().and_then(regular).map_err(|error| unreadable(&error))?.len();
         let directory = directory(&file, length, key)?;
         Ok(Self { file, directory })
     }
@@ -146,7 +149,7 @@ fn damaged(reason: &'static str) -> Error {
     Error::DamagedStore { reason }
 }
 
-fn unreadable(error: io::Error) -> Error {
+fn unreadable(error: &io::Error) -> Error {
     Error::UnreadableStore { reason: error.to_string() }
 }
 
@@ -158,7 +161,7 @@ fn regular(found: Metadata) -> io::Result<Metadata> {
 fn read_at(file: &File, into: &mut [u8], start: u64) -> Result<()> {
     read_exact_at(file, into, start).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => damaged("it is cut short"),
-        _ => unreadable(error),
+        _ => unreadable(&error),
     })
 }
 

@@ -122,7 +122,7 @@ fn random(seed: &mut u64) -> usize {
 
 /// Overwrites some of the bytes from `from` on: single bits, whole words with 0 or all ones, words with other words, ranges.
 fn change(content: &mut [u8], from: usize, seed: &mut u64) {
-    for _ in 0..1 + random(seed) % 4 {
+    for _ in 0..=random(seed) % 4 {
         let mut word = || from + random(seed) % ((content.len() - from) / 8) * 8;
         let (at, other) = (word(), word());
         match random(seed) % 6 {
