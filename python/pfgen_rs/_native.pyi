@@ -16,6 +16,7 @@ __all__ = [
     "CodePoints",
     "Corrections",
     "Expression",
+    "Few",
     "Index",
     "Numbers",
     "Rules",
