@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from random import Random
 
@@ -45,6 +46,8 @@ def test_fuzzing_names_the_seed_that_failed(
         raise ZeroDivisionError
 
     monkeypatch.setitem(mutations.TARGETS, "csv", fails)
+    monkeypatch.setattr(mutations, "_PATIENCE", 0.1)
     with pytest.raises(ZeroDivisionError):
         mutations.run("csv", 5)
+    time.sleep(2)  # the watchdog would end this process after one
     assert re.match(r"failed: add \('csv', \d+\) to SEEDS of", capsys.readouterr().err)

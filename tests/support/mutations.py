@@ -200,9 +200,8 @@ def run(target: str, seconds: float) -> None:
     started, first = time.monotonic(), time.time_ns()
     seed = first
     while time.monotonic() - started < seconds:
-        faulthandler.dump_traceback_later(
-            10 * _PATIENCE, exit=True, file=2
-        )  # whatever does not end at all
+        # Whatever does not end at all.
+        faulthandler.dump_traceback_later(10 * _PATIENCE, exit=True, file=2)
         try:
             check(target, seed)
         except Exception:
@@ -210,6 +209,8 @@ def run(target: str, seconds: float) -> None:
                 f"failed: add ({target!r}, {seed}) to SEEDS of tests/io/test_mutations.py\n"
             )
             raise
+        finally:
+            faulthandler.cancel_dump_traceback_later()
         seed += 1
     sys.stdout.write(
         f"{target}: {seed - first} cases in {time.monotonic() - started:.0f} seconds\n"
