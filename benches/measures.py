@@ -27,8 +27,8 @@ class Asked:
 
 
 ASKED = {
-    "three_sources": Asked("Fluency + Truthfulness, one thread, three sources", TIMES, 500, 1000),
-    "one_source": Asked("Fluency + Truthfulness, one thread, one source", TIMES, 200, 450),
+    "three_sources": Asked("Fluency + Truthfulness, one thread, three sources", TIMES, 1000, 1300),
+    "one_source": Asked("Fluency + Truthfulness, one thread, one source", TIMES, 400, 600),
     "all_metrics": Asked("score_batch, all metrics, one thread", TIMES, 750, 1000),
     "two_threads": Asked("score_batch, two threads over one", TIMES, 1.85, 1.95),
     "cold_build": Asked("cold build of all questions, all cores", TIMES, 110, 150),

@@ -17,11 +17,11 @@ def misleading_line(text: bytes, separator: str) -> int | None:
     (RFC 4180). Other marks are harmless in a line with an even number of them and without fields in marks:
     all readers take them as they are. O(n).
     """
-    codes = np.frombuffer(text.removeprefix(_MARK), dtype=np.uint8)
+    framed = np.frombuffer(b"\n" + text.removeprefix(_MARK) + b"\n", dtype=np.uint8)
+    codes = framed[1:-1]
     quotes = np.flatnonzero(codes == _QUOTE)
     if not len(quotes):
         return None
-    framed = np.concatenate([[_NEWLINE], codes, [_NEWLINE]])
     before, after = framed[quotes], framed[quotes + 2]
     # Two marks beside each other close and open again: they are one within the field.
     begins = np.isin(before, [_NEWLINE, ord(separator)])

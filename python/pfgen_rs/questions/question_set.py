@@ -194,7 +194,7 @@ class QuestionSet:
     ) -> Self:
         """Build the scorers of all (or the given) questions now, in parallel, unless the cache has them.
 
-        Those in the cache are read when they are first used, which takes about a millisecond a question.
+        Those in the cache are read when they are first used, which takes a few milliseconds a question.
         Those that are built are saved to the cache once all are. Returns itself.
         """
         if not self._cache.is_usable:
