@@ -21,6 +21,8 @@ __all__ = ["Rescored", "Watch", "rescored", "scored_again"]
 # Takes the sources; returns what is called with their progress.
 Watch = Callable[[Sequence[Source]], AbstractContextManager[streaming.ScoringProgress | None]]
 _NAMED = 5  # questions
+_READY = 4  # scored runs that may wait until they are written
+_HELD = streaming.KEPT // _READY  # bytes of answers of each of them that are kept in memory
 _KEPT = 1 << 29  # bytes of answers of all runs that are kept in memory, to be shown
 Rescored = tuple[Published, bytes] | PfgenError
 
@@ -32,15 +34,20 @@ def rescored(
     sources = [Source(str(run.responses or run.folder)) for run in runs]
     with watch(sources) if watch else nullcontext() as progress:
         each = streaming.score_each(
-            benchmark, sources, Options(), threads=jobs, keep=streaming.KEPT, progress=progress
+            benchmark, sources, Options(), threads=jobs, keep=_HELD, progress=progress
         )
-        # Scored in a thread: the file after this one, while its result is written.
-        with Ahead(lambda: each) as results:
-            for run, result in zip(runs, results, strict=True):
-                yield result if isinstance(result, InputError) else _rescored_content(run, result)
+        # Runs differ much in size, so some are ready before they are needed: scored in one thread, and their
+        # contents made in another, while others are written.
+        with (
+            Ahead(lambda: each, _READY) as results,
+            Ahead(lambda: map(_rescored_content, runs, results), _READY) as contents,
+        ):
+            yield from contents
 
 
-def _rescored_content(run: Run, result: Result) -> Rescored:
+def _rescored_content(run: Run, result: Result | InputError) -> Rescored:
+    if isinstance(result, InputError):
+        return result
     if result.missing:
         some = ", ".join(result.missing[:_NAMED]) + ", …" * (len(result.missing) > _NAMED)
         return IncompleteRunError(

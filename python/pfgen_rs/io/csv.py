@@ -142,7 +142,7 @@ def csv_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, Any]
 def _csv_blocks(source: Source, raw: Raw, size: int) -> Iterator[_CsvBlock]:
     file = io.BufferedReader(raw)
     try:
-        stream = compression.unpacking(file)
+        stream = compression.unpacking(file, raw.size)
         head = _read_csv_block(stream, HEAD)
         refuse_other_format(head)
         yield from _cut_csv(stream, head, source.suffix, size)

@@ -67,7 +67,7 @@ def text_blocks(raw: io.RawIOBase, size: int) -> Iterator[Block]:
     """
     file = io.BufferedReader(raw, _READ)
     try:
-        stream = compression.unpacking(file)
+        stream = compression.unpacking(file, raw.size if isinstance(raw, Raw) else None)
         head, damage = read_some(stream, HEAD)
         refuse_other_format(head)
         head_start = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0

@@ -41,7 +41,7 @@ def parse_line(line: bytes) -> dict[str, Any]:
         raise InputError(f"is not JSON: {error}: {_shown_record_value(text)}{whole}") from None
     if not isinstance(record, dict):
         raise InputError(f"expected an object, found {_shown_record_value(text.strip())}")
-    if "\\ud" in text.lower() and has_lone_surrogate(record):
+    if ("\\ud" in text or "\\uD" in text) and has_lone_surrogate(record):
         raise InputError(SURROGATE)
     return record
 

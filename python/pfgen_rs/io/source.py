@@ -122,6 +122,11 @@ class Raw(io.RawIOBase):
         """Whether the bytes come from a pipe."""
         return self._into is not None
 
+    @property
+    def size(self) -> int | None:
+        """Number of bytes in a regular file, `None` for pipes."""
+        return None if self.copied else os.fstat(self._file.fileno()).st_size
+
     def readable(self) -> bool:
         """Always true."""
         return True

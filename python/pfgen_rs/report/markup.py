@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from pfgen_rs.io.safe_text import escaped, visible
 
-__all__ = ["cell_text", "escape", "inert", "link_target", "padding"]
+__all__ = ["cell_text", "escape", "inert", "link_target", "padding", "special_places"]
 
 _SPECIAL = "_*`{}[]()#+-.!|"
 _CONTROLS = {code: escaped(chr(code)).replace("\\", "&#92;") for code in range(0x20)}
@@ -32,6 +32,11 @@ def escape(text: str) -> str:
     if _NEEDS_ESCAPE.search(text) is None:  # as usual in Japanese, and much faster
         return text
     return text.translate(_ESCAPES)
+
+
+def special_places(text: str) -> list[int]:
+    """Returns the places of all characters that `escape` replaces, and then that of the text's end."""
+    return [*(found.start() for found in _NEEDS_ESCAPE.finditer(text)), len(text)]
 
 
 def cell_text(text: str) -> str:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.checkout.published import digest_line
 from pfgen_rs.metrics.names import BY_SOURCE
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.sources import sources_in_order
-from pfgen_rs.report.markup import cell_text, escape
+from pfgen_rs.report.markup import cell_text, escape, special_places
 
 if TYPE_CHECKING:
     from pfgen_rs.checkout.marks import Marks
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["run_readme"]
 
 _ALIKE = re.compile(rb"\x00+|\x01+|\x02+")  # of `Marks`
-_ELEMENTS = ("", "b", "s")  # by mark
+_ELEMENTS = (("", ""), ("<b>", "</b>"), ("<s>", "</s>"))  # by mark
 _SOURCES = {"P": "PFN", "T": "Titech", "S": "Stockmark", "R": "RAG"}
 
 
@@ -92,26 +94,39 @@ def _readme_question(key: str, entry: Mapping[str, Any]) -> str:
 
 def _readme_sample(sample: Mapping[str, Any], marks: Marks) -> str:
     scores = sample["scores"]
-    shares = ", ".join(f"{metric[0]}=({_readme_shares(scores[metric])})" for metric in BY_SOURCE)
-    missed = ", ".join(_readme_rule(*rule) for rule in scores["helpfulness_results"])
+    fluency, truthfulness = (_readme_shares(scores[metric]) for metric in BY_SOURCE)
+    missed = ", ".join([_readme_rule(*rule) for rule in scores["helpfulness_results"]])
     helpfulness = f"{scores['helpfulness']:.3f}" + (f" [{missed}]" if missed else "")
-    head = f"{scores['average']:.3f} (=avg({shares}, h={helpfulness}))"
+    head = f"{scores['average']:.3f} (=avg(f=({fluency}), t=({truthfulness}), h={helpfulness}))"
     return f"<dt>{head}</dt>\n<dd>{_readme_answer(sample['answer'], marks)}</dd>\n"
 
 
 def _readme_shares(shares: Mapping[str, float]) -> str:
-    return "+".join(f"{escape(s)}:{share:.4f}" for s, share in sources_in_order(shares).items())
+    names = _readme_names(tuple(shares))
+    return "+".join([f"{name}:{shares[source]:.4f}" for source, name in names])
 
 
+@lru_cache
+def _readme_names(sources: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Returns the sources in order, each with its escaped name."""
+    return [(source, escape(source)) for source in sources_in_order(dict.fromkeys(sources, 0.0))]
+
+
+@lru_cache(1 << 12)  # the same rules in all runs
 def _readme_rule(label: str, weight: float) -> str:
     return escape(label) + (f"*{weight:.1f}" if weight else "")
 
 
 def _readme_answer(answer: str, marks: Marks) -> str:
-    shown = str if escape(answer) == answer else escape
-    parts = []
-    for alike in _ALIKE.finditer(marks):
-        start, end = alike.span()
-        element, text = _ELEMENTS[marks[start]], shown(answer[start:end])
-        parts.append(f"<{element}>{text}</{element}>" if element else text)
+    special = special_places(answer)  # most stretches have none
+    parts, start, found = [], 0, 0
+    for alike in _ALIKE.findall(marks):
+        end = start + len(alike)
+        text = answer[start:end]
+        if special[found] < end:
+            text = escape(text)
+            found = bisect_left(special, end, found)
+        opening, closing = _ELEMENTS[alike[0]]
+        parts.append(opening + text + closing)
+        start = end
     return "".join(parts)

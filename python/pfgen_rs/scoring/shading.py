@@ -34,7 +34,7 @@ def window_counts(
     settings = benchmark.settings
     if settings.truthfulness_n != WINDOW:  # the native scorer counts windows of this length
         benchmark = benchmark.with_settings(replace(settings, truthfulness_n=WINDOW))
-    coded = "^" + benchmark.coder.encode(answers) + "$"
+    coded = [f"^{text}$" for text in benchmark.coder.encode(answers).to_list()]
     scorer = benchmark.native_scorer(benchmark[question_id])
     return scorer.windows(_native.Texts(coded, threads), threads)
 
