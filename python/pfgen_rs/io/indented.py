@@ -31,8 +31,13 @@ def _write_indented(value: Any, line: str, write: Callable[[str], None]) -> None
     if kind is dict and value:
         before = "{" + inner
         for key, item in value.items():
-            text = _leaf_as_json(item, inner)
-            write(f"{before}{_key_as_json(key)}: {text}")
+            kind = type(item)  # the usual ones here, since calls would take as long
+            if kind is float and item - item == 0:
+                text = repr(item)
+            else:
+                text = _text(item) if kind is str else _leaf_as_json(item, inner)
+            name = _text(key) if type(key) is str else _key_as_json(key)
+            write(f"{before}{name}: {text}")
             if not text:
                 _write_indented(item, inner, write)
             before = "," + inner
@@ -64,4 +69,4 @@ def _leaf_as_json(value: Any, line: str) -> str:
 
 
 def _key_as_json(key: Any) -> str:
-    return _text(key) if type(key) is str else json.dumps({key: 0}, ensure_ascii=False)[1:-4]
+    return json.dumps({key: 0}, ensure_ascii=False)[1:-4]

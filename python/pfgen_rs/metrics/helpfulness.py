@@ -292,7 +292,10 @@ def _located_helpfulness_rule(rule: Rule, ends: Mapping[str, int]) -> tuple[str,
     """Returns the label and position of a rule: those of the first part that decides it."""
     if rule.kind == "t":
         return rule.pattern if rule.name is None else rule.name, ends[rule.pattern]
-    parts = [_located_helpfulness_rule(part, ends) for part in rule.parts]
-    choose = max if rule.kind == "and" else min
-    label, position = choose(parts, key=lambda part: part[1])
+    last = rule.kind == "and"
+    label, position = _located_helpfulness_rule(rule.parts[0], ends)
+    for part in rule.parts[1:]:
+        other = _located_helpfulness_rule(part, ends)
+        if other[1] > position if last else other[1] < position:
+            label, position = other
     return label if rule.name is None else rule.name, position

@@ -155,8 +155,7 @@ def _aggregate_columns(
     """Returns columns by name, a row for each question: all read at once or, if too long, when needed."""
     if len(ids) * count * len(names) > _AT_ONCE:
         return lambda name: np.stack([stored.of_question(id_, [name])[name] for id_ in ids])
-    found = [stored.of_question(id_, names) for id_ in ids]
-    return {name: np.stack([columns[name] for columns in found]) for name in names}.__getitem__
+    return stored.of_questions(ids, count, names).__getitem__
 
 
 def _aggregate_lengths(stored: ResponseScores, compensated: bool) -> dict[str, float]:

@@ -122,8 +122,9 @@ class Store:
 
     def rows(self, part: Part, start: int, stop: int) -> Floats:
         """Returns rows `start` to `stop` of a chunk's scores."""
-        if part.matrix is not None:
-            return part.matrix[start:stop]
+        matrix = part.matrix  # which another thread may be about to write to the file
+        if matrix is not None:
+            return matrix[start:stop]
         return cast("Journal", self._journal).read(cast("Record", part.record).offset, start, stop)
 
 
@@ -194,6 +195,20 @@ class ResponseScores:
             if question in part.bounds
         ]
         return dict(zip(names, np.concatenate(pieces).T, strict=True))
+
+    def of_questions(
+        self, questions: Sequence[str], count: int, names: Sequence[str]
+    ) -> dict[str, Floats]:
+        """Returns columns of the `count` responses to each question: shape (questions, count)."""
+        found = np.empty((len(questions), count, len(self._store.names)))
+        for rows, question in zip(found, questions, strict=True):
+            end = 0
+            for part in self.parts:
+                if question in part.bounds:
+                    start, stop = part.bounds[question]
+                    begin, end = end, end + stop - start
+                    rows[begin:end] = self._store.rows(part, start, stop)
+        return {name: found[:, :, self._store.names.index(name)] for name in names}
 
     def column(self, name: str, *, in_order: bool) -> Iterator[Floats]:
         """Yield a column of all responses chunk by chunk, each in the file's order or in any order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
@@ -70,12 +71,25 @@ def score_sources(
 
     `keep`: bytes of text per file to keep in memory for later. `take` is called with all rows, in order.
     """
-    results = []
-    with io.read_ahead(sources, replace(options, check=options.run is None)) as readings:
-        for reading in readings:
-            file = _StreamedFile(benchmark, reading, store, threads, keep)
-            results += file.finished(take, progress)
+    results: list[Result] = []
+    pool = ThreadPoolExecutor(1)  # summarises a file's runs while the next ones are scored
+    try:
+        with io.read_ahead(sources, replace(options, check=options.run is None)) as readings:
+            for reading in readings:
+                file = _StreamedFile(benchmark, reading, store, threads, keep)
+                found = file.finished(take, progress)
+                if len(sources) > 1:
+                    pool.submit(_summarised_ahead, found)
+                results += found
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # the others when they are asked for
     return results
+
+
+def _summarised_ahead(results: Sequence[Result]) -> None:
+    """Summarise results, which keep that; errors are raised again by whoever asks for it."""
+    for result in results:
+        _ = result.by_question
 
 
 def score_each(
