@@ -118,13 +118,14 @@ def _parse_question_file(content: bytes, path: Path) -> Question:
         raise BenchmarkError(f"is not UTF-8: {error}", path=path) from None
     except (ValueError, RecursionError) as error:
         raise BenchmarkError(f"is not JSON: {error}", path=path) from None
+    escaped = b"\\u" in content  # in what was UTF-8, only escapes can be lone surrogates
     try:
-        return _question_of(data)
+        return _question_of(data, escaped=escaped)
     except BenchmarkError as error:
         raise BenchmarkError(str(error), path=path) from None
 
 
-def _question_of(data: object) -> Question:
+def _question_of(data: object, *, escaped: bool) -> Question:
     if not isinstance(data, dict):
         raise BenchmarkError(f"expected an object, not {type(data).__name__}")
     texts = {
@@ -143,7 +144,7 @@ def _question_of(data: object) -> Question:
         note=texts["note"],
         rules=parse_rules(data.get("keywords")),
         keywords=data["keywords"],
-        answers=_question_answers(data.get("answers")),
+        answers=_question_answers(data.get("answers"), escaped=escaped),
     )
 
 
@@ -157,25 +158,25 @@ def _question_text(value: object, key: str) -> str:
     return value
 
 
-def _question_answers(value: object) -> dict[str, tuple[str, ...]]:
+def _question_answers(value: object, *, escaped: bool) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict) or not value:
         raise BenchmarkError("'answers' must map at least one source to its reference answers")
     for source, answers in value.items():
-        _check_question_source(source, answers)
-    kinds = {isinstance(answer, str) for answers in value.values() for answer in answers}
+        _check_question_source(source, answers, escaped=escaped)
+    kinds = {kind is str for answers in value.values() for kind in set(map(type, answers))}
     if len(kinds) > 1:
         raise BenchmarkError("'answers' must be all texts or all lists of token ids")
     return {source: tuple(answers) for source, answers in value.items()}
 
 
-def _check_question_source(source: str, answers: object) -> None:
+def _check_question_source(source: str, answers: object, *, escaped: bool) -> None:
     if _question_has_surrogate(source):
         raise BenchmarkError(f"the name of source {source!r} contains a lone surrogate")
     if not isinstance(answers, list) or not answers:
         raise BenchmarkError(f"source {source!r} must have a list of at least one answer")
     if all(isinstance(answer, list) for answer in answers):
         _check_question_tokens(source, answers)
-    elif not _are_valid_question_texts(answers):
+    elif not _are_valid_question_texts(answers, escaped=escaped):
         _reject_question_answers(source, answers)
     if not any(answers):
         raise BenchmarkError(
@@ -190,12 +191,11 @@ def _check_question_tokens(source: str, answers: list[list[Any]]) -> None:
         raise BenchmarkError(f"answers of source {source!r}: {error}") from None
 
 
-def _are_valid_question_texts(answers: list[Any]) -> bool:
+def _are_valid_question_texts(answers: list[Any], *, escaped: bool) -> bool:
     """Whether all answers are valid text; checking them together is fast."""
-    try:
-        return not _question_has_surrogate("".join(answers))
-    except TypeError:
+    if set(map(type, answers)) != {str}:
         return False
+    return not (escaped and _question_has_surrogate("".join(answers)))
 
 
 def _reject_question_answers(source: str, answers: list[Any]) -> None:
