@@ -31,7 +31,7 @@ pub const KEY_BYTES: usize = 32;
 const MAGIC: &[u8; 8] = b"pfgenidx";
 const BYTE_ORDER: u32 = 0x0102_0304;
 /// To be raised with every change to a table or to this format.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const FIXED: usize = 8 + 4 + 4 + KEY_BYTES + 8;
 const ENTRY: usize = 5;
 const WORD: usize = 8;

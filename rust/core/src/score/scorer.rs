@@ -31,7 +31,7 @@ pub struct SourceScore {
 ///
 /// Read-only once built and shared by all threads. Scoring a response of `L` characters, as far as they are read, takes
 /// `O(L² / 32 + L × max_n)`: the square is the search for repeats, 32 responses an instruction; `max_n` bounds the way
-/// from a match to its shorter n-grams. Memory: 16 bytes a state and about 4 an edge in the compact layout.
+/// from a match to its shorter n-grams. Memory: 16 bytes a state and about 8 an edge in the compact layout.
 #[derive(Debug)]
 pub struct Scorer {
     settings: Settings,

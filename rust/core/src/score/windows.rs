@@ -3,7 +3,6 @@
 use super::compact::scorer::CompactScorer;
 use super::wide::scorer::WideScorer;
 use crate::index::compact::CompactView;
-use crate::index::states::ROOT;
 use crate::index::tables::Match;
 
 impl CompactScorer {
@@ -23,10 +22,12 @@ impl CompactScorer {
 /// The state of an n-gram, unless no answer contains it.
 #[inline]
 fn state_of(view: &CompactView<'_>, ngram: &[u16]) -> Option<u32> {
-    (0..).zip(ngram).try_fold(ROOT, |state, (length, &symbol)| {
-        let step = view.step(state, length, symbol, view.slot(state, symbol));
-        step.taken.then_some(step.state)
-    })
+    let longest = ngram.len() as u32;
+    let found = ngram.iter().try_fold(view.root(), |found, &symbol| {
+        let (found, taken) = view.step(found, view.record(found.state), symbol, longest);
+        taken.then_some(found)
+    });
+    found.map(|found| found.state)
 }
 
 impl WideScorer {

@@ -1,11 +1,12 @@
 //! Laying out the edges of all states in one array, so that following one is a single read.
 //!
-//! A state with base `b` keeps its edge by symbol `s` at `b ^ s` (a double array with exclusive or: Aoe, "An Efficient
+//! An edge also says where those of the state that it leads to are. A state with base `b` keeps its edge by symbol `s` at `b ^ s` (a double array with exclusive or: Aoe, "An Efficient
 //! Digital Search Algorithm by Using a Double-Array Structure", 1989). No two states with different edges share a base,
 //! so that the symbol found there tells whether the edge is the state's own. States with many edges are placed first;
 //! those with one edge, the most, fill the gaps.
 
-use super::record::{FREE, NOWHERE, TARGET_BITS, number_of};
+use super::edge::Edge;
+use super::record::{NOWHERE, TARGET_BITS, TARGET_MASK};
 use super::symbols::{UNKNOWN, UNKNOWN_SKIPPED};
 use crate::index::states::{ROOT, States};
 use crate::text::Symbol;
@@ -15,17 +16,20 @@ const MOST_TRIES: usize = 256;
 /// Steps of this size (a prime) reach every part of the array.
 const STRIDE: usize = 1_000_003;
 
+/// A slot without an edge, while they are placed.
+const FREE: u32 = u32::MAX;
+
 /// Edges of the compact table and where each state has its own.
 pub(super) struct Placement {
     pub(super) bases: Vec<u32>,
-    pub(super) edges: Vec<u32>,
+    pub(super) edges: Vec<Edge>,
 }
 
 impl Placement {
     /// Places the edges of all states; `symbols` gives the compact symbol of each dense one.
-    pub(super) fn of(states: &States, symbols: &[u16]) -> Self {
+    pub(super) fn of(states: &States, numbers: &[u32], symbols: &[u16]) -> Self {
         let mut slots = Slots::new(symbols.len(), states.edges.len());
-        let compact = |&(symbol, target): &(Symbol, u32)| (symbols[symbol as usize], number_of(target));
+        let compact = |&(symbol, target): &(Symbol, u32)| (symbols[symbol as usize], numbers[target as usize]);
         let mut bases = vec![Slots::NOTHING; states.list.len()];
         let (several, single) = by_edges(states);
         let mut own = Vec::new();
@@ -49,7 +53,16 @@ impl Placement {
         for (number, state) in states.list.iter().enumerate().filter(|(_, state)| state.above + 1 == states.depth) {
             bases[number] = bases[state.link as usize];
         }
-        Self { bases, edges: slots.edges }
+        let mut base_of = vec![Slots::NOTHING; bases.len() + 1];
+        for (&number, &base) in numbers.iter().zip(&bases) {
+            base_of[number as usize] = base;
+        }
+        let with_base = |edge: u32| match (edge >> TARGET_BITS, edge & TARGET_MASK) {
+            _ if edge == FREE => Edge::FREE,
+            (symbol, target) => Edge::new(symbol, base_of[target as usize], target),
+        };
+        let edges = slots.edges.into_iter().map(with_base).collect();
+        Self { bases, edges }
     }
 }
 
@@ -74,7 +87,7 @@ fn by_edges(states: &States) -> (Vec<usize>, Vec<Vec<usize>>) {
     (several, single)
 }
 
-/// The array of edges while it is filled. A state's edges stay within one block, whose size is a power of two.
+/// The array of edges while it is filled: symbols and targets. A state's edges stay within one block, whose size is a power of two.
 struct Slots {
     edges: Vec<u32>,
     used_bases: Vec<bool>,

@@ -12,8 +12,6 @@ pub(crate) const LEVELS_BITS: u32 = 9;
 pub(super) const TARGET_BITS: u32 = 20;
 pub(super) const TARGET_MASK: u32 = (1 << TARGET_BITS) - 1;
 pub(super) const MOST_STATES: usize = (1 << TARGET_BITS) - 2;
-/// A slot without an edge.
-pub(super) const FREE: u32 = u32::MAX;
 /// Where an unknown character leads: no n-gram ends there. (It is a state of its own: the root has an edge for every
 /// symbol, so from there the next character would add to this length of 1.)
 pub(super) const NOWHERE: u32 = 1;
@@ -21,7 +19,7 @@ pub(super) const NOWHERE: u32 = 1;
 /// A state, in 128 bits.
 ///
 /// The sum of the document frequencies of all n-grams of 1 to `n` characters that end there is `sums + n × frequencies`, for
-/// every `n` of the state. Low word: sums (42 bits, as many for each source), base (22). High word: frequencies (30 bits, as
+/// every `n` of the state. Low word: sums (42 bits, as many for each source), base of the suffix link (22). High word: frequencies (30 bits, as
 /// many for each source), suffix link (20), length of its longest n-gram (4), levels of the window's frequency (9, as many for
 /// each source).
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -37,7 +35,22 @@ const ABOVE_SHIFT: u32 = FREQUENCIES_BITS + TARGET_BITS;
 const LEVELS_SHIFT: u32 = ABOVE_SHIFT + 4;
 pub(super) const BASE_BITS: u32 = 64 - SUMS_BITS;
 
+/// Classes of states by frequency.
+const CLASSES: usize = 256;
+
 impl Record {
+    /// The record of a state whose n-gram of `length` characters was found: that stands in place of the link's base.
+    #[inline(always)]
+    pub(crate) fn found(self, length: u32) -> Self {
+        Self { low: self.low & ((1 << SUMS_BITS) - 1) | u64::from(length) << SUMS_BITS, ..self }
+    }
+
+    /// The length of the n-gram that was [`found`](Self::found).
+    #[inline(always)]
+    pub(crate) fn length(self) -> u64 {
+        self.low >> SUMS_BITS
+    }
+
     /// The state's n-grams are longer.
     #[inline(always)]
     pub(crate) fn above(self) -> u32 {
@@ -56,8 +69,9 @@ impl Record {
         (self.high >> FREQUENCIES_BITS) as u32 & TARGET_MASK
     }
 
+    /// Where the edges of the state that the suffix link leads to are.
     #[inline(always)]
-    pub(super) fn base(self) -> u32 {
+    pub(super) fn link_base(self) -> u32 {
         (self.low >> SUMS_BITS) as u32
     }
 }
@@ -79,6 +93,7 @@ struct Spread {
 }
 
 impl Spread {
+    #[inline(always)]
     fn new(sources: u32, bits: u32) -> Self {
         let width = bits / sources;
         let mask = |source: u32| if source < sources { ((1 << width) - 1) << (source * width) } else { 0 };
@@ -94,7 +109,8 @@ impl Spread {
 }
 
 impl Packing {
-    pub(super) fn new(sources: usize) -> Self {
+    #[inline(always)]
+    pub(crate) fn new(sources: usize) -> Self {
         let sources = sources as u32;
         Self { sources, sums: Spread::new(sources, SUMS_BITS), frequencies: Spread::new(sources, FREQUENCIES_BITS) }
     }
@@ -152,17 +168,35 @@ impl Packing {
     }
 }
 
-/// The number of a state in the table, where [`NOWHERE`] stands after the root.
-pub(super) fn number_of(state: u32) -> u32 {
-    if state == ROOT { ROOT } else { state + 1 }
+/// The numbers of states in the table: those that many answers contain come first, since they are read most and so share
+/// cache lines. [`NOWHERE`] stands after the root.
+pub(super) fn numbers(states: &States) -> Vec<u32> {
+    // Sorted by counting, where from a frequency on all are as often read.
+    let class = |state| CLASSES - 1 - (states.frequencies_of(state).iter().sum::<u32>() as usize).min(CLASSES - 1);
+    let mut next = [0; CLASSES + 1];
+    for state in 1..states.list.len() {
+        next[class(state) + 1] += 1;
+    }
+    next[0] = NOWHERE + 1;
+    for class in 0..CLASSES {
+        next[class + 1] += next[class];
+    }
+    let mut numbers = vec![ROOT; states.list.len()];
+    for (state, number) in numbers.iter_mut().enumerate().skip(1) {
+        let next = &mut next[class(state)];
+        *number = *next;
+        *next += 1;
+    }
+    numbers
 }
 
-pub(super) fn records(states: &States, bases: &[u32], lengths: &Lengths, full: &[u32]) -> Vec<Record> {
+pub(super) fn records(states: &States, numbers: &[u32], bases: &[u32], lengths: &Lengths, full: &[u32]) -> Vec<Record> {
     let sources = states.sources;
     let packing = Packing::new(sources);
     let mut records = vec![Record::zeroed(); states.list.len() + 1];
     let mut sums_of = vec![0; states.list.len() * sources];
     let mut levels_of = vec![0u32; states.list.len()];
+    records[NOWHERE as usize].low = link_base(bases[ROOT as usize]);
     for (state, &State { link, length, above }) in states.list.iter().enumerate() {
         let frequencies = states.frequencies_of(state);
         let (before, sums) = sums_of.split_at_mut(state * sources);
@@ -176,15 +210,19 @@ pub(super) fn records(states: &States, bases: &[u32], lengths: &Lengths, full: &
             window if length >= window => packing.levels(frequencies, full),
             _ => 0,
         };
-        records[number_of(state as u32) as usize] = Record {
-            low: pack(rest, SUMS_BITS / packing.sources) | u64::from(bases[state]) << SUMS_BITS,
+        records[numbers[state] as usize] = Record {
+            low: pack(rest, SUMS_BITS / packing.sources) | link_base(bases[link as usize]),
             high: pack(frequencies.iter().copied().map(u64::from), FREQUENCIES_BITS / packing.sources)
-                | u64::from(number_of(link)) << FREQUENCIES_BITS
+                | u64::from(numbers[link as usize]) << FREQUENCIES_BITS
                 | u64::from(above) << ABOVE_SHIFT
                 | u64::from(levels_of[state]) << LEVELS_SHIFT,
         };
     }
     records
+}
+
+fn link_base(base: u32) -> u64 {
+    u64::from(base) << SUMS_BITS
 }
 
 pub(super) fn pack(values: impl DoubleEndedIterator<Item = u64>, bits: u32) -> u64 {

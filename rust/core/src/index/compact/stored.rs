@@ -2,7 +2,8 @@
 //!
 //! A table that was built is sound. A file may hold anything, and a checksum is no secret.
 
-use super::record::{FREE, MOST_STATES, Packing, Record, TARGET_BITS, TARGET_MASK};
+use super::edge::Edge;
+use super::record::{MOST_STATES, Packing, Record};
 use super::symbols::{FIRST_KNOWN, MOST_SYMBOLS, PAGE, PAGE_BITS};
 use super::table::{CompactTable, CompactView};
 use crate::blob::Blob;
@@ -33,7 +34,7 @@ fn has_arrays(blob: &Blob) -> bool {
     blob.arrays() == ARRAYS
         && blob.checked::<u32>(0).is_some()
         && blob.checked::<Record>(1).is_some()
-        && blob.checked::<u32>(2).is_some()
+        && blob.checked::<Edge>(2).is_some()
         && blob.checked::<u64>(3).is_some()
         && blob.checked::<u16>(4).is_some()
         && blob.checked::<u16>(5).is_some()
@@ -51,27 +52,28 @@ fn is_sound(view: &CompactView<'_>) -> bool {
         && are_pages_sound(view)
 }
 
-/// Bases lie among the edges, and suffix links lead to states of shorter n-grams, so that following them ends at the root.
+/// Suffix links have their edges among the edges, and lead to states of shorter n-grams, so that following them ends at the root.
 /// Without branches that depend on the records: this is most of the time of reading a table.
 fn are_states_sound(states: &[Record], edges: usize) -> bool {
     let is_sound = |record: &Record| {
         let Some(link) = states.get(record.link() as usize) else { return false };
         let at_root = record.link() == ROOT;
         let ends = (at_root & (record.above() == 0)) | (!at_root & (link.above() < record.above()));
-        ends & ((record.base() as usize) < edges)
+        ends & ((record.link_base() as usize) < edges)
     };
     states[ROOT as usize].link() == ROOT && states.iter().fold(true, |sound, record| sound & is_sound(record))
 }
 
-fn are_edges_sound(edges: &[u32], states: usize) -> bool {
-    let target = |edge: u32| if edge == FREE { 0 } else { edge & TARGET_MASK };
-    edges.iter().fold(0, |last, &edge| target(edge).max(last)) < states as u32
+/// Edges lead to states, whose edges lie among the edges.
+fn are_edges_sound(edges: &[Edge], states: usize) -> bool {
+    let is_sound = |edge: Edge| ((edge.target() as usize) < states) & ((edge.base() as usize) < edges.len());
+    edges.iter().fold(true, |sound, &edge| sound & (edge.is_free() | is_sound(edge)))
 }
 
 /// Every character has a symbol, and the root an edge for it, so that a walk that is back at the root goes on.
 fn are_pages_sound(view: &CompactView<'_>) -> bool {
-    let base = view.states[ROOT as usize].base();
-    let leads_on = |symbol: u32| view.edges[(base ^ symbol) as usize] >> TARGET_BITS == symbol;
+    let root = view.root();
+    let leads_on = |symbol: u32| view.edges[root.slot(symbol as u16) as usize].is_by(symbol as u16);
     let symbols = view.unigrams.len() as u32;
     let known: Vec<bool> = (0..symbols).map(leads_on).collect();
     view.page_of.len() == (char::MAX as usize >> PAGE_BITS) + 1

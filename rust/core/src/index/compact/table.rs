@@ -1,9 +1,8 @@
 //! The table, what it is built from, and how it is read.
 
+use super::edge::Edge;
 use super::placement::Placement;
-use super::record::{
-    BASE_BITS, MOST_SOURCES, MOST_STATES, NOWHERE, Packing, Record, TARGET_BITS, TARGET_MASK, pack, records,
-};
+use super::record::{BASE_BITS, MOST_SOURCES, MOST_STATES, NOWHERE, Packing, Record, numbers, pack, records};
 use super::symbols::{MOST_SYMBOLS, PAGE, PAGE_BITS, Symbols, UNKNOWN_SKIPPED};
 use crate::blob::{Blob, BlobBuilder};
 use crate::error::Result;
@@ -12,6 +11,7 @@ use crate::index::corpus::Corpus;
 use crate::index::states::{ROOT, States};
 use crate::index::tables::Lengths;
 use bytemuck::Zeroable;
+use std::hint::select_unpredictable;
 
 const LONGEST: usize = 15;
 
@@ -38,18 +38,28 @@ pub(crate) struct CompactTable {
 pub(crate) struct CompactView<'a> {
     pub(crate) packing: Packing,
     pub(super) states: &'a [Record],
-    pub(super) edges: &'a [u32],
+    pub(super) edges: &'a [Edge],
     pub(super) unigrams: &'a [u64],
     pub(super) page_of: &'a [u16],
     pub(super) pages: &'a [u16],
 }
 
-/// Where reading a response stands: after a symbol that was taken, or still before it.
+/// The longest known n-gram that ends at a place of a response.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Step {
+pub(crate) struct Match {
     pub(crate) state: u32,
+    /// Characters of it that match; the state's other n-grams are shorter.
     pub(crate) length: u32,
-    pub(crate) taken: bool,
+    /// Where the edges of the state are.
+    pub(super) base: u32,
+}
+
+impl Match {
+    /// Where its edge by `symbol` would be.
+    #[inline(always)]
+    pub(super) fn slot(self, symbol: u16) -> u32 {
+        self.base ^ u32::from(symbol)
+    }
 }
 
 impl CompactTable {
@@ -76,13 +86,14 @@ impl CompactTable {
             return Ok(None);
         }
         let symbols = Symbols::new(corpus, reading.skipped);
-        let placement = Placement::of(&states, &symbols.of_dense);
+        let numbers = numbers(&states);
+        let placement = Placement::of(&states, &numbers, &symbols.of_dense);
         if placement.edges.len() > 1 << BASE_BITS {
             return Ok(None);
         }
         let blob = BlobBuilder::default()
             .array(&[states.sources as u32, u32::from(symbols.skipped_end)])
-            .array(&records(&states, &placement.bases, lengths, reading.full))
+            .array(&records(&states, &numbers, &placement.bases, lengths, reading.full))
             .array(&placement.edges)
             .array(&unigrams(&states, &symbols))
             .array(&symbols.page_of)
@@ -122,24 +133,24 @@ impl CompactView<'_> {
         self.pages[page * PAGE + code % PAGE]
     }
 
-    /// Where the edge of `state` by `symbol` would be.
+    /// The match of nothing.
     #[inline(always)]
-    pub(crate) fn slot(&self, state: u32, symbol: u16) -> u32 {
-        self.states[state as usize].base() ^ u32::from(symbol)
+    pub(crate) fn root(&self) -> Match {
+        Match { state: ROOT, length: 0, base: self.states[ROOT as usize].link_base() }
     }
 
-    /// Follows the edge by `symbol` or, where there is none, the suffix link. Without branches, so that the steps of
-    /// several responses can be under way at once.
+    /// Follows the edge by `symbol` of a match, whose state has this record, and says whether there is one; where there is none, follows the suffix link, and the symbol is still to be taken. Matches do not grow beyond
+    /// `longest`. Without branches, so that the steps of several responses can be under way at once.
     #[inline(always)]
-    pub(crate) fn step(&self, state: u32, length: u32, symbol: u16, slot: u32) -> Step {
-        let record = self.states[state as usize];
-        let edge = self.edges[slot as usize];
-        let taken = edge >> TARGET_BITS == u32::from(symbol);
-        Step {
-            state: if taken { edge & TARGET_MASK } else { record.link() },
-            length: if taken { length + 1 } else { record.above() },
-            taken,
-        }
+    pub(crate) fn step(&self, from: Match, record: Record, symbol: u16, longest: u32) -> (Match, bool) {
+        let edge = self.edges[from.slot(symbol) as usize];
+        let taken = edge.is_by(symbol);
+        let to = Match {
+            state: select_unpredictable(taken, edge.target(), record.link()),
+            length: select_unpredictable(taken, (from.length + 1).min(longest), record.above()),
+            base: select_unpredictable(taken, edge.base(), record.link_base()),
+        };
+        (to, taken)
     }
 
     /// Prefetches a state.
@@ -148,10 +159,11 @@ impl CompactView<'_> {
         fetch(self.states, state as usize);
     }
 
-    /// Prefetches an edge.
+    /// Prefetches what the step of a match by `symbol` reads.
     #[inline(always)]
-    pub(crate) fn fetch_edge(&self, slot: u32) {
-        fetch(self.edges, slot as usize);
+    pub(crate) fn fetch(&self, from: Match, symbol: u16) {
+        fetch(self.edges, from.slot(symbol) as usize);
+        fetch(self.states, from.state as usize);
     }
 
     #[inline(always)]
@@ -165,15 +177,15 @@ impl CompactView<'_> {
         self.unigrams[symbol as usize]
     }
 
-    /// Sums of the n-grams of up to `length` characters that end where those of `state` do, a field for each source.
-    pub(crate) fn up_to(&self, mut state: u32, length: u32) -> u64 {
+    /// Sums of the n-grams of up to `length` characters that end where those of a state do, a field for each source.
+    pub(crate) fn up_to(&self, mut record: Record, length: u32) -> u64 {
         if length == 0 {
             return 0;
         }
-        while self.record(state).above() >= length {
-            state = self.record(state).link();
+        while record.above() >= length {
+            record = self.record(record.link());
         }
-        let (sums, frequencies) = self.packing.worth(self.record(state));
+        let (sums, frequencies) = self.packing.worth(record);
         sums + frequencies * u64::from(length)
     }
 
@@ -185,9 +197,10 @@ impl CompactView<'_> {
     }
 
     /// The match after one symbol, from the beginning.
-    pub(crate) fn begin(&self, symbol: u16) -> (u32, u32) {
-        let step = self.step(ROOT, 0, symbol, self.slot(ROOT, symbol));
-        if step.state == NOWHERE { (ROOT, 0) } else { (step.state, step.length) }
+    pub(crate) fn begin(&self, symbol: u16) -> Match {
+        let root = self.root();
+        let (to, _) = self.step(root, self.record(ROOT), symbol, 1);
+        if to.state == NOWHERE { root } else { to }
     }
 }
 

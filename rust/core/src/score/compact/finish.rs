@@ -1,74 +1,119 @@
 //! From states to scores: what each character adds to Fluency and is worth to Truthfulness, and the best cuts.
 
-use super::block::{Block, PADDING, Pending, unpack};
-use super::plan::{PerSource, Plan};
+use super::block::{Block, Pending};
+use super::plan::{CHUNK, PerSource, Plan};
 use crate::index::compact::{CompactTable, CompactView, Packing};
 
 /// Responses whose sums of Truthfulness are added up side by side, since each addition waits for the one before.
 pub(super) const SIDE_BY_SIDE: usize = 4;
 
-/// Reads what `walk` left of one lane: gains by position, and levels and what is kept by index in `^response$`.
+/// Reads what `walk` left of the first `lanes` lanes: gains, levels and what is kept.
 #[inline(always)]
-pub(super) fn gather(block: &mut Block, plan: &Plan, table: &CompactTable, view: &CompactView<'_>, lane: usize) {
-    let end = block.ends[lane];
-    let Block { symbols, seen, places, gains, levels, kept, pending, .. } = block;
-    let indices = lane * plan.indices;
-    let (levels, kept) = (&mut levels[indices..][..plan.indices], &mut kept[indices..][..plan.indices]);
-    (levels[0], kept[0]) = (plan.begin_level, plan.keeps_begin);
-    let places = &places[lane * plan.positions..][..end];
-    let rows = symbols[PADDING..].iter().zip(&*seen);
-    let into = gains.iter_mut().zip(&mut levels[1..]).zip(&mut kept[1..]);
+pub(super) fn gather(block: &mut Block, plan: &Plan, table: &CompactTable, view: &CompactView<'_>, lanes: usize) {
     let mut waiting = 0;
-    for (position, ((&place, (symbols, seen)), ((gain, level), kept))) in places.iter().zip(rows).zip(into).enumerate()
-    {
-        let (state, length) = unpack(place);
-        let record = view.record(state);
-        let (sums, frequencies) = view.packing.worth(record);
-        let symbol = symbols[lane];
-        *kept = u16::from(!table.skips(symbol));
-        *level = if length >= plan.window as u32 { record.levels() } else { 0 };
-        // Of the n-grams that end here, those up to `repeated` add nothing.
-        let repeated = u32::from(seen[lane]).min(length);
-        let own = repeated > record.above();
-        let below = sums + frequencies * u64::from(repeated);
-        let unigram = view.unigram(if repeated == 1 { symbol } else { 0 });
-        // Of a table that was built this is never negative; one that was stored may hold anything.
-        *gain = (sums + frequencies * u64::from(length)).wrapping_sub(if own { below } else { unigram });
-        pending[waiting] = Pending { position: position as u32, state: record.link(), length: repeated };
-        waiting += usize::from(!own && repeated > 1);
+    for lane in 0..lanes {
+        let first = lane * plan.indices;
+        let last = block.ends[lane];
+        for start in (0..=last).step_by(CHUNK) {
+            waiting = gather_chunk(block, plan, table, view, lane, start, waiting);
+        }
+        let (after, next) = (first + (last + 1).next_multiple_of(CHUNK), first + plan.indices);
+        block.levels[after..next].fill(0);
+        block.kept[after..next].fill(0);
+        (block.levels[first], block.kept[first]) = (plan.begin_level, plan.keeps_begin);
     }
-    levels[end + 1..].fill(0);
-    subtract_linked(gains, &mut pending[..waiting], view);
+    subtract_linked(&mut block.gains, &mut block.pending[..waiting], view);
+}
+
+/// Likewise for a chunk of one lane that begins at index `start`.
+#[inline(always)]
+fn gather_chunk(
+    block: &mut Block,
+    plan: &Plan,
+    table: &CompactTable,
+    view: &CompactView<'_>,
+    lane: usize,
+    start: usize,
+    mut waiting: usize,
+) -> usize {
+    let first = lane * plan.indices + start;
+    let records = chunk(&block.records, first);
+    let (symbols, seen) = (chunk(&block.symbols, first), chunk(&block.seen, first));
+    let (gains, levels) = (chunk_mut(&mut block.gains, first), chunk_mut(&mut block.levels, first));
+    let kept = chunk_mut(&mut block.kept, first);
+    // The last index that counts for Fluency, and the last that is read.
+    let (gaining, read) = (block.lengths[lane].min(plan.zero - 1) as u64, block.ends[lane] as u64);
+    let counting = read.min(plan.zero as u64 - 1);
+    let (mut single, mut linked, mut waits) = ([0; CHUNK], [0; CHUNK], [0; CHUNK]);
+    for at in 0..CHUNK {
+        let (index, length, record) = ((start + at) as u64, records[at].length(), records[at]);
+        let (sums, frequencies) = view.packing.worth(record);
+        kept[at] = u16::from(!table.skips(symbols[at]) && index <= counting);
+        levels[at] = if length >= plan.window as u64 && index <= read { record.levels() } else { 0 };
+        // Of the n-grams that end here, those up to `repeated` add nothing.
+        let repeated = u64::from(seen[at]).min(length);
+        let own = repeated > u64::from(record.above());
+        let (rest, added) = if own { (0, length - repeated) } else { (sums, length) };
+        gains[at] = rest.wrapping_add(frequencies.wrapping_mul(added));
+        let others = index <= gaining && !own;
+        single[at] = if others && repeated == 1 { symbols[at] } else { 0 };
+        waits[at] = u16::from(others && repeated > 1);
+        linked[at] = Pending { place: first as u64 + at as u64, length: repeated, state: record.link() }.pack();
+    }
+    for (gain, symbol) in gains.iter_mut().zip(single) {
+        // Of a table that was built this is never negative; one that was stored may hold anything.
+        *gain = gain.wrapping_sub(view.unigram(symbol));
+    }
+    for at in 0..CHUNK.min(block.ends[lane] + 1 - start) {
+        block.pending[waiting] = linked[at];
+        waiting += usize::from(waits[at]);
+    }
+    waiting
+}
+
+#[inline(always)]
+fn chunk<T>(values: &[T], first: usize) -> &[T; CHUNK] {
+    values[first..].first_chunk().expect("arrays reach behind the last index")
+}
+
+#[inline(always)]
+fn chunk_mut<T>(values: &mut [T], first: usize) -> &mut [T; CHUNK] {
+    values[first..].first_chunk_mut().expect("arrays reach behind the last index")
 }
 
 /// Where a known n-gram reaches back to the added `^`, takes the gain from those that do not: it is not part of
 /// Fluency's.
 #[cold]
 pub(super) fn leave_out_begin(block: &mut Block, plan: &Plan, view: &CompactView<'_>, lane: usize) {
-    let places = &block.places[lane * plan.positions..][..block.ends[lane].min(plan.longest as usize)];
-    for ((&place, seen), (gain, own)) in places.iter().zip(&block.seen).zip(block.gains.iter_mut().zip(1..)) {
-        let (state, length) = unpack(place);
-        if length > own {
-            *gain = view.up_to(state, own).wrapping_sub(view.up_to(state, own.min(u32::from(seen[lane]))));
+    for own in 1..=block.ends[lane].min(plan.longest as usize) {
+        let at = lane * plan.indices + own;
+        let (record, own) = (block.records[at], own as u32);
+        if record.length() > u64::from(own) {
+            let seen = u32::from(block.seen[at]);
+            block.gains[at] = view.up_to(record, own).wrapping_sub(view.up_to(record, own.min(seen)));
         }
     }
 }
 
 /// Subtracts the sums that the suffix links lead to: all of them one link further at a time, without branches.
 #[inline(always)]
-fn subtract_linked(gains: &mut [u64], pending: &mut [Pending], view: &CompactView<'_>) {
+fn subtract_linked(gains: &mut [u64], pending: &mut [u64], view: &CompactView<'_>) {
+    for &packed in &*pending {
+        view.fetch_state(Pending::unpack(packed).state);
+    }
     let mut count = pending.len();
     while count > 0 {
         let mut left = 0;
         for at in 0..count {
-            let Pending { position, state, length } = pending[at];
+            let Pending { place, length, state } = Pending::unpack(pending[at]);
             let record = view.record(state);
-            let found = record.above() < length;
+            view.fetch_state(record.link());
+            let found = u64::from(record.above()) < length;
             let (sums, frequencies) = view.packing.worth(record);
-            let sum = sums + frequencies * u64::from(length);
-            let gain = &mut gains[position as usize];
+            let sum = sums + frequencies * length;
+            let gain = &mut gains[place as usize];
             *gain = gain.wrapping_sub(if found { sum } else { 0 });
-            pending[left] = Pending { position, state: record.link(), length };
+            pending[left] = Pending { place, length, state: record.link() }.pack();
             left += usize::from(!found);
         }
         count = left;
@@ -77,7 +122,8 @@ fn subtract_linked(gains: &mut [u64], pending: &mut [Pending], view: &CompactVie
 
 /// Best `raw(k) · d(k)` of each source, not yet divided by the baseline.
 #[inline(always)]
-pub(super) fn best_fluency(gains: &[u64], plan: &Plan, packing: Packing) -> PerSource {
+pub(super) fn best_fluency(block: &Block, plan: &Plan, packing: Packing, lane: usize) -> PerSource {
+    let gains = &block.gains[lane * plan.indices + 1..][..block.lengths[lane].min(plan.zero - 1)];
     let (undiscounted, rest) = gains.split_at(gains.len().min(plan.target));
     let mut raw = undiscounted.iter().fold(0, |sum: u64, &gain| sum.wrapping_add(gain));
     // Up to the target length the discount is 1, so the longest cut is the best of those.
@@ -101,30 +147,28 @@ pub(super) fn apart(packed: u64, packing: Packing) -> PerSource {
 }
 
 /// From the levels of windows by their ends to the place in `worth` of what covers each kept character, which is the highest
-/// of the levels in each source; to 0, which is worth nothing, where it is skipped.
+/// of the levels in each source; to 0, which is worth nothing, where it is skipped. All lanes as one: windows that begin at
+/// a kept character end in its lane.
 #[inline(always)]
-pub(super) fn cover(block: &mut Block, plan: &Plan, packing: Packing, lane: usize) {
-    let range = lane * plan.indices..(lane + 1) * plan.indices;
-    let (levels, kept) = (&mut block.levels[range.clone()], &block.kept[range]);
-    let end = (block.ends[lane] + 1).min(plan.zero);
-    let covered = &mut block.covered[..end];
+pub(super) fn cover(block: &mut Block, plan: &Plan, packing: Packing, lanes: usize) {
+    let Block { levels, kept, covered, highest, .. } = block;
+    let all = lanes * plan.indices;
+    let (covered, highest) = (&mut covered[..all], &mut highest[..all]);
     covered.fill(0);
     for source in packing.fields_of_levels() {
-        let field = &mut block.field[..end];
-        field.fill(0);
+        highest.fill(0);
         for offset in 0..plan.window {
-            for (highest, &level) in field.iter_mut().zip(&levels[offset..]) {
+            for (highest, &level) in highest.iter_mut().zip(&levels[offset..]) {
                 *highest = (*highest).max(level & source);
             }
         }
-        for (covered, &highest) in covered.iter_mut().zip(&*field) {
+        for (covered, &highest) in covered.iter_mut().zip(&*highest) {
             *covered |= highest;
         }
     }
-    for ((level, &covered), &kept) in levels.iter_mut().zip(&*covered).zip(kept) {
+    for ((level, &covered), &kept) in levels.iter_mut().zip(&*covered).zip(&*kept) {
         *level = covered * kept;
     }
-    levels[end..].fill(0);
 }
 
 /// Sums, from the left, of what the characters before the target length are worth, for lanes from `first` on.

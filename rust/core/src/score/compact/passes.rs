@@ -56,7 +56,7 @@ impl Work for OnePass<'_, '_> {
         let Passes { scorer, responses, block, scores } = self.passes;
         match self.pass {
             Pass::Load => scorer.load(responses, block),
-            Pass::Repeats => repeats::fill(block, responses.len(), block.longest(responses.len())),
+            Pass::Repeats => repeats::fill(block, &scorer.plan, responses.len(), block.longest(responses.len())),
             Pass::Walk => walk::fill(block, &scorer.plan, &scorer.table.view(), responses.len()),
             Pass::Finish => scorer.finish(responses, block, scores),
         }

@@ -1,8 +1,11 @@
 //! The settings in the form in which the passes use them.
 
-use crate::index::compact::{CompactTable, LEVELS_BITS, MOST_SOURCES, Packing};
+use crate::index::compact::{CompactTable, LEVELS_BITS, MOST_SOURCES, Match, Packing};
 use crate::score::scale::Scale;
 use crate::score::settings::Settings;
+
+/// Indices that are read at once: the arrays of a block reach as far behind the last.
+pub(super) const CHUNK: usize = 32;
 
 /// A value for each source, and one to fill the vector.
 pub(super) type PerSource = [f64; MOST_SOURCES + 1];
@@ -18,12 +21,12 @@ pub(super) struct Plan {
     pub(super) max_length: usize,
     /// Characters that are read, with the added `$`: what lies behind reaches no score.
     pub(super) positions: usize,
-    /// The same in `^response$`, and room for the windows that go on after them.
+    /// Room for the same in `^response$`, and for the windows that go on after them.
     pub(super) indices: usize,
     /// Symbol of the added `$`.
     pub(super) end_symbol: u16,
-    /// State and match length after the added `^`.
-    pub(super) begin: (u32, u32),
+    /// The match after the added `^`.
+    pub(super) begin: Match,
     /// Level of the window that ends with it.
     pub(super) begin_level: u16,
     /// Whether it counts for Truthfulness.
@@ -39,7 +42,7 @@ impl Plan {
         let view = table.view();
         let begin_symbol = view.symbol('^');
         let begin = view.begin(begin_symbol);
-        let ends_window = begin.1 as usize >= settings.truthfulness_n;
+        let ends_window = begin.length as usize >= settings.truthfulness_n;
         Self {
             longest: settings.max_n as u32,
             window: settings.truthfulness_n,
@@ -47,10 +50,10 @@ impl Plan {
             zero: settings.zero_length,
             max_length: settings.max_length,
             positions: positions(settings),
-            indices: positions(settings) + 1 + settings.truthfulness_n,
+            indices: (positions(settings) + 1 + settings.truthfulness_n).next_multiple_of(CHUNK),
             end_symbol: view.symbol('$'),
             begin,
-            begin_level: if ends_window { view.record(begin.0).levels() } else { 0 },
+            begin_level: if ends_window { view.record(begin.state).levels() } else { 0 },
             keeps_begin: u16::from(!table.skips(begin_symbol)),
             discounts: scale.discounts.clone(),
             worth: worth_by_levels(&scale.worth, view.packing),

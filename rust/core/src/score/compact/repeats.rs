@@ -1,6 +1,7 @@
 //! How much of what ends at each character also ended earlier, for all lanes at once.
 
 use super::block::{BEFORE, Block, LANES, PADDING, Row};
+use super::plan::Plan;
 
 /// Distances that are looked at together: their runs are independent of each other.
 const TOGETHER: usize = PADDING + 1;
@@ -12,28 +13,30 @@ const DISTANCES: usize = 32;
 
 /// Fills `seen` for the first `lanes` lanes, of up to `positions` positions.
 #[inline(always)]
-pub(super) fn fill(block: &mut Block, lanes: usize, positions: usize) {
+pub(super) fn fill(block: &mut Block, plan: &Plan, lanes: usize, positions: usize) {
     if lanes > FEW {
-        fill_together(block, positions);
+        fill_together(block, plan, lanes, positions);
         return;
     }
     for lane in 0..lanes {
-        fill_one(block, lane);
+        fill_one(block, plan, lane);
     }
 }
 
 /// Fills `seen` of one lane: the same with the distances, up to that of the first character, beside each other.
 #[inline(always)]
-fn fill_one(block: &mut Block, lane: usize) {
+fn fill_one(block: &mut Block, plan: &Plan, lane: usize) {
     let Block { symbols, seen, reversed, common, ends, .. } = block;
     let end = ends[lane];
+    let lane = lane * plan.indices + 1..;
+    let (symbols, seen) = (&symbols[lane.clone()][..end], &mut seen[lane][..end]);
     // What stands `distance` before a position stands as far behind it, and at last what agrees with nothing.
     reversed.clear();
-    reversed.extend(symbols[PADDING..][..end].iter().rev().map(|row| row[lane]));
+    reversed.extend(symbols.iter().rev());
     reversed.extend([BEFORE; DISTANCES]);
     common.clear();
     common.resize(end.div_ceil(DISTANCES), [0; DISTANCES]);
-    for (position, seen) in seen[..end].iter_mut().enumerate() {
+    for (position, seen) in seen.iter_mut().enumerate() {
         let (here, earlier) = (reversed[end - 1 - position], reversed[end - position..].chunks_exact(DISTANCES));
         let mut longest = [0; DISTANCES];
         for (common, earlier) in common[..position.div_ceil(DISTANCES)].iter_mut().zip(earlier) {
@@ -42,7 +45,7 @@ fn fill_one(block: &mut Block, lane: usize) {
                 *longest = (*longest).max(*common);
             }
         }
-        seen[lane] = longest.iter().copied().max().unwrap_or(0);
+        *seen = longest.iter().copied().max().unwrap_or(0);
     }
 }
 
@@ -52,16 +55,33 @@ fn fill_one(block: &mut Block, lane: usize) {
 /// and the text `distance` earlier agree is one more than one position before, where the symbols agree; otherwise 0.
 /// `O(L²)` for `L` positions, 32 responses an instruction.
 #[inline(always)]
-fn fill_together(block: &mut Block, positions: usize) {
-    let (symbols, seen) = (&block.symbols[..PADDING + positions], &mut block.seen[..positions]);
-    seen.fill([0; LANES]);
+fn fill_together(block: &mut Block, plan: &Plan, lanes: usize, positions: usize) {
+    let Block { symbols, seen, rows, longest, .. } = block;
+    let (rows, longest) = (&mut rows[..PADDING + positions], &mut longest[..positions]);
+    for (lane, symbols) in symbols.chunks_exact(plan.indices).take(lanes).enumerate() {
+        for (row, &symbol) in rows[PADDING..].iter_mut().zip(&symbols[1..]) {
+            row[lane] = symbol;
+        }
+    }
+    compare(rows, longest);
+    for (lane, seen) in seen.chunks_exact_mut(plan.indices).take(lanes).enumerate() {
+        for (seen, row) in seen[1..].iter_mut().zip(&*longest) {
+            *seen = row[lane];
+        }
+    }
+}
+
+#[inline(always)]
+fn compare(rows: &[Row], longest: &mut [Row]) {
+    let positions = longest.len();
+    longest.fill([0; LANES]);
     for distance in (1..positions).step_by(TOGETHER) {
         let mut common = [[0u16; LANES]; TOGETHER];
         for position in distance..positions {
-            let here = &symbols[PADDING + position];
+            let here = &rows[PADDING + position];
             // Later distances reach into the padding, which agrees with nothing.
-            let earlier = &symbols[PADDING + position - distance - (TOGETHER - 1)..][..TOGETHER];
-            let longest = &mut seen[position];
+            let earlier = &rows[PADDING + position - distance - (TOGETHER - 1)..][..TOGETHER];
+            let longest = &mut longest[position];
             for (common, earlier) in common.iter_mut().zip(earlier.iter().rev()) {
                 go_on(common, here, earlier);
                 for (longest, &common) in longest.iter_mut().zip(&*common) {

@@ -5,7 +5,7 @@ use super::dispatch::{self, InstructionSet, Work};
 use super::plan::{PerSource, Plan};
 use super::{finish, repeats, walk};
 use crate::fetch::fetch_text;
-use crate::index::compact::{CompactTable, CompactView};
+use crate::index::compact::{CompactTable, CompactView, MOST_SOURCES, Packing};
 use crate::score::scale::{Cut, Scale};
 use crate::score::settings::Settings;
 use crate::score::{fluency, truthfulness};
@@ -79,13 +79,13 @@ impl CompactScorer {
     pub(crate) fn cuts(&self, response: &str, block: &mut Block, scale: &Scale, baselines: &[f64]) -> Vec<(Cut, Cut)> {
         let (plan, view) = (&self.plan, self.table.view());
         self.read(&[response], block);
-        self.gather(block, &view, 0);
+        self.gather(block, &view, 1);
         let cuts = block.lengths[0].min(plan.zero - 1);
         let follows = self.counts_after(&view, response);
         let end = (block.ends[0] + 1).min(plan.zero);
-        finish::cover(block, plan, view.packing, 0);
+        finish::cover(block, plan, view.packing, 1);
         let of_source = |(source, &baseline): (usize, &f64)| {
-            let gains = block.gains[..cuts].iter().map(|&gain| finish::apart(gain, view.packing)[source] as u64);
+            let gains = block.gains[1..][..cuts].iter().map(|&gain| finish::apart(gain, view.packing)[source] as u64);
             let covered = block.levels[..end].iter().zip(&block.kept);
             let worth = covered.map(|(&level, &kept)| (kept == 1).then(|| plan.worth[level as usize][source]));
             let truthfulness = truthfulness::best_cut(worth, &plan.discounts, plan.target, follows);
@@ -97,13 +97,25 @@ impl CompactScorer {
     /// The last pass.
     #[inline(always)]
     pub(super) fn finish(&self, responses: &[&str], block: &mut Block, scores: &mut [CompactScore]) {
-        let (plan, view) = (&self.plan, self.table.view());
+        match self.table.view().packing.sources() {
+            1 => self.finish_of::<1>(responses, block, scores),
+            2 => self.finish_of::<2>(responses, block, scores),
+            _ => self.finish_of::<MOST_SOURCES>(responses, block, scores),
+        }
+    }
+
+    /// The same, compiled for each number of sources.
+    #[inline(always)]
+    fn finish_of<const SOURCES: usize>(&self, responses: &[&str], block: &mut Block, scores: &mut [CompactScore]) {
+        let (plan, packing) = (&self.plan, Packing::new(SOURCES));
+        let mut view = self.table.view();
+        view.packing = packing;
         let used = &mut scores[..responses.len()];
+        self.gather(block, &view, used.len());
+        finish::cover(block, plan, packing, used.len());
         for (lane, score) in used.iter_mut().enumerate() {
-            self.gather(block, &view, lane);
-            finish::cover(block, plan, view.packing, lane);
             score.length = block.lengths[lane];
-            score.fluency = finish::best_fluency(&block.gains[..score.length.min(plan.zero - 1)], plan, view.packing);
+            score.fluency = finish::best_fluency(block, plan, packing, lane);
         }
         for (first, scores) in (0..).step_by(finish::SIDE_BY_SIDE).zip(used.chunks_mut(finish::SIDE_BY_SIDE)) {
             let totals = finish::undiscounted(block, plan, first);
@@ -118,7 +130,7 @@ impl CompactScorer {
     #[inline(always)]
     fn read(&self, responses: &[&str], block: &mut Block) {
         self.load(responses, block);
-        repeats::fill(block, responses.len(), block.longest(responses.len()));
+        repeats::fill(block, &self.plan, responses.len(), block.longest(responses.len()));
         walk::fill(block, &self.plan, &self.table.view(), responses.len());
     }
 
@@ -137,10 +149,10 @@ impl CompactScorer {
     }
 
     #[inline(always)]
-    fn gather(&self, block: &mut Block, view: &CompactView<'_>, lane: usize) {
-        finish::gather(block, &self.plan, &self.table, view, lane);
-        if self.plan.begin.1 > 0 {
-            finish::leave_out_begin(block, &self.plan, view, lane);
+    fn gather(&self, block: &mut Block, view: &CompactView<'_>, lanes: usize) {
+        finish::gather(block, &self.plan, &self.table, view, lanes);
+        if self.plan.begin.length > 0 {
+            (0..lanes).for_each(|lane| finish::leave_out_begin(block, &self.plan, view, lane));
         }
     }
 

@@ -1,56 +1,69 @@
 //! The table's state at every character of every lane.
 
-use super::block::{Block, LANES, PADDING, pack};
+use super::block::{Block, LANES};
 use super::plan::Plan;
 use super::walk_few;
-use crate::index::compact::CompactView;
+use crate::index::compact::{CompactView, Match};
+
+/// What is next where a walker has left the record of its last match.
+const DONE: usize = usize::MAX;
 
 /// Walks from the beginning of a lane to its end.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Walker {
-    lane: usize,
-    position: usize,
-    end: usize,
-    state: u32,
-    length: u32,
-    slot: u32,
+    found: Match,
+    /// The next symbol.
+    symbol: u16,
+    /// The index that the match is for, unless a suffix link led to it.
+    at: usize,
+    /// The index of that symbol, and of the last.
+    next: usize,
+    last: usize,
 }
 
-/// Fills `places`. The walkers take turns, since each step waits for memory; one that is at its end leaves.
+/// Fills `records`. The walkers take turns, since each step waits for memory; one that is at its end leaves.
 #[inline(always)]
 pub(super) fn fill(block: &mut Block, plan: &Plan, table: &CompactView<'_>, lanes: usize) {
     if lanes <= walk_few::FEW {
         return walk_few::fill(block, plan, table, lanes);
     }
-    let mut walkers = [Walker::default(); LANES];
+    let Block { symbols, records, ends, .. } = block;
+    let (symbols, records) = (&symbols[..], &mut records[..]);
+    let mut walkers: [Walker; LANES] = std::array::from_fn(|lane| {
+        let (at, symbol) = (lane * plan.indices, symbols[lane * plan.indices + 1]);
+        Walker { found: plan.begin, symbol, at, next: at + 1, last: at + ends[lane] }
+    });
     let mut count = lanes;
-    let (state, length) = plan.begin;
-    for (lane, (walker, &end)) in walkers.iter_mut().zip(&block.ends[..lanes]).enumerate() {
-        *walker = Walker { lane, position: 0, end, state, length, slot: 0 };
-    }
-    let Block { symbols, places, .. } = block;
-    let symbols = &symbols[PADDING..];
     while count > 0 {
+        let mut is_one_done = false;
         for walker in &mut walkers[..count] {
-            walker.slot = table.slot(walker.state, symbols[walker.position][walker.lane % LANES]);
-            table.fetch_edge(walker.slot);
-        }
-        let mut turn = 0;
-        while turn < count {
-            let walker = &mut walkers[turn];
-            let (lane, at) = (walker.lane % LANES, walker.position);
-            let step = table.step(walker.state, walker.length.min(plan.longest - 1), symbols[at][lane], walker.slot);
-            table.fetch_state(step.state);
+            let record = table.record(walker.found.state);
             // Where the symbol was not taken, the walker's next turn writes here again.
-            places[lane * plan.positions + at] = pack(step.state, step.length);
-            (walker.state, walker.length) = (step.state, step.length);
-            walker.position = at + usize::from(step.taken);
-            if walker.position == walker.end {
-                count -= 1;
-                walkers[turn] = walkers[count];
-            } else {
-                turn += 1;
+            records[walker.at] = record.found(walker.found.length);
+            if walker.next > walker.last {
+                (walker.next, is_one_done) = (DONE, true);
+                continue;
             }
+            let taken;
+            (walker.found, taken) = table.step(walker.found, record, walker.symbol, plan.longest);
+            walker.at = walker.next;
+            walker.next += usize::from(taken);
+            walker.symbol = symbols[walker.next];
+            table.fetch(walker.found, walker.symbol);
+        }
+        if is_one_done {
+            count = those_on_their_way(&mut walkers[..count]);
         }
     }
+}
+
+/// Puts those that are not done first, and returns their number.
+#[inline(always)]
+fn those_on_their_way(walkers: &mut [Walker]) -> usize {
+    let mut count = 0;
+    for turn in 0..walkers.len() {
+        walkers[count] = walkers[turn];
+        count += usize::from(walkers[turn].next != DONE);
+    }
+    count
 }
