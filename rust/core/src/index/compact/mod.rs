@@ -18,5 +18,5 @@ mod stored;
 mod symbols;
 mod table;
 
-pub(crate) use record::{LEVELS_BITS, MOST_SOURCES, Packing, Record};
+pub(crate) use record::{LEVELS_BITS, MOST_SOURCES, Packing, Record, TARGET_BITS};
 pub(crate) use table::{CompactTable, CompactView, Match, Reading};

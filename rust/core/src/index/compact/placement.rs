@@ -1,9 +1,9 @@
 //! Laying out the edges of all states in one array, so that following one is a single read.
 //!
-//! An edge also says where those of the state that it leads to are. A state with base `b` keeps its edge by symbol `s` at `b ^ s` (a double array with exclusive or: Aoe, "An Efficient
+//! A state with base `b` keeps its edge by symbol `s` at `b ^ s` (a double array with exclusive or: Aoe, "An Efficient
 //! Digital Search Algorithm by Using a Double-Array Structure", 1989). No two states with different edges share a base,
-//! so that the symbol found there tells whether the edge is the state's own. States with many edges are placed first;
-//! those with one edge, the most, fill the gaps.
+//! so that the symbol found there tells whether the edge is the state's own. An edge also holds the base of the state
+//! that it leads to. States with many edges are placed first; those with one edge, the most, fill the gaps.
 
 use super::edge::Edge;
 use super::record::{NOWHERE, TARGET_BITS, TARGET_MASK};
@@ -26,7 +26,8 @@ pub(super) struct Placement {
 }
 
 impl Placement {
-    /// Places the edges of all states; `symbols` gives the compact symbol of each dense one.
+    /// Places the edges of all states; `numbers` gives the number of each state, `symbols` the compact symbol of each
+    /// dense one.
     pub(super) fn of(states: &States, numbers: &[u32], symbols: &[u16]) -> Self {
         let mut slots = Slots::new(symbols.len(), states.edges.len());
         let compact = |&(symbol, target): &(Symbol, u32)| (symbols[symbol as usize], numbers[target as usize]);
@@ -87,7 +88,8 @@ fn by_edges(states: &States) -> (Vec<usize>, Vec<Vec<usize>>) {
     (several, single)
 }
 
-/// The array of edges while it is filled: symbols and targets. A state's edges stay within one block, whose size is a power of two.
+/// The array of edges while it is filled: symbols and targets. A state's edges stay within one block, whose size is a
+/// power of two.
 struct Slots {
     edges: Vec<u32>,
     used_bases: Vec<bool>,

@@ -9,7 +9,7 @@ pub(crate) const MOST_SOURCES: usize = 3;
 pub(crate) const LEVELS_BITS: u32 = 9;
 
 /// Bits of a state's number.
-pub(super) const TARGET_BITS: u32 = 20;
+pub(crate) const TARGET_BITS: u32 = 20;
 pub(super) const TARGET_MASK: u32 = (1 << TARGET_BITS) - 1;
 pub(super) const MOST_STATES: usize = (1 << TARGET_BITS) - 2;
 /// Where an unknown character leads: no n-gram ends there. (It is a state of its own: the root has an edge for every
@@ -19,9 +19,9 @@ pub(super) const NOWHERE: u32 = 1;
 /// A state, in 128 bits.
 ///
 /// The sum of the document frequencies of all n-grams of 1 to `n` characters that end there is `sums + n × frequencies`, for
-/// every `n` of the state. Low word: sums (42 bits, as many for each source), base of the suffix link (22). High word: frequencies (30 bits, as
-/// many for each source), suffix link (20), length of its longest n-gram (4), levels of the window's frequency (9, as many for
-/// each source).
+/// every `n` of the state. Low word: sums (42 bits, as many for each source), base of the suffix link (22). High word:
+/// frequencies (30 bits, as many for each source), suffix link (20), length of the link's longest n-gram (4), levels of the
+/// window's frequency (9, as many for each source).
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Record {

@@ -52,7 +52,8 @@ fn is_sound(view: &CompactView<'_>) -> bool {
         && are_pages_sound(view)
 }
 
-/// Suffix links have their edges among the edges, and lead to states of shorter n-grams, so that following them ends at the root.
+/// Bases of suffix links lie among the edges, and the links lead to states of shorter n-grams, so that following them ends
+/// at the root.
 /// Without branches that depend on the records: this is most of the time of reading a table.
 fn are_states_sound(states: &[Record], edges: usize) -> bool {
     let is_sound = |record: &Record| {

@@ -139,8 +139,9 @@ impl CompactView<'_> {
         Match { state: ROOT, length: 0, base: self.states[ROOT as usize].link_base() }
     }
 
-    /// Follows the edge by `symbol` of a match, whose state has this record, and says whether there is one; where there is none, follows the suffix link, and the symbol is still to be taken. Matches do not grow beyond
-    /// `longest`. Without branches, so that the steps of several responses can be under way at once.
+    /// Follows the edge by `symbol` of a match, whose state has this record, and says whether there is one. Where there is
+    /// none, follows the suffix link, and the symbol is still to be taken. Matches do not grow beyond `longest`. Without
+    /// branches, so that the steps of several responses can be under way at once.
     #[inline(always)]
     pub(crate) fn step(&self, from: Match, record: Record, symbol: u16, longest: u32) -> (Match, bool) {
         let edge = self.edges[from.slot(symbol) as usize];

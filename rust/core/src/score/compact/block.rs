@@ -1,7 +1,7 @@
 //! Buffers for the responses that are read side by side.
 
 use super::plan::{CHUNK, Plan};
-use crate::index::compact::{CompactView, Record};
+use crate::index::compact::{CompactView, Record, TARGET_BITS};
 use bytemuck::Zeroable;
 
 /// Responses that are read side by side.
@@ -14,8 +14,6 @@ pub(super) const PADDING: usize = 3;
 
 /// Bits of the length of an n-gram.
 const LENGTH_BITS: u32 = 4;
-/// Bits of a state's number.
-const STATE_BITS: u32 = 20;
 
 /// One value for each lane.
 pub(super) type Row = [u16; LANES];
@@ -66,13 +64,13 @@ impl Pending {
     /// All in one word.
     #[inline(always)]
     pub(super) fn pack(self) -> u64 {
-        (self.place << LENGTH_BITS | self.length) << STATE_BITS | u64::from(self.state)
+        (self.place << LENGTH_BITS | self.length) << TARGET_BITS | u64::from(self.state)
     }
 
     #[inline(always)]
     pub(super) fn unpack(packed: u64) -> Self {
-        let (place, length) = (packed >> STATE_BITS >> LENGTH_BITS, packed >> STATE_BITS & ((1 << LENGTH_BITS) - 1));
-        Self { place, length, state: packed as u32 & ((1 << STATE_BITS) - 1) }
+        let (place, length) = (packed >> TARGET_BITS >> LENGTH_BITS, packed >> TARGET_BITS & ((1 << LENGTH_BITS) - 1));
+        Self { place, length, state: packed as u32 & ((1 << TARGET_BITS) - 1) }
     }
 }
 
