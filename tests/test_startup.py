@@ -110,7 +110,7 @@ def test_names_are_pickled() -> None:
     assert run(f"import pickle; print(pickle.loads({text!r}).max_n)") == "3\n"
 
 
-LAZY = ("pfgen_rs", "pfgen_rs.install", "pfgen_rs.io")
+LAZY = ("pfgen_rs", "pfgen_rs.install", "pfgen_rs.io", "pfgen_rs.stats")
 
 
 @pytest.mark.parametrize("name", LAZY)

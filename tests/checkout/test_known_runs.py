@@ -13,8 +13,8 @@ import pytest
 
 from checkouts import BETTER, FIRST, SECOND, add_run, contents, make_checkout, text
 from helpers import GOOD
-from pfgen_rs.checkout import known_runs
 from pfgen_rs.checkout.checkout import inspect_run
+from pfgen_rs.io import known_files
 from pfgen_rs.report import update
 from pfgen_rs.report.update import report
 
@@ -42,7 +42,7 @@ def inspected(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """All files count as settled, however recently they have changed."""
-    monkeypatch.setattr(known_runs, "_TICK", -(10**12))
+    monkeypatch.setattr(known_files, "_TICK", -(10**12))
 
 
 @pytest.fixture
@@ -191,20 +191,20 @@ def test_files_that_have_just_changed_are_not_remembered(
 @pytest.mark.parametrize("place", [0, 1])
 def test_when_files_count_as_settled(tmp_path: Path, place: int) -> None:
     (tmp_path / "a").write_bytes(b"a")
-    files = known_runs.file_states(tmp_path, ["a"])
+    files = known_files.file_states(tmp_path, ["a"])
     assert files is not None
     for age, expected in ((1_999_999_999, False), (2_000_000_001, True)):
         now = 10**18
         times = [0, 0]
         times[place] = now - age
         files["a"][1:3] = times
-        assert known_runs.is_settled(files, now) is expected
+        assert known_files.is_settled(files, now) is expected
 
 
 def test_what_is_no_file_has_no_state(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for name in ("folder", "missing", "a\0b"):
-        assert known_runs.file_states(tmp_path, [name]) is None
+        assert known_files.file_states(tmp_path, [name]) is None
 
 
 def _flip(content: bytes) -> bytes:
@@ -215,15 +215,15 @@ def _flip(content: bytes) -> bytes:
 def _edited(content: bytes, **more: Any) -> bytes:
     found = {**_known(content), **more}
     new = json.dumps(found).encode()
-    return known_runs._known_digest(new) + b"\n" + new
+    return known_files._known_digest(new) + b"\n" + new
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda _: b"",
     "cut short": lambda content: content[:-100],
     "a digit": _flip,
-    "no JSON": lambda _: known_runs._known_digest(b"{") + b"\n{",
-    "a list": lambda _: known_runs._known_digest(b"[]") + b"\n[]",
+    "no JSON": lambda _: known_files._known_digest(b"{") + b"\n{",
+    "a list": lambda _: known_files._known_digest(b"[]") + b"\n[]",
     "another version": lambda content: _edited(content, version=[0, "0.0.0"]),
     "noise": lambda content: os.urandom(len(content)),
 }

@@ -19,6 +19,7 @@ from statsmodels.stats.multitest import multipletests  # type: ignore[import-unt
 
 from made_samples import made, sample
 from pfgen_rs import InputError, SettingsError, stats
+from pfgen_rs.stats import student
 from pfgen_rs.stats.bootstrap import Resampler, interval, normal_quantile
 from pfgen_rs.stats.student import two_sided_p, two_sided_quantile
 
@@ -43,6 +44,14 @@ def test_p_values_are_those_of_scipy(t: list[float], freedom: int) -> None:
 def test_quantiles_are_those_of_scipy(level: float, freedom: int) -> None:
     expected = scipy.stats.t.ppf((1 + level) / 2, freedom)
     assert two_sided_quantile(level, freedom) == pytest.approx(expected, rel=1e-9)
+
+
+def test_known_quantiles_are_those_that_are_found() -> None:
+    for (level, freedom), value in student._QUANTILES.items():
+        found = student._bisected_quantile(level, freedom)
+        # numpy's cosines differ in the last bit between processors
+        assert value == pytest.approx(found, rel=1e-15)
+        assert two_sided_quantile(level, freedom) == value
 
 
 def test_an_infinite_t_has_p_0() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.checkout.files import is_unfinished, remove_unfinished
-from pfgen_rs.checkout.known_runs import Files, KnownRuns, file_states, is_settled
+from pfgen_rs.checkout.known_runs import KnownRuns
 from pfgen_rs.checkout.published import Published, digest_line, read_published
 from pfgen_rs.errors import (
     BenchmarkError,
@@ -24,6 +24,7 @@ from pfgen_rs.errors import (
     unreadable,
 )
 from pfgen_rs.io import run_files
+from pfgen_rs.io.known_files import Files, file_states, is_settled
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES, README, RESPONSES, RESULT
 from pfgen_rs.questions.files import (
     combined_digest,

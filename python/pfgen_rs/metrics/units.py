@@ -10,14 +10,15 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, cast, get_args
-
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
+
+if TYPE_CHECKING:  # settings name units without polars and numpy
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
 
 __all__ = ["UNITS", "Answer", "Coder", "Column", "Decoded", "Unit", "coder", "texts_of"]
 
@@ -124,6 +125,8 @@ class _CharacterUnits(Coder):
         return Column(texts, texts)
 
     def encode(self, answers: Any, threads: int | None = None) -> pl.Series:
+        import polars as pl
+
         texts_of(answers, threads)  # raises for anything but text
         return pl.Series(answers, dtype=pl.String)
 
@@ -151,6 +154,8 @@ class _WordUnits(Coder):
         return Column(_native.Texts(self._vocabulary.encode(texts, threads), threads), texts)
 
     def encode(self, answers: Any, threads: int | None = None) -> pl.Series:
+        import polars as pl
+
         texts = texts_of(answers, threads)
         return pl.Series(self._vocabulary.encode(texts, threads), dtype=pl.String)
 
@@ -182,6 +187,8 @@ class _TokenUnits(Coder):
         return Column(texts, texts)
 
     def encode(self, answers: Any, threads: int | None = None) -> pl.Series:
+        import polars as pl
+
         del threads
         return pl.Series(_coded_token_units(answers), dtype=pl.String)
 
@@ -199,6 +206,8 @@ class _TokenUnits(Coder):
 
 
 def _coded_token_units(answers: Any) -> _native.TextArray:
+    import polars as pl
+
     if isinstance(answers, pl.Series) and answers.dtype == pl.List(pl.Null):
         answers = answers.cast(
             pl.List(pl.UInt32)

@@ -5,14 +5,7 @@ throughout: trial noise (the same questions answered again) and the choice of qu
 the same kind).
 """
 
-from pfgen_rs.metrics.names import METRICS
-from pfgen_rs.stats.compare import Comparison, Pair, compare
-from pfgen_rs.stats.estimates import Estimate, estimate, from_summary
-from pfgen_rs.stats.holm import holm
-from pfgen_rs.stats.permutation import sign_flip
-from pfgen_rs.stats.planning import Plan, Step, plan_trials
-from pfgen_rs.stats.ranks import rank_ranges
-from pfgen_rs.stats.sample import Sample
+from typing import TYPE_CHECKING
 
 __all__ = [
     "METRICS",
@@ -30,3 +23,29 @@ __all__ = [
     "rank_ranges",
     "sign_flip",
 ]
+
+if TYPE_CHECKING:
+    from pfgen_rs.metrics.names import METRICS
+    from pfgen_rs.stats.comparing import Comparison, Pair, compare
+    from pfgen_rs.stats.estimates import Estimate, estimate, from_summary
+    from pfgen_rs.stats.many_tests import holm
+    from pfgen_rs.stats.permutation import sign_flip
+    from pfgen_rs.stats.planning import Plan, Step, plan_trials
+    from pfgen_rs.stats.ranks import rank_ranges
+    from pfgen_rs.stats.sample import Sample
+else:  # the error of a score needs neither numpy nor the rest
+    from pfgen_rs import lazy
+    from pfgen_rs.metrics.names import METRICS
+
+    __getattr__, __dir__ = lazy.exports(
+        __name__,
+        {
+            "comparing": ("Comparison", "Pair", "compare"),
+            "estimates": ("Estimate", "estimate", "from_summary"),
+            "many_tests": ("holm",),
+            "permutation": ("sign_flip",),
+            "planning": ("Plan", "Step", "plan_trials"),
+            "ranks": ("rank_ranges",),
+            "sample": ("Sample",),
+        },
+    )

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.metrics.names import check_metric
-from pfgen_rs.stats.bootstrap import Resampler, interval
-from pfgen_rs.stats.sample import Sample
+from pfgen_rs.metrics.sums import pairwise_sum
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 
-__all__ = ["Estimate", "estimate", "from_summary", "resampled_estimate"]
+if (
+    TYPE_CHECKING
+):  # numpy is imported where it is needed, since the error of one run's score needs none
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+    from pfgen_rs.stats.bootstrap import Resampler
+    from pfgen_rs.stats.sample import Sample
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Estimate", "estimate", "from_moments", "from_summary", "resampled_estimate"]
+
 RESAMPLES = 10_000
 _ROUNDING = 1e-4  # published scores have four decimals, question means five
 
@@ -96,6 +103,8 @@ def estimate(
     check_level(level)
     if not resamples:
         return _estimate_from_sample(sample, metric, level)
+    from pfgen_rs.stats.bootstrap import Resampler
+
     resampler = Resampler(len(sample.questions), resamples, seed)
     errors = resampler.within(sample.values[metric], sample.name)
     return resampled_estimate(sample, metric, level, resampler, errors)
@@ -109,6 +118,10 @@ def resampled_estimate(
     means = sample.means(metric)
     if len(means) < 2:
         return found
+    import numpy as np
+
+    from pfgen_rs.stats.bootstrap import interval
+
     noise = np.nan_to_num(sample.variances(metric)) / sample.counts
     resampled = resampler.means(means, noise, errors)
     low, high = interval(float(means.mean()), resampled, len(means), level)
@@ -117,9 +130,9 @@ def resampled_estimate(
 
 def _estimate_from_sample(sample: Sample, metric: str, level: float) -> Estimate:
     """Estimate everything but the bootstrap."""
-    moments = sample.means(metric), sample.variances(metric), sample.counts
+    means, variances = sample.means(metric).tolist(), sample.variances(metric).tolist()
     return replace(
-        _estimate_from_moments(*moments, level),
+        _estimate_from_moments(means, variances, sample.counts.tolist(), level),
         regrouped_sd=_estimated_regrouped_sd(sample, metric),
     )
 
@@ -137,7 +150,8 @@ def from_summary(
     (questions,). `trials`: the number of answers to every question, or to each one. There is no bootstrap.
     Time O(questions). Raises `InputError` if the shapes differ or no questions are given.
     """
-    check_level(level)
+    import numpy as np
+
     means, sds = np.asarray(question_means, dtype=float), np.asarray(question_sds, dtype=float)
     if means.ndim != 1 or means.shape != sds.shape or not len(means):
         raise InputError(
@@ -150,8 +164,18 @@ def from_summary(
         raise InputError(
             f"expected one number of trials, or one for each of {len(means)} questions"
         ) from None
-    with np.errstate(divide="ignore", invalid="ignore"):
-        variances = np.where(counts > 1, sds**2 * counts / (counts - 1), np.nan)
+    return from_moments(means.tolist(), sds.tolist(), counts.tolist(), level=level)
+
+
+def from_moments(
+    means: Sequence[float], sds: Sequence[float], counts: Sequence[int], *, level: float = 0.95
+) -> Estimate:
+    """`from_summary` for sequences of the same length, with the number of answers to each question."""
+    check_level(level)
+    variances = [
+        sd * sd * count / (count - 1) if count > 1 else math.nan
+        for sd, count in zip(sds, counts, strict=True)
+    ]
     return _estimate_from_moments(means, variances, counts, level)
 
 
@@ -161,20 +185,30 @@ def _estimated_regrouped_sd(sample: Sample, metric: str) -> float | None:
 
 
 def _estimate_from_moments(
-    means: Floats, variances: Floats, counts: NDArray[np.int64], level: float
+    means: Sequence[float], variances: Sequence[float], counts: Sequence[int], level: float
 ) -> Estimate:
-    number, mean = len(means), float(means.mean())
-    known = not np.isnan(variances).any()
-    question_se = float(means.std(ddof=1) / np.sqrt(number)) if number > 1 else None
+    number, mean = len(means), pairwise_sum(means) / len(means)
+    known = not any(map(math.isnan, variances))
+    question_se = _estimated_deviation(means, mean) / math.sqrt(number) if number > 1 else None
     reach = None if question_se is None else two_sided_quantile(level, number - 1) * question_se
     return Estimate(
         mean=mean,
-        trial_sd=float(np.sqrt(variances.sum())) / number if known else None,
-        trial_se=float(np.sqrt((variances / counts).sum())) / number if known else None,
+        trial_sd=math.sqrt(pairwise_sum(variances)) / number if known else None,
+        trial_se=_estimated_noise(variances, counts) / number if known else None,
         question_se=question_se,
         low=None if reach is None else mean - reach,
         high=None if reach is None else mean + reach,
         level=level,
         questions=number,
-        responses=int(counts.sum()),
+        responses=sum(counts),
     )
+
+
+def _estimated_noise(variances: Sequence[float], counts: Sequence[int]) -> float:
+    pairs = zip(variances, counts, strict=True)
+    return math.sqrt(pairwise_sum([variance / count for variance, count in pairs]))
+
+
+def _estimated_deviation(means: Sequence[float], mean: float) -> float:
+    squares = [(value - mean) * (value - mean) for value in means]
+    return math.sqrt(pairwise_sum(squares) / (len(means) - 1))

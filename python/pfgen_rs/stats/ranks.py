@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.stats.holm import holm
+from pfgen_rs.stats.many_tests import holm
 from pfgen_rs.stats.student import check_level, two_sided_p
 
 __all__ = ["ranges", "rank_ranges"]

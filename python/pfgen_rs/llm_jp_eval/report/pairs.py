@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs.llm_jp_eval.report.columns import Column, Part
 from pfgen_rs.llm_jp_eval.report.estimates import RunValues
-from pfgen_rs.stats.holm import holm
+from pfgen_rs.stats.many_tests import holm
 from pfgen_rs.stats.permutation import sign_flip_by_size
 from pfgen_rs.stats.shares import mcnemar
 from pfgen_rs.stats.strata import WeightedMean, p_values, weighted_mean

@@ -20,7 +20,7 @@ from pfgen_rs.metrics.names import METRICS, check_metric
 from pfgen_rs.stats import tables
 from pfgen_rs.stats.bootstrap import Resampler, interval, normal_quantile
 from pfgen_rs.stats.estimates import RESAMPLES, Estimate, resampled_estimate
-from pfgen_rs.stats.holm import holm
+from pfgen_rs.stats.many_tests import holm
 from pfgen_rs.stats.permutation import resolution, shown_p, sign_flip_pairs
 from pfgen_rs.stats.ranks import ranges
 from pfgen_rs.stats.sample import Sample, check_alike, common_questions
