@@ -16,7 +16,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 import oracle
-from pfgen_rs import Benchmark, InputError, NgramIndex
+from pfgen_rs import Benchmark, InputError, NgramIndex, _native
 from places import CASE_TABLE
 
 CASES = json.loads(CASE_TABLE.read_text(encoding="utf-8"))
@@ -218,6 +218,61 @@ def test_arrow_text_is_checked(index: NgramIndex, kind: pa.DataType, row: int) -
     with pytest.raises(InputError, match=f"row {row} is not UTF-8"):
         index.count_batch(pa.chunked_array(parts))
     assert index.count_batch(unchecked.slice(4)).tolist() == [0]
+
+
+def unchecked(rows: list[bytes], kind: pa.DataType) -> pa.Array:
+    """Text as another library may hand it over."""
+    return (
+        pa.array(rows, pa.large_binary()).cast(pa.large_string(), safe=False).cast(kind, safe=False)
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_a_character_cut_by_rows(kind: pa.DataType, threads: int) -> None:
+    """All rows together are UTF-8, but not each."""
+    rows = ["猫と犬と鳥と魚".encode()] * 600
+    whole = b"".join(rows)
+    _native.Texts(unchecked(rows, kind), threads)
+    for cut in (1, 2, 13, 14, 21 * 300 + 1):
+        parts = [whole[:cut], whole[cut : cut + 21], whole[cut + 21 :]]
+        with pytest.raises(InputError, match="row 0 is not UTF-8"):
+            _native.Texts(unchecked(parts, kind), threads)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_long_text_is_checked_in_pieces(kind: pa.DataType) -> None:
+    """Pieces of a megabyte end inside characters; damage next to where they end is found."""
+    short, long = [b"a" * 13] * 300, "あ".encode() * 100_000
+    _native.Texts(unchecked([*short, *[long] * 12], kind), 2)
+    for place in (2**20 - 2, 2**20 - 1, 2**20, 2**20 + 1, 2 * 2**20, 3 * 2**20 + 1):
+        number, at = divmod(place - 13 * len(short), len(long))
+        damaged = [long] * 12
+        damaged[number] = long[:at] + b"\xff" + long[at + 1 :]
+        with pytest.raises(InputError, match=f"row {300 + number} is not UTF-8"):
+            _native.Texts(unchecked([*short, *damaged], kind), 2)
+
+
+@given(
+    st.lists(st.binary(max_size=20) | st.text(max_size=20).map(str.encode), max_size=12), st.data()
+)
+def test_validity_is_that_of_each_row(rows: list[bytes], data: st.DataObject) -> None:
+    def is_text(row: bytes) -> bool:
+        try:
+            row.decode()
+        except UnicodeDecodeError:
+            return False
+        return True
+
+    kind = data.draw(st.sampled_from([pa.string(), pa.large_string(), pa.string_view()]))
+    start = data.draw(st.integers(0, len(rows)))
+    column = unchecked(rows, kind).slice(start)
+    wrong = [row for row, text in enumerate(rows[start:]) if not is_text(text)]
+    if not wrong:
+        assert len(_native.Texts(column)) == len(rows) - start
+        return
+    with pytest.raises(InputError, match=f"row {wrong[0]} is not UTF-8"):
+        _native.Texts(column)
 
 
 @pytest.mark.parametrize("number", [-1, 2**32, 2**80])

@@ -17,10 +17,10 @@ pub(crate) fn fetch<T>(values: &[T], at: usize) {
     let _ = (values, at);
 }
 
-/// Prefetches the first `bytes` bytes of a text.
+/// Prefetches the first `most` bytes of a text that is read soon.
 #[inline(always)]
-pub(crate) fn fetch_text(text: &str, bytes: usize) {
-    for at in (0..text.len().min(bytes)).step_by(LINE) {
-        fetch(text.as_bytes(), at);
+pub fn fetch_text(text: &[u8], most: usize) {
+    for at in (0..text.len().min(most)).step_by(LINE) {
+        fetch(text, at);
     }
 }

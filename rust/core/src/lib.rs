@@ -26,6 +26,7 @@ mod words;
 
 pub use batch::{Batch, Columns, Group, score_groups, score_groups_parallel, score_total};
 pub use error::{Error, Result};
+pub use fetch::fetch_text;
 pub use index::{Markers, NgramIndex, SourceText};
 pub use score::{
     Cut, Explanation, Expression, Helpful, InstructionSet, Literals, NOT_FOUND, Rule, RuleScratch, RuleStep, Rules,

@@ -6,17 +6,23 @@ const NEAR_TIE: f64 = 1e-4;
 /// Below this the scaled value's error (one rounding, at most 2^-21) stays far from [`NEAR_TIE`].
 const LARGEST_SCALED: f64 = 4_294_967_296.0;
 
+/// Powers of ten, all of them exact.
+const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
 /// `value` rounded to `digits` (0…15) decimals.
 ///
 /// Multiplies, rounds and divides where that is provably the same; only values near a tie or large ones
 /// take the exact way through decimal text.
 pub fn round_half_even(value: f64, digits: u32) -> f64 {
-    let scale = 10f64.powi(digits as i32);
-    let scaled = value * scale;
-    let fraction = (scaled - scaled.floor() - 0.5).abs();
-    if scaled.abs() < LARGEST_SCALED && fraction > NEAR_TIE {
+    let scale = POWERS[digits as usize];
+    let scaled = value.abs() * scale;
+    // Numbers this small are cut off by an instruction; rounding needs a call where the processor may be any.
+    let below = scaled as i64 as f64;
+    let fraction = scaled - below;
+    if scaled < LARGEST_SCALED && (fraction - 0.5).abs() > NEAR_TIE {
         // The nearest integer is certain, and one division of two exact numbers rounds correctly.
-        (scaled.round() / scale).copysign(value)
+        let nearest = if fraction > 0.5 { below + 1.0 } else { below };
+        (nearest / scale).copysign(value)
     } else {
         exact(value, digits)
     }

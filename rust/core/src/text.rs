@@ -99,10 +99,11 @@ impl Alphabet {
 
 /// The first `limit` code points of `text`.
 pub fn prefix(text: &str, limit: usize) -> &str {
-    match text.char_indices().nth(limit) {
-        Some((end, _)) => &text[..end],
-        None => text,
-    }
+    let Some(last) = limit.checked_sub(1) else { return "" };
+    // Characters are skipped many at once.
+    let mut rest = text.chars();
+    rest.nth(last);
+    &text[..text.len() - rest.as_str().len()]
 }
 
 #[cfg(test)]

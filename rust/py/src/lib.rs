@@ -21,6 +21,7 @@ mod text_column;
 mod threads;
 mod token_column;
 mod units;
+mod utf8;
 
 use pyo3::prelude::*;
 

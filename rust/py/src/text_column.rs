@@ -2,10 +2,9 @@
 
 use crate::errors::bad_input;
 use crate::threads::pool_for;
+use crate::utf8;
 use arrow_array::cast::AsArray;
-use arrow_array::{
-    Array, ArrayAccessor, ArrayRef, BinaryArray, LargeBinaryArray, LargeStringArray, StringArray, StringViewArray,
-};
+use arrow_array::{Array, ArrayRef, BinaryArray, LargeBinaryArray, LargeStringArray, StringArray, StringViewArray};
 use arrow_schema::DataType;
 use numpy::PyArray1;
 use pyo3::exceptions::PyIndexError;
@@ -14,7 +13,6 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyString;
 use pyo3_arrow::input::AnyArray;
 use rayon::ThreadPool;
-use rayon::prelude::*;
 
 /// A column of text, converted once and then used by any number of calls.
 #[pyclass(frozen, module = "pfgen_rs._native")]
@@ -175,9 +173,12 @@ impl Chunk {
 
     fn first_invalid(&self, pool: Option<&ThreadPool>) -> Option<usize> {
         match self {
-            Self::Utf8(array) => first_invalid(&BinaryArray::from(array.clone()), pool),
-            Self::LargeUtf8(array) => first_invalid(&LargeBinaryArray::from(array.clone()), pool),
-            Self::Utf8View(array) => first_invalid(&array.clone().to_binary_view(), pool),
+            Self::Utf8(array) if utf8::are_rows_valid(array, pool) => None,
+            Self::LargeUtf8(array) if utf8::are_rows_valid(array, pool) => None,
+            Self::Utf8View(array) if utf8::are_views_valid(array, pool) => None,
+            Self::Utf8(array) => utf8::first_invalid(&BinaryArray::from(array.clone()), pool),
+            Self::LargeUtf8(array) => utf8::first_invalid(&LargeBinaryArray::from(array.clone()), pool),
+            Self::Utf8View(array) => utf8::first_invalid(&array.clone().to_binary_view(), pool),
         }
     }
 
@@ -187,13 +188,5 @@ impl Chunk {
             Self::LargeUtf8(array) => array.value(row),
             Self::Utf8View(array) => array.value(row),
         }
-    }
-}
-
-fn first_invalid<'a, A: ArrayAccessor<Item = &'a [u8]> + Sync>(array: A, pool: Option<&ThreadPool>) -> Option<usize> {
-    let invalid = |&row: &usize| simdutf8::basic::from_utf8(array.value(row)).is_err();
-    match pool {
-        None => (0..array.len()).find(invalid),
-        Some(pool) => pool.install(|| (0..array.len()).into_par_iter().find_first(invalid)),
     }
 }

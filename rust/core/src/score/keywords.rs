@@ -1,10 +1,12 @@
 //! Positions of literal keywords in responses: what Helpfulness rules ask for.
 
-use crate::text::prefix;
 use memchr::memmem::Finder;
 
 /// The position given to a keyword that a response does not contain.
 pub const NOT_FOUND: u32 = 9999;
+
+/// Bytes of the longest characters.
+const MOST_BYTES: usize = 4;
 
 /// A list of literal keywords, prepared for searching many responses.
 #[derive(Debug)]
@@ -34,16 +36,13 @@ impl Literals {
     /// # Panics
     /// If `ends` is shorter than the number of keywords.
     pub fn ends_into(&self, response: &str, limit: usize, ends: &mut [u32]) {
-        self.ends_within(prefix(response, limit), ends);
-    }
-
-    /// The same in the whole of `text`.
-    ///
-    /// # Panics
-    /// As [`ends_into`](Self::ends_into).
-    pub fn ends_within(&self, text: &str, ends: &mut [u32]) {
+        // So many characters are not longer; to find where exactly they end would take as long as a search.
+        let most = response.len().min(limit.saturating_mul(MOST_BYTES));
+        let text = (0..=most).rev().find_map(|end| response.get(..end)).unwrap_or_default();
+        let within = |end: &u32| *end as usize <= limit;
         for (found, end) in self.byte_ends(text).zip(ends) {
-            *end = found.map_or(NOT_FOUND, |found| text[..found].chars().count() as u32);
+            let found = found.map(|found| text[..found].chars().count() as u32);
+            *end = found.filter(within).unwrap_or(NOT_FOUND);
         }
     }
 

@@ -79,11 +79,7 @@ impl Rules {
     ) -> Helpful {
         scratch.ends.clear();
         scratch.ends.resize(self.literals.len(), NOT_FOUND);
-        if length <= settings.max_length {
-            self.literals.ends_within(response, &mut scratch.ends);
-        } else {
-            self.literals.ends_into(response, settings.max_length, &mut scratch.ends);
-        }
+        self.literals.ends_into(response, settings.max_length, &mut scratch.ends);
         scratch.ends.extend_from_slice(others);
         scratch.positions.clear();
         for rule in &self.list {

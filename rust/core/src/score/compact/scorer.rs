@@ -139,10 +139,10 @@ impl CompactScorer {
         block.prepare(&self.plan);
         // Responses to one question lie all over a large batch.
         let bytes = BYTES_A_CHARACTER * self.plan.positions;
-        responses.iter().take(AHEAD).for_each(|response| fetch_text(response, bytes));
+        responses.iter().take(AHEAD).for_each(|response| fetch_text(response.as_bytes(), bytes));
         for (lane, response) in responses.iter().enumerate() {
             if let Some(next) = responses.get(lane + AHEAD) {
-                fetch_text(next, bytes);
+                fetch_text(next.as_bytes(), bytes);
             }
             block.load(&self.plan, &self.table.view(), lane, response);
         }
