@@ -35,6 +35,7 @@ __all__ = [
     "digest",
     "explain",
     "round_half_even",
+    "score_lines",
     "text_digests",
     "token_ids",
     "word_ends",
@@ -244,6 +245,17 @@ def decode_lines(
     list[TextArray], NDArray[np.int64], NDArray[np.int64], list[tuple[int, int, int]], int
 ]: ...
 def digest(data: bytes) -> str: ...
+def score_lines(
+    text: bytes,
+    fields: tuple[str, str],
+    numbers: Numbers,
+    store: Store,
+    settings: Settings,
+    questions: Sequence[tuple[Sequence[int], Rules, Sequence[int]]],
+    sources: int,
+    marks: Sequence[str],
+    threads: int | None = None,
+) -> tuple[list[int], list[int], list[list[float]], list[str]] | None: ...
 def round_half_even(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]: ...
 
 @final

@@ -18,13 +18,14 @@ from pfgen_rs.io.patterns import Paths, expand_runs
 from pfgen_rs.metrics.names import Metric
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Answer
+from pfgen_rs.questions.files import stated_unit
 from pfgen_rs.questions.locate import benchmark_path
-from pfgen_rs.questions.question import Question, read_folder, stated_unit
+from pfgen_rs.questions.question import Question, read_folder
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import streaming
-from pfgen_rs.runs.outputs import unclean_note
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.streaming import ScoringProgress
+from pfgen_rs.runs.summary_row import unclean_note
 from pfgen_rs.scoring import batch, explain
 from pfgen_rs.scoring.answer_scorer import AnswerScorer
 from pfgen_rs.scoring.batch import Score

@@ -19,7 +19,7 @@ from pfgen_rs import load_benchmark, score_file
 from pfgen_rs.cli.app import COMMANDS
 from pfgen_rs.cli.bars import Bars, interval_bar
 from pfgen_rs.metrics.signature import fixed_part
-from pfgen_rs.runs import outputs
+from pfgen_rs.runs.summary_row import summary_row
 
 PLAIN = {"NO_COLOR": "1"}
 
@@ -131,7 +131,7 @@ def test_several_runs_make_a_leaderboard(benchmark: Path, tmp_path: Path) -> Non
     rows = [line.split() for line in done.stdout.splitlines()]
     assert [row[:2] for row in rows[3:6]] == [["1", "b"], ["2", "組織/普通のモデル"], ["3", "c"]]
     result = score_file(tmp_path / "runs" / "a", benchmark)
-    figures = outputs.summary_row(result)
+    figures = summary_row(result)
     low, high = figures["score_low"], figures["score_high"]
     assert {"●" in " ".join(row) for row in rows[3:6]} == {True}
     assert [*rows[4][2:5], *rows[4][-6:]] == [

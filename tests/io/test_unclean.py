@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
 from pfgen_rs import Benchmark, SettingsError, load_benchmark, scan, score_file, score_runs
 from pfgen_rs.generate.answers import cleaned, default_stop
-from pfgen_rs.io import unclean
+from pfgen_rs.io import unclean, unclean_counts
 from pfgen_rs.io.cleaning import MODES, Mode
 from pfgen_rs.io.unclean import clean_column, count_unclean
+from pfgen_rs.io.unclean_counts import described
 
 WHITE = "".join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
 PIECES = st.sampled_from(
@@ -137,7 +138,8 @@ def test_what_cannot_be_cleaned(bench: Benchmark, tmp_path: Path) -> None:
 
 
 def test_of_many_answers_some_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unclean, "CHECKED", 10)
+    for module in (unclean, unclean_counts):
+        monkeypatch.setattr(module, "CHECKED", 10)
     census = unclean.Census()
     few, one = pl.Series(["猫"] * 9 + [" 猫"]), pl.Series(["猫"] * 9 + ["猫 "])
     assert census.count(few, None) == {"begin with white space": 1}
@@ -146,7 +148,7 @@ def test_of_many_answers_some_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> 
     spoilt[8] = " 猫"
     found = census.count(pl.Series(spoilt), None)
     assert found == {"begin with white space": 1, "end with white space": 1}
-    assert unclean.described(found, 11).startswith("at least 1 of 11 answers")
+    assert described(found, 11).startswith("at least 1 of 11 answers")
 
 
 def test_python_logs_it(bench: Benchmark, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

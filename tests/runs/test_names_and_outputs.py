@@ -11,6 +11,7 @@ from helpers import GOOD, write_benchmark, write_run
 from pfgen_rs import IncompleteRunError, InputError, OutputError, load_benchmark, score_file
 from pfgen_rs.io import patterns
 from pfgen_rs.runs import naming, outputs
+from pfgen_rs.runs.summary_row import ranked_results
 
 
 def test_patterns_expand_in_order_without_repeats(
@@ -76,7 +77,7 @@ def test_ranking_naming_and_writing(tmp_path: Path) -> None:
     worse = score_file(write_run(tmp_path / "worse", GOOD[2:], model="model"), benchmark)
     better = score_file(write_run(tmp_path / "better"), benchmark)
     same = score_file(write_run(tmp_path / "same"), benchmark)
-    assert outputs.ranked_results([worse, better, same]) == [better, same, worse]
+    assert ranked_results([worse, better, same]) == [better, same, worse]
     assert [r.name for r in (worse, better)] == ["model", "better"]
     frame = outputs.per_response([worse, better])
     assert frame.height == 6

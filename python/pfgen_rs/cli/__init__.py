@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+
 from pfgen_rs.cli.process import leave
 
 __all__ = ["main"]
@@ -14,14 +17,26 @@ def main() -> None:
     closed it. Unfinished files are removed.
     """
     try:
-        from pfgen_rs.cli import app, process, streams
+        from pfgen_rs.cli import process, streams
 
         process.end_tidily()
         with streams.errors_reported():
-            app.app(prog_name="pfgen-rs")
+            if not _is_done_briefly(sys.argv[1:]):
+                from pfgen_rs.cli import app
+
+                app.app(prog_name="pfgen-rs")
     except KeyboardInterrupt:
         leave(130)
     except SystemExit as ended:
         if isinstance(ended.code, int) and ended.code:
             leave(ended.code)
         raise
+
+
+def _is_done_briefly(arguments: Sequence[str]) -> bool:
+    """Do what needs no parser; returns whether there was anything."""
+    if arguments[:1] != ["score"]:
+        return False
+    from pfgen_rs.cli.score_briefly import is_scored_briefly
+
+    return is_scored_briefly(arguments[1:])

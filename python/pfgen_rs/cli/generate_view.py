@@ -189,7 +189,7 @@ def tell_score(run: Run, *, partial: bool) -> None:
     """Print the scores, or why there are none; `partial`: whether unfinished trials count, too."""
     if run.result is not None:
         from pfgen_rs.cli.options import RowsFormat
-        from pfgen_rs.cli.score import report_gaps, show_results
+        from pfgen_rs.cli.score_output import report_gaps, show_results
 
         report_gaps(run.result)
         show_results([run.result], RowsFormat.TABLE, plain=False)

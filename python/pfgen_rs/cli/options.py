@@ -161,7 +161,7 @@ Think = Annotated[
 
 def unit_of(unit: UnitName | None, benchmark: str | None) -> Unit:
     """Returns the requested unit or, without one, that of the benchmark."""
-    from pfgen_rs.questions.question import stated_unit
+    from pfgen_rs.questions.files import stated_unit
 
     return stated_unit(benchmark_path(benchmark)) if unit is None else unit.value
 

@@ -7,10 +7,9 @@ import glob
 import re
 import shlex
 import sys
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -18,16 +17,9 @@ from typer.core import TyperCommand
 import pfgen_rs
 from pfgen_rs import io
 from pfgen_rs.cli import options, output
-from pfgen_rs.io.counted import counted
-from pfgen_rs.questions.locate import BUNDLED, bundled_path
+from pfgen_rs.questions.locate import BUNDLED, benchmark_path, bundled_path
 
-if TYPE_CHECKING:
-    from pfgen_rs.runs.result import Result
-
-__all__ = ["ScoreCommand", "report_gaps", "score", "show_results"]
-
-_SHOWN_PROBLEMS = 5
-_SHOWN_QUESTIONS = 5
+__all__ = ["ScoreCommand", "score"]
 
 
 class VariantName(StrEnum):
@@ -215,7 +207,9 @@ def score(
 
     - `my-model | pfgen-rs score - --format json`
     """
+    from pfgen_rs.cli.score_output import report_gaps, show_results
     from pfgen_rs.io import patterns
+    from pfgen_rs.questions.known_questions import KnownQuestions
     from pfgen_rs.runs.resumable import Job
 
     low, high = _ngram_range(ngrams)
@@ -226,6 +220,7 @@ def score(
         unit=options.unit_of(unit, benchmark),
         summation=summation.value,
     )
+    known = KnownQuestions(benchmark_path(benchmark))
     loaded = pfgen_rs.load_benchmark(benchmark, settings=settings)
     gc.freeze()  # loaded data is needed until the end, so exclude it from garbage collection
     paths = patterns.expand_runs(files)
@@ -261,58 +256,8 @@ def score(
             report_gaps(result)
         job.write()
     show_results(results, output_format, plain)
+    known.keep(loaded)
 
 
 def _names_kept_by_score(keep: str | None) -> Any:
     return keep if keep in (None, "all", "none") else keep.split(",")
-
-
-def report_gaps(result: Result) -> None:
-    """Warn about skipped lines, missing answers, answers that are not clean, and files cut short."""
-    from pfgen_rs.runs.outputs import unclean_note
-
-    note = unclean_note(result, "--clean")
-    if note is not None:
-        (output.warn if result.clean is None else output.remark)(note)
-    if result.cut_short is not None:
-        output.warn(f"{result.cut_short} (an error with --strict)")
-    for problem in result.problems[:_SHOWN_PROBLEMS]:
-        output.warn(f"skipped: {problem}")
-    if result.problems:
-        output.warn(f"{result.path}: skipped {counted(len(result.problems), 'line')} in total")
-    if result.planned is not None:
-        output.warn(
-            f"{result.place}: {result.missing_note}; the score is the mean over questions of all their "
-            "answers, and is not comparable with those of complete runs"
-        )
-        return
-    if result.missing:
-        named = ", ".join(result.missing[:_SHOWN_QUESTIONS])
-        more = ", …" if len(result.missing) > _SHOWN_QUESTIONS else ""
-        output.warn(
-            f"{result.place}: {result.missing_note} ({named}{more}); the scores exclude them and are not "
-            "comparable with those of complete runs"
-        )
-    answers = result.by_question.get_column("answers").to_list()
-    if min(answers) != max(answers):
-        output.warn(
-            f"{result.place}: questions have {min(answers)} to {max(answers)} answers; the score "
-            f"uses the first {min(answers)} of each, like published scores"
-        )
-
-
-def show_results(results: Sequence[Result], output_format: options.RowsFormat, plain: bool) -> None:
-    """Print runs as a leaderboard, by descending score."""
-    from pfgen_rs.cli import score_view
-    from pfgen_rs.runs import outputs
-
-    rows = [outputs.summary_row(result) for result in outputs.ranked_results(results)]
-    if output_format is options.RowsFormat.JSON:
-        output.emit_json(rows)
-    elif output_format is options.RowsFormat.CSV:
-        flat = [{**row, "missing_questions": " ".join(row["missing_questions"])} for row in rows]
-        output.emit_csv(flat)
-    elif plain:
-        output.emit(score_view.score_view_lines(rows))
-    else:
-        output.show(*score_view.score_leaderboard(rows, output.width()))

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, NoReturn, cast
 
-import typer
-
 from pfgen_rs.errors import OutputError, PfgenError
 from pfgen_rs.io.safe_text import escaped_json, visible
 
@@ -113,7 +111,7 @@ def _ending_command() -> Iterator[None]:
         yield
     except BrokenPipeError:
         _discard_output()
-        raise typer.Exit(_BROKEN_PIPE) from None
+        fail(_BROKEN_PIPE)
     except OSError as error:
         _discard_output()
         raise OutputError(f"standard output: cannot be written: {error.strerror}") from error
@@ -142,4 +140,6 @@ def emit_csv(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def fail(code: int) -> NoReturn:
     """End the command with this exit code."""
+    import typer  # whose own exception it is, so that it is closed like any other command
+
     raise typer.Exit(code)

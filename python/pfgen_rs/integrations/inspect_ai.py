@@ -20,7 +20,8 @@ from pfgen_rs.generate.prompts import MODES
 from pfgen_rs.integrations.common import prepared
 from pfgen_rs.metrics.names import BY_SOURCE, METRICS, share_name
 from pfgen_rs.metrics.sums import left_sum
-from pfgen_rs.runs.aggregate import question_scores, run_scores
+from pfgen_rs.runs.aggregate import question_scores
+from pfgen_rs.runs.summaries import run_scores
 from pfgen_rs.training.checks import count, whole
 
 try:

@@ -14,12 +14,12 @@ if TYPE_CHECKING or sys.version_info < (3, 14):
 else:
     from compression import zstd
 
-__all__ = ["DAMAGE", "SUFFIXES", "TruncatedError", "decompress", "read_some", "unpacking"]
+__all__ = ["DAMAGE", "SUFFIXES", "XZ", "TruncatedError", "decompress", "read_some", "unpacking"]
 
 SUFFIXES = (".gz", ".xz", ".zst")
 # Raised by reads from `unpacking` if the data is damaged or cut short.
 DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error, zstd.ZstdError)
-_XZ, _GZIP, _ZSTD = b"\xfd7zXZ\x00", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+XZ, _GZIP, _ZSTD = b"\xfd7zXZ\x00", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _CHUNK = 1 << 20
 _AT_ONCE = 8 << 20  # bytes; larger files are read piece by piece
 
@@ -56,8 +56,8 @@ def unpacking(file: io.BufferedReader[Any], size: int | None = None) -> io.Buffe
 
     `size`: number of bytes in the file, if known.
     """
-    start = file.peek(len(_XZ))
-    if start.startswith(_XZ):
+    start = file.peek(len(XZ))
+    if start.startswith(XZ):
         return (
             _XzInMemory(file.read()) if size is not None and size <= _AT_ONCE else lzma.open(file)
         )

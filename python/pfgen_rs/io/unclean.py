@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
-from pfgen_rs.io.counted import counted
+from pfgen_rs.io.unclean_counts import CHECKED, reasons, unclean_marks
 
-__all__ = ["CHECKED", "Census", "clean_column", "count_unclean", "described"]
+__all__ = ["Census", "clean_column", "count_unclean"]
 
-CHECKED = 1 << 17
-"""Number of answers of a file that are all checked; later ones are sampled."""
 _EVERY = 8
 
 _WHITE = [character for character in map(chr, range(0x3001)) if character.isspace()]
@@ -28,8 +26,6 @@ _RANGES = (
     ("\u2000", "\u2060"),
     ("\u3000", "\u3001"),
 )
-_START, _END = "begin with white space", "end with white space"
-_CONTAIN = {"Q:": "contain 'Q:'", "A:": "contain 'A:'", "\n\n": "contain a blank line"}
 
 
 def count_unclean(answers: pl.Series, mode: Mode | None) -> Counter[str]:
@@ -37,15 +33,8 @@ def count_unclean(answers: pl.Series, mode: Mode | None) -> Counter[str]:
 
     Without a mode, counts what every mode removes: surrounding white space and a following question.
     """
-    marks = _unclean_marks(mode)
-    counts: Counter[str] = Counter()
-    for text in answers.filter(_unclean_suspects(answers, marks)):
-        if text[:1].isspace():
-            counts[_START] += 1
-        if text[-1:].isspace():
-            counts[_END] += 1
-        counts.update(_CONTAIN[mark] for mark in marks if mark in text)
-    return counts
+    marks = unclean_marks(mode)
+    return reasons(answers.filter(_unclean_suspects(answers, marks)), marks)
 
 
 class Census:
@@ -66,23 +55,11 @@ class Census:
         return count_unclean(answers, mode)
 
 
-def described(counts: Counter[str], height: int) -> str:
-    """Describe in words what `Census` counted in `height` answers."""
-    (first, most), *others = counts.most_common()
-    least = "at least " if height > CHECKED else ""
-    return ", ".join(
-        [
-            f"{least}{most:,} of {counted(height, 'answer')} {first}",
-            *(f"{number:,} {why}" for why, number in others),
-        ]
-    )
-
-
 def clean_column(answers: pl.Series, mode: Mode) -> pl.Series:
     """Returns the answers, cleaned as pfgen-bench cleans generated texts in this mode."""
     if answers.dtype != pl.String:
         raise SettingsError(f"cannot clean {answers.dtype}: only text answers can be cleaned")
-    suspects = _unclean_suspects(answers, _unclean_marks(mode))
+    suspects = _unclean_suspects(answers, unclean_marks(mode))
     rows = np.flatnonzero(suspects.to_numpy())
     if not len(rows):
         return answers
@@ -91,13 +68,6 @@ def clean_column(answers: pl.Series, mode: Mode) -> pl.Series:
     places: NDArray[np.intp] = np.arange(len(answers))
     places[rows] = len(answers) + np.arange(len(rows))
     return pl.concat([answers, clean.alias(answers.name)]).gather(places)
-
-
-def _unclean_marks(mode: Mode | None) -> Sequence[str]:
-    """Returns the strings that a clean answer in this mode never contains."""
-    if mode is None:
-        return ("Q:",)
-    return default_stop(mode) if mode == "completion" else (*default_stop(mode), "A:")
 
 
 def _unclean_suspects(answers: pl.Series, marks: Sequence[str]) -> pl.Series:

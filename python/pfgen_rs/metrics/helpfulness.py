@@ -154,7 +154,7 @@ class Helpfulness:
     with a time limit. If units are words, native code sees coded text, so the positions of all patterns are
     passed: those of the words in which the matches end.
 
-    `question_id`: what error messages call the question.
+    `question_id`: what error messages call the question. `definition`: what native code knows of the rules.
     """
 
     def __init__(
@@ -173,11 +173,9 @@ class Helpfulness:
         numbers = {p: i for i, p in enumerate([*self._literals, *self._expressions])}
         literals = [] if self._in_words else self._literals
         self._others = len(patterns) - len(literals)
-        self.native = _native.Rules(
-            _native.Texts(literals),
-            self._others,
-            [(rule.importance, _helpfulness_rule_steps(rule, numbers)) for rule in self._rules],
-        )
+        steps = [(rule.importance, _helpfulness_rule_steps(rule, numbers)) for rule in self._rules]
+        self.definition = literals, self._others, steps
+        self.native = _native.Rules(_native.Texts(literals), self._others, steps)
 
     @property
     def has_expressions(self) -> bool:

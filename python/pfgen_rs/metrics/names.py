@@ -14,6 +14,7 @@ __all__ = [
     "PARTS",
     "Metric",
     "check_metric",
+    "score_names",
     "share_name",
     "share_names",
 ]
@@ -37,6 +38,11 @@ def share_names(sources: Iterable[str]) -> list[str]:
     """Returns the names of the sources' shares of Fluency, then of Truthfulness."""
     named = list(sources)
     return [share_name(metric, source) for metric in BY_SOURCE for source in named]
+
+
+def score_names(sources: Iterable[str]) -> list[str]:
+    """Returns the names of score columns, in the order in which native code returns them."""
+    return [*COLUMNS, *share_names(sources)]
 
 
 def check_metric(metric: str, known: Collection[str] = METRICS) -> None:

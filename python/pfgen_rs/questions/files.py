@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import cast
 
 from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, unreadable
 from pfgen_rs.io import compression
+from pfgen_rs.metrics.units import UNITS, Unit
 
-__all__ = ["combined_digest", "file_digest", "question_paths", "read_question_file"]
+__all__ = [
+    "PROVENANCE",
+    "combined_digest",
+    "file_digest",
+    "question_paths",
+    "read_question_file",
+    "stated_unit",
+]
+
+PROVENANCE = "provenance.json"
+"""File beside the questions of a built set that records how it was built."""
 
 _PATTERN = "Q*.json*"
 
@@ -44,6 +57,18 @@ def file_digest(content: bytes) -> str:
 def combined_digest(digests: Iterable[str]) -> str:
     """Returns the metadata hash of a question set, given its files' digests in the order of their names."""
     return file_digest("".join(digests).encode())
+
+
+def stated_unit(folder: Path) -> Unit:
+    """Returns the unit that a set was built with; `character` if it is not recorded."""
+    for place in (folder, folder / "data"):
+        try:
+            unit = json.loads((place / PROVENANCE).read_bytes())["settings"]["unit"]
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            continue
+        if unit in UNITS:
+            return cast("Unit", unit)
+    return "character"
 
 
 def _is_question_file(path: Path) -> bool:

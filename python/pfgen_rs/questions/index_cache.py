@@ -22,15 +22,25 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pfgen_rs import _native
 from pfgen_rs.errors import OutputError, StoreError
 from pfgen_rs.io.cache_folder import cache_folder
 from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.questions.question import Question
 
-__all__ = ["IndexCache", "IndexFile", "clear_index_cache", "index_files", "indexes_folder"]
+if TYPE_CHECKING:
+    from pfgen_rs.questions.question import Question
+
+__all__ = [
+    "IndexCache",
+    "IndexFile",
+    "clear_index_cache",
+    "index_files",
+    "index_key",
+    "index_path",
+    "indexes_folder",
+]
 
 _LOG = logging.getLogger(__name__)
 _SUFFIX = ".pfgenidx"
@@ -80,7 +90,7 @@ class IndexCache:
     def __init__(self, questions: Sequence[Question], settings: Settings) -> None:
         self._settings = settings
         self._questions = questions
-        self._key = _cache_key(questions, settings)
+        self._key = index_key([(q.id, q.digest) for q in questions], settings)
         self._store: _native.Store | None = None
         self._looked = False
         self._lock = threading.Lock()
@@ -88,7 +98,7 @@ class IndexCache:
     @property
     def path(self) -> Path | None:
         """Path of the file, which need not exist; `None` if the questions were not read from files."""
-        return None if self._key is None else indexes_folder() / f"{self._key.hex()[:32]}{_SUFFIX}"
+        return None if self._key is None else index_path(self._key)
 
     @property
     def is_usable(self) -> bool:
@@ -157,8 +167,8 @@ class IndexCache:
         _LOG.warning("index cache %s: %s; rebuilding it", self.path, error)
 
 
-def _cache_key(questions: Sequence[Question], settings: Settings) -> bytes | None:
-    digests = [(question.id, question.digest) for question in questions]
+def index_key(digests: Sequence[tuple[str, str | None]], settings: Settings) -> bytes | None:
+    """Returns the key of an index for questions with these ids and digests; `None` if one has no file."""
     if any(digest is None for _, digest in digests):
         return None
     content = {
@@ -167,6 +177,11 @@ def _cache_key(questions: Sequence[Question], settings: Settings) -> bytes | Non
         "settings": _index_settings(settings),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
+
+
+def index_path(key: bytes) -> Path:
+    """Returns the path of the file with this key, which need not exist."""
+    return indexes_folder() / f"{key.hex()[:32]}{_SUFFIX}"
 
 
 def _index_settings(settings: Settings) -> dict[str, Any]:

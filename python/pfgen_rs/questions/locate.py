@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib import resources
 from pathlib import Path
 
 from pfgen_rs import install
@@ -22,6 +21,8 @@ def benchmark_path(name: str | os.PathLike[str] | None = None) -> Path:
 
 def bundled_path() -> Path:
     """Returns the folder of the bundled benchmark, which contains its sample runs."""
+    from importlib import resources  # which takes a while, and is rarely asked
+
     return Path(str(resources.files("pfgen_rs") / "data" / BUNDLED))
 
 

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError, InputError
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.helpfulness import Rule, parse_rules
 from pfgen_rs.metrics.ngram_index import NgramIndex
-from pfgen_rs.metrics.units import UNITS, Unit
 from pfgen_rs.questions.files import (
     combined_digest,
     file_digest,
@@ -22,10 +21,7 @@ from pfgen_rs.questions.files import (
     read_question_file,
 )
 
-__all__ = ["PROVENANCE", "Question", "read_folder", "stated_unit"]
-
-PROVENANCE = "provenance.json"
-"""File beside the questions of a built set that records how it was built."""
+__all__ = ["Question", "read_folder"]
 
 
 @dataclass(frozen=True)
@@ -97,18 +93,6 @@ def read_folder(folder: Path) -> tuple[list[Question], str]:
         questions.append(question)
     _reject_duplicate_questions(questions, paths)
     return questions, combined_digest(digests)
-
-
-def stated_unit(folder: Path) -> Unit:
-    """Returns the unit that a set was built with; `character` if it is not recorded."""
-    for place in (folder, folder / "data"):
-        try:
-            unit = json.loads((place / PROVENANCE).read_bytes())["settings"]["unit"]
-        except (OSError, ValueError, LookupError, TypeError, RecursionError):
-            continue
-        if unit in UNITS:
-            return cast("Unit", unit)
-    return "character"
 
 
 def _parse_question_file(content: bytes, path: Path) -> Question:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.io import write_atomic
-from pfgen_rs.questions.question import PROVENANCE
+from pfgen_rs.questions.files import PROVENANCE
 from pfgen_rs.references.funnel import StepReport
 from pfgen_rs.references.lengths import Lengths
 from pfgen_rs.references.outlines import Outline

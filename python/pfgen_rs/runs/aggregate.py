@@ -2,55 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pfgen_rs.metrics.names import BY_SOURCE, share_name, share_names
+from pfgen_rs.metrics.names import BY_SOURCE, share_names
 from pfgen_rs.metrics.sums import left_mean, left_means, left_sum, running_sum
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.score_store import ResponseScores
+from pfgen_rs.runs.summaries import (
+    Sampled,
+    Summaries,
+    Summary,
+    rounded_aggregate,
+    rounded_question_scores,
+    run_scores,
+)
 
-__all__ = ["Sampled", "Summaries", "Summary", "question_scores", "run_scores", "summarise"]
+__all__ = ["question_scores", "summarise"]
 
 Floats = NDArray[np.float64]
 _QUANTILES = (0, 0.25, 0.5, 0.75, 1)
 _PLAIN = ("helpfulness", "average", "length", "line", "start")
 _AT_ONCE = 1 << 24  # maximum number of values of one question to read into memory at once
 _TOGETHER = 1 << 20  # the same of several questions
-
-
-class Sampled(NamedTuple):
-    """A sample: its line, where the line begins, and its shares, `helpfulness` and `average` by name."""
-
-    line: int
-    start: int
-    scores: dict[str, float]
-
-
-@dataclass(frozen=True)
-class Summary:
-    """One question of a run: number of answers, aggregates, and samples by descending average."""
-
-    count: int
-    spread: dict[str, float]
-    scores: dict[str, Any]
-    samples: list[Sampled]
-
-
-@dataclass(frozen=True)
-class Summaries:
-    """A run: its questions by id, and aggregates of the whole run."""
-
-    questions: dict[str, Summary]
-    num_trials: int
-    spread: dict[str, float]
-    scores: dict[str, Any]
 
 
 def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
@@ -118,7 +96,7 @@ def _aggregate_questions(
     found = []
     for i, (question, spread) in enumerate(zip(ids, spreads, strict=True)):
         own = [*share_names(sources[question]), *_PLAIN[:2]]
-        scores = _rounded_question_scores(sources[question], {name: means[name][i] for name in own})
+        scores = rounded_question_scores(sources[question], {name: means[name][i] for name in own})
         samples = [
             Sampled(int(line), int(start), {name: values[name][i][j] for name in own})
             for j, (line, start) in enumerate(zip(lines[i], starts[i], strict=True))
@@ -137,16 +115,7 @@ def question_scores(
     """
     names = (*share_names(sources), *_PLAIN[:2])
     means = {name: left_mean(column(name), compensated=compensated) for name in names}
-    return _rounded_question_scores(sources, means)
-
-
-def _rounded_question_scores(sources: Sequence[str], means: dict[str, float]) -> dict[str, Any]:
-    rounded = {name: round(mean, 5) for name, mean in means.items()}
-    scores: dict[str, Any] = {
-        metric: {source: rounded[share_name(metric, source)] for source in sources}
-        for metric in BY_SOURCE
-    }
-    return scores | {name: rounded[name] for name in _PLAIN[:2]}
+    return rounded_question_scores(sources, means)
 
 
 def _aggregate_columns(
@@ -164,7 +133,7 @@ def _aggregate_lengths(stored: ResponseScores, compensated: bool) -> dict[str, f
     # Sums of integers are exact in any order.
     mean = sum(float(lengths.sum()) for lengths in stored.column("length", in_order=False)) / height
     squares = ((lengths - mean) ** 2 for lengths in stored.column("length", in_order=True))
-    return _rounded_aggregate(
+    return rounded_aggregate(
         "length", mean, running_sum(squares, compensated=compensated) / height, 1
     )
 
@@ -176,28 +145,6 @@ def _aggregate_mean_and_std(
     squares = (rows - np.array(means)[:, None]) ** 2
     variances = left_means(squares, compensated=compensated)
     return [
-        _rounded_aggregate(name, mean, variance, digits)
+        rounded_aggregate(name, mean, variance, digits)
         for mean, variance in zip(means, variances, strict=True)
     ]
-
-
-def _rounded_aggregate(name: str, mean: float, variance: float, digits: int) -> dict[str, float]:
-    return {name: round(mean, digits), f"{name}_std": round(math.sqrt(variance), digits)}
-
-
-def run_scores(questions: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the run's `scores`: running values, rounded to 5 decimals after each question.
-
-    Sources are in order of appearance. The published scorer adds the values one by one, so they are the same
-    for plain and compensated sums.
-    """
-    total: dict[str, Any] = {metric: {} for metric in BY_SOURCE}
-    for scores in questions:
-        for metric in BY_SOURCE:
-            for source, value in scores[metric].items():
-                before = total[metric].get(source, 0.0)
-                total[metric][source] = round(before + value / len(questions), 5)
-        for metric in ("helpfulness", "average"):
-            before = total.get(metric, 0.0)
-            total[metric] = round(before + scores[metric] / len(questions), 5)
-    return total

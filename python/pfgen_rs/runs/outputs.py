@@ -5,79 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
 from pfgen_rs.errors import IncompleteRunError
 from pfgen_rs.io.patterns import STANDARD_INPUT
 from pfgen_rs.io.run_files import RESULT
-from pfgen_rs.io.unclean import described
 from pfgen_rs.runs.naming import result_names
 from pfgen_rs.runs.result import Result
-from pfgen_rs.stats.estimates import Estimate, from_summary
 
 if TYPE_CHECKING:
     from pfgen_rs.runs.responses import FileResponses
 
 __all__ = [
     "per_response",
-    "ranked_results",
     "refuse_incomplete",
     "signed_frames",
-    "summary_row",
-    "unclean_note",
     "with_place",
     "write_results",
 ]
-
-
-def summary_row(result: Result) -> dict[str, Any]:
-    """Returns the run's values, including the signature, as one flat object.
-
-    `trial_se` and `question_se` are those of `pfgen_rs.stats.Estimate`, for all responses. `score_low` and
-    `score_high` are the bounds of the 95 % interval over questions (Student's t), as in a leaderboard's
-    columns of the same names. Values are `None` if there are too few answers; bounds are also `None` if the
-    score is not the mean of all answers.
-    """
-    errors = _output_errors(result)
-    return {
-        "name": result.name,
-        "file": result.path,
-        "score": result.score,
-        "score_std": result.score_std,
-        "trial_se": errors.trial_se,
-        "question_se": errors.question_se,
-        "score_low": errors.low,
-        "score_high": errors.high,
-        "num_trials": result.num_trials,
-        "length": result.length,
-        "length_std": result.length_std,
-        "fluency": result.fluency,
-        "truthfulness": result.truthfulness,
-        "helpfulness": result.helpfulness,
-        "responses": result.height,
-        "left_out": len(result.problems),
-        "missing_questions": result.missing,
-        "input_hash": result.input_hash,
-        "signature": result.signature,
-    }
-
-
-def _output_errors(result: Result) -> Estimate:
-    """Compute errors from the published numbers, so that they do not depend on having the responses."""
-    questions = result.by_question
-    found = from_summary(
-        questions.get_column("average").to_numpy(),
-        questions.get_column("score_std").to_numpy(),
-        questions.get_column("answers").to_list(),
-    )
-    return found.of(result.score)
-
-
-def ranked_results(results: Sequence[Result]) -> list[Result]:
-    """Returns the runs by descending score; equal ones keep their order."""
-    return sorted(results, key=lambda result: -result.score)
 
 
 def per_response(results: Sequence[Result]) -> pl.DataFrame:
@@ -128,21 +75,6 @@ def write_results(
     for result, target in zip(results, targets, strict=True):
         result.to_json(target, allow_partial=allow_partial)
     return targets
-
-
-def unclean_note(result: Result, option: str) -> str | None:
-    """Returns a warning about answers that pfgen-bench would have cleaned, if there are any.
-
-    `option`: the option that cleans them.
-    """
-    if not result.unclean:
-        return None
-    found = f"{result.place}: {described(result.unclean, result.height)}"
-    if result.clean is not None:
-        return f"{found}: removed before scoring, as in mode {result.clean}"
-    return (
-        f"{found}: scored unchanged; {option} removes this, as pfgen-bench does during generation"
-    )
 
 
 def refuse_incomplete(results: Iterable[Result], *, allow_partial: bool) -> None:

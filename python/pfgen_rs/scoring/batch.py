@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.cleaning import Clean
-from pfgen_rs.metrics.names import COLUMNS, share_name, share_names
+from pfgen_rs.metrics.names import score_names, share_name
 from pfgen_rs.metrics.units import Answer, Column
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
@@ -272,11 +272,6 @@ def numbers_of(
         others = (texts[i] for i in range(min(len(texts), _LOOKED_AT)))
         raise benchmark.unknown(texts[row], others, row=row)
     return numbers
-
-
-def score_names(sources: Sequence[str]) -> list[str]:
-    """Returns the names of score columns, in the order in which native code returns them."""
-    return [*COLUMNS, *share_names(sources)]
 
 
 def _joined_batch_arrays(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -19,13 +19,13 @@ type Scored<'py> = (Column<'py, u32>, Vec<Column<'py, f64>>);
 type Entry = (Py<Scorer>, Py<Rules>, Vec<usize>);
 
 /// Code of a text that is not a key.
-const UNKNOWN: u32 = u32::MAX;
+pub(crate) const UNKNOWN: u32 = u32::MAX;
 
 /// What a batch needs of one question.
 pub(crate) struct Question {
     pub(crate) scorer: Arc<pfgen_core::Scorer>,
     pub(crate) rules: Arc<pfgen_core::Rules>,
-    columns: Vec<usize>,
+    pub(crate) columns: Vec<usize>,
 }
 
 /// Texts by number; several texts may have the same one.
@@ -72,7 +72,7 @@ impl Numbers {
 #[pyclass(frozen, module = "pfgen_rs._native")]
 pub(crate) struct Batches {
     pub(crate) questions: Vec<Option<Question>>,
-    sources: usize,
+    pub(crate) sources: usize,
 }
 
 #[pymethods]
@@ -137,7 +137,7 @@ impl Batches {
 }
 
 impl Batches {
-    fn columns(
+    pub(crate) fn columns(
         &self,
         numbers: &[u32],
         texts: &Texts,

@@ -4,6 +4,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod batch;
+mod brief;
 mod corrections;
 mod errors;
 mod expressions;
@@ -30,6 +31,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::batch::{Batches, Numbers};
+    #[pymodule_export]
+    use super::brief::score_lines;
     #[pymodule_export]
     use super::corrections::Corrections;
     #[pymodule_export]

@@ -86,7 +86,7 @@ pub(crate) fn explain<'py>(
 /// Scorers in a file, each read when it is asked for.
 #[pyclass(frozen, module = "pfgen_rs._native")]
 pub(crate) struct Store {
-    core: pfgen_core::Store,
+    pub(crate) core: pfgen_core::Store,
 }
 
 #[pymethods]

@@ -1,0 +1,69 @@
+"""Prints scored runs, and what is to be said about them, with only what the format needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pfgen_rs.cli import streams
+from pfgen_rs.io.counted import counted
+from pfgen_rs.runs.summary_row import ranked_results, summary_row, unclean_note
+from pfgen_rs.runs.values import RunValues
+
+__all__ = ["report_gaps", "show_results"]
+
+_SHOWN_PROBLEMS = 5
+_SHOWN_QUESTIONS = 5
+
+
+def report_gaps(result: RunValues) -> None:
+    """Warn about skipped lines, missing answers, answers that are not clean, and files cut short."""
+    note = unclean_note(result, "--clean")
+    if note is not None:
+        (streams.warn if result.clean is None else streams.remark)(note)
+    if result.cut_short is not None:
+        streams.warn(f"{result.cut_short} (an error with --strict)")
+    for problem in result.problems[:_SHOWN_PROBLEMS]:
+        streams.warn(f"skipped: {problem}")
+    if result.problems:
+        streams.warn(f"{result.path}: skipped {counted(len(result.problems), 'line')} in total")
+    if result.planned is not None:
+        streams.warn(
+            f"{result.place}: {result.missing_note}; the score is the mean over questions of all their "
+            "answers, and is not comparable with those of complete runs"
+        )
+        return
+    if result.missing:
+        named = ", ".join(result.missing[:_SHOWN_QUESTIONS])
+        more = ", …" if len(result.missing) > _SHOWN_QUESTIONS else ""
+        streams.warn(
+            f"{result.place}: {result.missing_note} ({named}{more}); the scores exclude them and are not "
+            "comparable with those of complete runs"
+        )
+    answers = result.moments.counts
+    if min(answers) != max(answers):
+        streams.warn(
+            f"{result.place}: questions have {min(answers)} to {max(answers)} answers; the score "
+            f"uses the first {min(answers)} of each, like published scores"
+        )
+
+
+def show_results(results: Sequence[RunValues], output_format: str, plain: bool) -> None:
+    """Print runs as a leaderboard, by descending score: as a table, as `json`, or as `csv`."""
+    rows = [summary_row(result) for result in ranked_results(results)]
+    if output_format == "json":
+        streams.emit_json(rows)
+    elif output_format == "csv":
+        flat = [{**row, "missing_questions": " ".join(row["missing_questions"])} for row in rows]
+        streams.emit_csv(flat)
+    else:
+        _print_score_table(rows, plain)
+
+
+def _print_score_table(rows: Sequence[Mapping[str, Any]], plain: bool) -> None:
+    from pfgen_rs.cli import output, score_view
+
+    if plain:
+        output.emit(score_view.score_view_lines(rows))
+    else:
+        output.show(*score_view.score_leaderboard(rows, output.width()))

@@ -1,0 +1,190 @@
+"""What is remembered of question files only ever saves time: whatever has changed is read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import helpers
+from pfgen_rs import BenchmarkNotFoundError, Settings, load_benchmark
+from pfgen_rs.io import known_files
+from pfgen_rs.questions.known_questions import KnownQuestions, KnownSet
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("PFGEN_RS_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All files count as settled, however recently they have changed."""
+    monkeypatch.setattr(known_files, "_TICK", -(10**12))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return helpers.write_benchmark(tmp_path / "questions")
+
+
+@pytest.fixture
+def remembered(folder: Path, cache: Path, settled: None) -> Path:
+    """A folder of questions that are known."""
+    keep(folder)
+    assert found(folder) is not None
+    return folder
+
+
+def keep(folder: Path, settings: Settings | None = None) -> None:
+    known = KnownQuestions(folder)
+    known.keep(load_benchmark(folder, settings=settings))
+
+
+def found(folder: Path) -> KnownSet | None:
+    return KnownQuestions(folder).found(Settings())
+
+
+def remembered_file(cache: Path) -> Path:
+    [path] = (cache / "questions").iterdir()
+    return path
+
+
+def test_nothing_is_known_at_first(folder: Path, cache: Path) -> None:
+    assert found(folder) is None
+    assert not cache.exists()
+
+
+def test_what_is_known_is_what_was_read(remembered: Path) -> None:
+    known, read = found(remembered), load_benchmark(remembered)
+    assert known is not None
+    assert known.metadata_hash == read.metadata_hash
+    assert known.sources == read.sources
+    assert len(known) == len(read)
+    for ours, question in zip(known, read, strict=True):
+        assert (ours.id, ours.text, ours.digest) == (question.id, question.text, question.digest)
+        assert ours.sources == question.sources
+        assert list(ours.answers.values()) == [len(texts) for texts in question.answers.values()]
+        rules = read.helpfulness(question).definition
+        assert json.loads(json.dumps(rules)) == ours.rules
+        ours.native_rules()
+
+
+def test_a_folder_with_the_questions_in_data_is_the_same(tmp_path: Path, remembered: Path) -> None:
+    (tmp_path / "checkout").mkdir()
+    remembered.rename(tmp_path / "checkout" / "data")
+    keep(tmp_path / "checkout")
+    assert found(tmp_path / "checkout") == found(tmp_path / "checkout" / "data")
+
+
+def test_no_questions_are_an_error_as_ever(tmp_path: Path, cache: Path) -> None:
+    with pytest.raises(BenchmarkNotFoundError):
+        KnownQuestions(tmp_path)
+
+
+def _overwritten(path: Path) -> None:
+    time, content = path.stat().st_mtime_ns, path.read_bytes()
+    with path.open("r+b") as file:
+        file.write(content.replace("赤".encode(), "青".encode()))
+    os.utime(path, ns=(time, time))
+    assert path.stat().st_size == len(content)
+
+
+def _replaced(path: Path, age: int) -> None:
+    time = path.stat().st_mtime_ns
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes().replace("赤".encode(), "青".encode()))
+    os.utime(other, ns=(time - age, time - age))
+    other.replace(path)
+
+
+CHANGED: dict[str, Callable[[Path], Any]] = {
+    "in place, with the old time": _overwritten,
+    "replaced by an older file": lambda path: _replaced(path, age=10**15),
+    "replaced by a file of the same time": lambda path: _replaced(path, age=0),
+    "touched": lambda path: os.utime(path),
+    "gone": lambda path: path.unlink(),
+    "another one": lambda path: path.with_name("Q03.json").write_bytes(path.read_bytes()),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+}
+
+
+@pytest.mark.parametrize("change", CHANGED.values(), ids=CHANGED)
+def test_changed_files_are_not_known(remembered: Path, change: Callable[[Path], Any]) -> None:
+    change(remembered / "Q02.json")
+    assert found(remembered) is None
+
+
+def test_files_that_have_just_changed_are_not_remembered(folder: Path, cache: Path) -> None:
+    keep(folder)
+    assert not (cache / "questions").exists()
+
+
+def test_a_change_before_the_files_are_read_is_seen(
+    folder: Path, cache: Path, settled: None
+) -> None:
+    known = KnownQuestions(folder)
+    _overwritten(folder / "Q02.json")
+    known.keep(load_benchmark(folder))  # the states are those before the change
+    assert found(folder) is None
+
+
+def test_what_is_known_is_not_written_again(remembered: Path, cache: Path) -> None:
+    before = remembered_file(cache).stat()
+    keep(remembered)
+    assert remembered_file(cache).stat() == before
+
+
+@pytest.mark.parametrize("unit", ["word", "token"])
+def test_other_units_are_not_remembered(
+    tmp_path: Path, cache: Path, settled: None, unit: Any
+) -> None:
+    tokens = {"answers": {"A": [[1, 2, 3]]}, "keywords": []}
+    changes = dict.fromkeys(helpers.QUESTIONS, tokens) if unit == "token" else None
+    folder = helpers.write_benchmark(tmp_path / "other", changes)
+    keep(folder, Settings(unit=unit))
+    assert found(folder) is None
+
+
+def _known(content: bytes) -> Any:
+    return json.loads(content.partition(b"\n")[2])
+
+
+def _edited(content: bytes, **more: Any) -> bytes:
+    new = json.dumps({**_known(content), **more}).encode()
+    return known_files._known_digest(new) + b"\n" + new
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _: b"",
+    "cut short": lambda content: content[:-100],
+    "a letter": lambda content: content.replace("狩り".encode(), "狩る".encode()),
+    "another version": lambda content: _edited(content, version=[0, "0.0.0"]),
+    "noise": lambda content: os.urandom(len(content)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_damage_costs_only_time(
+    remembered: Path, cache: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    good = remembered_file(cache).read_bytes()
+    remembered_file(cache).write_bytes(damage(good))
+    assert found(remembered) is None
+    keep(remembered)
+    assert remembered_file(cache).read_bytes() == good
+
+
+def test_a_cache_that_cannot_be_written_costs_only_time(
+    tmp_path: Path, folder: Path, settled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv("PFGEN_RS_CACHE", str(tmp_path / "file"))
+    keep(folder)
+    assert found(folder) is None
