@@ -104,6 +104,11 @@ def _replaced(path: Path, age: int) -> None:
     other.replace(path)
 
 
+def _made_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 CHANGED: dict[str, Callable[[Path], Any]] = {
     "in place, with the old time": _overwritten,
     "replaced by an older file": lambda path: _replaced(path, age=10**15),
@@ -111,7 +116,7 @@ CHANGED: dict[str, Callable[[Path], Any]] = {
     "touched": lambda path: os.utime(path),
     "gone": lambda path: path.unlink(),
     "another one": lambda path: path.with_name("Q03.json").write_bytes(path.read_bytes()),
-    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "a folder": lambda path: _made_folder(path),
 }
 
 
