@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -56,3 +57,17 @@ def test_errors_travel_to_where_the_item_is_missed() -> None:
     with pytest.raises(InputError, match="oops"):
         next(ahead)
     assert list(ahead) == []
+
+
+def test_begun_work_goes_on_meanwhile_and_raises_where_it_is_awaited() -> None:
+    started = threading.Barrier(3, timeout=10)
+
+    def meet(number: int) -> int:
+        started.wait()
+        return number
+
+    both = [io.begun(partial(meet, number)) for number in (1, 2)]
+    started.wait()  # both are at work
+    assert [next(work) for work in both] == [1, 2]
+    with pytest.raises(ZeroDivisionError):
+        next(io.begun(lambda: 1 // 0))

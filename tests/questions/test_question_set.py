@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 import small
-from pfgen_rs import Benchmark, InputError, UnknownQuestionError
+from pfgen_rs import Benchmark, InputError, UnknownQuestionError, _native
 
 ODD: list[Any] = [5, None, ["Q02"], {"Q02"}, b"Q02"]
 
@@ -59,3 +62,24 @@ def test_a_question_is_shown_in_a_line(mini: Benchmark) -> None:
     hostile = small.question({"question": "\u202e\n" * 1000, "answers": sources})
     assert len(repr(hostile)) < 1000
     assert repr(hostile).isprintable()
+
+
+def test_threads_that_need_a_scorer_at_once_share_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = small.benchmark({"answers": {"A": ["海は青い。"]}})
+    make, begin = _native.Scorer, threading.Barrier(2, timeout=10)
+    made: list[_native.Scorer] = []
+
+    def slowly(*how: Any) -> _native.Scorer:
+        time.sleep(0.05)
+        made.append(make(*how))
+        return made[-1]
+
+    def found(_: int) -> _native.Scorer:
+        begin.wait()
+        return bench.native_scorer(bench["Q1"])
+
+    monkeypatch.setattr("pfgen_rs._native.Scorer", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(found, range(2))
+    assert one is other
+    assert made == [one]

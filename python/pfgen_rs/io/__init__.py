@@ -16,6 +16,7 @@ __all__ = [
     "Reading",
     "Source",
     "TableWriter",
+    "begun",
     "check_columns",
     "csv_records",
     "interruptibly",
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from pfgen_rs.io.ahead import THREADS, Ahead, interruptibly
+    from pfgen_rs.io.ahead import THREADS, Ahead, begun, interruptibly
     from pfgen_rs.io.atomic import remove_unfinished, write_atomic, writing_failed
     from pfgen_rs.io.chunk import Chunk, Options
     from pfgen_rs.io.csv import csv_records
@@ -44,7 +45,7 @@ else:  # lazy, so that parts without polars and numpy do not import them
     __getattr__, __dir__ = lazy.exports(
         __name__,
         {
-            "ahead": ("THREADS", "Ahead", "interruptibly"),
+            "ahead": ("THREADS", "Ahead", "begun", "interruptibly"),
             "atomic": ("remove_unfinished", "write_atomic", "writing_failed"),
             "chunk": ("Chunk", "Options"),
             "csv": ("csv_records",),

@@ -10,7 +10,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from pfgen_rs.io.closing import Closing
 
-__all__ = ["THREADS", "Ahead", "Pipe", "StoppedError", "interruptibly"]
+__all__ = ["THREADS", "Ahead", "Pipe", "StoppedError", "begun", "interruptibly"]
 
 T = TypeVar("T")
 THREADS = "pfgen-rs"
@@ -160,11 +160,16 @@ class _Producer(Generic[T]):
         self._pipe.end(error)
 
 
-def interruptibly(work: Callable[[], Any]) -> Any:
-    """Returns what `work` returns; Ctrl-C ends the wait even if the work itself cannot be interrupted."""
+def begun(work: Callable[[], T]) -> Ahead[T]:
+    """Starts work in a thread; `next` waits for what it returns."""
 
-    def once() -> Iterator[Any]:
+    def once() -> Iterator[T]:
         yield work()
 
-    with Ahead(once) as ahead:
+    return Ahead(once)
+
+
+def interruptibly(work: Callable[[], Any]) -> Any:
+    """Returns what `work` returns; Ctrl-C ends the wait even if the work itself cannot be interrupted."""
+    with begun(work) as ahead:
         return next(ahead)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -48,6 +49,7 @@ class QuestionSet:
         self._questions = {q.id: q for q in sorted(questions, key=lambda q: q.id)}
         self._by_text = {q.text: q for q in self._questions.values()}
         self._scorers: dict[str, _native.Scorer] = {}
+        self._making = threading.Lock()
         self._batches: tuple[int, _native.Batches] | None = None
         self._lone_batches: dict[str, _native.Batches] = {}
         self._helpfulness: dict[str, Helpfulness] = {}
@@ -237,6 +239,12 @@ class QuestionSet:
     def _make_scorers(self, questions: Iterable[Question], threads: int | None = None) -> None:
         """Read the missing scorers of these questions from the cache, or build them, in parallel."""
         missing = [question for question in questions if question.id not in self._scorers]
+        if missing:
+            with self._making:  # rather than twice
+                self._make_missing_scorers(missing, threads)
+
+    def _make_missing_scorers(self, missing: list[Question], threads: int | None) -> None:
+        missing = [question for question in missing if question.id not in self._scorers]
         if not missing:
             return
         missing.sort(key=_question_set_answers, reverse=True)  # so that threads end together

@@ -169,7 +169,7 @@ class _StreamedFile:
         return signature(self._benchmark.metadata_hash, settings, clean=clean)
 
     def scored(self) -> Generator[_StreamedChunk]:
-        """Yield all chunks, without unknown questions; the next chunk is scored in the meantime."""
+        """Yield all chunks, without unknown questions; the next ones are scored in the meantime."""
         with io.Ahead(self._scores, room_first=True) as scored:
             for chunk, numbers, found in scored:
                 self._problems += chunk.problems
@@ -177,21 +177,27 @@ class _StreamedFile:
                 if isinstance(found, dict):
                     parts, scores = found, None
                 else:
-                    parts, scores = self._parts(chunk, numbers, found), found
+                    scores = next(found)
+                    parts = self._parts(chunk, numbers, scores)
                 self._add(parts, chunk)
                 self._hold(chunk)
                 yield _StreamedChunk(chunk, parts, scores)
                 del chunk, numbers, found, parts, scores  # before the next ones are scored
 
-    def _scores(self) -> Iterator[tuple[Chunk, Numbers, pl.DataFrame | dict[str | None, Part]]]:
-        """Yield the chunks with their scores, or with parts if an interrupted run has scored them."""
+    def _scores(
+        self,
+    ) -> Iterator[tuple[Chunk, Numbers, io.Ahead[pl.DataFrame] | dict[str | None, Part]]]:
+        """Yield the chunks as their scoring begins, or with parts if an interrupted run has scored them.
+
+        So two chunks are being scored as a rule, and threads that are done with one go on with the other.
+        """
         for decoded in self._reading:
             self._decoded += len(decoded)
             chunk, numbers = self._known.of(decoded)
             chunk = replace(chunk, identity=cache(chunk.identity))  # asked for by each of its runs
             del decoded
             known = self._resumed(chunk) if self._store.resumes else None
-            yield chunk, numbers, known or self._score(chunk, numbers)
+            yield chunk, numbers, known or self._scoring(chunk, numbers)
             del chunk, numbers  # before the next ones are read
 
     def _resumed(self, chunk: Chunk) -> dict[str | None, Part] | None:
@@ -215,9 +221,14 @@ class _StreamedFile:
         rows = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
         return dict(zip(found.to_list(), rows, strict=False))
 
-    def _score(self, chunk: Chunk, numbers: Numbers) -> pl.DataFrame:
-        answers = self._benchmark.coder.column(chunk.answers, self._threads)
-        return batch.score_numbered(self._benchmark, numbers, answers, threads=self._threads)
+    def _scoring(self, chunk: Chunk, numbers: Numbers) -> io.Ahead[pl.DataFrame]:
+        benchmark, threads = self._benchmark, self._threads
+
+        def score() -> pl.DataFrame:
+            answers = benchmark.coder.column(chunk.answers, threads)
+            return batch.score_numbered(benchmark, numbers, answers, threads=threads)
+
+        return io.begun(score)
 
     def _parts(
         self, chunk: Chunk, numbers: Numbers, scores: pl.DataFrame
@@ -329,7 +340,8 @@ class Known:
         The first unknown question is an error unless they are skipped. Scorers of the known ones are built
         here, so that Ctrl-C does not have to wait for them.
         """
-        numbers = self._benchmark.numbers.find(_native.Texts(chunk.questions))
+        # One thread is enough, and does not have to wait for those that score.
+        numbers = self._benchmark.numbers.find(_native.Texts(chunk.questions, 1), 1)
         known = numbers != _native.UNKNOWN
         if not known.all():
             self._refuse(chunk, np.flatnonzero(~known).tolist())
