@@ -1,8 +1,8 @@
 """Native half of the package; use the public names of `pfgen_rs` instead."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ __all__ = [
     "Expression",
     "Few",
     "Index",
+    "Markup",
     "Numbers",
     "Rules",
     "Scan",
@@ -34,6 +35,7 @@ __all__ = [
     "decode_lines",
     "digest",
     "explain",
+    "indented",
     "round_half_even",
     "score_lines",
     "text_digests",
@@ -114,6 +116,9 @@ class Scorer:
     def windows(
         self, texts: Texts, threads: int | None = None
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
+    def marks(
+        self, texts: Texts, above: int, below: int, threads: int | None = None
+    ) -> list[bytes]: ...
 
 @final
 class Store:
@@ -256,7 +261,18 @@ def score_lines(
     marks: Sequence[str],
     threads: int | None = None,
 ) -> tuple[list[int], list[int], list[list[float]], list[str]] | None: ...
+def indented(value: object, other: Callable[[Any, str], str]) -> bytes: ...
 def round_half_even(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]: ...
+
+@final
+class Markup:
+    def __new__(cls, replaced: Sequence[tuple[str, str]]) -> Markup: ...
+    def samples(
+        self,
+        samples: Sequence[Mapping[str, Any]],
+        marks: Sequence[bytes],
+        names: Callable[[tuple[str, ...]], Sequence[tuple[str, str]]],
+    ) -> bytes: ...
 
 @final
 class Vocabulary:

@@ -7,6 +7,7 @@ import json
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,8 +31,8 @@ VALUES = st.recursive(
 )
 
 
-def expected(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+def expected(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str).encode()
 
 
 @given(VALUES)
@@ -65,3 +66,23 @@ def test_values_nested_as_deeply_as_json_can() -> None:
     for _ in range(300):
         value = [{"a": value}]
     assert indented(value) == expected(value)
+
+
+@pytest.mark.parametrize("value", ["\ud800", {"\ud800": 1}, [("\ud800",)]])
+def test_a_lone_surrogate_is_refused_as_in_encoding(value: Any) -> None:
+    with pytest.raises(UnicodeEncodeError):
+        indented(value)
+
+
+def test_numbers_are_written_as_by_python() -> None:
+    random = np.random.default_rng(1)
+    shares = random.integers(-(10**7), 10**7, 100_000)
+    numbers = [
+        *(shares / 1e5).tolist(),
+        *np.nextafter(shares / 1e5, random.choice([-1e9, 1e9], len(shares))).tolist(),
+        *(shares / 10 ** random.integers(1, 25, len(shares))).tolist(),
+        *(random.integers(1, 10**18, 100_000) / 10.0 ** random.integers(-20, 30, 100_000)).tolist(),
+        *random.integers(-(2**62), 2**62, 200_000).view(np.float64).tolist(),
+        *(2.0 ** np.arange(-1074, 1024)).tolist(),
+    ]
+    assert indented(numbers) == expected(numbers)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import small
 from pfgen_rs import Benchmark, Settings, score_file
-from pfgen_rs.scoring.shading import covering, window_counts
+from pfgen_rs.scoring.shading import marks, window_counts
 
 TEXTS = st.text("あいう^$ab\U00020000", max_size=14)
 ANSWERS = st.lists(TEXTS.filter(bool), min_size=1, max_size=5)
@@ -33,18 +33,22 @@ def searched(benchmark: Benchmark, question: str, answers: list[str]) -> list[li
     return [[sum(window in text for text in texts) for texts in sources] for window in windows]
 
 
-def covered(rows: list[list[int]]) -> list[list[int]]:
-    """Of one answer, the largest of up to three neighbours in each column."""
-    return [
-        [max(column[max(i - 1, 0) : i + 2]) for column in zip(*rows, strict=True)]
-        for i in range(len(rows))
-    ]
+def marked(rows: list[list[int]], above: int, below: int) -> bytes:
+    """Of one answer, by the largest of up to three neighbours."""
+    totals = [sum(row) for row in rows]
+    most = [max(totals[max(i - 1, 0) : i + 2]) for i in range(len(totals))]
+    return bytes(1 if count > above else 2 * (count < below) for count in most)
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=repr)
-@given(references=st.lists(ANSWERS, min_size=1, max_size=4), answers=st.lists(TEXTS, max_size=4))
+@given(
+    references=st.lists(ANSWERS, min_size=1, max_size=4),
+    answers=st.lists(TEXTS, max_size=4),
+    above=st.integers(0, 5),
+    below=st.integers(0, 5),
+)
 def test_equals_a_search(
-    settings: Settings, references: list[list[str]], answers: list[str]
+    settings: Settings, references: list[list[str]], answers: list[str], above: int, below: int
 ) -> None:
     # A text of all characters keeps every baseline above 0.
     sources = {
@@ -54,11 +58,11 @@ def test_equals_a_search(
     counts, starts = window_counts(benchmark, "Q1", answers)
     assert counts.shape == (sum(map(len, answers)), len(sources))
     assert counts.tolist() == searched(benchmark, "Q1", answers)
-    best = covering(counts, starts)
+    found = marks(benchmark, "Q1", answers, above=above, below=below)
     for i, answer in enumerate(answers):
         assert starts[i + 1] - starts[i] == len(answer)
         rows = counts[starts[i] : starts[i + 1]].tolist()
-        assert best[starts[i] : starts[i + 1]].tolist() == covered(rows)
+        assert found[i] == marked(rows, above, below)
 
 
 def test_long_answers_are_read_whole(mini: Benchmark) -> None:
@@ -73,6 +77,8 @@ def test_threads_make_no_difference(mini: Benchmark) -> None:
     one, _ = window_counts(mini, "Q02", answers, threads=1)
     two, _ = window_counts(mini, "Q02", answers, threads=2)
     np.testing.assert_array_equal(one, two)
+    shades = [marks(mini, "Q02", answers, above=9, below=3, threads=n) for n in (1, 2)]
+    assert shades[0] == shades[1]
 
 
 def test_words_are_counted_as_they_are_scored() -> None:

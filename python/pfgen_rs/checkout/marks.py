@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.scoring.shading import covering, window_counts
+from pfgen_rs.scoring.shading import marks
 
 __all__ = ["BOLD", "STRUCK", "Marks", "marks_of"]
 
@@ -33,17 +30,11 @@ def marks_of(
             places[key] += [(number, i, s["answer"]) for i, s in enumerate(entry["samples"])]
     found: list[dict[tuple[str, int], Marks]] = [{} for _ in results]
     for key, answers in places.items():
-        marks = _question_marks(benchmark, key, [answer for _, _, answer in answers])
-        for (number, i, _), own in zip(answers, marks, strict=True):
+        total = sum(map(len, benchmark[key].answers.values()))
+        texts = [answer for _, _, answer in answers]
+        # More than total / 10 for a whole number, and fewer than total / 200.
+        above, below = total // _BOLD_ABOVE, -(-total // _STRUCK_BELOW)
+        found_marks = marks(benchmark, key, texts, above=above, below=below)
+        for (number, i, _), own in zip(answers, found_marks, strict=True):
             found[number][key, i] = own
     return found
-
-
-def _question_marks(benchmark: QuestionSet, key: str, answers: Sequence[str]) -> Iterator[Marks]:
-    counts, starts = window_counts(benchmark, key, answers)
-    total = sum(map(len, benchmark[key].answers.values()))
-    # Windows are counted over all sources before the most common one is chosen.
-    common = covering(counts.sum(axis=1, keepdims=True), starts)[:, 0].astype(np.int64)
-    struck = np.where(common * _STRUCK_BELOW < total, STRUCK, 0)
-    marks = np.where(common * _BOLD_ABOVE > total, BOLD, struck).astype(np.uint8).tobytes()
-    return (marks[a:b] for a, b in pairwise(starts.tolist()))

@@ -9,18 +9,19 @@ from urllib.parse import quote
 
 from pfgen_rs.io.safe_text import escaped, visible
 
-__all__ = ["cell_text", "escape", "inert", "link_target", "padding", "special_places"]
+__all__ = ["ESCAPES", "cell_text", "escape", "inert", "link_target", "padding"]
 
 _SPECIAL = "_*`{}[]()#+-.!|"
 _CONTROLS = {code: escaped(chr(code)).replace("\\", "&#92;") for code in range(0x20)}
-_ESCAPES = {
+ESCAPES = {
     **_CONTROLS,
     **{ord(c): html.escape(c) for c in "&<>\"'"},
     **{ord(c): f"&#{ord(c)};" for c in "\\" + _SPECIAL},
 }
-_NEEDS_ESCAPE = re.compile("[" + re.escape("".join(map(chr, _ESCAPES))) + "]")
+"""What `escape` replaces, by code point: ASCII only."""
+_NEEDS_ESCAPE = re.compile("[" + re.escape("".join(map(chr, ESCAPES))) + "]")
 # What could end a cell, the text of a link, or `<code>`; names are otherwise printed unchanged.
-_BREAKING = {code: text for code, text in _ESCAPES.items() if chr(code) not in "_{}()#+-.!"}
+_BREAKING = {code: text for code, text in ESCAPES.items() if chr(code) not in "_{}()#+-.!"}
 _IN_LINKS = "/@+:,=~"
 # Includes what the published format leaves alone: addresses, mentions, formulas. Text does not begin a line,
 # so what acts only there may stay.
@@ -31,12 +32,7 @@ def escape(text: str) -> str:
     """Escape text for a published `README.md`: nothing in it is Markdown or HTML."""
     if _NEEDS_ESCAPE.search(text) is None:  # as usual in Japanese, and much faster
         return text
-    return text.translate(_ESCAPES)
-
-
-def special_places(text: str) -> list[int]:
-    """Returns the places of all characters that `escape` replaces, and then that of the text's end."""
-    return [*(found.start() for found in _NEEDS_ESCAPE.finditer(text)), len(text)]
+    return text.translate(ESCAPES)
 
 
 def cell_text(text: str) -> str:

@@ -6,26 +6,24 @@ Needs only the run's `result.json` and the marks of its samples.
 from __future__ import annotations
 
 import json
-import re
-from bisect import bisect_left
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from pfgen_rs import _native
 from pfgen_rs.checkout.published import digest_line
 from pfgen_rs.metrics.names import BY_SOURCE
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.sources import sources_in_order
-from pfgen_rs.report.markup import cell_text, escape, special_places
+from pfgen_rs.report.markup import ESCAPES, cell_text, escape
 
 if TYPE_CHECKING:
     from pfgen_rs.checkout.marks import Marks
 
 __all__ = ["run_readme"]
 
-_ALIKE = re.compile(rb"\x00+|\x01+|\x02+")  # of `Marks`
-_ELEMENTS = (("", ""), ("<b>", "</b>"), ("<s>", "</s>"))  # by mark
 _SOURCES = {"P": "PFN", "T": "Titech", "S": "Stockmark", "R": "RAG"}
+_MARKUP = _native.Markup([(chr(code), text) for code, text in ESCAPES.items()])
 
 
 def run_readme(
@@ -33,19 +31,23 @@ def run_readme(
 ) -> bytes:
     """Returns the content for a result; `marks` by question and number of the sample."""
     questions = result["questions"]
-    parts = [
+    head = [
         f"# Model: {cell_text(result['config']['model'])}\n\n{digest_line(digest)}\n\n",
         _readme_question_head(result),
         "## Questions\n\n",
         _readme_question_table(questions),
         f"\n## Config\n\n```json\n{_readme_config(result)}\n```\n\n",
     ]
+    parts = ["".join(head).encode()]
     for key, entry in questions.items():
         samples = entry["samples"]
-        parts.append(_readme_question(key, entry))
-        parts += [_readme_sample(sample, marks[key, i]) for i, sample in enumerate(samples)]
-        parts.append("</dl>\n\n")
-    return "".join(parts).encode()
+        own = [marks[key, i] for i in range(len(samples))]
+        parts += [
+            _readme_question(key, entry).encode(),
+            _MARKUP.samples(samples, own, _readme_names),
+            b"</dl>\n\n",
+        ]
+    return b"".join(parts)
 
 
 def _readme_config(result: Mapping[str, Any]) -> str:
@@ -92,41 +94,7 @@ def _readme_question(key: str, entry: Mapping[str, Any]) -> str:
     )
 
 
-def _readme_sample(sample: Mapping[str, Any], marks: Marks) -> str:
-    scores = sample["scores"]
-    fluency, truthfulness = (_readme_shares(scores[metric]) for metric in BY_SOURCE)
-    missed = ", ".join([_readme_rule(*rule) for rule in scores["helpfulness_results"]])
-    helpfulness = f"{scores['helpfulness']:.3f}" + (f" [{missed}]" if missed else "")
-    head = f"{scores['average']:.3f} (=avg(f=({fluency}), t=({truthfulness}), h={helpfulness}))"
-    return f"<dt>{head}</dt>\n<dd>{_readme_answer(sample['answer'], marks)}</dd>\n"
-
-
-def _readme_shares(shares: Mapping[str, float]) -> str:
-    names = _readme_names(tuple(shares))
-    return "+".join([f"{name}:{shares[source]:.4f}" for source, name in names])
-
-
 @lru_cache
 def _readme_names(sources: tuple[str, ...]) -> list[tuple[str, str]]:
     """Returns the sources in order, each with its escaped name."""
     return [(source, escape(source)) for source in sources_in_order(dict.fromkeys(sources, 0.0))]
-
-
-@lru_cache(1 << 12)  # the same rules in all runs
-def _readme_rule(label: str, weight: float) -> str:
-    return escape(label) + (f"*{weight:.1f}" if weight else "")
-
-
-def _readme_answer(answer: str, marks: Marks) -> str:
-    special = special_places(answer)  # most stretches have none
-    parts, start, found = [], 0, 0
-    for alike in _ALIKE.findall(marks):
-        end = start + len(alike)
-        text = answer[start:end]
-        if special[found] < end:
-            text = escape(text)
-            found = bisect_left(special, end, found)
-        opening, closing = _ELEMENTS[alike[0]]
-        parts.append(opening + text + closing)
-        start = end
-    return "".join(parts)

@@ -251,7 +251,7 @@ class Result(RunValues):
 
 def result_content(result: Mapping[str, Any]) -> bytes:
     """Returns the content of a `result.json`, byte for byte as published, from what `to_dict` returns."""
-    return indented(result).encode()
+    return indented(result)
 
 
 def _published_sample(

@@ -12,7 +12,7 @@ from pfgen_rs import _native
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question_set import QuestionSet
 
-__all__ = ["WINDOW", "covering", "window_counts"]
+__all__ = ["WINDOW", "marks", "window_counts"]
 
 WINDOW = 3
 Counts = NDArray[np.uint32]
@@ -31,20 +31,31 @@ def window_counts(
     shape (characters of all answers, sources)) and where each answer begins (int64, shape (answers + 1,)).
     Other units are counted as they are scored. Takes time linear in the text.
     """
-    settings = benchmark.settings
-    if settings.truthfulness_n != WINDOW:  # the native scorer counts windows of this length
-        benchmark = benchmark.with_settings(replace(settings, truthfulness_n=WINDOW))
     coded = [f"^{text}$" for text in benchmark.coder.encode(answers).to_list()]
-    scorer = benchmark.native_scorer(benchmark[question_id])
+    scorer = _shading_scorer(benchmark, question_id)
     return scorer.windows(_native.Texts(coded, threads), threads)
 
 
-def covering(counts: Counts, starts: NDArray[np.int64]) -> Counts:
-    """Returns, per character and source, the largest count among the up to 3 windows that cover it."""
-    best = counts.copy()
-    within = np.ones(len(counts) + 1, dtype=bool)
-    within[starts] = False  # windows must not extend across answers
-    follows = within[1:-1, None]
-    best[1:] = np.maximum(best[1:], np.where(follows, counts[:-1], 0))
-    best[:-1] = np.maximum(best[:-1], np.where(follows, counts[1:], 0))
-    return best
+def marks(
+    benchmark: QuestionSet,
+    question_id: str,
+    answers: Sequence[Answer],
+    *,
+    above: int,
+    below: int,
+    threads: int | None = None,
+) -> list[bytes]:
+    """Returns the marks of each answer, a byte for each character, by the windows of `window_counts`.
+
+    1 if more than `above` reference answers of all sources contain one of the up to 3 windows that cover the
+    character, 2 if fewer than `below` contain each of them, otherwise 0.
+    """
+    coded = benchmark.coder.column(answers, threads).coded
+    return _shading_scorer(benchmark, question_id).marks(coded, above, below, threads)
+
+
+def _shading_scorer(benchmark: QuestionSet, question_id: str) -> _native.Scorer:
+    settings = benchmark.settings
+    if settings.truthfulness_n != WINDOW:  # the native scorer counts windows of this length
+        benchmark = benchmark.with_settings(replace(settings, truthfulness_n=WINDOW))
+    return benchmark.native_scorer(benchmark[question_id])

@@ -10,12 +10,14 @@
 
 mod batch;
 mod blob;
+pub mod decimals;
 mod error;
 mod fetch;
 pub mod index;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
+pub mod markup;
 pub mod references;
 pub mod round;
 pub mod score;

@@ -11,7 +11,9 @@ mod expressions;
 mod few;
 mod index;
 mod jpeval;
+mod json;
 mod lines;
+mod markup;
 mod numeric;
 mod rules;
 mod scorer;
@@ -44,7 +46,11 @@ mod _native {
     #[pymodule_export]
     use super::jpeval::CodePoints;
     #[pymodule_export]
+    use super::json::indented;
+    #[pymodule_export]
     use super::lines::{TextArray, decode_lines, digest};
+    #[pymodule_export]
+    use super::markup::Markup;
     #[pymodule_export]
     use super::numeric::round_half_even;
     #[pymodule_export]

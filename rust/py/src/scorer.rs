@@ -5,8 +5,10 @@ use crate::settings::Settings;
 use crate::text_column::{Text, Texts};
 use crate::threads::pool_for;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pfgen_core::markup::marks;
 use pfgen_core::{KEY_BYTES, Scratch, SourceText, write_store};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::path::PathBuf;
@@ -61,6 +63,29 @@ impl Scorer {
         let rows =
             PyArray1::from_vec(py, rows).reshape([starts[starts.len() - 1] as usize, self.core.source_count()])?;
         Ok((rows, PyArray1::from_vec(py, starts)))
+    }
+
+    /// The marks of each text's characters, by the windows of three characters of `^text$`.
+    #[pyo3(signature = (texts, above, below, threads=None))]
+    fn marks<'py>(
+        &self,
+        py: Python<'py>,
+        texts: &Texts,
+        above: u32,
+        below: u32,
+        threads: Option<i64>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let pool = pool_for(threads, texts.len())?;
+        let of = |text: &str| {
+            let mut counts = Vec::new();
+            self.core.windows(&format!("^{text}$"), &mut counts);
+            marks(&counts, self.core.source_count(), above, below)
+        };
+        let found: Vec<Vec<u8>> = py.detach(|| match pool.as_deref() {
+            Some(pool) => pool.install(|| (0..texts.len()).into_par_iter().map(|row| of(texts.get(row))).collect()),
+            None => texts.iter().map(of).collect(),
+        });
+        Ok(found.iter().map(|marks| PyBytes::new(py, marks)).collect())
     }
 }
 
