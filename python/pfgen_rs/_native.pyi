@@ -256,11 +256,10 @@ def score_lines(
     numbers: Numbers,
     store: Store,
     settings: Settings,
-    questions: Sequence[tuple[Sequence[int], Rules, Sequence[int]]],
-    sources: int,
+    questions: Sequence[tuple[Sequence[int], Rules]],
     marks: Sequence[str],
     threads: int | None = None,
-) -> tuple[list[int], list[int], list[list[float]], list[str]] | None: ...
+) -> tuple[list[tuple[int, list[int], list[int], list[list[float]]]], list[str]] | None: ...
 def indented(value: object, other: Callable[[Any, str], str]) -> bytes: ...
 def round_half_even(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]: ...
 

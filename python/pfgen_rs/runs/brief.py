@@ -12,21 +12,20 @@ import lzma
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import cached_property, reduce
 from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, PfgenError
-from pfgen_rs.io.cleaning import Mode, stated_mode
+from pfgen_rs.io.cleaning import stated_mode
 from pfgen_rs.io.compression import XZ
 from pfgen_rs.io.run_files import run_file
 from pfgen_rs.io.source import Source, read_config
 from pfgen_rs.io.unclean_counts import CHECKED, reasons, unclean_marks
-from pfgen_rs.metrics.names import score_names, share_names
+from pfgen_rs.metrics.names import COLUMNS, score_names, share_names
 from pfgen_rs.questions.index_cache import index_key, index_path
 from pfgen_rs.questions.known_questions import KnownSet
 from pfgen_rs.runs.summaries import (
@@ -43,80 +42,82 @@ __all__ = ["BriefRun", "scored_briefly"]
 _LARGEST = 4 << 20  # bytes on disk
 _LONGEST = 16 << 20  # bytes of text
 _MAGIC = frozenset("*?[")
+_AVERAGE = COLUMNS.index("average")
 _FIELDS = ("question", "answer")
 _SUFFIXES = (".jsonl", ".xz")
 
 
-@dataclass(frozen=True)
+class _ScoredQuestion(NamedTuple):
+    """The responses to a question: its number, their rows in the file, and lengths and scores by row."""
+
+    number: int
+    rows: list[int]
+    lengths: list[int]
+    columns: list[list[float]]
+
+
 class BriefRun(RunValues):
-    """The values of a run without its responses; its fields are those of `Result`.
+    """The values of a run without its responses."""
 
-    `numbers`: number of each response's question. `lengths`, `columns`: lengths of the answers, and the
-    columns of scores by name.
-    """
+    problems: list[InputError]
+    clean = run = planned = cut_short = None  # whatever has these is not usual
 
-    benchmark: KnownSet
-    path: str
-    config: dict[str, Any] | None
-    input_hash: str
-    unclean: Counter[str]
-    numbers: Sequence[int] = field(repr=False)
-    lengths: Sequence[int] = field(repr=False)
-    columns: dict[str, Sequence[float]] = field(repr=False)
-    problems: list[InputError] = field(default_factory=list)
-    clean: Mode | None = None
-    run: str | None = None
-    planned: int | None = None
-    cut_short: InputError | None = None
+    def __init__(
+        self,
+        benchmark: KnownSet,
+        path: str,
+        config: dict[str, Any] | None,
+        input_hash: str,
+        unclean: Counter[str],
+        scored: Sequence[_ScoredQuestion],
+    ) -> None:
+        self.benchmark = self._known = benchmark
+        self.path, self.config, self.input_hash = path, config, input_hash
+        self.unclean, self._scored, self.problems = unclean, scored, []
 
     @property
     def height(self) -> int:
         """Number of scored responses."""
-        return len(self.numbers)
-
-    @cached_property
-    def _rows(self) -> dict[int, list[int]]:
-        """The rows of each answered question, by its number."""
-        rows: dict[int, list[int]] = {number: [] for number in sorted(set(self.numbers))}
-        for row, number in enumerate(self.numbers):
-            rows[number].append(row)
-        return rows
+        return sum(self._counts.values())
 
     @cached_property
     def _counts(self) -> dict[str, int]:
-        questions = self.benchmark.questions
-        return {questions[number].id: len(rows) for number, rows in self._rows.items()}
+        questions = self._known.questions
+        return {questions[scored.number].id: len(scored.rows) for scored in self._scored}
 
     @cached_property
     def _summaries(self) -> Summaries:
         """As of `aggregate.summarise`, with plain sums, and without samples."""
-        averages = self.columns["average"]
         num_trials = min(self._counts.values())
-        trials = ([averages[row] for row in rows[:num_trials]] for rows in self._rows.values())
-        by_trial = [total / len(self._rows) for total in map(_brief_sum, zip(*trials, strict=True))]
-        questions = dict(zip(self._counts, self._question_summaries(), strict=True))
+        trials = [scored.columns[_AVERAGE][:num_trials] for scored in self._scored]
+        by_trial = [_brief_sum(scores) / len(trials) for scores in zip(*trials, strict=True)]
+        questions = dict(zip(self._counts, map(self._summary, self._scored), strict=True))
+        lengths = [0] * self.height
+        for scored in self._scored:
+            for row, length in zip(scored.rows, scored.lengths, strict=True):
+                lengths[row] = length
         spread = {
             **_brief_mean_and_std("score", by_trial, 4),
-            **_brief_mean_and_std("length", self.lengths, 1),
+            **_brief_mean_and_std("length", lengths, 1),
         }
         scores = run_scores([summary.scores for summary in questions.values()])
         return Summaries(questions, num_trials, spread, scores)
 
-    def _question_summaries(self) -> Iterator[Summary]:
-        """Yield aggregates, summed by descending `average` (stable) as published."""
-        averages = self.columns["average"]
-        for number, rows in self._rows.items():
-            ranked = sorted(rows, key=lambda row: -averages[row])
-            sources = self.benchmark.questions[number].sources
-            means = {
-                name: _brief_sum(map(self.columns[name].__getitem__, ranked)) / len(ranked)
-                for name in (*share_names(sources), "helpfulness", "average")
-            }
-            spread = {
-                **_brief_mean_and_std("score", [averages[row] for row in ranked], 4),
-                **_brief_mean_and_std("length", [self.lengths[row] for row in ranked], 1),
-            }
-            yield Summary(len(rows), spread, rounded_question_scores(sources, means), [])
+    def _summary(self, scored: _ScoredQuestion) -> Summary:
+        """Returns aggregates of a question, summed by descending `average` (stable) as published."""
+        sources = self._known.questions[scored.number].sources
+        averages = scored.columns[_AVERAGE]
+        ranked = sorted(range(len(averages)), key=lambda place: -averages[place])
+        columns = dict(zip(score_names(sources), scored.columns, strict=True))
+        means = {
+            name: _brief_sum(map(columns[name].__getitem__, ranked)) / len(ranked)
+            for name in (*share_names(sources), "helpfulness", "average")
+        }
+        spread = {
+            **_brief_mean_and_std("score", [averages[place] for place in ranked], 4),
+            **_brief_mean_and_std("length", [scored.lengths[place] for place in ranked], 1),
+        }
+        return Summary(len(ranked), spread, rounded_question_scores(sources, means), [])
 
 
 def _brief_sum(values: Any) -> float:
@@ -145,19 +146,18 @@ def scored_briefly(path: str, benchmark: KnownSet) -> BriefRun | None:
         found = _brief_scores(text, benchmark, marks)
     except (PfgenError, OSError, ValueError):
         return None  # said where it is found again
-    if found is None or len(found[0]) > CHECKED:
+    if found is None:
         return None
-    numbers, lengths, columns, suspects = found
-    return BriefRun(
+    scored, suspects = found
+    run = BriefRun(
         benchmark,
         source.path,
         config,
         hashlib.sha1(content, usedforsecurity=False).hexdigest(),
         reasons(suspects, marks),
-        numbers,
-        lengths,
-        dict(zip(score_names(benchmark.sources), columns, strict=True)),
+        scored,
     )
+    return run if run.height <= CHECKED else None
 
 
 def _brief_content(source: Source) -> bytes | None:
@@ -188,30 +188,19 @@ def _brief_text(content: bytes) -> bytes | None:
 
 def _brief_scores(
     text: bytes, benchmark: KnownSet, marks: Sequence[str]
-) -> tuple[list[int], list[int], list[list[float]], list[str]] | None:
-    settings, places = benchmark.settings, {s: n for n, s in enumerate(benchmark.sources)}
+) -> tuple[list[_ScoredQuestion], list[str]] | None:
+    """Returns the scores, and answers that may not be clean."""
+    settings = benchmark.settings
     key = index_key([(question.id, question.digest) for question in benchmark], settings)
     if key is None or not index_path(key).is_file():
         return None
     store = _native.Store(index_path(key), key)
     if len(store) != len(benchmark):
         return None
-    questions = [
-        (
-            list(question.answers.values()),
-            question.native_rules(),
-            [places[source] for source in question.sources],
-        )
-        for question in benchmark
-    ]
     texts, ids = zip(*((question.text, question.id) for question in benchmark), strict=True)
-    return _native.score_lines(
-        text,
-        _FIELDS,
-        _native.Numbers([texts, ids]),
-        store,
-        settings.native,
-        questions,
-        len(places),
-        list(marks),
+    questions = [(list(known.answers.values()), known.native_rules()) for known in benchmark]
+    numbers = _native.Numbers([texts, ids])
+    found = _native.score_lines(
+        text, _FIELDS, numbers, store, settings.native, questions, list(marks)
     )
+    return None if found is None else ([_ScoredQuestion(*scored) for scored in found[0]], found[1])

@@ -25,7 +25,7 @@ pub(crate) const UNKNOWN: u32 = u32::MAX;
 pub(crate) struct Question {
     pub(crate) scorer: Arc<pfgen_core::Scorer>,
     pub(crate) rules: Arc<pfgen_core::Rules>,
-    pub(crate) columns: Vec<usize>,
+    columns: Vec<usize>,
 }
 
 /// Texts by number; several texts may have the same one.
@@ -72,7 +72,7 @@ impl Numbers {
 #[pyclass(frozen, module = "pfgen_rs._native")]
 pub(crate) struct Batches {
     pub(crate) questions: Vec<Option<Question>>,
-    pub(crate) sources: usize,
+    sources: usize,
 }
 
 #[pymethods]
@@ -137,7 +137,7 @@ impl Batches {
 }
 
 impl Batches {
-    pub(crate) fn columns(
+    fn columns(
         &self,
         numbers: &[u32],
         texts: &Texts,

@@ -57,12 +57,6 @@ impl Texts {
 }
 
 impl Texts {
-    /// Texts that native code made, without nulls.
-    pub(crate) fn of_views(array: StringViewArray) -> Self {
-        let starts = vec![0, array.len()];
-        Self { column: TextColumn::Arrow { chunks: vec![Chunk::Utf8View(array)], starts } }
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.column.len()
     }
