@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Callable
@@ -11,7 +12,13 @@ from typing import Any
 import pytest
 
 import helpers
-from pfgen_rs import BenchmarkNotFoundError, Settings, load_benchmark
+from pfgen_rs import (
+    Benchmark,
+    BenchmarkError,
+    BenchmarkNotFoundError,
+    Settings,
+    load_benchmark,
+)
 from pfgen_rs.io import known_files
 from pfgen_rs.questions.known_questions import KnownQuestions, KnownSet
 
@@ -74,6 +81,51 @@ def test_what_is_known_is_what_was_read(remembered: Path) -> None:
         rules = read.helpfulness(question).definition
         assert json.loads(json.dumps(rules)) == ours.rules
         ours.native_rules()
+
+
+def test_known_questions_are_those_of_the_files(remembered: Path) -> None:
+    known, read = found(remembered), load_benchmark(remembered)
+    assert known is not None
+    for unread, question in zip(known.unread(), read, strict=True):
+        assert repr(unread) == repr(question)
+        assert unread.has_tokens is question.has_tokens
+        texts = {source: tuple(answers) for source, answers in unread.answers.items()}
+        assert dataclasses.replace(unread, answers=texts) == question
+        assert unread.answers["A"][0] == question.answers["A"][0]
+        assert (unread.digest, unread.file) == (question.digest, question.file)
+
+
+def test_answers_are_read_only_if_somebody_asks_for_them(
+    remembered: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = load_benchmark(remembered)
+    expected = whole.score_batch(["Q01", "Q02"], ["桜の花", "青い空"])
+    known = found(remembered)
+    assert known is not None
+    for path in remembered.glob("Q*"):
+        path.rename(path.with_suffix(".away"))
+    bench = Benchmark(known.unread(), known.metadata_hash, Settings(), remembered)
+    assert bench.score_batch(["Q01", "Q02"], ["桜の花", "青い空"]).equals(expected)
+    with pytest.raises(BenchmarkError, match=r"Q01\.json"):
+        bench.explain("Q01", "桜の花")
+    for path in remembered.glob("Q*"):
+        path.rename(path.with_suffix(".json"))
+    assert repr(bench.explain("Q01", "桜")) == repr(whole.explain("Q01", "桜"))
+    _overwritten(remembered / "Q02.json")
+    with pytest.raises(BenchmarkError, match=r"Q02\.json: changed while it was in use"):
+        bench.explain("Q02", "青い空")
+
+
+def test_a_damaged_index_of_known_questions_is_built_again(remembered: Path, cache: Path) -> None:
+    expected = load_benchmark(remembered).score_batch(["Q01", "Q02"], ["桜の花", "青い空"])
+    [index] = (cache / "indexes").iterdir()
+    content = bytearray(index.read_bytes())
+    content[len(content) // 2] ^= 1
+    index.write_bytes(content)
+    known = found(remembered)
+    assert known is not None
+    bench = Benchmark(known.unread(), known.metadata_hash, Settings(), remembered)
+    assert bench.score_batch(["Q01", "Q02"], ["桜の花", "青い空"]).equals(expected)
 
 
 def test_a_folder_with_the_questions_in_data_is_the_same(tmp_path: Path, remembered: Path) -> None:

@@ -8,13 +8,14 @@ Files are recognised as `pfgen_rs.io.known_files` says.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pfgen_rs import _native
+from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io.known_files import (
     file_states,
     is_settled,
@@ -24,19 +25,22 @@ from pfgen_rs.io.known_files import (
 )
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.files import question_paths
+from pfgen_rs.questions.unread_answers import UnreadAnswers
 
 if TYPE_CHECKING:
+    from pfgen_rs.questions.question import Question
     from pfgen_rs.questions.question_set import QuestionSet
 
 __all__ = ["KnownQuestion", "KnownQuestions", "KnownSet"]
 
-_VERSION = [1, _native.__version__]  # of the format, and of what decides which files are questions
+_VERSION = [2, _native.__version__]  # of the format, and of what decides which files are questions
 
 
 class KnownQuestion(NamedTuple):
     """What is remembered of a question.
 
     `answers`: how many reference answers there are, by source. `rules`: as in `Helpfulness.definition`.
+    `file`: name of the question file. The others: as in the file.
     """
 
     id: str
@@ -44,6 +48,10 @@ class KnownQuestion(NamedTuple):
     digest: str
     answers: dict[str, int]
     rules: Sequence[Any]
+    file: str
+    category: str
+    note: str
+    keywords: list[Any]
 
     @property
     def sources(self) -> list[str]:
@@ -56,6 +64,35 @@ class KnownQuestion(NamedTuple):
         steps = [(importance, [(kind, n) for kind, n in steps]) for importance, steps in rules]
         return _native.Rules(_native.Texts(literals), others, steps)
 
+    def in_folder(self, folder: Path) -> Question:
+        """Returns the question, whose reference answers are read if they are asked for."""
+        from pfgen_rs.metrics.helpfulness import parse_rules  # which needs numpy
+        from pfgen_rs.questions.question import Question, set_question_file
+
+        question = Question(
+            id=self.id,
+            text=self.text,
+            category=self.category,
+            note=self.note,
+            keywords=self.keywords,
+            answers=UnreadAnswers(
+                self.answers, partial(_answers_in_known_file, folder / self.file, self.digest)
+            ),
+            rules=parse_rules(self.keywords),
+        )
+        set_question_file(question, self.file, self.digest)
+        return question
+
+
+def _answers_in_known_file(path: Path, digest: str) -> Mapping[str, Sequence[str]]:
+    """Read the reference answers in a question file. Raises `BenchmarkError` if it has changed."""
+    from pfgen_rs.questions.question import read_question
+
+    question = read_question(path)
+    if question.digest != digest:
+        raise BenchmarkError("changed while it was in use: score again", path=path)
+    return question.answers
+
 
 @dataclass(frozen=True)
 class KnownSet:
@@ -64,6 +101,11 @@ class KnownSet:
     questions: list[KnownQuestion]
     metadata_hash: str
     settings: Settings
+    folder: Path = field(compare=False)
+
+    def unread(self) -> list[Question]:
+        """Returns the questions, whose reference answers are read if they are asked for."""
+        return [question.in_folder(self.folder) for question in self]
 
     def __len__(self) -> int:
         """Count the questions."""
@@ -88,16 +130,22 @@ class KnownQuestions:
     def __init__(self, folder: Path) -> None:
         self._now = time.time_ns()
         paths = question_paths(folder)
-        self._files = file_states(paths[0].parent, [path.name for path in paths])
-        self._path = path_of_known("questions", paths[0].parent)
+        self._folder, self._names = paths[0].parent, [path.name for path in paths]
+        self._files = file_states(self._folder, self._names)
+        self._path = path_of_known("questions", self._folder)
 
     def found(self, settings: Settings) -> KnownSet | None:
-        """Returns the questions, if all files are as they were when they were read."""
-        known = None if self._files is None else read_known(self._path, _VERSION)
+        """Returns the questions, if all files are as they were when they were read.
+
+        Only for answers in characters.
+        """
+        if self._files is None or settings.unit != "character":
+            return None
+        known = read_known(self._path, _VERSION)
         if known is None or known["files"] != self._files:
             return None
         questions = [KnownQuestion(*values) for values in known["questions"]]
-        return KnownSet(questions, known["metadata_hash"], settings)
+        return KnownSet(questions, known["metadata_hash"], settings, self._folder)
 
     def keep(self, benchmark: QuestionSet) -> None:
         """Remember questions that were read from these files afterwards, unless files had just changed.
@@ -115,6 +163,10 @@ class KnownQuestions:
                 str(question.digest),
                 {source: len(answers) for source, answers in question.answers.items()},
                 benchmark.helpfulness(question).definition,
+                str(question.file),
+                question.category,
+                question.note,
+                list(question.keywords),
             )
             for question in benchmark
         ]

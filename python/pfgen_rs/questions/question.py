@@ -20,8 +20,9 @@ from pfgen_rs.questions.files import (
     question_paths,
     read_question_file,
 )
+from pfgen_rs.questions.unread_answers import UnreadAnswers
 
-__all__ = ["Question", "read_folder"]
+__all__ = ["Question", "read_folder", "read_question", "set_question_file"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Question:
     rules: tuple[Rule, ...] = field(repr=False)
     digest: str | None = field(default=None, init=False, repr=False, compare=False)
     """SHA-1 of the question file's content; `None` if the question was not read from a file."""
+    file: str | None = field(default=None, init=False, repr=False, compare=False)
+    """Name of the question file, likewise."""
 
     def __repr__(self) -> str:
         """Show the question and the number of reference answers and rules."""
@@ -54,6 +57,8 @@ class Question:
     @property
     def has_tokens(self) -> bool:
         """Whether the reference answers are lists of token ids rather than texts."""
+        if isinstance(self.answers, UnreadAnswers):
+            return False
         first = [answer for answers in self.answers.values() for answer in answers[:1]]
         return any(hasattr(answer, "__len__") and not isinstance(answer, str) for answer in first)
 
@@ -83,16 +88,26 @@ def read_folder(folder: Path) -> tuple[list[Question], str]:
     `BenchmarkError`.
     """
     paths = question_paths(folder)
-    questions, digests = [], []
-    for path in paths:
-        content = read_question_file(path)
-        question = _parse_question_file(content, path)
-        digests.append(file_digest(content))
-        # Not a parameter: a modified copy of a question has no file, and must not have a digest.
-        object.__setattr__(question, "digest", digests[-1])
-        questions.append(question)
+    questions = [read_question(path) for path in paths]
     _reject_duplicate_questions(questions, paths)
-    return questions, combined_digest(digests)
+    return questions, combined_digest(str(question.digest) for question in questions)
+
+
+def read_question(path: Path) -> Question:
+    """Read a question file. Raises `BenchmarkError`."""
+    content = read_question_file(path)
+    question = _parse_question_file(content, path)
+    set_question_file(question, path.name, file_digest(content))
+    return question
+
+
+def set_question_file(question: Question, name: str, digest: str) -> None:
+    """Set what is known of a question that is in a file.
+
+    Not parameters: a modified copy of a question has no file, and must not have a digest.
+    """
+    object.__setattr__(question, "file", name)
+    object.__setattr__(question, "digest", digest)
 
 
 def _parse_question_file(content: bytes, path: Path) -> Question:
