@@ -1,4 +1,7 @@
-"""Prints results to standard output, and remarks and errors to standard error."""
+"""Prints results to standard output, and remarks and errors to standard error.
+
+Progress bars are imported where they are drawn: many commands show tables alone.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console, RenderableType
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
 from pfgen_rs.cli import process, table_fit
-from pfgen_rs.cli.progress_fit import OneLineProgress
 from pfgen_rs.cli.streams import (
     BAD_INPUT,
     emit,
@@ -42,6 +33,8 @@ from pfgen_rs.cli.streams import (
 from pfgen_rs.io.safe_text import visible
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
     from pfgen_rs.io import Source
 
 __all__ = [
@@ -130,8 +123,11 @@ def track(items: Sequence[str], doing: str) -> Iterator[str]:
 
     Ctrl-C interrupts work on an item even while it waits for input.
     """
-    name = TextColumn("{task.description}", markup=False)
-    columns = (SpinnerColumn(), name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    from rich import progress as parts
+
+    name = parts.TextColumn("{task.description}", markup=False)
+    bars = (parts.BarColumn(), parts.MofNCompleteColumn(), parts.TimeElapsedColumn())
+    columns = (parts.SpinnerColumn(), name, *bars)
     with progress(*columns) as bar:
         task = bar.add_task(doing, total=len(items))
         for item in items:
@@ -144,10 +140,13 @@ def track(items: Sequence[str], doing: str) -> Iterator[str]:
 @contextmanager
 def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
     """Show a progress bar of bytes read, with rate and remaining time. Yields its update function."""
+    from rich import progress as parts
+
     process.interrupt_reads()
-    name = TextColumn("{task.description}", markup=False)
-    rate = TextColumn("{task.fields[rate]}", markup=False)
-    columns = (SpinnerColumn(), name, BarColumn(), DownloadColumn(), rate, TimeRemainingColumn())
+    name = parts.TextColumn("{task.description}", markup=False)
+    rate = parts.TextColumn("{task.fields[rate]}", markup=False)
+    bars = (parts.BarColumn(), parts.DownloadColumn(), rate, parts.TimeRemainingColumn())
+    columns = (parts.SpinnerColumn(), name, *bars)
     sizes = {id(source): source.size for source in sources}
     total = None if None in sizes.values() else sum(size or 0 for size in sizes.values())
     with progress(*columns) as bar:
@@ -175,10 +174,13 @@ def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
 @contextmanager
 def building() -> Iterator[Callable[[str, str, float, float], None]]:
     """Show a progress bar for each question or file, with its current step. Yields the update function."""
+    from rich import progress as parts
+
     process.interrupt_reads()
-    name = TextColumn("{task.description}", markup=False)
-    step = TextColumn("{task.fields[step]}", markup=False)
-    with progress(SpinnerColumn(), name, step, BarColumn(), TimeElapsedColumn()) as bar:
+    name = parts.TextColumn("{task.description}", markup=False)
+    step = parts.TextColumn("{task.fields[step]}", markup=False)
+    columns = (parts.SpinnerColumn(), name, step, parts.BarColumn(), parts.TimeElapsedColumn())
+    with progress(*columns) as bar:
         tasks: dict[str, Any] = {}
 
         def update(what: str, doing: str, done: float, total: float) -> None:
@@ -194,8 +196,10 @@ def building() -> Iterator[Callable[[str, str, float, float], None]]:
 @contextmanager
 def busy(doing: str) -> Iterator[None]:
     """Show a spinner while the block runs."""
-    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-    with progress(*columns) as bar:
+    from rich import progress as parts
+
+    name = parts.TextColumn("{task.description}", markup=False)
+    with progress(parts.SpinnerColumn(), name, parts.TimeElapsedColumn()) as bar:
         bar.add_task(visible(doing), total=None)
         yield
 
@@ -222,6 +226,8 @@ def resumable(
 @contextmanager
 def progress(*columns: ProgressColumn) -> Iterator[Progress]:
     """Show progress bars, which disappear when done; only on a terminal."""
+    from pfgen_rs.cli.progress_fit import OneLineProgress
+
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     bar = OneLineProgress(*columns, console=console, transient=True)
     if not sys.stderr.isatty():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -131,6 +130,8 @@ def emit_json(data: Any) -> None:
 
 def emit_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows with the same keys as CSV with a header."""
+    import csv
+
     buffer = io.StringIO(newline="")
     writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import lzma
 import sys
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING or sys.version_info < (3, 14):
-    from backports import zstd
-else:
-    from compression import zstd
-
-__all__ = ["DAMAGE", "SUFFIXES", "XZ", "TruncatedError", "decompress", "read_some", "unpacking"]
+__all__ = ["SUFFIXES", "XZ", "TruncatedError", "decompress", "read_some", "unpacking"]
 
 SUFFIXES = (".gz", ".xz", ".zst")
-# Raised by reads from `unpacking` if the data is damaged or cut short.
-DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error, zstd.ZstdError)
 XZ, _GZIP, _ZSTD = b"\xfd7zXZ\x00", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _CHUNK = 1 << 20
 _AT_ONCE = 8 << 20  # bytes; larger files are read piece by piece
@@ -46,7 +38,7 @@ def decompress(data: bytes) -> bytes:
         # Unlike `read`, `read1` returns what precedes the damage.
         while chunk := stream.read1(_CHUNK):
             unpacked.write(chunk)
-    except DAMAGE as error:
+    except _damage() as error:
         raise TruncatedError(str(error), unpacked.getvalue()) from None
     return unpacked.getvalue()
 
@@ -62,10 +54,25 @@ def unpacking(file: io.BufferedReader[Any], size: int | None = None) -> io.Buffe
             _XzInMemory(file.read()) if size is not None and size <= _AT_ONCE else lzma.open(file)
         )
     if start.startswith(_GZIP):
+        import gzip  # what is read most is not compressed, or xz
+
         return gzip.open(file)
     if start.startswith(_ZSTD):
-        return zstd.open(file)
+        return _zstd().open(file)  # type: ignore[no-any-return]
     return file
+
+
+def _zstd() -> Any:
+    if sys.version_info < (3, 14):
+        from backports import zstd
+    else:
+        from compression import zstd
+    return zstd
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    """Returns what is raised by reads from `unpacking` if the data is damaged or cut short."""
+    return (EOFError, OSError, lzma.LZMAError, zlib.error, _zstd().ZstdError)
 
 
 class _XzInMemory(io.BufferedIOBase):
@@ -130,7 +137,7 @@ def read_some(stream: io.BufferedIOBase, size: int) -> tuple[bytes, str | None]:
         while missing and (part := stream.read1(min(missing, _CHUNK))):
             parts.append(part)
             missing -= len(part)
-    except DAMAGE as error:
+    except _damage() as error:
         if isinstance(stream, io.BufferedReader):
             raise
         reason = f"the compressed data is damaged or cut short here ({error}): copy the file again"

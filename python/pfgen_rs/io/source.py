@@ -8,8 +8,6 @@ import json
 import os
 import stat
 import sys
-import tempfile
-import weakref
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -91,6 +89,9 @@ class Source:
         return cast("IO[bytes]", self._copy).name
 
     def _new_copy(self) -> IO[bytes]:
+        import tempfile  # only pipes need it
+        import weakref
+
         self._copy = tempfile.NamedTemporaryFile(  # noqa: SIM115 - open as long as the source is there
             prefix="pfgen-rs-", suffix=self.suffix
         )

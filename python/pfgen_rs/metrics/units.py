@@ -31,7 +31,7 @@ Decoded = Any
 
 # Characters that are always words of their own, and are written without spaces: ideographs, hiragana and
 # their punctuation. Not katakana, because consecutive katakana form one word.
-_UNSPACED = re.compile(
+_UNSPACED = (
     "[\u3001-\u3003\u3008-\u3011\u3014-\u301f\u3041-\u3096\u309d-\u309f"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
@@ -176,7 +176,7 @@ class _WordUnits(Coder):
 
 def _needs_no_space(before: str, after: str) -> bool:
     """Whether two adjacent words stay separate without a space."""
-    return _UNSPACED.match(before[-1]) is not None or _UNSPACED.match(after[0]) is not None
+    return any(re.match(_UNSPACED, character) for character in (before[-1], after[0]))
 
 
 class _TokenUnits(Coder):

@@ -16,7 +16,6 @@ import hashlib
 import json
 import logging
 import os
-import secrets
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -121,6 +120,8 @@ class IndexCache:
         """Write the file atomically unless a usable one exists. Returns whether it was written."""
         if self.path is None or self._key is None or self._open() is not None:
             return False
+        import secrets  # who reads an index need not wait for it
+
         temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.tmp")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
