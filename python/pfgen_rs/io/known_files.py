@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import stat
 from collections.abc import Iterable, Sequence
@@ -24,7 +23,6 @@ from pfgen_rs.io.cache_folder import cache_folder
 
 __all__ = ["Files", "file_states", "is_settled", "path_of_known", "read_known", "write_known"]
 
-_LOG = logging.getLogger(__name__)
 _TICK = 2_000_000_000  # nanoseconds; the coarsest clock of a file system is that of FAT
 
 Files = dict[str, list[int]]
@@ -65,7 +63,7 @@ def read_known(path: Path, version: Sequence[Any]) -> dict[str, Any] | None:
             found = json.loads(content)
             if found["version"] == version:
                 return found  # type: ignore[no-any-return]
-        _LOG.info("%s: damaged, or of another version: all files are read again", path)
+        _log_known("%s: damaged, or of another version: all files are read again", path)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass  # not there: nothing is known
     return None
@@ -79,7 +77,13 @@ def write_known(path: Path, known: dict[str, Any]) -> None:
     try:
         write_atomic(path, _known_digest(content) + b"\n" + content)
     except OutputError as error:
-        _LOG.info("%s", error)
+        _log_known("%s", error)
+
+
+def _log_known(message: str, about: object) -> None:
+    import logging  # which takes a while, and there is rarely anything to log
+
+    logging.getLogger(__name__).info(message, about)
 
 
 def _known_digest(content: bytes) -> bytes:

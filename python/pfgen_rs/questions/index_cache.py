@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import threading
 from collections.abc import Sequence
@@ -29,6 +28,8 @@ from pfgen_rs.io.cache_folder import cache_folder
 from pfgen_rs.metrics.settings import Settings
 
 if TYPE_CHECKING:
+    from logging import Logger
+
     from pfgen_rs.questions.question import Question
 
 __all__ = [
@@ -41,7 +42,6 @@ __all__ = [
     "indexes_folder",
 ]
 
-_LOG = logging.getLogger(__name__)
 _SUFFIX = ".pfgenidx"
 
 
@@ -131,7 +131,8 @@ class IndexCache:
             finally:
                 temporary.unlink(missing_ok=True)
         except OSError as error:
-            _LOG.info("index cache %s: cannot be written (%s)", self.path, error.strerror or error)
+            reason = error.strerror or error
+            _index_log().info("index cache %s: cannot be written (%s)", self.path, reason)
             return False
         with self._lock:
             self._looked = False
@@ -165,7 +166,13 @@ class IndexCache:
             self._report(error)
 
     def _report(self, error: StoreError) -> None:
-        _LOG.warning("index cache %s: %s; rebuilding it", self.path, error)
+        _index_log().warning("index cache %s: %s; rebuilding it", self.path, error)
+
+
+def _index_log() -> Logger:
+    import logging  # which takes a while, and there is rarely anything to log
+
+    return logging.getLogger(__name__)
 
 
 def index_key(digests: Sequence[tuple[str, str | None]], settings: Settings) -> bytes | None:
