@@ -1,0 +1,299 @@
+"""Adds scores to Arrow record batches: one small object that workers of any engine can be sent.
+
+Spark's `mapInArrow`, Ray Data, Dask, Daft, DuckDB and pyarrow itself hand over Arrow data; see docs/arrow.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pfgen_rs import _native
+from pfgen_rs.benchmark import Benchmark, load_benchmark, resolve
+from pfgen_rs.errors import BenchmarkError, InputError, SettingsError
+from pfgen_rs.extras import needed
+from pfgen_rs.io.cleaning import Clean, Mode, cleaned, cleaning_mode, default_stop
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.signature import signature
+from pfgen_rs.questions.locate import name_of
+from pfgen_rs.scoring import batch
+
+needed("pyarrow", "arrow")
+
+import pyarrow as pa  # type: ignore[import-untyped]  # noqa: E402 - the error names the extra
+
+__all__ = ["ArrowScorer", "OnProblem", "scorer"]
+
+OnProblem = Literal["report", "raise"]
+"""What to do about rows that cannot be scored."""
+
+_PROBLEM = "problem"
+_UNKNOWN = "unknown question"
+
+
+def scorer(
+    benchmark: Benchmark | str | os.PathLike[str] | None = None,
+    *,
+    settings: Settings | None = None,
+    question_field: str = "question",
+    answer_field: str = "answer",
+    clean: Clean = False,
+    on_problem: OnProblem = "report",
+    threads: int | None = 1,
+) -> ArrowScorer:
+    """Returns an object that adds scores to Arrow data in this process or in others.
+
+    `benchmark`: what `load_benchmark` takes, or a `Benchmark` that was read from a folder. `clean`: score
+    answers as pfgen-bench stores them, as for `score_file`; the column stays as it is. `on_problem`:
+    `report` leaves the scores of a row that cannot be scored null and says why in the column `problem`;
+    `raise` raises `InputError` for the first. `threads`: of each call; `None` means all cores.
+
+    Reads the questions now, and its scorers in the process in which they are first used: from the index
+    cache if that has them. Raises `SettingsError` for a benchmark without a folder, and the errors of
+    `load_benchmark`.
+    """
+    if on_problem not in get_args(OnProblem):
+        raise SettingsError(f"on_problem must be 'report' or 'raise', not {on_problem!r}")
+    found = resolve(benchmark, settings)
+    if found.folder is None:
+        raise SettingsError(
+            "the benchmark was not read from a folder, from which other processes could read it, too: write "
+            "its question files and load them with load_benchmark"
+        )
+    mode = cleaning_mode(clean)
+    place = _Place(name_of(found.folder.absolute()), found.metadata_hash, found.settings)
+    return ArrowScorer(place, question_field, answer_field, mode, on_problem, threads)
+
+
+class _Place(NamedTuple):
+    """Where a process finds the benchmark, and what it must be."""
+
+    name: str
+    metadata_hash: str
+    settings: Settings
+
+
+class ArrowScorer:
+    """Maps Arrow data with questions and answers to the same with scores; created by `scorer`.
+
+    A call takes a record batch, a table, or an iterable of record batches (such as a record batch reader)
+    and returns the same kind; for an iterable, an iterator. All columns and rows stay, in their order.
+    Appended are `question_id`, `length`, the metrics and each source's share as in `score_batch`,
+    `signature`, and `problem`. Values depend neither on how rows are split into batches nor on the process.
+
+    Its pickle has some hundred bytes. Each process loads the benchmark once, by name or folder, and raises
+    `BenchmarkError` if that has other questions there.
+    """
+
+    def __init__(
+        self,
+        place: tuple[str, str, Settings],
+        question_field: str,
+        answer_field: str,
+        clean: Mode | None,
+        on_problem: OnProblem,
+        threads: int | None,
+    ) -> None:
+        self._place = _Place(*place)
+        self.question_field = question_field
+        self.answer_field = answer_field
+        self.clean = clean
+        self.on_problem = on_problem
+        self.threads = threads
+        self.fields = self._new_fields()
+
+    def __call__(self, data: Any) -> Any:
+        """Returns the data with scores."""
+        if isinstance(data, pa.RecordBatch):
+            return self._scored(data)
+        if isinstance(data, pa.Table):
+            batches = [self._scored(one) for one in data.to_batches()]
+            return pa.Table.from_batches(batches, self.schema(data.schema))
+        if isinstance(data, Iterable) and not isinstance(data, str | bytes | dict):
+            return self._scored_one_by_one(data)
+        raise InputError(
+            f"expected Arrow data (a record batch, a table or an iterable of record batches), not "
+            f"{type(data).__name__}"
+        )
+
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """Returns the schema of what a call returns for data with this one.
+
+        Raises `InputError` for a missing column, or one that has the name of an appended one.
+        """
+        missing = [
+            name for name in (self.question_field, self.answer_field) if name not in schema.names
+        ]
+        if missing:
+            raise InputError(f"missing column {missing[0]!r}: found {', '.join(schema.names)}")
+        taken = [name for name in self.fields.names if name in schema.names]
+        if taken:
+            raise InputError(
+                f"the data has columns of its own called {', '.join(taken)}: rename them"
+            )
+        return pa.schema([*schema, *self.fields], schema.metadata)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle where the benchmark is, rather than the benchmark."""
+        chosen = (self.question_field, self.answer_field, self.clean, self.on_problem, self.threads)
+        return ArrowScorer, (tuple(self._place), *chosen)
+
+    def __repr__(self) -> str:
+        """Show the benchmark and the signature."""
+        return f"ArrowScorer({self._place.name!r}; {self.signature!r})"
+
+    @property
+    def signature(self) -> str:
+        """One line that makes the scores reproducible."""
+        return signature(self._place.metadata_hash, self._place.settings, clean=self.clean)
+
+    @property
+    def benchmark(self) -> Benchmark:
+        """The benchmark, which is loaded once in each process."""
+        found = _loaded_for_arrow(self._place.name, self._place.settings)
+        if found.metadata_hash != self._place.metadata_hash:
+            raise BenchmarkError(
+                f"benchmark {self._place.name!r} has other questions here than where the scorer was made "
+                f"(set {found.metadata_hash[:8]}, not {self._place.metadata_hash[:8]}): install the same one"
+            )
+        return found
+
+    def _new_fields(self) -> pa.Schema:
+        scores = [
+            pa.field(name, pa.float64()) for name in batch.score_names(self.benchmark.sources)
+        ]
+        place = [pa.field("question_id", pa.string()), pa.field("length", pa.int64())]
+        return pa.schema(
+            [*place, *scores, pa.field("signature", pa.string()), pa.field(_PROBLEM, pa.string())]
+        )
+
+    def _scored_one_by_one(self, batches: Iterable[Any]) -> Iterator[pa.RecordBatch]:
+        for one in batches:
+            if not isinstance(one, pa.RecordBatch):
+                raise InputError(f"expected record batches, not {type(one).__name__}")
+            yield self._scored(one)
+
+    def _scored(self, data: pa.RecordBatch) -> pa.RecordBatch:
+        schema = self.schema(data.schema)
+        rows = _Rows(self.benchmark, data.num_rows)
+        questions = rows.texts(data.column(self.question_field), "question")
+        answers = rows.answers(data.column(self.answer_field))
+        numbers = rows.numbers(questions)
+        if self.on_problem == "raise":
+            rows.refuse(questions)
+        column = self.benchmark.coder.column(self._cleaned(rows.kept(answers)), self.threads)
+        found = batch.score_arrays(self.benchmark, numbers, column, threads=self.threads)
+        ids = pa.array([question.id for question in self.benchmark], pa.string())
+        appended = [
+            ids.take(rows.spread(numbers)),
+            rows.spread(found.lengths.astype(np.int64)),
+            *(rows.spread(values) for values in found.columns),
+            pa.repeat(pa.scalar(self.signature, pa.string()), data.num_rows),
+            pa.array(rows.problems, pa.string()),
+        ]
+        return pa.RecordBatch.from_arrays([*data.columns, *appended], schema=schema)
+
+    def _cleaned(self, answers: Any) -> Any:
+        if self.clean is None or not len(answers):
+            return answers
+        stop = default_stop(self.clean)
+        return pa.array(
+            [cleaned(text, self.clean, stop) for text in answers.to_pylist()], pa.string()
+        )
+
+
+class _Rows:
+    """Which rows of a record batch can be scored (`usable`), and why the others cannot (`problems`)."""
+
+    def __init__(self, benchmark: Benchmark, count: int) -> None:
+        self._benchmark = benchmark
+        self.problems: list[str | None] = [None] * count
+        self.usable = np.ones(count, bool)
+
+    def texts(self, column: pa.Array, what: str) -> pa.Array:
+        """Returns a column as text, and notes rows that are null or not text."""
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if pa.types.is_null(column.type) or _is_arrow_view(column.type):
+            column = column.cast(pa.large_string())  # views cannot be filtered
+        if not _is_arrow_text(column.type):
+            self._note(np.ones(len(column), bool), f"the {what} is of type {column.type}, not text")
+            return pa.nulls(len(column), pa.string())
+        return self._checked(column, what, _native.Texts)
+
+    def answers(self, column: pa.Array) -> pa.Array:
+        """Returns the column of answers, and notes rows that are null or no answers."""
+        if self._benchmark.settings.unit != "token":
+            return self.texts(column, "answer")
+        if pa.types.is_null(column.type):
+            column = column.cast(pa.list_(pa.int64()))
+        return self._checked(column, "answer", self._benchmark.coder.column)
+
+    def _checked(self, column: pa.Array, what: str, read: Any) -> pa.Array:
+        self._note(column.is_null().to_numpy(zero_copy_only=False), f"the {what} is null")
+        there = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+        try:
+            read(column.drop_null())
+        except InputError:
+            for row in there.tolist():
+                try:
+                    read(column.slice(row, 1))
+                except InputError as error:
+                    reason = error.problem.removeprefix("row 0 ").removeprefix("row 0: ")
+                    self._note(
+                        [row], f"the {what} {reason}" if reason.startswith("is ") else reason
+                    )
+        return column
+
+    def numbers(self, questions: pa.Array) -> NDArray[np.uint32]:
+        """Returns the numbers of the questions of usable rows, and notes rows with others."""
+        asked = np.flatnonzero(self.usable)
+        texts = _native.Texts(self.kept(questions))
+        found: NDArray[np.uint32] = self._benchmark.numbers.find(texts, 1)
+        is_unknown = found == _native.UNKNOWN
+        self._note(asked[is_unknown], _UNKNOWN)
+        return np.delete(found, np.flatnonzero(is_unknown))
+
+    def kept(self, column: pa.Array) -> Any:
+        """Returns what usable rows have in a column."""
+        return column.filter(pa.array(self.usable)) if self.usable.any() else []
+
+    def refuse(self, questions: pa.Array) -> None:
+        """Raise the error for the first row with a problem, if there is one."""
+        rows = np.flatnonzero(~self.usable)
+        if not len(rows):
+            return
+        row = int(rows[0])
+        if self.problems[row] == _UNKNOWN:
+            raise self._benchmark.unknown(questions[row].as_py(), row=row)
+        raise InputError(f"row {row}: {self.problems[row]}")
+
+    def spread(self, values: NDArray[Any]) -> pa.Array:
+        """Returns values of usable rows as a column of all rows: null elsewhere, and where they are NaN."""
+        column = np.zeros(len(self.usable), values.dtype)
+        column[self.usable] = values
+        return pa.array(column, mask=~self.usable | np.isnan(column))
+
+    def _note(self, rows: NDArray[Any] | Sequence[int], problem: str) -> None:
+        """Note a problem of some rows, unless they have one already."""
+        for row in np.arange(len(self.usable))[rows].tolist():
+            if self.usable[row]:
+                self.problems[row], self.usable[row] = problem, False
+
+
+def _is_arrow_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_arrow_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(kind))
+
+
+@lru_cache(maxsize=8)
+def _loaded_for_arrow(name: str, settings: Settings) -> Benchmark:
+    return load_benchmark(name, settings=settings)

@@ -1,0 +1,308 @@
+"""Scores as columns of Arrow data: layouts of text, splits into batches, other processes, bad rows."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pickle
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+import pfgen_rs
+from helpers import environment, write_benchmark
+from pfgen_rs import (
+    Benchmark,
+    InputError,
+    PfgenError,
+    Settings,
+    SettingsError,
+    UnknownQuestionError,
+)
+from pfgen_rs.errors import BenchmarkError
+from pfgen_rs.integrations.arrow import ArrowScorer, scorer
+from pfgen_rs.metrics.names import score_names
+from places import ROOT, SUPPORT
+
+ELSEWHERE = SUPPORT / "arrow_elsewhere.py"
+PAGE = ROOT / "docs" / "arrow.md"
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.M)
+ENGINE = re.compile(r"^(?:import|from) (\w+)")
+SMALL = 1_000
+"""Bytes that a pickle may have."""
+
+LAYOUTS: dict[str, Callable[[Sequence[str | None]], pa.Array]] = {
+    "string": lambda texts: pa.array(texts, pa.string()),
+    "large_string": lambda texts: pa.array(texts, pa.large_string()),
+    "string_view": lambda texts: pa.array(texts, pa.string_view()),
+    "dictionary": lambda texts: pa.array(texts, pa.string()).dictionary_encode(),
+    "sliced": lambda texts: pa.array(["?", *texts, None], pa.string()).slice(1, len(texts)),
+}
+
+
+@pytest.fixture(scope="module")
+def expected() -> pl.DataFrame:
+    """The bundled runs, scored from their files."""
+    runs = sorted(pfgen_rs.sample_runs().values())
+    return pl.concat([pfgen_rs.score_file(run, "mini").frame for run in runs])
+
+
+def table_of(expected: pl.DataFrame) -> pa.Table:
+    return pa.table(
+        {
+            "place": list(range(expected.height)),
+            "question": expected["question"].to_list(),
+            "answer": expected["answer"].to_list(),
+        }
+    )
+
+
+def batch_of(*rows: tuple[Any, Any]) -> pa.RecordBatch:
+    return pa.record_batch(
+        {
+            "question": pa.array([question for question, _ in rows], pa.string()),
+            "answer": pa.array([answer for _, answer in rows], pa.string()),
+        }
+    )
+
+
+def assert_as_of_files(found: pa.Table, expected: pl.DataFrame) -> None:
+    for name in ("question_id", "length", *score_names(["A", "B"])):
+        assert found.column(name).to_pylist() == expected[name].to_list(), name
+    assert found.column("place").to_pylist() == list(range(expected.height))
+    assert found.column("problem").null_count == expected.height
+
+
+def test_a_table_gets_the_figures_of_files(mini: Benchmark, expected: pl.DataFrame) -> None:
+    score = scorer("mini")
+    data = table_of(expected)
+    found = score(data)
+    assert_as_of_files(found, expected)
+    assert found.schema == score.schema(data.schema)
+    assert found.schema.names[:3] == ["place", "question", "answer"]
+    assert set(found.column("signature").to_pylist()) == {mini.signature}
+
+
+@given(st.integers(0, 2**32), st.integers(1, 60))
+@examples(max_examples=20)
+def test_any_split_into_batches_gives_the_same(seed: int, most: int) -> None:
+    frame = pfgen_rs.score_file(pfgen_rs.sample_runs()["careless"], "mini").frame
+    data, rng = table_of(frame), random.Random(seed)
+    none = pa.RecordBatch.from_pylist([], data.schema)
+    parts: list[pa.RecordBatch] = []
+    at = 0
+    while at < len(data):
+        size = rng.randint(0, most)
+        parts += data.slice(at, size).to_batches() or [none]
+        at += size
+    found = list(scorer("mini")(iter(parts)))
+    assert [len(part) for part in found] == [len(part) for part in parts]
+    assert_as_of_files(pa.Table.from_batches(found), frame)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_of_text(layout: str) -> None:
+    rows = [("Q02", "光合成です。"), (None, "a"), ("Q14", None), ("風呂敷とは何ですか？", "")] * 20
+    plain = batch_of(*rows)
+    questions, answers = ([row[place] for row in rows] for place in (0, 1))
+    other = pa.record_batch(
+        {"question": LAYOUTS[layout](questions), "answer": LAYOUTS[layout](answers)}
+    )
+    score = scorer("mini")
+    mine, theirs = score(other), score(plain)
+    assert mine.columns[2:] == theirs.columns[2:]
+    assert mine.schema.types[:2] == other.schema.types[:2]
+
+
+def test_no_rows() -> None:
+    score = scorer("mini")
+    none = batch_of().slice(0)
+    assert score(none).schema == score.schema(none.schema)
+    assert score(none).num_rows == 0
+    assert score(pa.table({"question": ["a"], "answer": ["b"]}).slice(1)).num_rows == 0
+    assert list(score([])) == []
+
+
+def test_rows_that_cannot_be_scored_stay_and_say_why(mini: Benchmark) -> None:
+    data = batch_of(
+        ("Q02", "光合成"), (None, "a"), ("Q99", "b"), ("Q14", None), (None, None), ("Q02", "光")
+    )
+    found = scorer("mini")(data)
+    assert found.column("problem").to_pylist() == [
+        None,
+        "the question is null",
+        "unknown question",
+        "the answer is null",
+        "the question is null",
+        None,
+    ]
+    good = mini.score_batch(["Q02", "Q02"], ["光合成", "光"])
+    for name in ("question_id", "length", *score_names(mini.sources)):
+        values = found.column(name).to_pylist()
+        assert values[1:5] == [None] * 4
+        assert [values[0], values[5]] == good[name].to_list()
+
+
+def test_columns_that_are_not_text() -> None:
+    score = scorer("mini")
+    data = pa.record_batch({"question": ["Q02", "Q14"], "answer": [1, 2]})
+    assert (
+        score(data).column("problem").to_pylist() == ["the answer is of type int64, not text"] * 2
+    )
+    data = pa.record_batch({"question": [b"Q02", b"Q14"], "answer": ["a", "b"]})
+    assert (
+        score(data).column("problem").to_pylist()
+        == ["the question is of type binary, not text"] * 2
+    )
+    data = pa.record_batch({"question": ["Q02"], "answer": pa.nulls(1)})
+    assert score(data).column("problem").to_pylist() == ["the answer is null"]
+
+
+def test_text_that_is_not_utf8() -> None:
+    bad = pa.array(["光".encode(), b"\xff", "光".encode()[:2], None], pa.binary())
+    data = pa.record_batch({"question": ["Q02"] * 4, "answer": bad.cast(pa.string(), safe=False)})
+    found = scorer("mini")(data)
+    wrong = "the answer is not UTF-8"
+    assert found.column("problem").to_pylist() == [None, wrong, wrong, "the answer is null"]
+
+
+def test_the_first_bad_row_is_an_error_on_wish() -> None:
+    score = scorer("mini", on_problem="raise")
+    with pytest.raises(InputError, match="row 1: the answer is null"):
+        score(batch_of(("Q02", "a"), ("Q14", None), ("Q99", "b")))
+    with pytest.raises(UnknownQuestionError, match=r"row 0: .*exactly this text or id"):
+        score(batch_of(("Q99", "b"), ("Q14", None)))
+    assert score(batch_of(("Q02", "a"))).num_rows == 1
+
+
+def test_answers_are_cleaned_as_those_of_files(tmp_path: Path) -> None:
+    rows = [("Q02", " 光合成です。\n\nQ: 次"), ("Q14", "風呂敷です。"), ("Q02", "")]
+    path = tmp_path / "answers.jsonl"
+    lines = (json.dumps({"question": question, "answer": answer}) for question, answer in rows)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    for clean in ("completion", "qa", "chat"):
+        found = scorer("mini", clean=clean)(batch_of(*rows))
+        of_file = pfgen_rs.scan(path, "mini", clean=clean).collect()
+        assert found.column("answer").to_pylist() == [answer for _, answer in rows]
+        for name in ("length", "average", "signature"):
+            assert found.column(name).to_pylist() == of_file[name].to_list()
+
+
+def test_lists_of_tokens(tmp_path: Path) -> None:
+    folder = tmp_path / "tokens"
+    folder.mkdir()
+    question = {
+        "question_id": "Q01",
+        "question": "一",
+        "keywords": [],
+        "answers": {"A": [[1, 2, 3], [1, 2, 4]]},
+    }
+    (folder / "Q01.json").write_text(json.dumps(question), encoding="utf-8")
+    score = scorer(folder, settings=Settings(unit="token"))
+    rows = pa.array([[1, 2, 3], [-1], None, []], pa.list_(pa.int64()))
+    found = score(pa.record_batch({"question": ["Q01"] * 4, "answer": rows}))
+    problems = found.column("problem").to_pylist()
+    assert [problem is None for problem in problems] == [True, False, False, True]
+    assert problems[2] == "the answer is null"
+    text = score(pa.record_batch({"question": ["Q01"], "answer": ["1 2 3"]}))
+    assert text.column("average").to_pylist() == [None]
+    assert text.column("problem")[0].as_py() is not None
+    bench = pfgen_rs.load_benchmark(folder, settings=Settings(unit="token"))
+    assert found.column("average")[0].as_py() == bench.score("Q01", [1, 2, 3]).average
+
+
+def test_columns_that_are_missing_or_taken() -> None:
+    score = scorer("mini", answer_field="text")
+    with pytest.raises(InputError, match="missing column 'text': found question, answer"):
+        score(batch_of(("Q02", "a")))
+    with pytest.raises(InputError, match="columns of its own called average, problem"):
+        scorer("mini")(
+            pa.record_batch({"question": ["a"], "answer": ["b"], "average": [1], "problem": [2]})
+        )
+
+
+@pytest.mark.parametrize("data", [None, 1, "text", {"question": ["Q02"]}, [{"question": "Q02"}]])
+def test_other_data_is_refused(data: Any) -> None:
+    with pytest.raises(InputError, match="expected"):
+        list(scorer("mini")(data))
+
+
+def test_what_cannot_be_sent_is_refused(mini: Benchmark) -> None:
+    with pytest.raises(SettingsError, match="not read from a folder"):
+        scorer(Benchmark(list(mini), mini.metadata_hash))
+    with pytest.raises(SettingsError, match="'report' or 'raise', not 'skip'"):
+        scorer("mini", on_problem="skip")  # type: ignore[arg-type]
+
+
+def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "pfgen_rs.integrations.arrow"
+    monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(PfgenError, match=r"pip install 'pfgen_rs\[arrow\]'"):
+        importlib.import_module(name)
+
+
+def test_a_pickle_is_small_and_scores_the_same(mini: Benchmark, tmp_path: Path) -> None:
+    folder = write_benchmark(tmp_path / "mine")
+    for made in (scorer("mini"), scorer(mini), scorer(folder, settings=Settings(variant="paper"))):
+        pickled = pickle.dumps(made)
+        again = pickle.loads(pickled)
+        assert len(pickled) < SMALL + len(str(tmp_path))
+        assert isinstance(again, ArrowScorer)
+        assert repr(again) == repr(made)
+        question = next(iter(made.benchmark)).text
+        data = batch_of((question, "猫は眠ります。"))
+        assert again(data).equals(made(data))
+
+
+def test_another_set_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    folder = write_benchmark(tmp_path / "set")
+    pickled = pickle.dumps(scorer(folder))
+    write_benchmark(tmp_path / "set", {"Q01": {"keywords": []}})
+    done = run_elsewhere("load", pickled.hex())
+    assert done.returncode == 1
+    assert BenchmarkError.__name__ in done.stderr
+    assert "has other questions here than where the scorer was made" in done.stderr
+
+
+def run_elsewhere(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ELSEWHERE), *arguments],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+def test_processes_of_every_kind_score_the_same(method: str) -> None:
+    done = run_elsewhere(method, pickle.dumps(scorer("mini")).hex())
+    assert done.returncode == 0, done.stderr
+    careless = pfgen_rs.score_file(pfgen_rs.sample_runs()["careless"], "mini").frame
+    assert json.loads(done.stdout) == careless["average"].to_list()
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_examples_of_the_page_run(
+    number: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, expected: pl.DataFrame
+) -> None:
+    """Those of engines that are installed."""
+    engine = ENGINE.findall(EXAMPLES[number])[0]
+    pytest.importorskip(engine)
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(table_of(expected), "answers.parquet")
+    exec(compile(EXAMPLES[number], PAGE.name, "exec"), {})
