@@ -40,6 +40,7 @@ __all__ = [
     "score_lines",
     "text_digests",
     "token_ids",
+    "unclean_rows",
     "word_ends",
     "word_spans",
 ]
@@ -261,6 +262,7 @@ def score_lines(
     threads: int | None = None,
 ) -> tuple[list[tuple[int, list[int], list[int], list[list[float]]]], list[str]] | None: ...
 def indented(value: object, other: Callable[[Any, str], str]) -> bytes: ...
+def unclean_rows(answers: Texts, marks: Sequence[str]) -> list[int]: ...
 def round_half_even(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]: ...
 
 @final

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -76,6 +77,7 @@ def report(
 def _report_progress(sources: Sequence[Source]) -> AbstractContextManager[ScoringProgress]:
     from pfgen_rs.cli import output  # here, since where nothing is stale nothing needs it
 
+    gc.freeze()  # loaded data is needed until the end, so exclude it from garbage collection
     return output.scoring(sources)
 
 

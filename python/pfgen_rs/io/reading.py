@@ -24,6 +24,7 @@ from pfgen_rs.io.unclean import Census, clean_column
 __all__ = ["Reading", "read_ahead"]
 
 _AT_ONCE = 4  # maximum number of files decoded concurrently, given as many cores
+_USED = 1  # files that are still used when the next one is asked for
 
 
 class Reading:
@@ -117,8 +118,12 @@ class Reading:
 
 @contextmanager
 def read_ahead(sources: Sequence[Source], options: Options) -> Iterator[Iterator[Reading]]:
-    """Yield a reading for each source, in order; the next ones are read while one is used."""
+    """Yield a reading for each source, in order; the next ones are read while one is used.
+
+    So may be the one after it, if it was asked for. Those before are closed.
+    """
     started: deque[Reading] = deque()
+    used: deque[Reading] = deque()
     waiting = deque(sources)
     at_once = max(1, min(_AT_ONCE, os.cpu_count() or 1))
 
@@ -127,11 +132,13 @@ def read_ahead(sources: Sequence[Source], options: Options) -> Iterator[Iterator
             while waiting and len(started) < at_once:
                 started.append(Reading(waiting.popleft(), options))
                 started[-1].start()
-            yield started[0]
-            started.popleft().close()
+            used.append(started.popleft())
+            yield used[-1]
+            if len(used) > _USED:
+                used.popleft().close()
 
     try:
         yield readings()
     finally:
-        for reading in started:
+        for reading in (*used, *started):
             reading.close()

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from pfgen_rs import _native
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
 from pfgen_rs.io.unclean_counts import CHECKED, reasons, unclean_marks
@@ -17,16 +18,6 @@ __all__ = ["Census", "clean_column", "count_unclean"]
 
 _EVERY = 8
 
-_WHITE = [character for character in map(chr, range(0x3001)) if character.isspace()]
-# Ranges of texts that begin with white space.
-_RANGES = (
-    ("", "!"),
-    ("\x85", "\xa1"),
-    ("\u1680", "\u1681"),
-    ("\u2000", "\u2060"),
-    ("\u3000", "\u3001"),
-)
-
 
 def count_unclean(answers: pl.Series, mode: Mode | None) -> Counter[str]:
     """Count the answers that `clean_column` would change, by reason.
@@ -34,7 +25,8 @@ def count_unclean(answers: pl.Series, mode: Mode | None) -> Counter[str]:
     Without a mode, counts what every mode removes: surrounding white space and a following question.
     """
     marks = unclean_marks(mode)
-    return reasons(answers.filter(_unclean_suspects(answers, marks)), marks)
+    rows = _unclean_suspects(answers, marks)
+    return reasons(answers.gather(rows) if rows else (), marks)
 
 
 class Census:
@@ -59,9 +51,8 @@ def clean_column(answers: pl.Series, mode: Mode) -> pl.Series:
     """Returns the answers, cleaned as pfgen-bench cleans generated texts in this mode."""
     if answers.dtype != pl.String:
         raise SettingsError(f"cannot clean {answers.dtype}: only text answers can be cleaned")
-    suspects = _unclean_suspects(answers, unclean_marks(mode))
-    rows = np.flatnonzero(suspects.to_numpy())
-    if not len(rows):
+    rows = _unclean_suspects(answers, unclean_marks(mode))
+    if not rows:
         return answers
     stop = default_stop(mode)
     clean = pl.Series([cleaned(text, mode, stop) for text in answers.gather(rows)], dtype=pl.String)
@@ -70,11 +61,7 @@ def clean_column(answers: pl.Series, mode: Mode) -> pl.Series:
     return pl.concat([answers, clean.alias(answers.name)]).gather(places)
 
 
-def _unclean_suspects(answers: pl.Series, marks: Sequence[str]) -> pl.Series:
-    """Returns quickly which answers may need cleaning; a superset of those that do."""
-    text = pl.col("text")
-    starts = [text.is_between(pl.lit(low), pl.lit(high), closed="left") for low, high in _RANGES]
-    ends = text.str.tail(1).is_in(_WHITE)
-    inside = [text.str.contains(mark, literal=True) for mark in marks]
-    found = pl.any_horizontal(*starts, ends, *inside).fill_null(value=False)
-    return answers.alias("text").to_frame().select(found).to_series()
+def _unclean_suspects(answers: pl.Series, marks: Sequence[str]) -> list[int]:
+    """Returns quickly which answers may need cleaning; more than those that do."""
+    texts = answers.fill_null("") if answers.null_count() else answers
+    return _native.unclean_rows(_native.Texts(texts, 1), marks)

@@ -213,11 +213,11 @@ class QuestionSet:
     ) -> _native.Batches:
         """Returns the native batch scorer for these questions (and perhaps others), by their `numbers`."""
         self._make_scorers(questions, threads)
-        count = len(self._scorers)
-        if self._batches is None or self._batches[0] != count:
+        count, made = len(self._scorers), self._batches
+        if made is None or made[0] != count:
             ready = [self._entry(q) if q.id in self._scorers else None for q in self]
-            self._batches = count, _native.Batches(ready, len(self.sources))
-        return self._batches[1]
+            made = self._batches = count, _native.Batches(ready, len(self.sources))
+        return made[1]  # another thread may have replaced it meanwhile, with other questions
 
     def lone_batches(self, question: Question) -> _native.Batches:
         """Returns the native batch scorer for only this question, which has the number 0."""

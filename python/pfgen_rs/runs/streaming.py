@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -75,8 +75,10 @@ def score_sources(
     pool = ThreadPoolExecutor(1)  # summarises a file's runs while the next ones are scored
     try:
         with io.read_ahead(sources, replace(options, check=options.run is None)) as readings:
-            for reading in readings:
-                file = _StreamedFile(benchmark, reading, store, threads, keep)
+            files = (
+                _StreamedFile(benchmark, reading, store, threads, keep) for reading in readings
+            )
+            for file in _files_begun_ahead(files):
                 found = file.finished(take, progress)
                 if len(sources) > 1:
                     pool.submit(_summarised_ahead, found)
@@ -106,14 +108,33 @@ def score_each(
     Only the scores of results that are still in use are kept. Otherwise like `score_sources`.
     """
     with io.read_ahead(sources, options) as readings:
-        for reading in readings:
-            file = _StreamedFile(benchmark, reading, new_store(benchmark), threads, keep)
+        files = (
+            _StreamedFile(benchmark, reading, new_store(benchmark), threads, keep)
+            for reading in readings
+        )
+        for file in _files_begun_ahead(files):
             found: Result | InputError
             try:
                 [found] = file.finished(None, progress)
             except InputError as error:
                 found = error
             yield found
+
+
+def _files_begun_ahead(files: Iterable[_StreamedFile]) -> Iterator[_StreamedFile]:
+    """Yield the files; the first chunks of the next one are scored while one is finished."""
+    begun: deque[_StreamedFile] = deque()
+    try:
+        for file in files:
+            begun.append(file)
+            file.begin()
+            if len(begun) > 1:
+                yield begun[0]
+                begun.popleft()
+        yield from begun
+    finally:
+        for file in begun:
+            file.close()
 
 
 class _StreamedChunk(NamedTuple):
@@ -133,6 +154,10 @@ class _StreamedChunk(NamedTuple):
         return with_texts(rows, self.chunk.questions, self.chunk.answers, self.chunk.kept)
 
 
+# A chunk with the numbers of its questions, and its scores or parts.
+_Scored = tuple[Chunk, Numbers, "io.Ahead[pl.DataFrame] | dict[str | None, Part]"]
+
+
 class _StreamedFile:
     """A file being scored: one run, or several."""
 
@@ -149,6 +174,16 @@ class _StreamedFile:
         self._unclean: dict[str | None, Counter[str]] = {}
         self._censuses: dict[str | None, Census] = {}
         self._runs: dict[str | None, ResponseScores] = {}
+        self._ahead: io.Ahead[_Scored] | None = None
+
+    def begin(self) -> None:
+        """Start scoring, in a thread."""
+        self._ahead = io.Ahead(self._scores, room_first=True)
+
+    def close(self) -> None:
+        """Stop scoring."""
+        if self._ahead is not None:
+            self._ahead.close()
 
     def finished(self, take: Taker | None, progress: ScoringProgress | None) -> list[Result]:
         """Score the whole file. Returns its runs."""
@@ -170,7 +205,9 @@ class _StreamedFile:
 
     def scored(self) -> Generator[_StreamedChunk]:
         """Yield all chunks, without unknown questions; the next ones are scored in the meantime."""
-        with io.Ahead(self._scores, room_first=True) as scored:
+        if self._ahead is None:
+            self.begin()
+        with cast("io.Ahead[_Scored]", self._ahead) as scored:
             for chunk, numbers, found in scored:
                 self._problems += chunk.problems
                 self._cut_short = chunk.cut_short
@@ -184,9 +221,7 @@ class _StreamedFile:
                 yield _StreamedChunk(chunk, parts, scores)
                 del chunk, numbers, found, parts, scores  # before the next ones are scored
 
-    def _scores(
-        self,
-    ) -> Iterator[tuple[Chunk, Numbers, io.Ahead[pl.DataFrame] | dict[str | None, Part]]]:
+    def _scores(self) -> Iterator[_Scored]:
         """Yield the chunks as their scoring begins, or with parts if an interrupted run has scored them.
 
         So two chunks are being scored as a rule, and threads that are done with one go on with the other.

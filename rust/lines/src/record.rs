@@ -25,7 +25,7 @@ pub(crate) struct Record<'a> {
 impl<'a> Record<'a> {
     /// `None` for anything that is not plainly an object with both texts.
     pub(crate) fn parse(line: &'a [u8], fields: Fields<'_>) -> Option<Self> {
-        let line = std::str::from_utf8(line).ok()?;
+        let line = simdutf8::basic::from_utf8(line).ok()?;
         let mut reader = serde_json::Deserializer::from_str(line);
         let record = reader.deserialize_map(RecordVisitor(fields)).ok()?;
         reader.end().ok()?;

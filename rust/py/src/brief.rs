@@ -6,6 +6,7 @@ use crate::rules::Rules;
 use crate::scorer::Store;
 use crate::settings::Settings;
 use crate::threads::pool_of;
+use crate::unclean::may_be_unclean;
 use arrow_array::StringViewArray;
 use arrow_buffer::Buffer;
 use bytes::Bytes;
@@ -91,11 +92,4 @@ fn scored(
         Ok((number, rows, found.lengths, found.scores))
     };
     pool_of(threads)?.install(|| asked.into_par_iter().map(one).collect::<Result<_, _>>()).map_err(to_python)
-}
-
-/// Whether the answer is none that Python would find clean; a few that it does may be among them.
-fn may_be_unclean(answer: &str, marks: &[PyBackedStr]) -> bool {
-    // Python's white space has four separators that Unicode's has not.
-    let is_white = |character: char| character.is_whitespace() || ('\x1c'..='\x1f').contains(&character);
-    answer.starts_with(is_white) || answer.ends_with(is_white) || marks.iter().any(|mark| answer.contains(&**mark))
 }

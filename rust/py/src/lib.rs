@@ -23,6 +23,7 @@ mod singletons;
 mod text_column;
 mod threads;
 mod token_column;
+mod unclean;
 mod units;
 mod utf8;
 
@@ -67,6 +68,8 @@ mod _native {
     use super::text_column::Texts;
     #[pymodule_export]
     use super::token_column::{code_tokens, token_ids};
+    #[pymodule_export]
+    use super::unclean::unclean_rows;
     #[pymodule_export]
     use super::units::{Vocabulary, word_ends, word_spans};
 
