@@ -36,7 +36,10 @@ __all__ = [
     "digest",
     "explain",
     "indented",
+    "ranked_means",
+    "ranking",
     "round_half_even",
+    "rows_by_number",
     "score_lines",
     "text_digests",
     "token_ids",
@@ -263,6 +266,20 @@ def score_lines(
 ) -> tuple[list[tuple[int, list[int], list[int], list[list[float]]]], list[str]] | None: ...
 def indented(value: object, other: Callable[[Any, str], str]) -> bytes: ...
 def unclean_rows(answers: Texts, marks: Sequence[str]) -> list[int]: ...
+def ranked_means(
+    values: NDArray[np.float64],
+    ranks: NDArray[np.int64],
+    compensated: bool,
+    around: Sequence[float] | None = None,
+) -> list[float]: ...
+def ranking(values: NDArray[np.float64]) -> NDArray[np.int64]: ...
+def rows_by_number(
+    numbers: NDArray[np.uint32],
+    lines: NDArray[np.int64],
+    starts: NDArray[np.int64] | None,
+    lengths: NDArray[np.uint32],
+    columns: Sequence[NDArray[np.float64]],
+) -> tuple[NDArray[np.float64], list[tuple[int, int, int]]]: ...
 def round_half_even(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]: ...
 
 @final

@@ -35,7 +35,7 @@ from pfgen_rs.runs import journal
 from pfgen_rs.scoring import batch
 resumable._JOURNALED_FROM = 100
 io.Options = functools.partial(io.Options, rows=CHUNK, text_size=4000)
-real, scored = batch.score_numbered, 0
+real, scored = batch.scored_arrays, 0
 ended = False
 
 def end():
@@ -62,7 +62,7 @@ def replaced(self, target, replace=io.atomic.Path.replace):
         end()
     return replace(self, target)
 
-batch.score_numbered = counting
+batch.scored_arrays = counting
 journal.Journal._write = torn
 io.atomic.Path.replace = replaced
 if "FULL" in os.environ:
@@ -222,7 +222,11 @@ def test_a_damaged_journal_ends_where_it_is_damaged(tmp_path: Path, damage: int)
     path = tmp_path / "journal"
     frame = benchmark.score_batch([CATS, SEAS, CATS], ["猫", "海", "狩り"])
     rows = pl.Series([1, 2, 3]).to_numpy()
-    codes = batch.question_numbers(benchmark, [CATS, SEAS, CATS])
+    codes, coded = batch.numbered_batch(
+        benchmark, pl.Series([CATS, SEAS, CATS]), ["猫", "海", "狩り"]
+    )
+    arrays = batch.scored_arrays(benchmark, codes, coded)
+    chunk = chunk_matrix(benchmark.ids, codes, rows, None, arrays)
 
     def store() -> Store:
         path.touch()
@@ -232,13 +236,13 @@ def test_a_damaged_journal_ends_where_it_is_damaged(tmp_path: Path, damage: int)
 
     first = store()
     for key in "abc":
-        first.add(lambda key=key: key, *chunk_matrix(first.names, codes, rows, None, frame))  # type: ignore[misc]
+        first.add(lambda key=key: key, *chunk)  # type: ignore[misc]
     content = bytearray(path.read_bytes())
     content[damage] ^= 1
     path.write_bytes(content)
     second = store()
     assert second.resume() == {-1: 6}.get(damage, 0)
-    part = second.add(lambda: "d", *chunk_matrix(second.names, codes, rows, None, frame))
+    part = second.add(lambda: "d", *chunk)
     scores = ResponseScores(second)
     scores.parts.append(part)
     assert_frame_equal(scores.frame(part).select(frame.columns), frame)
@@ -274,7 +278,7 @@ def test_chunks_of_every_format_are_known_again(
         return result
 
     first = scored()
-    monkeypatch.setattr(batch, "score_numbered", lambda *_, **__: pytest.fail("scored again"))
+    monkeypatch.setattr(batch, "scored_arrays", lambda *_, **__: pytest.fail("scored again"))
     again = scored()
     assert again.to_bytes() == first.to_bytes()
     assert_frame_equal(again.frame, first.frame, check_exact=True)

@@ -153,6 +153,11 @@ class QuestionSet:
         return list(self)
 
     @cached_property
+    def ids(self) -> list[str]:
+        """The ids of the questions by their numbers."""
+        return list(self._questions)
+
+    @cached_property
     def coder(self) -> Coder:
         """Encodes the units of answers as code points; for words, it knows all reference answers."""
         columns = [answers for question in self for answers in question.answers.values()]

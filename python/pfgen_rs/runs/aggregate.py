@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pfgen_rs import _native
 from pfgen_rs.metrics.names import BY_SOURCE, share_names
-from pfgen_rs.metrics.sums import left_mean, left_means, left_sum, running_sum
+from pfgen_rs.metrics.sums import left_mean, left_sum, running_sum
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.score_store import ResponseScores
 from pfgen_rs.runs.summaries import (
@@ -38,16 +39,20 @@ def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
     num_trials = min(counts.values())
     questions: dict[str, Summary] = {}
 
+    lengths: list[float] = []
+
     def averages() -> Iterator[Floats]:
         for ids in _aggregate_groups(benchmark, counts):
-            found, values = _aggregate_questions(benchmark, stored, ids, counts[ids[0]])
+            column = _aggregate_columns(stored, ids, counts[ids[0]], benchmark.sources)
+            found = _aggregate_questions(benchmark, column, ids)
             questions.update(zip(ids, found, strict=True))
-            yield from values[:, :num_trials]
+            lengths.append(float(column("length").sum()))
+            yield from column("average")[:, :num_trials]
 
     by_trial = left_sum(averages(), compensated=compensated) / len(counts)
-    [score] = _aggregate_mean_and_std("score", by_trial[None], 4, compensated)
+    score = _aggregate_mean_and_std("score", by_trial, 4, compensated)
     scores = run_scores([summary.scores for summary in questions.values()])
-    spread = {**score, **_aggregate_lengths(stored, compensated)}
+    spread = {**score, **_aggregate_lengths(stored, sum(lengths), compensated)}
     return Summaries(questions, num_trials, spread, scores)
 
 
@@ -61,48 +66,45 @@ def _aggregate_groups(benchmark: QuestionSet, counts: dict[str, int]) -> Iterato
 
 
 def _aggregate_questions(
-    benchmark: QuestionSet, stored: ResponseScores, ids: Sequence[str], count: int
-) -> tuple[list[Summary], Floats]:
-    """Returns aggregates, summed by descending `average` (stable) as published, and the averages.
+    benchmark: QuestionSet, column: Callable[[str], Floats], ids: Sequence[str]
+) -> list[Summary]:
+    """Returns aggregates, summed by descending `average` (stable) as published.
 
-    All questions have `count` answers. Averages: shape (questions, answers), in the file's order.
+    `column` returns a column by name, a row for each question, with its answers in the file's order.
     """
-    compensated = benchmark.settings.compensated
     sources = {question: benchmark[question].sources for question in ids}
     everyone = dict.fromkeys(source for own in sources.values() for source in own)
     named = [*share_names(everyone), *_PLAIN[:2]]
-    column = _aggregate_columns(stored, ids, count, [*named, *_PLAIN[2:]])
-    averages = column("average")
-    ranked = np.argsort(-averages, axis=1, kind="stable")
+    ranked = _native.ranking(column("average"))
+    count = ranked.shape[1]
     places = ranked[:, list(dict.fromkeys(round(x * (count - 1)) for x in _QUANTILES))]
 
-    def by_rank(name: str) -> Floats:
-        return np.take_along_axis(column(name), ranked, axis=1)
+    def means(name: str, around: list[float] | None = None) -> list[float]:
+        return _native.ranked_means(column(name), ranked, benchmark.settings.compensated, around)
 
     def at_places(name: str) -> list[list[float]]:
         return np.take_along_axis(column(name), places, axis=1).tolist()  # type: ignore[no-any-return]
 
-    spreads = [
-        {**score, **length}
-        for score, length in zip(
-            _aggregate_mean_and_std("score", by_rank("average"), 4, compensated),
-            _aggregate_mean_and_std("length", by_rank("length"), 1, compensated),
-            strict=True,
-        )
-    ]
-    means = {name: left_means(by_rank(name), compensated=compensated) for name in named}
+    by_name = {name: means(name) for name in [*named, "length"]}
+    spreads = {name: means(name, by_name[name]) for name in ("average", "length")}
     values = {name: at_places(name) for name in named}
     lines, starts = at_places("line"), at_places("start")
     found = []
-    for i, (question, spread) in enumerate(zip(ids, spreads, strict=True)):
+    for i, question in enumerate(ids):
         own = [*share_names(sources[question]), *_PLAIN[:2]]
-        scores = rounded_question_scores(sources[question], {name: means[name][i] for name in own})
+        scores = rounded_question_scores(
+            sources[question], {name: by_name[name][i] for name in own}
+        )
+        spread = {
+            **rounded_aggregate("score", by_name["average"][i], spreads["average"][i], 4),
+            **rounded_aggregate("length", by_name["length"][i], spreads["length"][i], 1),
+        }
         samples = [
             Sampled(int(line), int(start), {name: values[name][i][j] for name in own})
             for j, (line, start) in enumerate(zip(lines[i], starts[i], strict=True))
         ]
         found.append(Summary(count, spread, scores, samples))
-    return found, averages
+    return found
 
 
 def question_scores(
@@ -119,32 +121,30 @@ def question_scores(
 
 
 def _aggregate_columns(
-    stored: ResponseScores, ids: Sequence[str], count: int, names: Sequence[str]
+    stored: ResponseScores, ids: Sequence[str], count: int, sources: Sequence[str]
 ) -> Callable[[str], Floats]:
     """Returns columns by name, a row for each question: all read at once or, if too long, when needed."""
+    names = [*share_names(sources), *_PLAIN]
     if len(ids) * count * len(names) > _AT_ONCE:
         return lambda name: np.stack([stored.of_question(id_, [name])[name] for id_ in ids])
     return stored.of_questions(ids, count, names).__getitem__
 
 
-def _aggregate_lengths(stored: ResponseScores, compensated: bool) -> dict[str, float]:
-    """Returns mean and deviation over all responses, in the file's order, without loading all at once."""
-    height = stored.height
-    # Sums of integers are exact in any order.
-    mean = sum(float(lengths.sum()) for lengths in stored.column("length", in_order=False)) / height
+def _aggregate_lengths(stored: ResponseScores, total: float, compensated: bool) -> dict[str, float]:
+    """Returns mean and deviation over all responses, in the file's order, without loading all at once.
+
+    `total`: the sum of all lengths. Sums of integers are exact in any order.
+    """
+    mean = total / stored.height
     squares = ((lengths - mean) ** 2 for lengths in stored.column("length", in_order=True))
     return rounded_aggregate(
-        "length", mean, running_sum(squares, compensated=compensated) / height, 1
+        "length", mean, running_sum(squares, compensated=compensated) / stored.height, 1
     )
 
 
 def _aggregate_mean_and_std(
-    name: str, rows: Floats, digits: int, compensated: bool
-) -> list[dict[str, float]]:
-    means = left_means(rows, compensated=compensated)
-    squares = (rows - np.array(means)[:, None]) ** 2
-    variances = left_means(squares, compensated=compensated)
-    return [
-        rounded_aggregate(name, mean, variance, digits)
-        for mean, variance in zip(means, variances, strict=True)
-    ]
+    name: str, values: Floats, digits: int, compensated: bool
+) -> dict[str, float]:
+    mean = left_mean(values, compensated=compensated)
+    variance = left_mean((values - mean) ** 2, compensated=compensated)
+    return rounded_aggregate(name, mean, variance, digits)

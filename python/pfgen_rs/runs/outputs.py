@@ -37,11 +37,11 @@ def per_response(results: Sequence[Result]) -> pl.DataFrame:
 
 def with_place(frame: pl.DataFrame, path: str | None, signature: str) -> pl.DataFrame:
     """Add the columns `file`, in front, and `signature`, at the end, to a run's rows."""
-    return frame.select(
-        pl.lit(_output_path_text(path), dtype=pl.String).alias("file"),
-        pl.all(),
-        pl.lit(signature, dtype=pl.String).alias("signature"),
+    file, signed = (
+        pl.Series(name, [value], dtype=pl.String).new_from_index(0, len(frame))
+        for name, value in (("file", _output_path_text(path)), ("signature", signature))
     )
+    return pl.DataFrame([file, *frame.get_columns(), signed])
 
 
 def signed_frames(runs: Sequence[Result]) -> Iterator[pl.DataFrame]:

@@ -27,9 +27,10 @@ def with_texts(
 
     `frame`: the result of `ResponseScores.frame`.
     """
+    place, scores = frame.get_columns()[:2], frame.get_columns()[2:]
     texts = [questions.alias("question"), answers.alias("answer")]
-    rows = frame.select("line", "question_id").hstack(texts).hstack(frame[:, 2:])
-    return rows if kept is None else rows.hstack(kept)
+    more = [] if kept is None else kept.get_columns()
+    return pl.DataFrame([*place, *texts, *scores, *more])
 
 
 class MemoryResponses:

@@ -13,8 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from pfgen_rs import _native
 from pfgen_rs.runs.journal import Journal, Record
-from pfgen_rs.scoring.batch import score_names
+from pfgen_rs.scoring.batch import ScoreArrays, score_names
 from pfgen_rs.scoring.totals import sum_again
 
 __all__ = ["Part", "ResponseScores", "Store", "chunk_matrix", "in_file_order", "stored_columns"]
@@ -250,27 +251,18 @@ def in_file_order(lines: NDArray[np.int64], scores: pl.DataFrame) -> pl.DataFram
 
 
 def chunk_matrix(
-    names: Sequence[str],
+    ids: Sequence[str],
     numbers: NDArray[np.uint32],
     lines: NDArray[np.int64],
     starts: NDArray[np.int64] | None,
-    scores: pl.DataFrame,
+    scores: ScoreArrays,
 ) -> tuple[Floats, dict[str, tuple[int, int]]]:
     """Returns a chunk's scores for `Store.add`: sorted by question, with each question's rows.
 
-    `numbers`: the number of each response's question.
+    `ids`: those of all questions. `numbers`: the number of each response's question.
     """
-    order = _stable_order_in_store(numbers)
-    matrix = np.empty((len(lines), len(names)))
-    place = {"line": lines, "start": 0 if starts is None else starts}
-    for i, name in enumerate(names):
-        column = place[name] if name in place else scores.get_column(name).to_numpy()
-        matrix[:, i] = column if np.isscalar(column) else cast("Any", column)[order]
-    counts = np.bincount(numbers)
-    stops = np.cumsum(counts[counts > 0])
-    begins = stops - counts[counts > 0]
-    ids = scores.get_column("question_id").gather(order[begins]).to_list()
-    return matrix, dict(zip(ids, zip(begins.tolist(), stops.tolist(), strict=True), strict=True))
+    matrix, bounds = _native.rows_by_number(numbers, lines, starts, *scores)
+    return matrix, {ids[number]: (start, stop) for number, start, stop in bounds}
 
 
 def _stable_order_in_store(numbers: NDArray[Any]) -> NDArray[np.intp]:

@@ -34,6 +34,7 @@ from pfgen_rs.runs.score_store import (
     stored_columns,
 )
 from pfgen_rs.scoring import batch
+from pfgen_rs.scoring.batch import ScoreArrays
 from pfgen_rs.scoring.columns import FIELDS, text_columns
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def score_sources(
     try:
         with io.read_ahead(sources, replace(options, check=options.run is None)) as readings:
             files = (
-                _StreamedFile(benchmark, reading, store, threads, keep) for reading in readings
+                _StreamedFile(benchmark, reading, store, threads, keep, tabled=take is not None)
+                for reading in readings
             )
             for file in _files_begun_ahead(files):
                 found = file.finished(take, progress)
@@ -154,20 +156,30 @@ class _StreamedChunk(NamedTuple):
         return with_texts(rows, self.chunk.questions, self.chunk.answers, self.chunk.kept)
 
 
+# Scores of a chunk and, if wanted, the same as a table.
+_Scores = tuple[ScoreArrays, pl.DataFrame | None]
 # A chunk with the numbers of its questions, and its scores or parts.
-_Scored = tuple[Chunk, Numbers, "io.Ahead[pl.DataFrame] | dict[str | None, Part]"]
+_Scored = tuple[Chunk, Numbers, "io.Ahead[_Scores] | dict[str | None, Part]"]
 
 
 class _StreamedFile:
     """A file being scored: one run, or several."""
 
     def __init__(
-        self, benchmark: QuestionSet, reading: Reading, store: Store, threads: int | None, keep: int
+        self,
+        benchmark: QuestionSet,
+        reading: Reading,
+        store: Store,
+        threads: int | None,
+        keep: int,
+        *,
+        tabled: bool = False,
     ) -> None:
         self._benchmark, self._reading, self._store = benchmark, reading, store
         self._threads, self._keep = threads, keep
         self._known = Known(benchmark, reading.source.path, reading.options.skip_bad_lines)
         self._kept: list[Chunk] | None = [] if keep else None
+        self._tabled = tabled  # whether scores are wanted as tables, too
         self._problems: list[InputError] = []
         self._cut_short: InputError | None = None
         self._decoded = self._chunks = 0
@@ -214,8 +226,9 @@ class _StreamedFile:
                 if isinstance(found, dict):
                     parts, scores = found, None
                 else:
-                    scores = next(found)
-                    parts = self._parts(chunk, numbers, scores)
+                    arrays, scores = next(found)
+                    parts = self._parts(chunk, numbers, arrays)
+                    del arrays
                 self._add(parts, chunk)
                 self._hold(chunk)
                 yield _StreamedChunk(chunk, parts, scores)
@@ -256,29 +269,29 @@ class _StreamedFile:
         rows = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
         return dict(zip(found.to_list(), rows, strict=False))
 
-    def _scoring(self, chunk: Chunk, numbers: Numbers) -> io.Ahead[pl.DataFrame]:
+    def _scoring(self, chunk: Chunk, numbers: Numbers) -> io.Ahead[_Scores]:
         benchmark, threads = self._benchmark, self._threads
 
-        def score() -> pl.DataFrame:
+        def score() -> _Scores:
             answers = benchmark.coder.column(chunk.answers, threads)
-            return batch.score_numbered(benchmark, numbers, answers, threads=threads)
+            scores = batch.scored_arrays(benchmark, numbers, answers, threads=threads)
+            wanted = self._tabled
+            return scores, batch.score_frame(benchmark, numbers, scores) if wanted else None
 
         return io.begun(score)
 
-    def _parts(
-        self, chunk: Chunk, numbers: Numbers, scores: pl.DataFrame
-    ) -> dict[str | None, Part]:
+    def _parts(self, chunk: Chunk, numbers: Numbers, scores: ScoreArrays) -> dict[str | None, Part]:
         if self._reading.options.run is None:
             return {None: self._part(chunk, numbers, scores, None)}
         return {
-            name: self._part(chunk.rows(rows), numbers[rows], scores[rows], name)
+            name: self._part(chunk.rows(rows), numbers[rows], scores.rows(rows), name)
             for name, rows in self._rows_by_run(chunk).items()
         }
 
-    def _part(self, chunk: Chunk, numbers: Numbers, scores: pl.DataFrame, name: str | None) -> Part:
-        store = self._store
-        matrix, bounds = chunk_matrix(store.names, numbers, chunk.lines, chunk.starts, scores)
-        return store.add(lambda: _streamed_chunk_key(chunk, name), matrix, bounds)
+    def _part(self, chunk: Chunk, numbers: Numbers, scores: ScoreArrays, name: str | None) -> Part:
+        ids = self._benchmark.ids
+        matrix, bounds = chunk_matrix(ids, numbers, chunk.lines, chunk.starts, scores)
+        return self._store.add(lambda: _streamed_chunk_key(chunk, name), matrix, bounds)
 
     def _add(self, parts: Mapping[str | None, Part], chunk: Chunk) -> None:
         """Add a chunk's scores; a run without any gets an empty part, so that chunks and parts match."""
@@ -418,18 +431,19 @@ def evaluate(
     """Score responses in memory (in any form that `score_batch` accepts) and summarise them as a run."""
     questions, texts = text_columns(data, answers, (question_field, answer_field), clean)
     numbers, coded = batch.numbered_batch(benchmark, questions, texts, threads=threads)
-    scores = batch.score_numbered(benchmark, numbers, coded, threads=threads)
-    if not len(scores):
+    scores = batch.scored_arrays(benchmark, numbers, coded, threads=threads)
+    if not len(numbers):
         raise InputError("no responses")
     options = Options(tokens=benchmark.settings.unit == "token")
     column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=options.answer_type)
-    store = new_store(benchmark, in_memory=len(scores))
+    store = new_store(benchmark, in_memory=len(numbers))
     stored = ResponseScores(store)
     rows = options.rows
-    for at in range(0, len(scores), rows):
-        end = min(at + rows, len(scores))
+    for at in range(0, len(numbers), rows):
+        end = min(at + rows, len(numbers))
         lines = np.arange(at + 1, end + 1)
-        part = chunk_matrix(store.names, numbers[at:end], lines, None, scores[at:end])
+        piece = scores.rows(slice(at, end))
+        part = chunk_matrix(benchmark.ids, numbers[at:end], lines, None, piece)
         stored.parts.append(store.add(str, *part))
     unclean = Counter[str]() if options.tokens else count_unclean(column, None)
     return Result(

@@ -32,8 +32,10 @@ __all__ = [
     "score_arrays",
     "score_batch",
     "score_batch_columns",
+    "score_frame",
     "score_names",
     "score_numbered",
+    "scored_arrays",
 ]
 
 Floats = NDArray[np.float64]
@@ -96,6 +98,10 @@ class ScoreArrays(NamedTuple):
 
     lengths: NDArray[np.uint32]
     columns: list[Floats]
+
+    def rows(self, rows: Any) -> ScoreArrays:
+        """Returns these rows of all columns."""
+        return ScoreArrays(self.lengths[rows], [column[rows] for column in self.columns])
 
 
 def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> Score:
@@ -185,6 +191,19 @@ def score_numbered(
     chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
     """`score_batch` for question numbers and the same number of answers."""
+    found = scored_arrays(benchmark, numbers, answers, threads=threads, chunk_size=chunk_size)
+    return score_frame(benchmark, numbers, found)
+
+
+def scored_arrays(
+    benchmark: QuestionSet,
+    numbers: Numbers,
+    answers: Column,
+    *,
+    threads: int | None = None,
+    chunk_size: int = CHUNK,
+) -> ScoreArrays:
+    """Score the same number of answers as question numbers, `chunk_size` at a time."""
     if chunk_size < 1:
         raise InputError(f"chunk_size must be positive, not {chunk_size}")
     parts = [
@@ -193,15 +212,24 @@ def score_numbered(
         )
         for start in range(0, max(len(numbers), 1), chunk_size)
     ]
+    if len(parts) == 1:
+        return parts[0]
+    columns = zip(*(part.columns for part in parts), strict=True)
+    lengths = np.concatenate([part.lengths for part in parts])
+    return ScoreArrays(lengths, [np.concatenate(column) for column in columns])
+
+
+def score_frame(benchmark: QuestionSet, numbers: Numbers, scores: ScoreArrays) -> pl.DataFrame:
+    """Returns scores as a table, with the ids of their questions."""
     ids = pl.Series([question.id for question in benchmark], dtype=pl.String)
-    columns = [
-        ids.gather(numbers).alias("question_id"),
-        pl.Series("length", _joined_batch_arrays([part.lengths for part in parts])).cast(pl.Int64),
-    ]
-    for i, name in enumerate(score_names(benchmark.sources)):
-        values = _joined_batch_arrays([part.columns[i] for part in parts])
-        columns.append(pl.Series(name, values, nan_to_null=True))
-    return pl.DataFrame(columns)
+    columns = zip(score_names(benchmark.sources), scores.columns, strict=True)
+    return pl.DataFrame(
+        [
+            ids.gather(numbers).alias("question_id"),
+            pl.Series("length", scores.lengths).cast(pl.Int64),
+            *(pl.Series(name, values, nan_to_null=True) for name, values in columns),
+        ]
+    )
 
 
 def score_arrays(
@@ -272,7 +300,3 @@ def numbers_of(
         others = (texts[i] for i in range(min(len(texts), _LOOKED_AT)))
         raise benchmark.unknown(texts[row], others, row=row)
     return numbers
-
-
-def _joined_batch_arrays(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -16,6 +16,7 @@ mod lines;
 mod markup;
 mod numeric;
 mod rules;
+mod runs;
 mod scorer;
 mod selection;
 mod settings;
@@ -56,6 +57,8 @@ mod _native {
     use super::numeric::round_half_even;
     #[pymodule_export]
     use super::rules::Rules;
+    #[pymodule_export]
+    use super::runs::{ranked_means, ranking, rows_by_number};
     #[pymodule_export]
     use super::scorer::{Scorer, Store, explain};
     #[pymodule_export]

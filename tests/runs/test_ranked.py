@@ -1,0 +1,78 @@
+"""Rows of a run's scores by question, their ranks, and their means by rank."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pfgen_rs import InputError, _native
+from pfgen_rs.metrics.sums import left_means
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20250613)
+
+
+def test_rows_are_sorted_by_number_and_keep_their_order(rng: np.random.Generator) -> None:
+    count = 300
+    numbers = rng.choice([0, 3, 4, 9], count).astype(np.uint32)
+    lines, starts = np.arange(1, count + 1), rng.integers(0, 1 << 40, count)
+    lengths = rng.integers(0, 5000, count).astype(np.uint32)
+    columns = [rng.random(count), np.where(rng.random(count) < 0.5, np.nan, 1.0)]
+    matrix, bounds = _native.rows_by_number(numbers, lines, starts, lengths, columns)
+    order = np.argsort(numbers, kind="stable")
+    expected = np.stack([lines, starts, lengths, *columns], axis=1)[order]
+    np.testing.assert_array_equal(matrix, expected)
+    assert [number for number, _, _ in bounds] == [0, 3, 4, 9]
+    for number, start, stop in bounds:
+        assert (numbers[order][start:stop] == number).all()
+        assert stop - start == (numbers == number).sum()
+    without, _ = _native.rows_by_number(numbers, lines, None, lengths, columns)
+    assert not without[:, 1].any()
+
+
+def test_no_rows_are_no_rows() -> None:
+    none = np.empty(0)
+    lines, counts = none.astype(np.int64), none.astype(np.uint32)
+    matrix, bounds = _native.rows_by_number(counts, lines, None, counts, [none, none])
+    assert matrix.shape == (0, 5)
+    assert bounds == []
+
+
+def test_ranks_are_those_of_a_stable_sort(rng: np.random.Generator) -> None:
+    values = rng.choice([-1.5, -0.0, 0.0, 0.25, 1.0, np.inf, np.nan], (4, 200))
+    for each in (values, values[:, ::2], values.T, values[:, :0]):
+        expected = np.argsort(-each, axis=1, kind="stable")
+        np.testing.assert_array_equal(_native.ranking(each), expected)
+
+
+@pytest.mark.parametrize("compensated", [False, True])
+@np.errstate(invalid="ignore")
+def test_means_are_added_by_rank(rng: np.random.Generator, compensated: bool) -> None:
+    whole = rng.standard_normal((3, 500, 4)) * 10.0 ** rng.integers(-12, 12, (3, 500, 4))
+    whole[1, 7, 2], whole[2, 9, 1] = np.nan, np.inf
+    ranks = _native.ranking(whole[:, :, 0])
+    for column in np.moveaxis(whole, 2, 0):
+        ranked = np.take_along_axis(column, ranks, axis=1)
+        expected = left_means(ranked, compensated=compensated)
+        found = _native.ranked_means(column, ranks, compensated)
+        np.testing.assert_array_equal(found, expected)
+        squares = (ranked - np.array(expected)[:, None]) ** 2
+        np.testing.assert_array_equal(
+            _native.ranked_means(column, ranks, compensated, found),
+            left_means(squares, compensated=compensated),
+        )
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    values, ranks = np.zeros((2, 3)), np.zeros((2, 3), dtype=np.int64)
+    for wrong in (-1, 3, 1 << 62):
+        with pytest.raises(InputError, match="out of range"):
+            _native.ranked_means(values, np.full((2, 3), wrong), False)
+    for around, some in ([0.0], ranks), (None, ranks[:1]), (None, ranks[:, :2]):
+        with pytest.raises(InputError, match="different sizes"):
+            _native.ranked_means(values, some, False, around)
+    lines, counts = np.arange(3), np.zeros(3, dtype=np.uint32)
+    with pytest.raises(InputError, match="different lengths"):
+        _native.rows_by_number(counts, lines[:2], None, counts, [])
