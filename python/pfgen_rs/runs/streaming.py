@@ -159,7 +159,7 @@ class _StreamedChunk(NamedTuple):
 # Scores of a chunk and, if wanted, the same as a table.
 _Scores = tuple[ScoreArrays, pl.DataFrame | None]
 # A chunk with the numbers of its questions, and its scores or parts.
-_Scored = tuple[Chunk, Numbers, "io.Ahead[_Scores] | dict[str | None, Part]"]
+_Scored = tuple[Chunk, Numbers, "Iterator[_Scores] | dict[str | None, Part]"]
 
 
 class _StreamedFile:
@@ -237,7 +237,8 @@ class _StreamedFile:
     def _scores(self) -> Iterator[_Scored]:
         """Yield the chunks as their scoring begins, or with parts if an interrupted run has scored them.
 
-        So two chunks are being scored as a rule, and threads that are done with one go on with the other.
+        So two chunks are being scored as a rule, and threads that are done with one go on with the other. A
+        single thread scores one after the other.
         """
         for decoded in self._reading:
             self._decoded += len(decoded)
@@ -269,7 +270,7 @@ class _StreamedFile:
         rows = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
         return dict(zip(found.to_list(), rows, strict=False))
 
-    def _scoring(self, chunk: Chunk, numbers: Numbers) -> io.Ahead[_Scores]:
+    def _scoring(self, chunk: Chunk, numbers: Numbers) -> Iterator[_Scores]:
         benchmark, threads = self._benchmark, self._threads
 
         def score() -> _Scores:
@@ -278,7 +279,7 @@ class _StreamedFile:
             wanted = self._tabled
             return scores, batch.score_frame(benchmark, numbers, scores) if wanted else None
 
-        return io.begun(score)
+        return iter([score()]) if threads == 1 else io.begun(score)
 
     def _parts(self, chunk: Chunk, numbers: Numbers, scores: ScoreArrays) -> dict[str | None, Part]:
         if self._reading.options.run is None:
