@@ -49,7 +49,7 @@ class Options:
     question_field: str = "question"
     answer_field: str = "answer"
     skip_bad_lines: bool = False
-    text_size: int = 9 << 18  # room for most published runs, of 5,000 answers, in one chunk
+    text_size: int = 17 << 17  # room for most published runs, of 5,000 answers, in one chunk
     rows: int = 1 << 15
     more_fields: tuple[str, ...] = ()
     tokens: bool = False
