@@ -13,6 +13,7 @@ import pytest
 
 from helpers import BENCH, published_runs
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
+from pfgen_rs.io import known_files
 
 pytest_plugins = ["browser", "jpeval_converted", "skips"]
 
@@ -48,6 +49,20 @@ def _folder(variable: str) -> Path:
     if not value:
         pytest.skip(f"{variable} is not set")
     return Path(value)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of the test's own, which does not exist yet."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("PFGEN_RS_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All files count as settled, however recently they have changed."""
+    monkeypatch.setattr(known_files, "_TICK", -(10**12))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -19,6 +19,7 @@ from pfgen_rs.metrics.names import Metric
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.files import stated_unit
+from pfgen_rs.questions.known_questions import KnownQuestions
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import Question, read_folder
 from pfgen_rs.questions.question_set import QuestionSet
@@ -36,6 +37,7 @@ __all__ = [
     "Benchmark",
     "Question",
     "load_benchmark",
+    "load_for_scores",
     "resolve",
     "score_file",
     "score_runs",
@@ -379,3 +381,19 @@ def load_benchmark(
     questions, metadata_hash = read_folder(folder)
     settings = settings or Settings(unit=stated_unit(folder))
     return Benchmark(questions, metadata_hash, settings, folder.absolute())
+
+
+def load_for_scores(name: str | os.PathLike[str] | None, settings: Settings) -> Benchmark:
+    """Load a benchmark like `load_benchmark`, but read no question files that are known to be unchanged.
+
+    Faster, and in less memory: the index has all that scores need of reference answers, which are read when
+    they are asked for. Questions that had to be read are remembered.
+    """
+    folder = benchmark_path(name)
+    known = KnownQuestions(folder)
+    found = known.found(settings)
+    if found is not None:
+        return Benchmark(found.unread(), found.metadata_hash, settings, folder.absolute())
+    loaded = load_benchmark(folder, settings=settings)
+    known.keep(loaded)
+    return loaded

@@ -20,13 +20,6 @@ from pfgen_rs.report.update import report
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("PFGEN_RS_CACHE", str(folder))
-    return folder
-
-
-@pytest.fixture
 def inspected(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the runs whose files a report has read."""
     names: list[str] = []
@@ -37,12 +30,6 @@ def inspected(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(update, "inspect_run", inspect_and_tell)
     return names
-
-
-@pytest.fixture
-def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All files count as settled, however recently they have changed."""
-    monkeypatch.setattr(known_files, "_TICK", -(10**12))
 
 
 @pytest.fixture

@@ -24,19 +24,6 @@ from pfgen_rs.questions.known_questions import KnownQuestions, KnownSet
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("PFGEN_RS_CACHE", str(folder))
-    return folder
-
-
-@pytest.fixture
-def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All files count as settled, however recently they have changed."""
-    monkeypatch.setattr(known_files, "_TICK", -(10**12))
-
-
-@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return helpers.write_benchmark(tmp_path / "questions")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pfgen_rs import InputError, _native
-from pfgen_rs.metrics.sums import left_means
+from pfgen_rs.metrics.sums import left_mean
 
 
 @pytest.fixture
@@ -55,13 +55,13 @@ def test_means_are_added_by_rank(rng: np.random.Generator, compensated: bool) ->
     ranks = _native.ranking(whole[:, :, 0])
     for column in np.moveaxis(whole, 2, 0):
         ranked = np.take_along_axis(column, ranks, axis=1)
-        expected = left_means(ranked, compensated=compensated)
+        expected = [left_mean(row, compensated=compensated) for row in ranked]
         found = _native.ranked_means(column, ranks, compensated)
         np.testing.assert_array_equal(found, expected)
         squares = (ranked - np.array(expected)[:, None]) ** 2
         np.testing.assert_array_equal(
             _native.ranked_means(column, ranks, compensated, found),
-            left_means(squares, compensated=compensated),
+            [left_mean(row, compensated=compensated) for row in squares],
         )
 
 

@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 import pfgen_rs
 from pfgen_rs import io
 from pfgen_rs.cli import options, output
-from pfgen_rs.questions.locate import BUNDLED, benchmark_path, bundled_path
+from pfgen_rs.questions.locate import BUNDLED, bundled_path
 
 __all__ = ["ScoreCommand", "score"]
 
@@ -207,9 +207,9 @@ def score(
 
     - `my-model | pfgen-rs score - --format json`
     """
+    from pfgen_rs.benchmark import load_for_scores
     from pfgen_rs.cli.score_output import report_gaps, show_results
     from pfgen_rs.io import patterns
-    from pfgen_rs.questions.known_questions import KnownQuestions
     from pfgen_rs.runs.resumable import Job
 
     low, high = _ngram_range(ngrams)
@@ -220,15 +220,7 @@ def score(
         unit=options.unit_of(unit, benchmark),
         summation=summation.value,
     )
-    folder = benchmark_path(benchmark)
-    known = KnownQuestions(folder)
-    found = known.found(settings)
-    if found is None:
-        loaded = pfgen_rs.load_benchmark(benchmark, settings=settings)
-    else:  # faster, and in less memory: the index has all that scores need of reference answers
-        loaded = pfgen_rs.Benchmark(
-            found.unread(), found.metadata_hash, settings, folder.absolute()
-        )
+    loaded = load_for_scores(benchmark, settings)
     gc.freeze()  # loaded data is needed until the end, so exclude it from garbage collection
     paths = patterns.expand_runs(files)
     job = Job(
@@ -263,8 +255,6 @@ def score(
             report_gaps(result)
         job.write()
     show_results(results, output_format, plain)
-    if found is None:
-        known.keep(loaded)
 
 
 def _names_kept_by_score(keep: str | None) -> Any:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
-from pfgen_rs.benchmark import Benchmark, load_benchmark, resolve
+from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import BenchmarkError, InputError, SettingsError
 from pfgen_rs.extras import needed
+from pfgen_rs.integrations.common import loaded
 from pfgen_rs.io.cleaning import Clean, Mode, cleaned, cleaning_mode, default_stop
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.signature import signature
@@ -59,14 +59,15 @@ def scorer(
     """
     if on_problem not in get_args(OnProblem):
         raise SettingsError(f"on_problem must be 'report' or 'raise', not {on_problem!r}")
-    found = resolve(benchmark, settings)
+    found = benchmark if isinstance(benchmark, Benchmark) else loaded(benchmark, settings)
     if found.folder is None:
         raise SettingsError(
             "the benchmark was not read from a folder, from which other processes could read it, too: write "
             "its question files and load them with load_benchmark"
         )
     mode = cleaning_mode(clean)
-    place = _Place(name_of(found.folder.absolute()), found.metadata_hash, found.settings)
+    chosen = settings or found.settings
+    place = _Place(name_of(found.folder.absolute()), found.metadata_hash, chosen)
     return ArrowScorer(place, question_field, answer_field, mode, on_problem, threads)
 
 
@@ -155,7 +156,7 @@ class ArrowScorer:
     @property
     def benchmark(self) -> Benchmark:
         """The benchmark, which is loaded once in each process."""
-        found = _loaded_for_arrow(self._place.name, self._place.settings)
+        found = loaded(self._place.name, self._place.settings)
         if found.metadata_hash != self._place.metadata_hash:
             raise BenchmarkError(
                 f"benchmark {self._place.name!r} has other questions here than where the scorer was made "
@@ -188,7 +189,7 @@ class ArrowScorer:
             rows.refuse(questions)
         column = self.benchmark.coder.column(self._cleaned(rows.kept(answers)), self.threads)
         found = batch.score_arrays(self.benchmark, numbers, column, threads=self.threads)
-        ids = pa.array([question.id for question in self.benchmark], pa.string())
+        ids = pa.array(self.benchmark.ids, pa.string())
         appended = [
             ids.take(rows.spread(numbers)),
             rows.spread(found.lengths.astype(np.int64)),
@@ -292,8 +293,3 @@ def _is_arrow_text(kind: pa.DataType) -> bool:
 
 def _is_arrow_view(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string_view(kind))
-
-
-@lru_cache(maxsize=8)
-def _loaded_for_arrow(name: str, settings: Settings) -> Benchmark:
-    return load_benchmark(name, settings=settings)

@@ -1,24 +1,35 @@
-"""Shared by the integrations: benchmarks that are ready to score."""
+"""Shared by the integrations: benchmarks that are read once per process."""
 
 from __future__ import annotations
 
 import os
 from functools import lru_cache
+from pathlib import Path
 
 from pfgen_rs.benchmark import Benchmark, load_benchmark
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.questions.files import stated_unit
 from pfgen_rs.questions.locate import benchmark_path
 
-__all__ = ["prepared"]
+__all__ = ["loaded", "prepared"]
+
+
+def loaded(
+    benchmark: str | os.PathLike[str] | None = None, settings: Settings | None = None
+) -> Benchmark:
+    """Load a benchmark like `load_benchmark`.
+
+    Each folder is read once per process and settings, because harnesses create the same scorer repeatedly.
+    """
+    folder = os.path.abspath(benchmark_path(benchmark))  # noqa: PTH100 - resolve follows links
+    return _loaded_benchmark(folder, settings or Settings(unit=stated_unit(Path(folder))))
 
 
 def prepared(benchmark: str | os.PathLike[str] | None = None) -> Benchmark:
-    """Load a benchmark like `load_benchmark`, with all scorers ready.
-
-    Each folder is read once per process, because harnesses create the same scorer repeatedly.
-    """
-    return _loaded_benchmark(os.path.abspath(benchmark_path(benchmark)))  # noqa: PTH100 - resolve follows links
+    """Load a benchmark like `loaded`, with all scorers ready."""
+    return loaded(benchmark).prepare()
 
 
 @lru_cache(maxsize=8)
-def _loaded_benchmark(folder: str) -> Benchmark:
-    return load_benchmark(folder).prepare()
+def _loaded_benchmark(folder: str, settings: Settings) -> Benchmark:
+    return load_benchmark(folder, settings=settings)

@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["left_mean", "left_means", "left_sum", "pairwise_sum", "running_sum"]
+__all__ = ["left_mean", "left_sum", "pairwise_sum", "running_sum"]
 
-_LANES, _BLOCK = (
-    8,
-    128,
-)  # numpy adds in so many places at once, and blocks of at most so many values
+# numpy adds in so many places at once, and blocks of at most so many values.
+_LANES, _BLOCK = 8, 128
 
 
 def left_sum(values: Iterable[Any], *, compensated: bool = False) -> Any:
@@ -66,21 +64,11 @@ def running_sum(pieces: Iterable[NDArray[np.float64]], *, compensated: bool = Fa
 
 def left_mean(values: NDArray[np.float64], *, compensated: bool = False) -> float:
     """Sum from the left divided by the number of values (at least one)."""
-    return left_means(values[None], compensated=compensated)[0]
-
-
-def left_means(rows: NDArray[np.float64], *, compensated: bool = False) -> list[float]:
-    """Returns `left_mean` of each row (shape (rows, values))."""
     import numpy as np
 
     if not compensated:
-        totals = np.add.accumulate(rows, axis=1)[:, -1]
-    else:
-        values = np.concatenate([np.zeros((len(rows), 1)), rows], axis=1)
-        sums = np.add.accumulate(values, axis=1)
-        errors = _rounding_error_of_sum(sums[:, :-1], rows, sums[:, 1:])
-        totals = _corrected_sum(sums[:, -1], np.add.accumulate(errors, axis=1)[:, -1])
-    return (totals / rows.shape[1]).tolist()  # type: ignore[no-any-return]
+        return float(np.add.accumulate(values)[-1]) / len(values)
+    return running_sum([values], compensated=True) / len(values)
 
 
 def _rounding_error_of_sum(a: Any, b: Any, total: Any) -> Any:

@@ -221,7 +221,7 @@ def scored_arrays(
 
 def score_frame(benchmark: QuestionSet, numbers: Numbers, scores: ScoreArrays) -> pl.DataFrame:
     """Returns scores as a table, with the ids of their questions."""
-    ids = pl.Series([question.id for question in benchmark], dtype=pl.String)
+    ids = pl.Series(benchmark.ids, dtype=pl.String)
     columns = zip(score_names(benchmark.sources), scores.columns, strict=True)
     return pl.DataFrame(
         [

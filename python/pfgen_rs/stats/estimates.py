@@ -12,9 +12,8 @@ from pfgen_rs.metrics.names import check_metric
 from pfgen_rs.metrics.sums import pairwise_sum
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 
-if (
-    TYPE_CHECKING
-):  # numpy is imported where it is needed, since the error of one run's score needs none
+# numpy is imported where it is needed, since the error of one run's score needs none.
+if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
