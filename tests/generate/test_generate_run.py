@@ -36,10 +36,10 @@ from pfgen_rs import (
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate import Task, open_trial, read_examples
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.locks import lock
 from pfgen_rs.generate.open_trial import OpenTrial, journal_path
 from pfgen_rs.generate.runner import Run, generate, open_tasks
 from pfgen_rs.generate.unscored import Failure, record_failures
+from pfgen_rs.io.locks import lock
 
 
 class Place:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO, Self
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.generate.locks import lock, unlock
 from pfgen_rs.io import remove_unfinished, write_atomic, writing_failed
 from pfgen_rs.io.atomic import append
+from pfgen_rs.io.locks import lock, unlock
 from pfgen_rs.io.records import parse_line, text_field
 from pfgen_rs.io.run_files import partial_trial_file_name
 

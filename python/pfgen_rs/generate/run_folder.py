@@ -9,10 +9,10 @@ from typing import Self
 
 from pfgen_rs.errors import GenerationError, InputError, unreadable
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.locks import locked
 from pfgen_rs.generate.open_trial import OpenTrial, journal_path, journaled
 from pfgen_rs.generate.unscored import UNSCORED
 from pfgen_rs.io import remove_unfinished, run_files, write_atomic, writing_failed
+from pfgen_rs.io.locks import locked
 from pfgen_rs.io.records import parse_line, text_field
 from pfgen_rs.io.run_files import CONFIG, USAGE
 

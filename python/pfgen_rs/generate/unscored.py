@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.generate.locks import locked
 from pfgen_rs.io import write_atomic
+from pfgen_rs.io.locks import locked
 from pfgen_rs.io.records import parse_line, text_field
 
 __all__ = ["UNSCORED", "Failure", "read_failures", "record_failures"]

@@ -10,8 +10,8 @@ from pathlib import Path
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.generate.engines.protocol import Engine
 from pfgen_rs.generate.engines.usage import Usage
-from pfgen_rs.generate.locks import locked
 from pfgen_rs.io import write_atomic
+from pfgen_rs.io.locks import locked
 from pfgen_rs.io.records import parse_line
 from pfgen_rs.io.run_files import USAGE
 

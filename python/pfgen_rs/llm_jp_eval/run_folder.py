@@ -16,8 +16,8 @@ from typing import Any
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.generate.asking import Journal, Respondent
 from pfgen_rs.generate.asking.journal import journal_records
-from pfgen_rs.generate.locks import locked
 from pfgen_rs.io import write_atomic, writing_failed
+from pfgen_rs.io.locks import locked
 from pfgen_rs.io.records import parse_line
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.llm_jp_eval.data import TaskData

@@ -2,6 +2,7 @@
 
     CACHE/indexes/KEY.pfgenidx      one file per benchmark and settings
     CACHE/indexes/.*.tmp            work in progress; never read
+    CACHE/indexes/.*.lock           of the process that builds one (see `index_lock`)
 
 The key is a digest of the question files' digests, the settings and the package's version; native code checks
 the format's version, byte order and length when a file is opened, and a scorer's checksum and tables when it
@@ -16,8 +17,8 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +27,7 @@ from pfgen_rs import _native
 from pfgen_rs.errors import OutputError, StoreError
 from pfgen_rs.io.cache_folder import cache_folder
 from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.questions.index_lock import alone
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -92,6 +94,7 @@ class IndexCache:
         self._key = index_key([(q.id, q.digest) for q in questions], settings)
         self._store: _native.Store | None = None
         self._looked = False
+        self._seen: tuple[int, ...] | None = None  # state of the file when it was looked for
         self._lock = threading.Lock()
 
     @property
@@ -116,6 +119,21 @@ class IndexCache:
             self._give_up(error)
             return None
 
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Hold back other processes that would build the file, or wait for the one that does.
+
+        Inside, the file is usable if another process has written it in the meantime.
+        """
+        if self.path is None or self._open() is not None:
+            yield
+            return
+        with alone(self.path, self._report_waiting):
+            with self._lock:
+                if _index_state(self.path) != self._seen:
+                    self._looked = False
+            yield
+
     def save(self, scorers: Sequence[_native.Scorer]) -> bool:
         """Write the file atomically unless a usable one exists. Returns whether it was written."""
         if self.path is None or self._key is None or self._open() is not None:
@@ -136,6 +154,7 @@ class IndexCache:
             return False
         with self._lock:
             self._looked = False
+        _index_log().info("index cache %s: built", self.path)
         return True
 
     def _open(self) -> _native.Store | None:
@@ -143,6 +162,7 @@ class IndexCache:
         with self._lock:
             if not self._looked:
                 self._looked = True
+                self._seen = None if self.path is None else _index_state(self.path)
                 self._store = self._opened()
             return self._store
 
@@ -164,6 +184,9 @@ class IndexCache:
             given_up, self._store = self._store, None
         if given_up is not None:
             self._report(error)
+
+    def _report_waiting(self) -> None:
+        _index_log().info("index cache %s: waiting for the process that builds it", self.path)
 
     def _report(self, error: StoreError) -> None:
         _index_log().warning("index cache %s: %s; rebuilding it", self.path, error)
@@ -190,6 +213,15 @@ def index_key(digests: Sequence[tuple[str, str | None]], settings: Settings) -> 
 def index_path(key: bytes) -> Path:
     """Returns the path of the file with this key, which need not exist."""
     return indexes_folder() / f"{key.hex()[:32]}{_SUFFIX}"
+
+
+def _index_state(path: Path) -> tuple[int, ...] | None:
+    """Returns what differs when the file is replaced; `None` without one."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _index_settings(settings: Settings) -> dict[str, Any]:

@@ -202,7 +202,8 @@ class QuestionSet:
         """Build the scorers of all (or the given) questions now, in parallel, unless the cache has them.
 
         Those in the cache are read when they are first used, which takes a few milliseconds a question.
-        Those that are built are saved to the cache once all are. Returns itself.
+        Those that are built are saved to the cache once all are. Processes that share a cache build all of
+        them once, as far as their file system has locks. Returns itself.
         """
         if not self._cache.is_usable:
             self._make_scorers(self if questions is None else questions, threads)
@@ -252,6 +253,14 @@ class QuestionSet:
         missing = [question for question in missing if question.id not in self._scorers]
         if not missing:
             return
+        if len(self._scorers) + len(missing) < len(self):
+            self._make_each_scorer(missing, threads)
+            return
+        with self._cache.building():
+            self._make_each_scorer(missing, threads)
+            self._cache.save([self._scorers[question.id] for question in self])
+
+    def _make_each_scorer(self, missing: list[Question], threads: int | None) -> None:
         missing.sort(key=_question_set_answers, reverse=True)  # so that threads end together
         _ = self.coder  # once, rather than in each of the threads
         workers = min(threads or os.cpu_count() or 1, len(missing))
@@ -262,8 +271,6 @@ class QuestionSet:
                 found = list(pool.map(self._scorer, missing))
         for question, scorer in zip(missing, found, strict=True):
             self._scorers[question.id] = scorer
-        if len(self._scorers) == len(self):
-            self._cache.save([self._scorers[question.id] for question in self])
 
     def _scorer(self, question: Question) -> _native.Scorer:
         stored = self._cache.load(self._numbers[question.id])

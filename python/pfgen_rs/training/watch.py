@@ -20,9 +20,9 @@ from pfgen_rs.errors import OutputError, PfgenError, SettingsError
 from pfgen_rs.generate.answers import Think, cleaned, default_stop
 from pfgen_rs.generate.engines.command import CommandEngine
 from pfgen_rs.generate.engines.protocol import Engine, Parameters
-from pfgen_rs.generate.locks import lock
 from pfgen_rs.generate.prompts import Mode
 from pfgen_rs.io.atomic import writing_failed
+from pfgen_rs.io.locks import lock
 from pfgen_rs.training.checkpoints import Checkpoint, Settling, find_checkpoints
 from pfgen_rs.training.checks import check_budget, count
 from pfgen_rs.training.curve import plot_curve

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.generate.locks import unlock
 from pfgen_rs.io.atomic import append, writing_failed
 from pfgen_rs.io.json_lines import as_line
+from pfgen_rs.io.locks import unlock
 from pfgen_rs.io.records import parse_line
 
 try:

@@ -19,9 +19,9 @@ from pfgen_rs.generate.asking.ask import AskingProgress
 from pfgen_rs.generate.asking.costs import Budget
 from pfgen_rs.generate.asking.journal import journal_records
 from pfgen_rs.generate.engines import Engine
-from pfgen_rs.generate.locks import locked
 from pfgen_rs.io import write_atomic
 from pfgen_rs.io.json_lines import write_objects
+from pfgen_rs.io.locks import locked
 from pfgen_rs.judge.dialogues.items import Item
 from pfgen_rs.judge.dialogues.judges import MEAN
 from pfgen_rs.judge.dialogues.mt_bench import (

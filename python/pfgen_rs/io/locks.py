@@ -1,4 +1,4 @@
-"""Locks between processes that share a run's folder, released when their holder exits for any reason."""
+"""Locks between processes that share a folder, released when their holder exits for any reason."""
 
 from __future__ import annotations
 

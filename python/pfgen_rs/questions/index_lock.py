@@ -1,0 +1,62 @@
+"""One of several processes, perhaps on several machines, builds an index; the others wait for it.
+
+    CACHE/indexes/.KEY.pfgenidx.lock    locked by the process that builds KEY.pfgenidx; empty
+
+The lock is one of the operating system's (`flock`), which Linux passes on to NFS servers. It ends with its
+process, however that ends, so whoever waits for one that was killed builds in its place. On network file
+systems without such locks, or whose locks hold on one machine only (Lustre with `localflock`), on Windows,
+and after `PATIENCE` seconds of waiting, the index is built more than once. That costs time alone: files of
+indexes appear whole, and are the same whoever builds them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pfgen_rs.io.locks import lock, unlock
+
+__all__ = ["PATIENCE", "alone"]
+
+PATIENCE = 1800.0
+"""Seconds to wait for a process that builds: many times what the published set takes."""
+_EVERY = 0.1  # seconds between two attempts
+
+
+@contextmanager
+def alone(index: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Lock the index file `index`, which need not exist, for the duration of the context.
+
+    Waits while another process has the lock, having called `waiting` once. Without a folder that can be
+    written to there is nothing to wait for: no process can keep what it builds.
+    """
+    path = index.with_name(f".{index.name}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError:
+        yield
+        return
+    try:
+        _lock_index(handle, waiting)
+        yield
+    finally:
+        # Those that wait have opened this file, too; one that begins now and finds no file opens another, and
+        # finds the index, unless that could not be written.
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        unlock(handle)
+        os.close(handle)
+
+
+def _lock_index(handle: int, waiting: Callable[[], None]) -> None:
+    """Wait for the lock. Polls, so that Ctrl-C ends it in any thread, and a lock that hangs does not."""
+    if lock(handle):
+        return
+    waiting()
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until and not lock(handle):
+        time.sleep(_EVERY)
