@@ -18,6 +18,7 @@ pub mod index;
 #[doc(hidden)]
 pub mod internals;
 pub mod markup;
+pub mod ranking;
 pub mod references;
 pub mod round;
 pub mod score;

@@ -3,11 +3,10 @@
 use crate::errors::bad_input;
 use numpy::ndarray::{Array2, ArrayView1};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pfgen_core::ranking::{Bounds, left_sum, ranked, sorted_places};
 use pyo3::prelude::*;
 
 type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
-/// Rows, and where those of each number begin and end.
-type Rows<'py> = (Matrix<'py, f64>, Vec<(u32, usize, usize)>);
 
 /// A row for each response: line, start (0 where there is none), length, and its value in each column.
 ///
@@ -20,7 +19,7 @@ pub(crate) fn rows_by_number<'py>(
     starts: Option<PyReadonlyArray1<'py, i64>>,
     lengths: PyReadonlyArray1<'py, u32>,
     columns: Vec<PyReadonlyArray1<'py, f64>>,
-) -> PyResult<Rows<'py>> {
+) -> PyResult<(Matrix<'py, f64>, Vec<Bounds>)> {
     let (numbers, lines, lengths) = (numbers.as_array(), lines.as_array(), lengths.as_array());
     let starts = starts.as_ref().map(PyReadonlyArray1::as_array);
     let columns: Vec<_> = columns.iter().map(PyReadonlyArray1::as_array).collect();
@@ -29,7 +28,7 @@ pub(crate) fn rows_by_number<'py>(
         return Err(bad_input("columns of different lengths".to_owned()));
     }
     let (matrix, bounds) = py.detach(|| {
-        let (bounds, places) = sorted_places(numbers);
+        let (bounds, places) = sorted_places(numbers.iter().copied());
         let mut matrix = Array2::zeros((numbers.len(), 3 + columns.len()));
         for (row, place) in places.into_iter().enumerate() {
             let start = starts.map_or(0, |starts| starts[row]);
@@ -42,53 +41,18 @@ pub(crate) fn rows_by_number<'py>(
     Ok((matrix.into_pyarray(py), bounds))
 }
 
-/// Where the rows of each number that occurs begin and end, and the place of each row, sorted by number.
-fn sorted_places(numbers: ArrayView1<'_, u32>) -> (Vec<(u32, usize, usize)>, Vec<usize>) {
-    let most = numbers.iter().max().map_or(0, |&most| most as usize + 1);
-    let mut next = vec![0; most];
-    for &number in numbers {
-        next[number as usize] += 1;
-    }
-    let (mut bounds, mut end) = (Vec::new(), 0);
-    for (number, next) in (0u32..).zip(&mut next) {
-        let start = end;
-        end += *next;
-        if *next > 0 {
-            bounds.push((number, start, end));
-        }
-        *next = start;
-    }
-    let places = numbers.iter().map(|&number| {
-        next[number as usize] += 1;
-        next[number as usize] - 1
-    });
-    let places = places.collect();
-    (bounds, places)
-}
-
 /// The places of each row's values by descending value, equal ones in their order and NaN last.
 #[pyfunction]
 pub(crate) fn ranking<'py>(py: Python<'py>, values: PyReadonlyArray2<'py, f64>) -> Matrix<'py, i64> {
     let values = values.as_array();
-    let ranked = py.detach(|| {
-        let mut ranked = Array2::zeros(values.dim());
-        for (mut into, row) in ranked.rows_mut().into_iter().zip(values.rows()) {
-            let mut keys: Vec<_> = row.iter().map(|&value| descending_key(value)).zip(0u32..).collect();
-            keys.sort_unstable();
-            into.iter_mut().zip(keys).for_each(|(into, (_, place))| *into = i64::from(place));
+    let places = py.detach(|| {
+        let mut places = Array2::zeros(values.dim());
+        for (mut into, row) in places.rows_mut().into_iter().zip(values.rows()) {
+            into.iter_mut().zip(ranked(row.iter().copied())).for_each(|(into, place)| *into = i64::from(place));
         }
-        ranked
+        places
     });
-    ranked.into_pyarray(py)
-}
-
-/// A number that is the smaller, the larger `value` is; zeros are equal, and NaN has the largest.
-fn descending_key(value: f64) -> u64 {
-    if value.is_nan() {
-        return u64::MAX;
-    }
-    let bits = (0.0 - value).to_bits(); // never -0.0
-    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+    places.into_pyarray(py)
 }
 
 /// The mean of each row's values, added from the left in the order of `ranks`; with `around`, of their squared distances to
@@ -114,25 +78,10 @@ pub(crate) fn ranked_means<'py>(
     let total = |row: usize| {
         let values = values.row(row);
         let ranked = ranks.row(row).into_iter().map(move |&place| values[place as usize]);
-        let sum = if compensated { compensated_sum } else { plain_sum };
         match &around {
-            None => sum(&mut { ranked }),
-            Some(around) => sum(&mut ranked.map(|value| (value - around[row]) * (value - around[row]))),
+            None => left_sum(ranked, compensated),
+            Some(around) => left_sum(ranked.map(|value| (value - around[row]) * (value - around[row])), compensated),
         }
     };
     Ok(py.detach(|| (0..rows).map(|row| total(row) / count as f64).collect()))
-}
-
-fn plain_sum(values: &mut dyn Iterator<Item = f64>) -> f64 {
-    values.fold(-0.0, |total, value| total + value)
-}
-
-/// Neumaier's sum: errors are summed apart, and left out where they are not finite.
-fn compensated_sum(values: &mut dyn Iterator<Item = f64>) -> f64 {
-    let (total, error) = values.fold((0.0, -0.0), |(before, error): (f64, f64), value| {
-        let total = before + value;
-        let part = total - before;
-        (total, error + ((before - (total - part)) + (value - part)))
-    });
-    if error.is_finite() { total + error } else { total }
 }
