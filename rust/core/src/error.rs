@@ -98,6 +98,11 @@ pub enum Error {
         /// The first row that differs.
         row: usize,
     },
+    /// Counts from elsewhere that cannot be added.
+    DamagedSketch {
+        /// What is wrong with them.
+        reason: String,
+    },
     /// The worker threads could not be started.
     Threads {
         /// The operating system's message.
@@ -157,6 +162,7 @@ impl fmt::Display for Error {
                     "row {row} has changed since the answers were first read: every reading must give the same answers"
                 )
             }
+            Self::DamagedSketch { reason } => write!(f, "the counts of n-grams cannot be used: {reason}"),
             Self::Threads { reason } => write!(f, "the worker threads could not be started: {reason}"),
         }
     }

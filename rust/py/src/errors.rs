@@ -29,7 +29,8 @@ pub(crate) fn to_python(error: Error) -> PyErr {
         | Error::TextTooRich { .. }
         | Error::PoolTooLarge
         | Error::TooManyAnswers { .. }
-        | Error::ChangedAnswers { .. } => classes::InputError::new_err(message),
+        | Error::ChangedAnswers { .. }
+        | Error::DamagedSketch { .. } => classes::InputError::new_err(message),
         Error::InvalidSettings { .. } => classes::SettingsError::new_err(message),
         Error::DamagedStore { .. } | Error::UnreadableStore { .. } => classes::StoreError::new_err(message),
         Error::SuffixArray { .. } | Error::Threads { .. } => classes::PfgenError::new_err(message),

@@ -21,6 +21,7 @@ mod scorer;
 mod selection;
 mod settings;
 mod singletons;
+mod sketch;
 mod text_column;
 mod threads;
 mod token_column;
@@ -67,6 +68,8 @@ mod _native {
     use super::settings::Settings;
     #[pymodule_export]
     use super::singletons::{Scan, SingletonFilter, text_digests};
+    #[pymodule_export]
+    use super::sketch::{NgramKeys, NgramSketch, nearest};
     #[pymodule_export]
     use super::text_column::Texts;
     #[pymodule_export]

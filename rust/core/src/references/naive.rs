@@ -47,3 +47,14 @@ fn ngrams(text: &str, min_n: usize, max_n: usize) -> Ngrams {
     let characters: Vec<char> = text.chars().collect();
     (min_n..=max_n).flat_map(|n| characters.windows(n).map(<[char]>::to_vec)).collect()
 }
+
+/// How often each n-gram of `n` characters occurs in the texts, each of which counts as often as its weight says.
+pub fn occurrences(texts: &[String], weights: &[u32], n: usize) -> BTreeMap<Vec<char>, u64> {
+    let mut counts = BTreeMap::new();
+    for (text, &weight) in texts.iter().zip(weights) {
+        for ngram in text.chars().collect::<Vec<_>>().windows(n) {
+            *counts.entry(ngram.to_vec()).or_default() += u64::from(weight);
+        }
+    }
+    counts
+}
