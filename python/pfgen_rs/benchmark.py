@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, overload
 
 import polars as pl
 
-from pfgen_rs.io import Options, Source
+from pfgen_rs.io import Options
 from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.io.keep import with_runs
 from pfgen_rs.io.patterns import Paths, expand_runs
+from pfgen_rs.io.remote.source import opened_source, opened_sources
+from pfgen_rs.io.remote.storage import Storage
 from pfgen_rs.metrics.names import Metric
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Answer
@@ -202,6 +204,7 @@ def score_file(
     strict: bool = False,
     clean: Clean = False,
     threads: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Result: ...
 @overload
 def score_file(
@@ -215,6 +218,7 @@ def score_file(
     strict: bool = False,
     clean: Clean = False,
     threads: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> list[Result]: ...
 
 
@@ -229,6 +233,7 @@ def score_file(
     strict: bool = False,
     clean: Clean = False,
     threads: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Result | list[Result]:
     """Score a file of responses as a run.
 
@@ -236,6 +241,11 @@ def score_file(
     Parquet or Arrow IPC; a run's folder (its `trials.jsonl[.xz]`); or `-` for standard input. Of a list of
     paths each is a run: the results are a list, as from `score_runs`. What `score_batch` takes (a DataFrame,
     a list of dicts) is scored as by `Benchmark.evaluate`.
+
+    `path` may also be a URL: of object storage (`s3://`, `gs://`, `az://`), of a dataset on the Hugging Face
+    hub (`hf://datasets/USER/NAME/PATH`), or of a web server (`https://`). Credentials are those of the
+    environment, or `storage_options`: options of obstore's stores and connections, such as
+    `{"endpoint": "https://…", "skip_signature": "true"}`. Requires `pip install 'pfgen_rs[remote]'`.
 
     Every response has a question (its text or id) and an answer; several answers to a question are trials. A
     `config.json` beside the file becomes part of the result. `benchmark`: one, or its name or folder, as for
@@ -266,10 +276,10 @@ def score_file(
         **fields, skip_bad_lines=skip_bad_lines, tokens=tokens, clean=clean, strict=strict
     )
     if isinstance(path, list | tuple):
-        return _score_runs(benchmark, paths, options, threads=threads)
+        return _score_runs(benchmark, paths, options, Storage(storage_options), threads=threads)
     [result] = streaming.score_sources(
         benchmark,
-        [Source(paths[0])],
+        [opened_source(paths[0], Storage(storage_options))],
         options,
         streaming.new_store(benchmark),
         threads=threads,
@@ -291,12 +301,14 @@ def score_runs(
     clean: Clean = False,
     run_field: str | None = None,
     threads: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
     progress: ScoringProgress | None = None,
 ) -> list[Result]:
     """Score several runs; each file, or run's folder, is one, unless `run_field` tells several apart.
 
     `source`: a path, a folder with runs in folders below it, a glob, or a list of them, as for
-    `pfgen-rs score`; the results have their order. Otherwise as `score_file`, which holds more in memory.
+    `pfgen-rs score`, or URLs, which may be globs in object storage and on the hub; the results have their
+    order. Otherwise as `score_file`, which holds more in memory.
 
     `run_field`: the key or column that names the run of each response, such as `model`. Each of its values
     is a run, in the order in which they first occur, called so (`Result.run`, `Result.name`, and in the
@@ -315,9 +327,10 @@ def score_runs(
         for result in results:
             _log_notes(result)
         return results
-    found = expand_runs(paths)
+    storage = Storage(storage_options)
+    found = expand_runs(paths, storage)
     options = with_runs(options, run_field)
-    return _score_runs(benchmark, found, options, threads=threads, progress=progress)
+    return _score_runs(benchmark, found, options, storage, threads=threads, progress=progress)
 
 
 def _score_table(
@@ -332,9 +345,9 @@ def _score_table(
 
 
 def _score_runs(
-    benchmark: Benchmark, paths: Sequence[str], options: Options, **how: Any
+    benchmark: Benchmark, paths: Sequence[str], options: Options, storage: Storage, **how: Any
 ) -> list[Result]:
-    sources = [Source(path) for path in paths]
+    sources = opened_sources(paths, storage)
     store = streaming.new_store(benchmark)
     results = streaming.score_sources(benchmark, sources, options, store, **how)
     for result in results:

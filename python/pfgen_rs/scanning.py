@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,6 +16,8 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Source
 from pfgen_rs.io.cleaning import Clean, Mode, cleaning_mode
 from pfgen_rs.io.patterns import expand_runs
+from pfgen_rs.io.remote.source import opened_sources
+from pfgen_rs.io.remote.storage import Storage
 from pfgen_rs.io.unclean import clean_column
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.runs import outputs
@@ -44,6 +46,7 @@ def scan(
     strict: bool = False,
     clean: Clean = False,
     threads: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> pl.LazyFrame:
     """Returns responses with their scores as a lazy table.
 
@@ -52,6 +55,8 @@ def scan(
     and `signature`. Or a LazyFrame, a DataFrame, or another table as `score_batch` takes it: it keeps its
     columns, and `question_id`, `length`, the metrics, shares and `signature` are appended (`InputError`
     where it has one of that name).
+
+    Files may be URLs, also globs, read with `storage_options` as by `score_file`.
 
     Nothing is read or scored before the query runs. Memory stays bounded where it streams, as with
     `sink_parquet` or `collect(engine="streaming")`. Filters on file, line and texts are applied before
@@ -72,7 +77,8 @@ def scan(
     patterns = as_paths(source)
     if patterns is None:
         return _frame_for_scanning(table(source).lazy(), scorer, options)
-    files = [Source(path) for path in expand_runs(patterns)]
+    storage = Storage(storage_options)
+    files = opened_sources(expand_runs(patterns, storage), storage)
     schema: dict[str, pl.DataType] = {**_TEXTS, "answer": options.answer_type, **scorer.schema}
     order = ["file", "line", "question_id", "question", "answer"]
     schema = {name: schema[name] for name in dict.fromkeys([*order, *schema])}

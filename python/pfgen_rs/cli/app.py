@@ -18,7 +18,7 @@ COMMANDS = {
         "Generate a model's answers into a run folder of pfgen-bench.",
     ),
     "score": Deferred(
-        "score", "score", "Score runs and print them as a leaderboard.", "ScoreCommand"
+        "score", "score", "Score runs and print them as a leaderboard.", "ScoreCommand", urls=True
     ),
     "compare": Deferred("compare", "compare", "Compare runs, paired by question."),
     "plan-trials": Deferred(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
+
+from pfgen_rs.io.remote.urls import is_url, refused_url
 
 __all__ = ["Deferred", "Group", "deferring", "group"]
 
@@ -18,24 +22,44 @@ class Deferred(NamedTuple):
 
     `module`: its module in `pfgen_rs.cli`. `name`: the function, or the `typer.Typer` with subcommands.
     `summary`: the first line of its help. `cls`: name of the function's own command class, if it has one.
+    `urls`: whether it takes URLs where others take only paths.
     """
 
     module: str
     name: str
     summary: str
     cls: str | None = None
+    urls: bool = False
 
     def load(self, command_name: str) -> Any:
         """Returns the command."""
         module = import_module(f"pfgen_rs.cli.{self.module}")
         found = getattr(module, self.name)
         if isinstance(found, typer.Typer):
+            for command in found.registered_commands:
+                if command.callback is not None:
+                    command.callback = _with_local_paths(command.callback)
             subcommands = get_group(found)
             subcommands.name = command_name
             return subcommands
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(command_name, cls=getattr(module, self.cls) if self.cls else None)(found)
+        called = found if self.urls else _with_local_paths(found)
+        alone.command(command_name, cls=getattr(module, self.cls) if self.cls else None)(called)
         return get_command(alone)
+
+
+def _with_local_paths(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the command, which first refuses URLs for paths: they would be folders called `s3:`."""
+
+    @wraps(command)
+    def called(*arguments: Any, **options: Any) -> Any:
+        for value in (*arguments, *options.values()):
+            for path in value if isinstance(value, list | tuple) else [value]:
+                if isinstance(path, Path) and is_url(path):
+                    raise refused_url(path, "copy the file first, or write one and copy it")
+        return command(*arguments, **options)
+
+    return called
 
 
 class Group(TyperGroup):

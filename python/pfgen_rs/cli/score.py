@@ -84,7 +84,7 @@ def score(
             metavar="FILE|GLOB",
             help="Runs: files (JSON lines, JSON arrays, CSV, TSV, plain or .gz/.xz/.zst; Parquet, Arrow), "
             "folders with trials.jsonl[.xz] or with runs in subfolders, quoted globs, or - for standard "
-            "input.",
+            "input. Files and globs may be URLs: s3://, gs://, az://, hf://; files https://, too.",
             show_default=False,
         ),
     ],
@@ -93,7 +93,8 @@ def score(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Write DIR/result.json in the published format; with several runs, DIR/NAME/result.json.",
+            help="Write DIR/result.json in the published format; with several runs, DIR/NAME/result.json. "
+            "May be a URL of object storage.",
         ),
     ] = None,
     output_format: options.Rows = options.RowsFormat.TABLE,
@@ -104,7 +105,7 @@ def score(
             metavar="FILE",
             callback=_score_table_path,
             help="Write the scores of every response of all runs to this file (.parquet, .jsonl, .csv "
-            "or .arrow).",
+            "or .arrow), or to such a URL of object storage.",
         ),
     ] = None,
     resume: Annotated[
@@ -183,6 +184,14 @@ def score(
         typer.Option(metavar="MODE", help="Like --clean, for mode completion, chat or qa."),
     ] = None,
     threads: options.Threads = None,
+    storage_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="An option for URLs, such as endpoint=https://… or skip_signature=true; repeatable. "
+            "Credentials are those of the environment. Requires `pip install 'pfgen_rs[remote]'`.",
+        ),
+    ] = None,
 ) -> None:
     """Score runs and print them as a leaderboard.
 
@@ -210,6 +219,7 @@ def score(
     from pfgen_rs.benchmark import load_for_scores
     from pfgen_rs.cli.score_output import report_gaps, show_results
     from pfgen_rs.io import patterns
+    from pfgen_rs.io.remote.storage import Storage, parsed_options
     from pfgen_rs.runs.resumable import Job
 
     low, high = _ngram_range(ngrams)
@@ -222,7 +232,8 @@ def score(
     )
     loaded = load_for_scores(benchmark, settings)
     gc.freeze()  # loaded data is needed until the end, so exclude it from garbage collection
-    paths = patterns.expand_runs(files)
+    storage = Storage(parsed_options(storage_option or ()))
+    paths = patterns.expand_runs(files, storage)
     job = Job(
         loaded,
         paths,
@@ -241,6 +252,7 @@ def score(
         keep=_names_kept_by_score(keep),
         run_field=run_field,
         threads=threads,
+        storage=storage,
     )
     kept = output.resumable(
         lambda: job.left,

@@ -8,20 +8,35 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from pfgen_rs.errors import OutputError
+from pfgen_rs.io.remote.urls import is_url, refused_url
 
-__all__ = ["append", "new_file", "remove_unfinished", "write_atomic", "writing_failed"]
+__all__ = [
+    "append",
+    "new_file",
+    "remove_unfinished",
+    "temporary_file",
+    "write_atomic",
+    "writing_failed",
+]
 
 
-def writing_failed(path: Path, error: OSError) -> OutputError:
+def writing_failed(path: str | Path, error: OSError) -> OutputError:
     """Returns the error to raise if `path` cannot be written."""
     return OutputError(f"{path}: cannot be written: {error.strerror or error}")
 
 
+def _refuse_url(path: str | os.PathLike[str]) -> None:
+    """Raise `OutputError` for a URL, of which a `Path` would be a folder named like the scheme."""
+    if is_url(path):
+        raise OutputError(str(refused_url(path, "write a local file, and copy it")))
+
+
 def new_file(path: Path) -> tuple[Path, IO[bytes]]:
     """Create a temporary file beside `path`, which is to replace it."""
+    _refuse_url(path)
     temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -30,6 +45,17 @@ def new_file(path: Path) -> tuple[Path, IO[bytes]]:
         return temporary, temporary.open("xb")
     except OSError as error:
         raise writing_failed(path, error) from error
+
+
+def temporary_file(suffix: str) -> tuple[Path, IO[bytes]]:
+    """Create a file in the folder for temporary files, to be removed by the caller."""
+    import tempfile  # only what is uploaded needs it
+
+    try:
+        file = tempfile.NamedTemporaryFile(prefix="pfgen-rs-", suffix=suffix, delete=False)  # noqa: SIM115
+    except OSError as error:
+        raise writing_failed(tempfile.gettempdir(), error) from error
+    return Path(file.name), cast("IO[bytes]", file)
 
 
 def remove_unfinished(path: Path) -> None:
@@ -68,5 +94,6 @@ def _atomic_replacement(path: Path) -> Iterator[IO[bytes]]:
 
 def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file atomically. Raises `OutputError` on failure, leaving an existing file unchanged."""
+    _refuse_url(path)
     with _atomic_replacement(Path(path)) as file:
         file.write(content)

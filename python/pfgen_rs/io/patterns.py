@@ -6,9 +6,14 @@ import glob
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pfgen_rs.errors import InputError, OutputError
+from pfgen_rs.io.remote.urls import COPY_FIRST, is_url, refused_url, shown_url, url_text
 from pfgen_rs.io.run_files import runs_below
+
+if TYPE_CHECKING:
+    from pfgen_rs.io.remote.storage import Storage
 
 __all__ = ["STANDARD_INPUT", "Paths", "expand", "expand_runs", "refuse_overwriting"]
 
@@ -19,31 +24,37 @@ STANDARD_INPUT = "-"
 _MAGIC = frozenset("*?[")
 
 
-def expand(patterns: Iterable[str]) -> list[str]:
+def expand(patterns: Iterable[str], storage: Storage | None = None) -> list[str]:
     """Returns the paths that the patterns match, in order and without duplicates.
 
     A pattern is a path, `-` (standard input), or a glob (`**` matches any number of folders), whose matches
-    are sorted. Raises `InputError` if a glob matches nothing.
+    are sorted; with `storage`, also a URL. Raises `InputError` if a glob matches nothing.
     """
     paths: dict[str, None] = {}
     for pattern in patterns:
-        paths.update(dict.fromkeys(_paths_of_pattern(pattern)))
+        paths.update(dict.fromkeys(_paths_of_pattern(pattern, storage)))
     return list(paths)
 
 
-def expand_runs(patterns: Iterable[str]) -> list[str]:
+def expand_runs(patterns: Iterable[str], storage: Storage | None = None) -> list[str]:
     """Like `expand`, but replaces a folder that only contains runs in subfolders by these, sorted.
 
     Does not look for runs within a run's folder. Raises `InputError` if one of the folders has finished
     trials that are not packed yet, since its run would otherwise be missing.
     """
     paths: dict[str, None] = {}
-    for path in expand(patterns):
+    for path in expand(patterns, storage):
         paths.update(dict.fromkeys(runs_below(path) or [path]))
     return list(paths)
 
 
-def _paths_of_pattern(pattern: str) -> list[str]:
+def _paths_of_pattern(pattern: str, storage: Storage | None) -> list[str]:
+    if is_url(pattern):
+        if storage is None:
+            raise refused_url(pattern, COPY_FIRST)
+        from pfgen_rs.io.remote.listing import expanded_url
+
+        return expanded_url(url_text(pattern), storage)
     # A file may actually be named "a[1].jsonl".
     if not _MAGIC.intersection(pattern) or os.path.lexists(pattern):
         return [pattern]
@@ -55,6 +66,10 @@ def _paths_of_pattern(pattern: str) -> list[str]:
 
 def refuse_overwriting(target: str | os.PathLike[str], inputs: Iterable[str]) -> None:
     """Raise `OutputError` if `target` is one of the inputs."""
-    place = Path(target).resolve()
-    if any(place == Path(path).resolve() for path in inputs if path != STANDARD_INPUT):
-        raise OutputError(f"{target}: is one of the inputs: choose another name")
+    place = _identity_of_path(target)
+    if any(place == _identity_of_path(path) for path in inputs if path != STANDARD_INPUT):
+        raise OutputError(f"{shown_url(target)}: is one of the inputs: choose another name")
+
+
+def _identity_of_path(path: str | os.PathLike[str]) -> str | Path:
+    return url_text(path) if is_url(path) else Path(path).resolve()

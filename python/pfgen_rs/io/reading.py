@@ -17,7 +17,7 @@ from pfgen_rs.io.chunk import Chunk, Kept, Options
 from pfgen_rs.io.cleaning import Mode, cleaning_mode, stated_mode
 from pfgen_rs.io.csv import csv_chunks
 from pfgen_rs.io.lines import line_chunks
-from pfgen_rs.io.source import DELIMITED, Source, read_config
+from pfgen_rs.io.source import DELIMITED, Source
 from pfgen_rs.io.tables import is_table, table_chunks
 from pfgen_rs.io.unclean import Census, clean_column
 
@@ -91,12 +91,15 @@ class Reading:
     def _read(self) -> Iterator[Chunk]:
         source = self.source
         try:
-            self.config = read_config(source.path)
+            self.config = source.config()
             self.clean = cleaning_mode(self.options.clean, self.config)
             if is_table(source):
-                yield from table_chunks(source, self.options)
-                with source.open() as raw:
-                    self.input_hash = raw.drain()
+                try:
+                    yield from table_chunks(source, self.options)
+                    with source.open() as raw:
+                        self.input_hash = raw.drain()
+                finally:
+                    source.release()
                 return
             with source.open() as raw:
                 chunks = csv_chunks if source.suffix in DELIMITED else line_chunks

@@ -14,14 +14,25 @@ from typing import IO, Any, cast
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.compression import SUFFIXES
 from pfgen_rs.io.counted import counted
+from pfgen_rs.io.remote.urls import COPY_FIRST, is_url, refused_url
 from pfgen_rs.io.run_files import CONFIG, RESPONSES, run_file, runs_below, unpacked_trials_advice
 
-__all__ = ["DELIMITED", "Raw", "Source", "has_lone_surrogate", "read_config"]
+__all__ = [
+    "DELIMITED",
+    "TABLE_SUFFIXES",
+    "Raw",
+    "Source",
+    "has_lone_surrogate",
+    "parsed_config",
+    "read_config",
+]
 
 DELIMITED = {".csv": ",", ".tsv": "\t"}
 """Suffixes of delimited text files, with their separators."""
+TABLE_SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
+"""Suffixes of files that are not read from front to back."""
 _BLOCK = 1 << 20
-_READABLE = {*DELIMITED, *SUFFIXES, ".json", ".jsonl", ".parquet", ".arrow", ".feather", ".ipc"}
+_READABLE = {*DELIMITED, *SUFFIXES, ".json", ".jsonl", *TABLE_SUFFIXES}
 _SHOWN = 3
 SURROGATE = "contains a lone surrogate (\\ud800…\\udfff), which is not valid Unicode"
 
@@ -33,10 +44,15 @@ class Source:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        if is_url(path):
+            raise refused_url(path, COPY_FIRST)
         place = Path(path)
         if path != "-" and os.path.isdir(place):  # noqa: PTH112 - is_dir raises for impossible names
             place = _source_of_run(place)
-        self.path = str(place)
+        self._begin_source(str(place))
+
+    def _begin_source(self, path: str) -> None:
+        self.path = path
         self._copy: IO[bytes] | None = None
         self._state: tuple[int, ...] | None = None
 
@@ -88,6 +104,17 @@ class Source:
             raw.drain()
         return cast("IO[bytes]", self._copy).name
 
+    def schema_file(self) -> str:
+        """Returns the name of a file from which the columns of a table can be read, if not the rows."""
+        return self.file()
+
+    def release(self) -> None:
+        """Say that the file is not being read now, so that a copy that can be made again may go."""
+
+    def config(self) -> dict[str, Any] | None:
+        """Returns the `config.json` beside the file, or `None`. Raises `InputError` for a damaged one."""
+        return read_config(self.path)
+
     def _new_copy(self) -> IO[bytes]:
         import tempfile  # only pipes need it
         import weakref
@@ -113,8 +140,10 @@ def _reopened_source(copy: IO[bytes]) -> IO[bytes]:
 class Raw(io.RawIOBase):
     """The bytes of a file as on disk: counted, hashed, and copied if they come from a pipe."""
 
-    def __init__(self, file: IO[bytes], copy: IO[bytes] | None = None) -> None:
-        self._file, self._into = file, copy
+    def __init__(
+        self, file: IO[bytes], copy: IO[bytes] | None = None, size: int | None = None
+    ) -> None:
+        self._file, self._into, self._size = file, copy, size
         self._hash = hashlib.sha1(usedforsecurity=False)
         self.count = 0
 
@@ -126,7 +155,9 @@ class Raw(io.RawIOBase):
     @property
     def size(self) -> int | None:
         """Number of bytes in a regular file, `None` for pipes."""
-        return None if self.copied else os.fstat(self._file.fileno()).st_size
+        if self._size is not None or self.copied:
+            return self._size
+        return os.fstat(self._file.fileno()).st_size
 
     def readable(self) -> bool:
         """Always true."""
@@ -201,8 +232,17 @@ def read_config(place: str) -> dict[str, Any] | None:
     if place == "-" or not path.is_file():
         return None
     try:
-        config = json.loads(path.read_bytes().decode())
-    except (OSError, ValueError, RecursionError) as error:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"is not valid JSON: {error}", path=path) from None
+    return parsed_config(content, path)
+
+
+def parsed_config(content: bytes, path: str | Path) -> dict[str, Any]:
+    """Returns what a `config.json` says. Raises `InputError` for a damaged one."""
+    try:
+        config = json.loads(content.decode())
+    except (ValueError, RecursionError) as error:
         raise InputError(f"is not valid JSON: {error}", path=path) from None
     if not isinstance(config, dict):
         raise InputError("expected an object", path=path)

@@ -9,14 +9,17 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.ahead import THREADS, Ahead, Pipe
-from pfgen_rs.io.atomic import new_file, write_atomic, writing_failed
+from pfgen_rs.io.atomic import new_file, temporary_file, write_atomic, writing_failed
+
+if TYPE_CHECKING:
+    from pfgen_rs.io.remote.target import RemoteTarget
 
 __all__ = ["TABLES", "TableWriter", "write_parquet"]
 
@@ -58,15 +61,21 @@ class TableWriter:
     """Writes a table as `.parquet`, `.jsonl`, `.csv` or `.arrow`, batch by batch.
 
     Call `finish` after the last row, then `commit` to put the file in place; `discard`, at any time, removes
-    a file that is not in place. Rows are written in a separate thread, a few batches behind.
+    a file that is not in place. Rows are written in a separate thread, a few batches behind. A table for
+    object storage is written to a temporary file, which `commit` uploads.
     """
 
-    def __init__(self, path: str | os.PathLike[str], schema: pl.Schema) -> None:
-        self._path, self._schema = Path(path), schema
-        suffix = self._path.suffix.lower()
+    def __init__(self, path: str | os.PathLike[str] | RemoteTarget, schema: pl.Schema) -> None:
+        is_local = isinstance(path, str | os.PathLike)
+        self._remote = None if is_local else cast("RemoteTarget", path)
+        self._path = str(path) if self._remote is None else self._remote.shown
+        self._schema = schema
+        suffix = Path(self._path).suffix.lower()
         if suffix not in TABLES:
-            raise OutputError(f"{path}: unknown format: expected one of {', '.join(TABLES)}")
-        self._temporary, self._file = new_file(self._path)
+            raise OutputError(f"{self._path}: unknown format: expected one of {', '.join(TABLES)}")
+        self._temporary, self._file = (
+            new_file(Path(self._path)) if is_local else temporary_file(suffix)
+        )
         self._frames = Pipe[pl.DataFrame]()
         write = self._append if suffix in (".jsonl", ".csv") else self._sink
         self._writing = Ahead(lambda: self._written(write, suffix))
@@ -92,7 +101,11 @@ class TableWriter:
         """Put the file in its place."""
         with self._failing():
             self._file.close()
-            self._temporary.replace(self._path)
+            if self._remote is None:
+                self._temporary.replace(self._path)
+            else:
+                self._remote.put(self._temporary)
+                self._temporary.unlink()
 
     def discard(self) -> None:
         """Stop writing, and remove the file unless it is in place."""

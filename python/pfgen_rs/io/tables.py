@@ -96,7 +96,7 @@ def _kept_table_columns(schema: pl.Schema, kept: Kept) -> pl.Expr:
 def table_schema(source: Source) -> dict[str, pl.DataType]:
     """Returns the columns of a file and their types."""
     with _readable_table(source):
-        return dict(_SCANS[source.suffix](source.file()).collect_schema())
+        return dict(_SCANS[source.suffix](source.schema_file()).collect_schema())
 
 
 def _table_slices(scan: pl.LazyFrame, height: int, rows: int) -> Iterator[pl.DataFrame]:
@@ -209,6 +209,7 @@ def table_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, An
         wanted = pl.Series([line - 1 for line in lines], dtype=pl.UInt32)
         found = scan.with_row_index(name).filter(pl.col(name).is_in(wanted.implode()))
         frame = found.sort(name).drop(name).collect(engine="streaming")
+    source.release()
     yield from frame.iter_rows(named=True)
 
 

@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.patterns import STANDARD_INPUT
+from pfgen_rs.io.remote.urls import is_url, split_url
 from pfgen_rs.io.run_files import STEM
 
 __all__ = ["named_results", "output_names", "result_names", "run_name"]
@@ -93,6 +94,9 @@ def _name_for_folder(run: str) -> str:
 def _whole_naming_parts(path: str) -> tuple[str, ...]:
     if path == STANDARD_INPUT:
         return ("stdin",)
+    if is_url(path):
+        url = split_url(path)
+        return tuple(part for part in (url.scheme, url.host, *url.path.split("/")) if part)
     place = Path(os.path.abspath(path))  # noqa: PTH100 - resolves "..", which must not get into names
     return tuple(part for part in place.parts if part != place.anchor)
 

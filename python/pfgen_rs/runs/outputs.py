@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
 from pfgen_rs.errors import IncompleteRunError
 from pfgen_rs.io.patterns import STANDARD_INPUT
+from pfgen_rs.io.remote.urls import is_url, url_text
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.runs.naming import result_names
 from pfgen_rs.runs.result import Result
 
 if TYPE_CHECKING:
+    from pfgen_rs.io.remote.storage import Storage
     from pfgen_rs.runs.responses import FileResponses
 
 __all__ = [
     "per_response",
     "refuse_incomplete",
+    "result_place",
     "signed_frames",
     "with_place",
     "write_results",
@@ -62,19 +65,31 @@ def _output_path_text(path: str | None) -> str | None:
 
 
 def write_results(
-    results: Sequence[Result], folder: str | os.PathLike[str], *, allow_partial: bool = False
-) -> list[Path]:
+    results: Sequence[Result],
+    folder: str | os.PathLike[str],
+    *,
+    allow_partial: bool = False,
+    storage_options: Mapping[str, Any] | Storage | None = None,
+) -> list[str | Path]:
     """Write `folder/result.json` for one run, `folder/NAME/result.json` for several.
 
-    NAME is determined by `result_names`. Raises `IncompleteRunError`, before anything is written, if a run
-    lacks answers (unless `allow_partial`), or `OutputError`.
+    `folder` may be a URL of object storage, opened with `storage_options`. NAME is determined by
+    `result_names`. Raises `IncompleteRunError`, before anything is written, if a run lacks answers (unless
+    `allow_partial`), or `OutputError`.
     """
     refuse_incomplete(results, allow_partial=allow_partial)
     names = result_names([(result.path or STANDARD_INPUT, result.run) for result in results])
-    targets = [Path(folder, name, RESULT) for name in names]
+    targets = [result_place(folder, name) for name in names]
     for result, target in zip(results, targets, strict=True):
-        result.to_json(target, allow_partial=allow_partial)
+        result.to_json(target, allow_partial=allow_partial, storage_options=storage_options)
     return targets
+
+
+def result_place(folder: str | os.PathLike[str], name: str = "") -> str | Path:
+    """Returns the path or URL of a run's `result.json` in a folder."""
+    if not is_url(folder):
+        return Path(folder, name, RESULT)
+    return "/".join(filter(None, [url_text(folder).rstrip("/"), name, RESULT]))
 
 
 def refuse_incomplete(results: Iterable[Result], *, allow_partial: bool) -> None:

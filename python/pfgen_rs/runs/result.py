@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
@@ -16,6 +16,7 @@ from pfgen_rs.io import notebook, write_atomic
 from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.indented import indented
+from pfgen_rs.io.remote.urls import is_url
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.names import BY_SOURCE, PARTS, share_name
 from pfgen_rs.metrics.settings import Settings, Summation
@@ -25,6 +26,9 @@ from pfgen_rs.runs.aggregate import summarise
 from pfgen_rs.runs.score_store import ResponseScores
 from pfgen_rs.runs.summaries import Sampled, Summaries
 from pfgen_rs.runs.values import RunValues
+
+if TYPE_CHECKING:
+    from pfgen_rs.io.remote.storage import Storage
 
 __all__ = ["Responses", "Result", "result_content"]
 
@@ -182,9 +186,25 @@ class Result(RunValues):
         """Returns the content of `result.json`, byte for byte as published."""
         return result_content(self.to_dict(allow_partial=allow_partial))
 
-    def to_json(self, path: str | os.PathLike[str], *, allow_partial: bool = False) -> None:
-        """Write `result.json` atomically, byte for byte as published."""
-        write_atomic(path, self.to_bytes(allow_partial=allow_partial))
+    def to_json(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        allow_partial: bool = False,
+        storage_options: Mapping[str, Any] | Storage | None = None,
+    ) -> None:
+        """Write `result.json` atomically, byte for byte as published.
+
+        `path` may be a URL of object storage, opened with `storage_options` (see `score_file`).
+        """
+        if is_url(path):
+            from pfgen_rs.io.remote.storage import Storage
+            from pfgen_rs.io.remote.target import RemoteTarget
+
+            target = RemoteTarget(path, Storage.of(storage_options))
+            target.put(self.to_bytes(allow_partial=allow_partial))
+        else:
+            write_atomic(path, self.to_bytes(allow_partial=allow_partial))
 
     def to_html(self, path: str | os.PathLike[str], *, answers_per_question: int = 1000) -> None:
         """Write a page about the run: one file if `path` ends in `.html`, else a folder with `index.html`.

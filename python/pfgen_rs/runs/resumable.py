@@ -18,6 +18,10 @@ from pfgen_rs.io import Options, Source, TableWriter, patterns, remove_unfinishe
 from pfgen_rs.io.chunk import Kept
 from pfgen_rs.io.closing import Closing
 from pfgen_rs.io.keep import Keep, kept_columns, with_runs
+from pfgen_rs.io.remote.source import opened_sources
+from pfgen_rs.io.remote.storage import Storage
+from pfgen_rs.io.remote.target import RemoteTarget
+from pfgen_rs.io.remote.urls import is_url, shown_url
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import outputs, streaming
 from pfgen_rs.runs.result import Result
@@ -34,6 +38,9 @@ class Job(Closing):
 
     A context manager: call `run`, then `write`. If it ends early, existing files are unchanged, and the
     scores of a large run are kept in a hidden folder beside its target (`left`), for `resume`.
+
+    `paths`, `out` and `per_response` may be URLs, opened with `storage`. What is written there cannot be
+    resumed; that it can be written is tried before anything is scored.
     """
 
     def __init__(
@@ -49,25 +56,46 @@ class Job(Closing):
         keep: Keep = None,
         run_field: str | None = None,
         threads: int | None = None,
+        storage: Storage | None = None,
     ) -> None:
         if per_response is not None:
             patterns.refuse_overwriting(per_response, paths)
         if resume and out is None and per_response is None:
             raise OutputError("nothing to resume: no output file")
-        self.sources = [Source(path) for path in paths]
+        self._storage = storage or Storage()
+        self._check_remote_targets(out, per_response, resume)
+        self.sources = opened_sources(paths, self._storage)
         self._benchmark, self._threads = benchmark, threads
         kept = () if per_response is None else self._kept(options, keep)
         self._options = with_runs(replace(options, keep=kept), run_field, self._taken)
         self._filled: set[str] = set()
         self._asked = keep not in (None, "all")  # for these names
-        self._out = None if out is None else Path(out)
-        self._table_path = None if per_response is None else Path(per_response)
+        self._out, self._table_path = out, per_response
         self._allow_partial = allow_partial
         self._table: TableWriter | None = None
         self._written: set[str] = set()  # signatures
         self._results: list[Result] = []
         self._done = False
         self._store = self._new_store(resume)
+
+    def _check_remote_targets(
+        self,
+        out: str | os.PathLike[str] | None,
+        per_response: str | os.PathLike[str] | None,
+        resume: bool,
+    ) -> None:
+        place = None if out is None else outputs.result_place(out)
+        for target in (place, per_response):
+            if target is None or not is_url(target):
+                continue
+            if resume:
+                advice = "only runs with local output files can be resumed"
+                raise OutputError(f"{shown_url(target)}: {advice}")
+            RemoteTarget(target, self._storage).check()
+
+    def _table_target(self) -> str | os.PathLike[str] | RemoteTarget:
+        path = cast("str | os.PathLike[str]", self._table_path)
+        return RemoteTarget(path, self._storage) if is_url(path) else path
 
     @property
     def _taken(self) -> list[str]:
@@ -85,7 +113,7 @@ class Job(Closing):
     def folder(self) -> Path | None:
         """Folder in which scores are kept for `resume`."""
         target = self._table_path or self._out
-        if target is None:
+        if target is None or is_url(target):
             return None
         target = Path(os.path.abspath(target))  # noqa: PTH100 - "." has no name of its own
         return target.parent / f".{target.name}.pfgen-rs"
@@ -119,7 +147,7 @@ class Job(Closing):
         if resume and (folder / JOURNAL).exists():
             store.resume()
             if self._table_path is not None:
-                remove_unfinished(self._table_path)
+                remove_unfinished(Path(self._table_path))
         else:
             shutil.rmtree(folder, ignore_errors=True)
         return store
@@ -147,7 +175,7 @@ class Job(Closing):
 
     def _add(self, frame: pl.DataFrame) -> None:
         if self._table is None:
-            self._table = TableWriter(cast("Path", self._table_path), frame.schema)
+            self._table = TableWriter(self._table_target(), frame.schema)
         self._table.write(frame)
 
     def write(self) -> None:
@@ -160,7 +188,12 @@ class Job(Closing):
         if self._table is not None:
             self._table.finish()
         if self._out is not None:
-            outputs.write_results(self._results, self._out, allow_partial=self._allow_partial)
+            outputs.write_results(
+                self._results,
+                self._out,
+                allow_partial=self._allow_partial,
+                storage_options=self._storage,
+            )
         if self._table is not None:
             self._table.commit()
         self._done = True

@@ -1,0 +1,102 @@
+"""Addresses of files in repositories of the Hugging Face hub, and lists of their files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.remote.urls import shown_url
+
+__all__ = ["Repository", "address", "files_below", "headers", "repository"]
+
+_ENDPOINT = "https://huggingface.co"
+_PATTERN = re.compile(
+    r"hf://(?:(datasets|spaces)/)?([^/@]+/[^/@]+)(?:@([^/]+))?/(.*)", re.IGNORECASE | re.DOTALL
+)
+_NEXT = re.compile(r'<([^>]+)>;\s*rel="next"')
+_PATIENCE = 60  # seconds
+_EXPECTED = "expected hf://datasets/USER/NAME/PATH, or hf://datasets/USER/NAME@REVISION/PATH"
+
+
+class Repository(NamedTuple):
+    """A repository: `datasets`, `spaces` or `models`, its name, a revision, and the URL's beginning."""
+
+    kind: str
+    name: str
+    revision: str
+    begin: str
+
+
+def repository(url: str) -> tuple[Repository, str]:
+    """Returns the repository of a URL, and the path in it. Raises `InputError`."""
+    match = _PATTERN.fullmatch(url)
+    if match is None:
+        raise InputError(f"invalid address: {_EXPECTED}", path=shown_url(url))
+    kind, name, revision, path = match.groups()
+    begin = url[: len(url) - len(path)]
+    return Repository((kind or "models").lower(), name, revision or "main", begin), path
+
+
+def address(url: str) -> str:
+    """Returns the web address of a file."""
+    found, path = repository(url)
+    kind = "" if found.kind == "models" else f"{found.kind}/"
+    revision = quote(found.revision, safe="%")
+    return f"{_endpoint()}/{kind}{found.name}/resolve/{revision}/{quote(path)}"
+
+
+def headers() -> dict[str, str]:
+    """Returns the header with the user's token, if there is one."""
+    token = os.environ.get("HF_TOKEN") or _stored_token()
+    return {"authorization": f"Bearer {token}"} if token else {}
+
+
+def files_below(url: str) -> Iterator[tuple[str, int]]:
+    """Yield path and size of all files below a folder of a repository, recursively."""
+    found, folder = repository(url)
+    revision = quote(found.revision, safe="%")
+    tree = f"{_endpoint()}/api/{found.kind}/{found.name}/tree/{revision}/{quote(folder.strip('/'))}"
+    page: str | None = f"{tree.rstrip('/')}?recursive=true"
+    while page is not None:
+        entries, page = _page(page, url)
+        for entry in entries:
+            if entry.get("type") == "file":
+                yield entry["path"], entry.get("size", 0)
+
+
+def _endpoint() -> str:
+    return (os.environ.get("HF_ENDPOINT") or _ENDPOINT).rstrip("/")
+
+
+def _stored_token() -> str:
+    """Returns the token that `hf auth login` has stored."""
+    home = os.environ.get("HF_HOME") or Path("~/.cache/huggingface").expanduser()
+    try:
+        return (
+            Path(os.environ.get("HF_TOKEN_PATH") or Path(home, "token")).read_text("utf-8").strip()
+        )
+    except (OSError, ValueError):
+        return ""
+
+
+def _page(page: str, url: str) -> tuple[list[dict[str, Any]], str | None]:
+    request = Request(page, headers=headers())  # noqa: S310 - the hub's, or what the user set instead
+    try:
+        with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310
+            following = _NEXT.search(answer.headers.get("Link") or "")
+            return json.load(answer), following[1] if following else None
+    except HTTPError as error:
+        hint = ": check HF_TOKEN" if error.code in (401, 403) else ""
+        problem = f"the hub answered {error.code} {error.reason}{hint}"
+        raise InputError(problem, path=shown_url(url)) from None
+    except (URLError, OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise InputError(f"the hub cannot be reached: {reason}", path=shown_url(url)) from None

@@ -1,0 +1,112 @@
+"""Expands globs over object storage, whose matches are listed rather than looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.ahead import interruptibly
+from pfgen_rs.io.remote import hub
+from pfgen_rs.io.remote.storage import Storage, storage_errors
+from pfgen_rs.io.remote.urls import Place, shown_url, split_url
+
+__all__ = ["expanded_url"]
+
+_MAGIC = frozenset("*?[")
+_ANY_DEPTH = "**"
+Found = Iterator[tuple[str, int]]
+
+
+def expanded_url(url: str, storage: Storage) -> list[str]:
+    """Returns the URLs that a URL or glob stands for, sorted; their sizes go into `storage.sizes`.
+
+    Raises `InputError` if a glob matches nothing, and for globs on web servers, which list no files.
+    """
+    place = split_url(url)
+    if place.scheme in ("http", "https"):
+        if "*" in place.path:
+            problem = "web servers list no files, so globs are not read there: name the files"
+            raise InputError(problem, path=shown_url(url))
+        return [url]
+    if not _MAGIC.intersection(url):
+        return [url]
+    if _MAGIC.intersection(place.host):
+        raise InputError("the bucket must be named, not matched", path=shown_url(url))
+    found = interruptibly(lambda: sorted(_matches(url, place, storage)))
+    if not found:
+        raise InputError("no file matches this pattern", path=shown_url(url))
+    storage.sizes.update(found)
+    return [name for name, _ in found]
+
+
+def _matches(url: str, place: Place, storage: Storage) -> Found:
+    """Yield matching URLs and sizes."""
+    if place.scheme == "hf":
+        yield from _in_hub(url)
+        return
+    with storage_errors(shown_url(url)):
+        for key, size in _below(storage.bucket(place, url), "", place.path.split("/")):
+            yield f"{place.scheme}://{place.host}/{key}", size
+
+
+def _in_hub(url: str) -> Found:
+    repository, pattern = hub.repository(url)
+    segments = pattern.split("/")
+    fixed = next(at for at, segment in enumerate(segments) if _MAGIC.intersection(segment))
+    folder = "/".join(segments[:fixed])
+    for key, size in hub.files_below(repository.begin + folder):
+        if _fits(key.split("/"), segments):
+            yield repository.begin + key, size
+
+
+def _below(store: Any, folder: str, segments: Sequence[str]) -> Found:
+    """Yield keys and sizes below a folder; lists no folder that cannot match."""
+    head, *rest = segments
+    if head == _ANY_DEPTH:
+        yield from _at_any_depth(store, folder, segments)
+    elif not rest:
+        for entry in store.list_with_delimiter(folder or None)["objects"]:
+            if _is_match(_name(entry["path"]), head):
+                yield entry["path"], entry["size"]
+    elif not _MAGIC.intersection(head):
+        yield from _below(store, f"{folder}{head}/", rest)
+    else:
+        for name in store.list_with_delimiter(folder or None)["common_prefixes"]:
+            if _is_match(_name(name), head):
+                yield from _below(store, f"{name.rstrip('/')}/", rest)
+
+
+def _at_any_depth(store: Any, folder: str, segments: Sequence[str]) -> Found:
+    depth = folder.count("/")
+    for page in store.list(folder or None):
+        for entry in page:
+            if _fits(entry["path"].split("/")[depth:], segments):
+                yield entry["path"], entry["size"]
+
+
+def _name(key: str) -> str:
+    return key.rstrip("/").rpartition("/")[2]
+
+
+def _fits(names: Sequence[str], segments: Sequence[str]) -> bool:
+    """Whether the parts of a path match those of a pattern."""
+    if not segments:
+        return not names
+    head, *rest = segments
+    if head != _ANY_DEPTH:
+        return bool(names) and _is_match(names[0], head) and _fits(names[1:], rest)
+    if not rest:
+        return not any(name.startswith(".") for name in names)
+    for at in range(len(names) + 1):
+        if _fits(names[at:], rest):
+            return True
+        if at < len(names) and names[at].startswith("."):
+            return False
+    return False
+
+
+def _is_match(name: str, pattern: str) -> bool:
+    """Whether a name matches a pattern as in a local glob: hidden ones only if the pattern says so."""
+    return fnmatchcase(name, pattern) and (pattern.startswith(".") or not name.startswith("."))

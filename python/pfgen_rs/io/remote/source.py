@@ -1,0 +1,302 @@
+"""Remote files as sources: text is read piece by piece, tables are copied into a temporary file."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import tempfile
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from threading import Lock
+from typing import IO, Any, cast
+
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.ahead import Ahead, begun
+from pfgen_rs.io.remote.storage import Object, Storage, StorageError, Version, storage_errors
+from pfgen_rs.io.remote.urls import is_url, shown_url, split_url, url_text
+from pfgen_rs.io.run_files import CONFIG
+from pfgen_rs.io.source import TABLE_SUFFIXES, Raw, Source, parsed_config
+
+__all__ = ["RemoteSource", "opened_source", "opened_sources"]
+
+_FIRST, _LARGEST = 1 << 20, 4 << 20  # bytes of a request
+_LARGEST_COPIES = 4 << 30  # bytes of copies that are kept in case that they are read again
+_AT_ONCE = 2  # requests that run ahead
+_LARGEST_CONFIG = 16 << 20
+_CHANGED = "the file changed while it was in use: score it again"
+
+
+def opened_sources(paths: Sequence[str], storage: Storage | None = None) -> list[Source]:
+    """Returns a source for each path or URL. Nothing is opened until it is read."""
+    storage = storage or Storage()
+    return [opened_source(path, storage) for path in paths]
+
+
+def opened_source(path: str, storage: Storage) -> Source:
+    """Returns a source for a path or URL. Raises `InputError` for URLs that are not read."""
+    return RemoteSource(path, storage) if is_url(path) else Source(path)
+
+
+class RemoteSource(Source):
+    """A file behind a URL. `path` is the URL as it may be shown.
+
+    Text is read by requests for a few megabytes each, so that any part can be read again. Tables, which are
+    not read from front to back, are copied into a temporary file, as are files of servers that send whole
+    files only. All parts, and whatever is read again later, must be of the same version.
+    """
+
+    def __init__(self, url: str, storage: Storage) -> None:
+        self._url, self._storage = url_text(url), storage
+        split_url(self._url)
+        self._begin_source(shown_url(self._url))
+        self._version: Version | None = None
+        self._sketch: IO[bytes] | None = None
+        self._guard = Lock()
+
+    @property
+    def size(self) -> int | None:
+        """Size in bytes, if it was listed or the file was opened."""
+        if self._version is not None:
+            return self._version.size
+        return self._storage.sizes.get(self._url)
+
+    def open(self) -> Raw:
+        """Open the file at its beginning. Raises `InputError` if it has changed since it was first opened."""
+        copy = self._copy
+        if copy is not None and self._is_whole(copy):
+            return Raw(cast("IO[bytes]", open(copy.name, "rb", buffering=0)))  # noqa: PTH123
+        file = self._asked()
+        if isinstance(file, _Ranged) and not self._is_copied:
+            return Raw(cast("IO[bytes]", file), size=file.size)
+        return Raw(cast("IO[bytes]", file), self._new_copy())
+
+    def _asked(self) -> _Ranged | _Streamed:
+        found = self._storage.object(self._url)
+        try:
+            return _Ranged(found, found.get(0, _FIRST), self._check_version)
+        except StorageError as error:
+            if error.kind != "unranged":  # it is empty, or the server sends whole files only
+                raise
+            return _Streamed(found, found.get(), self._check_version)
+
+    def file(self) -> str:
+        """Returns the name of a local file with the content of a table; of others, the URL."""
+        if not self._is_copied:
+            return self.path
+        _COPIES.take(self)
+        with self.open() as raw:
+            if raw.copied:
+                raw.drain()
+        return cast("IO[bytes]", self._copy).name
+
+    def schema_file(self) -> str:
+        """Returns the name of a file that has the beginning and the end of the table, and a hole between."""
+        if self._copy is None and self._sketch is None:
+            file = self._asked()
+            if isinstance(file, _Ranged) and file.size > _LARGEST:
+                self._sketch = _ends_of_table(file, self.suffix)
+                weakref.finalize(self, self._sketch.close)
+        return self.file() if self._sketch is None else self._sketch.name
+
+    def release(self) -> None:
+        """Let the copy go, now or later."""
+        if self._copy is not None:
+            _COPIES.give(self)
+
+    def drop(self) -> None:
+        """Remove the copy, which is made again when the file is read again."""
+        copy, self._copy = self._copy, None
+        if copy is not None:
+            copy.close()
+
+    def config(self) -> dict[str, Any] | None:
+        """Returns the `config.json` in the same folder, or `None`; web addresses have none."""
+        place = split_url(self._url)
+        if place.scheme in ("http", "https"):
+            return None
+        url = f"{self._url.rpartition('/')[0]}/{CONFIG}"
+        try:
+            content = self._storage.content(url, _LARGEST_CONFIG)
+        except StorageError as error:  # which is about the storage
+            raise InputError(error.problem, path=self.path) from None
+        return None if content is None else parsed_config(content, shown_url(url))
+
+    @property
+    def has_copy(self) -> bool:
+        """Whether a copy takes room now."""
+        return self._copy is not None
+
+    @property
+    def _is_copied(self) -> bool:
+        return self.suffix in TABLE_SUFFIXES
+
+    def _is_whole(self, copy: IO[bytes]) -> bool:
+        copy.flush()
+        return self._version is not None and os.stat(copy.name).st_size == self._version.size  # noqa: PTH116
+
+    def _check_version(self, meta: Mapping[str, Any]) -> int:
+        """Returns the size of the file. Raises `InputError` if it is not the one that was first opened."""
+        version = Version(meta["size"], meta["e_tag"] or meta["last_modified"])
+        with self._guard:
+            if self._version is not None and self._version != version:
+                raise InputError(_CHANGED, path=self.path)
+            self._version = version
+        return version.size
+
+
+class _Copies:
+    """Copies of tables that are not being read now: the latest stay, up to a size altogether."""
+
+    def __init__(self) -> None:
+        self._free: dict[int, weakref.ref[RemoteSource]] = {}
+        self._guard = Lock()
+
+    def take(self, source: RemoteSource) -> None:
+        """Keep the source's copy in any case."""
+        with self._guard:
+            self._free.pop(id(source), None)
+
+    def give(self, source: RemoteSource) -> None:
+        """Remove the source's copy when room is needed."""
+        with self._guard:
+            self._free.pop(id(source), None)
+            self._free[id(source)] = weakref.ref(source)
+            found = [(key, each) for key, ref in self._free.items() if (each := ref()) is not None]
+            room = _LARGEST_COPIES
+            for _, each in reversed(found):
+                room -= each.size or 0
+                if room < 0:
+                    each.drop()
+            self._free = {key: self._free[key] for key, each in found if each.has_copy}
+
+
+_COPIES = _Copies()
+
+
+def _ends_of_table(file: _Ranged, suffix: str) -> IO[bytes]:
+    """Returns a file as long as the table, with a hole where the rows are."""
+    length = (
+        8 if suffix == ".parquet" else 10
+    )  # of what comes last: the footer's length and the magic bytes
+    start = io.BufferedReader(file).read(_FIRST)
+    file.seek(-length, 2)
+    footer = length + int.from_bytes(io.BufferedReader(file).read(4), "little")
+    file.seek(max(-footer, -file.size), 2)
+    sketch = tempfile.NamedTemporaryFile(prefix="pfgen-rs-", suffix=suffix)  # noqa: SIM115 - open as its source
+    sketch.write(start)
+    sketch.seek(file.tell())
+    shutil.copyfileobj(file, sketch)
+    sketch.flush()
+    return cast("IO[bytes]", sketch)
+
+
+class _Streamed(io.RawIOBase):
+    """The content of one answer, from front to back."""
+
+    def __init__(
+        self, found: Object, answer: Any, check: Callable[[Mapping[str, Any]], int]
+    ) -> None:
+        self._shown = found.shown
+        self.size = check(answer.meta)
+        self._parts: Iterator[Any] = iter(answer.stream(_FIRST))
+        self._left = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read some bytes; none only at the end."""
+        view = memoryview(buffer).cast("B")
+        while not self._left:
+            with storage_errors(self._shown):
+                part = next(self._parts, None)
+            if part is None:
+                return 0
+            self._left = memoryview(part)
+        return _moved(self, view)
+
+
+class _Ranged(io.RawIOBase):
+    """A file of which parts are asked for: ahead while it is read in order, and few after a seek."""
+
+    def __init__(
+        self, found: Object, first: Any, check: Callable[[Mapping[str, Any]], int]
+    ) -> None:
+        self._found, self._check = found, check
+        self.size = check(first.meta)
+        self._left = self._received(first, min(_FIRST, self.size))
+        self._at, self._next = 0, len(self._left)
+        self._request, self._ahead = 2 * _FIRST, _AT_ONCE
+        self._coming: deque[Ahead[memoryview]] = deque()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read some bytes; none only at the end."""
+        view = memoryview(buffer).cast("B")
+        if not self._left and self._at < self.size:
+            self._left = self._following()
+        moved = _moved(self, view)
+        self._at += moved
+        return moved
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Continue at another offset."""
+        at = max(0, offset + (0, self._at, self.size)[whence])
+        if self._at <= at <= self._at + len(self._left):
+            self._left = self._left[at - self._at :]
+        else:
+            self._coming.clear()
+            self._left = memoryview(b"")
+            self._next, self._request, self._ahead = at, _FIRST, 0
+        self._at = at
+        return at
+
+    def tell(self) -> int:
+        """Returns the offset."""
+        return self._at
+
+    def close(self) -> None:
+        """Ask for nothing more."""
+        self._coming.clear()
+        super().close()
+
+    def _following(self) -> memoryview:
+        while len(self._coming) <= self._ahead and self._next < self.size:
+            start, end = self._next, min(self._next + self._request, self.size)
+            self._coming.append(begun(partial(self._part, start, end)))
+            self._next, self._request = end, min(2 * self._request, _LARGEST)
+        self._ahead = _AT_ONCE
+        return next(self._coming.popleft())
+
+    def _part(self, start: int, end: int) -> memoryview:
+        try:
+            answer = self._found.get(start, end)
+        except StorageError as error:
+            if error.kind == "unranged":  # the file is shorter now
+                raise InputError(_CHANGED, path=self._found.shown) from None
+            raise
+        self._check(answer.meta)
+        return self._received(answer, end - start)
+
+    def _received(self, answer: Any, size: int) -> memoryview:
+        with storage_errors(self._found.shown):
+            content = memoryview(answer.bytes())
+        if len(content) != size:
+            raise StorageError("the answer was cut short", path=self._found.shown)
+        return content
+
+
+def _moved(file: _Streamed | _Ranged, view: memoryview) -> int:
+    """Move bytes that were received into a buffer; returns their number."""
+    count = min(len(view), len(file._left))
+    view[:count] = file._left[:count]
+    file._left = file._left[count:]
+    return count

@@ -1,0 +1,251 @@
+"""Opens object storage and web servers with obstore: options, limits of time, and errors of one line."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from pfgen_rs import extras
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.remote import hub
+from pfgen_rs.io.remote.urls import Place, shown_url, split_url, without_web_addresses
+
+__all__ = ["Object", "Storage", "StorageError", "Version", "parsed_options", "storage_errors"]
+
+_PREFIXES = ("aws_", "azure_", "google_")
+_CLIENT = (
+    "allow_http",
+    "allow_invalid_certificates",
+    "connect_timeout",
+    "http1_only",
+    "http2_only",
+    "pool_idle_timeout",
+    "pool_max_idle_per_host",
+    "proxy_ca_certificate",
+    "proxy_excludes",
+    "proxy_url",
+    "read_timeout",
+    "root_certificate",
+    "timeout",
+    "user_agent",
+)
+"""Options of connections; all others are of the kind of storage."""
+_TIMEOUTS = {"connect_timeout": "10s", "timeout": "120s"}
+_RETRIES = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
+_CODE = re.compile(r"<Code>(\w+)</Code>")
+_STATUS = re.compile(r"status code: (\d{3}[A-Za-z ]*)")
+_CREDENTIALS = {"ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
+_LONGEST = 300
+_PLAIN_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AZURE_ENDPOINT")
+
+
+class Version(NamedTuple):
+    """What tells whether an object is still the same: its size, and its ETag or else its time."""
+
+    size: int
+    mark: str | datetime | None
+
+
+class StorageError(InputError):
+    """Storage that cannot be read.
+
+    `kind`: `missing` (there is no such object), `denied` (it may not be read), `unranged` (not this part of
+    it), or else empty. `code`: what the storage calls the error, such as `NoSuchBucket`, if it does.
+    """
+
+    def __init__(self, problem: str, *, path: str, kind: str = "", code: str = "") -> None:
+        self.kind, self.code = kind, code
+        super().__init__(problem, path=path)
+
+
+class Object(NamedTuple):
+    """An object: the store that has it, its key there, and how its URL is shown."""
+
+    store: Any
+    key: str
+    shown: str
+
+    def get(self, start: int | None = None, end: int | None = None) -> Any:
+        """Returns obstore's answer for all bytes, or a range. Raises `StorageError`."""
+        options = None if start is None else {"range": (start, end)}
+        with storage_errors(self.shown):
+            return self.store.get(self.key, options=options)
+
+
+class Storage:
+    """Storage as seen with some options; opens each bucket once.
+
+    `options`: as for obstore's stores and their connections, such as `{"endpoint": "https://…"}`.
+    """
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        self.options = dict(options or {})
+        self._stores: dict[tuple[str, str], Any] = {}
+        self._contents: dict[str, bytes | None] = {}
+        self.sizes: dict[str, int] = {}  # of what was listed
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any] | Storage | None) -> Storage:
+        """Returns storage with these options, or the one that is given."""
+        return options if isinstance(options, Storage) else cls(options)
+
+    def object(self, url: str) -> Object:
+        """Returns the object of this URL, which need not exist. Raises `InputError` for invalid URLs."""
+        place = split_url(url)
+        if not place.path:
+            raise InputError("the URL names no object", path=shown_url(url))
+        key = place.path
+        if place.scheme in ("http", "https"):
+            return Object(self._store("http", url, {}), "", shown_url(url))
+        if place.scheme == "hf":
+            address = hub.address(url)
+            return Object(self._store("http", address, hub.headers()), "", shown_url(url))
+        return Object(self.bucket(place, url), key, shown_url(url))
+
+    def bucket(self, place: Place, url: str) -> Any:
+        """Returns the store of a bucket."""
+        return self._store(place.scheme, f"{place.scheme}://{place.host}", {}, shown_url(url))
+
+    def _store(
+        self, kind: str, url: str, headers: Mapping[str, str], shown: str | None = None
+    ) -> Any:
+        key = (kind, url)
+        if kind == "http" or key not in self._stores:
+            extras.needed("obstore", "remote")
+            with storage_errors(shown or shown_url(url)):
+                opened = _opened_store(kind, url, self.options, headers)
+            if kind == "http":
+                return opened
+            self._stores[key] = opened
+        return self._stores[key]
+
+    def content(self, url: str, largest: int) -> bytes | None:
+        """Returns a small object; `None` if there is none, or if it may not be asked for."""
+        if url not in self._contents:
+            self._contents[url] = self._read_content(url, largest)
+        return self._contents[url]
+
+    def _read_content(self, url: str, largest: int) -> bytes | None:
+        try:
+            found = self.object(url)
+            result = found.get()
+            with storage_errors(found.shown):
+                if result.meta["size"] > largest:
+                    raise InputError("is too large", path=found.shown)
+                return bytes(result.bytes())
+        except StorageError as error:
+            if error.kind in ("missing", "denied"):
+                return None
+            raise
+
+
+def parsed_options(texts: Iterable[str]) -> dict[str, str]:
+    """Returns options written as `KEY=VALUE`. Raises `SettingsError` for others."""
+    options = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise SettingsError("invalid storage option: expected KEY=VALUE")
+        options[name] = value
+    return options
+
+
+def _opened_store(
+    kind: str, url: str, options: Mapping[str, Any], headers: Mapping[str, str]
+) -> Any:
+    from obstore import store
+
+    config, client = _sorted_options(options)
+    client = {**_TIMEOUTS, **client}
+    if headers:
+        client["default_headers"] = dict(headers)
+    how: dict[str, Any] = {"client_options": client, "retry_config": _RETRIES}
+    if kind == "http":
+        client["allow_http"] = True
+        return store.HTTPStore.from_url(url, **how)
+    if "allow_http" not in client and _asks_for_plain_http(config):
+        client["allow_http"] = True
+    from_url: Any = store.from_url  # whose options have other types for each kind
+    return from_url(url, config=config, **how)
+
+
+def _sorted_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns options of the storage, and of connections."""
+    config: dict[str, Any] = {}
+    client: dict[str, Any] = {}
+    for name, value in options.items():
+        key = name.lower()
+        bare = next((key.removeprefix(p) for p in _PREFIXES if key.startswith(p)), key)
+        if bare in _CLIENT:
+            client[bare] = value
+        else:
+            config[key] = value
+    return config, client
+
+
+def _asks_for_plain_http(config: Mapping[str, Any]) -> bool:
+    """Whether the environment or an option allows http, or names an endpoint that has it."""
+    if any(os.environ.get(f"{name}_ALLOW_HTTP", "").lower() == "true" for name in ("AWS", "AZURE")):
+        return True
+    named = [str(value) for key, value in config.items() if "endpoint" in key]
+    named = named or [os.environ.get(name, "") for name in _PLAIN_ENDPOINTS]
+    return any(value.lower().startswith("http://") for value in named)
+
+
+@contextmanager
+def storage_errors(shown: str) -> Iterator[None]:
+    """Turn obstore's errors into a `StorageError` of one line, without signed addresses."""
+    from obstore.exceptions import BaseError
+
+    try:
+        yield
+    except FileNotFoundError as error:
+        code = _code(error)
+        problem = "there is no such bucket" if code == "NoSuchBucket" else "there is no such object"
+        raise StorageError(problem, path=shown, kind="missing", code=code) from None
+    except BaseError as error:
+        raise _storage_error(error, shown) from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise StorageError(f"cannot be used: {_first_line(error)}", path=shown) from None
+
+
+def _storage_error(error: Exception, shown: str) -> StorageError | SettingsError:
+    kind, code = type(error).__name__, _code(error)
+    if kind == "UnknownConfigurationKeyError":
+        return SettingsError(f"invalid storage option: {_first_line(error)}")
+    if kind in ("PermissionDeniedError", "UnauthenticatedError") or code in _CREDENTIALS:
+        reason = ", ".join(filter(None, [_status(error), code]))
+        problem = f"access was denied ({reason or 'no reason given'}): check the credentials"
+        found = "" if code in _CREDENTIALS else "denied"
+        return StorageError(problem, path=shown, kind=found, code=code)
+    unranged = kind == "NotSupportedError" or "range" in _reason(error).lower()
+    problem = f"cannot be reached: {_reason(error)}"
+    return StorageError(problem, path=shown, kind="unranged" if unranged else "", code=code)
+
+
+def _code(error: Exception) -> str:
+    found = _CODE.search(str(error))
+    return found[1] if found else ""
+
+
+def _status(error: Exception) -> str:
+    found = _STATUS.search(str(error))
+    return found[1].strip() if found else ""
+
+
+def _reason(error: Exception) -> str:
+    """Returns what the storage answered, or why it could not be asked."""
+    answered = ", ".join(filter(None, [_status(error), _code(error)]))
+    return f"the answer was {answered}" if answered else _first_line(error)
+
+
+def _first_line(error: Exception) -> str:
+    """Returns the first line of obstore's message, which continues with its own internals."""
+    line = (str(error).splitlines() or [type(error).__name__])[0]
+    return without_web_addresses(line)[:_LONGEST]

@@ -1,0 +1,485 @@
+"""URLs in place of paths: what is read and written there, and what is refused before any work.
+
+Object storage is one in memory here; `tests/distributed` asks a server.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from helpers import GOOD, lines, pfgen, write_benchmark, write_run
+from pfgen_rs import (
+    InputError,
+    OutputError,
+    PfgenError,
+    SettingsError,
+    scan,
+    score_file,
+    score_runs,
+)
+from pfgen_rs.io import Options, Source, write_atomic
+from pfgen_rs.io.patterns import expand
+from pfgen_rs.io.remote import hub, storage
+from pfgen_rs.io.remote.listing import expanded_url
+from pfgen_rs.io.remote.source import opened_source
+from pfgen_rs.io.remote.storage import Storage, parsed_options
+from pfgen_rs.io.remote.target import RemoteTarget
+from pfgen_rs.io.remote.urls import is_url, shown_url, split_url
+from pfgen_rs.runs.naming import output_names, run_name
+from pfgen_rs.runs.resumable import Job
+
+obstore = pytest.importorskip("obstore")
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Buckets in memory by their URLs, made when they are first opened."""
+    from obstore.store import MemoryStore
+
+    buckets: dict[str, Any] = {}
+
+    def opened(kind: str, url: str, *_: object) -> Any:
+        return buckets.setdefault(url, MemoryStore())
+
+    monkeypatch.setattr(storage, "_opened_store", opened)
+    return buckets
+
+
+def bucket(files: Mapping[str, bytes], memory: dict[str, Any], url: str = "s3://b") -> Any:
+    from obstore.store import MemoryStore
+
+    store = memory.setdefault(url, MemoryStore())
+    for key, content in files.items():
+        store.put(key, content)
+    return store
+
+
+def keys(store: Any) -> list[str]:
+    return sorted(entry["path"] for page in store.list() for entry in page)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    return write_benchmark(tmp_path / "bench")
+
+
+def parquet(tmp_path: Path) -> bytes:
+    questions, answers = zip(*GOOD, strict=True)
+    frame = pl.DataFrame({"question": questions, "answer": answers, "seed": [1, 2, 3, 4]})
+    frame.write_parquet(tmp_path / "x.parquet")
+    return (tmp_path / "x.parquet").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("s3://b/x.jsonl", "s3://b/x.jsonl"),
+        ("s3:/b/x.jsonl", "s3://b/x.jsonl"),  # what `Path` makes of it
+        ("S3://b/x", "S3://b/x"),
+        ("s3://key:secret@b/x", "s3://b/x"),
+        ("az://b/x?sig=secret", "az://b/x"),
+        ("https://me:secret@host/a?X-Amz-Signature=secret#part", "https://host/a"),
+        ("https:/host/a?token=secret", "https://host/a"),
+        (
+            "abfss://box@account.dfs.core.windows.net/x",
+            "abfss://box@account.dfs.core.windows.net/x",
+        ),
+    ],
+)
+def test_urls_are_recognised_and_shown_without_secrets(text: str, shown: str) -> None:
+    assert is_url(text)
+    assert shown_url(text) == shown
+    assert "secret" not in shown_url(Path(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["x.jsonl", "/a//b", "C:\\x", "a:b", "-", "c://x", "", "./s3://b/x"]
+)
+def test_paths_are_no_urls(text: str) -> None:
+    assert not is_url(text)
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("ftp://host/x", "unknown scheme 'ftp'"),
+        ("file:///x/y", "write its path alone"),
+        ("s3://key:secret@b/x", "credentials in a URL are not used"),
+        ("az://b/x?sv=1&sig=secret", "credentials in a URL are not used"),
+        ("s3:///x", "names no bucket"),
+    ],
+)
+def test_urls_that_are_not_read(url: str, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        score_file(url)
+    assert "secret" not in str(caught.value)
+    with pytest.raises(InputError, match=words):
+        split_url(url)
+
+
+FILES = {
+    "a/1.jsonl": b"1",
+    "a/2.jsonl": b"22",
+    "a/.hidden.jsonl": b"",
+    "a/deep/3.jsonl": b"333",
+    "ab/4.jsonl": b"",
+    "a/deep/er/5.parquet": b"",
+    "6.jsonl": b"",
+    ".tmp/7.jsonl": b"",
+}
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["*", "*.jsonl", "a/*.jsonl", "a/[2-9].jsonl", "a/?.jsonl", "*/*.jsonl", "**/*.jsonl", "a/**",
+     "a*/**/*.jsonl", "**/deep/**/*.p*", "a/deep/*", "a/.h*", "*/deep/3.jsonl", "**"],
+)  # fmt: skip
+def test_globs_match_what_they_match_in_folders(
+    pattern: str, memory: dict[str, Any], tmp_path: Path
+) -> None:
+    bucket(FILES, memory)
+    for name, content in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    expected = [p for p in expand([f"{tmp_path}/{pattern}"]) if Path(p).is_file()]
+    names = [Path(path).relative_to(tmp_path).as_posix() for path in expected]
+    assert names
+    found = Storage()
+    assert expanded_url(f"s3://b/{pattern}", found) == [f"s3://b/{name}" for name in sorted(names)]
+    assert found.sizes == {f"s3://b/{name}": len(FILES[name]) for name in names}
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("s3://b/*.none", "no file matches"),
+        ("s3://b*/x", "bucket must be named"),
+        ("https://host/*.jsonl", "web servers list no files"),
+    ],
+)
+def test_globs_that_match_nothing(url: str, words: str, memory: dict[str, Any]) -> None:
+    bucket(FILES, memory)
+    with pytest.raises(InputError, match=words):
+        scan(url)
+
+
+@pytest.mark.parametrize(
+    "suffix", [".jsonl", ".jsonl.gz", ".jsonl.xz", ".jsonl.zst", ".csv", ".parquet"]
+)
+def test_remote_files_have_the_scores_of_local_ones(
+    suffix: str, memory: dict[str, Any], bench: Path, tmp_path: Path
+) -> None:
+    content = {
+        ".jsonl": lines(),
+        ".jsonl.gz": gzip.compress(lines()),
+        ".jsonl.xz": lzma.compress(lines()),
+        ".jsonl.zst": _zstd(lines()),
+        ".csv": pl.read_ndjson(lines()).write_csv().encode(),
+        ".parquet": parquet(tmp_path),
+    }[suffix]
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / f"x{suffix}").write_bytes(content)
+    (folder / "config.json").write_text('{"model": "m"}')
+    bucket({f"run/x{suffix}": content, "run/config.json": b'{"model": "m"}'}, memory)
+
+    local = score_file(folder / f"x{suffix}", bench)
+    remote = score_file(f"s3://b/run/x{suffix}", bench)
+    assert remote.to_bytes() == local.to_bytes()  # whose samples are read again
+    assert (remote.name, remote.path) == (local.name, f"s3://b/run/x{suffix}")
+    assert remote.frame.equals(local.frame)
+    scanned = scan(f"s3://b/run/*{suffix}", bench).collect(engine="streaming")
+    expected = scan(folder / f"x{suffix}", bench).collect()
+    assert scanned.drop("file").equals(expected.drop("file"))
+    assert scanned["file"].unique().to_list() == [f"s3://b/run/x{suffix}"]
+
+
+def _zstd(data: bytes) -> bytes:
+    from pfgen_rs.io import compression
+
+    return compression._zstd().compress(data)  # type: ignore[no-any-return]
+
+
+def test_no_part_of_a_large_file_is_missing_or_doubled(memory: dict[str, Any]) -> None:
+    content = b"".join(b"%015d\n" % number for number in range(1_500_000))  # 24 MB
+    bucket({"x.jsonl": content}, memory)
+    source = opened_source("s3://b/x.jsonl", Storage())
+    with source.open() as raw:
+        assert raw.size == len(content)
+        assert raw.read() == content
+        for at in (0, 5, 1 << 20, 23_000_000, len(content), 7):
+            raw.seek(at)
+            assert raw.read(40) == content[at : at + 40]
+        raw.seek(-16, 2)
+        assert raw.read() == content[-16:]
+    assert source.size == len(content)
+
+
+def test_an_empty_file_has_no_responses(memory: dict[str, Any], bench: Path) -> None:
+    bucket({"x.jsonl": b""}, memory)
+    with pytest.raises(InputError, match=r"s3://b/x\.jsonl.*no responses found"):
+        score_file("s3://b/x.jsonl", bench)
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_a_file_that_changes_is_not_mixed(
+    suffix: str, memory: dict[str, Any], bench: Path, tmp_path: Path
+) -> None:
+    content = lines() if suffix == ".jsonl" else parquet(tmp_path)
+    store = bucket({f"x{suffix}": content}, memory)
+    [result] = score_runs(f"s3://b/x{suffix}", bench)
+    store.put(f"x{suffix}", content)  # the same bytes, and still another version
+    if suffix == ".parquet":
+        result.responses._source.drop()  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match="changed while it was in use"):
+        result.to_bytes()
+
+
+def test_a_missing_object_is_named(memory: dict[str, Any], bench: Path) -> None:
+    with pytest.raises(InputError, match=r"^s3://b/none\.jsonl: there is no such object$"):
+        score_file(Path("s3://b/none.jsonl"), bench)
+
+
+def test_outputs_are_those_of_a_local_run(
+    memory: dict[str, Any], bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = bucket({"in/m/trials.jsonl": lines(), "in/n/trials.jsonl": lines(GOOD[:2])}, memory)
+    for name, answers in (("m", GOOD), ("n", GOOD[:2])):
+        write_run(tmp_path / "in" / name, answers)
+    before = set(tmp_path.iterdir())
+    _run(
+        ["s3://b/in/m/trials.jsonl", "s3://b/in/n/trials.jsonl"],
+        bench,
+        "s3://b/out",
+        "s3://b/x.csv",
+    )
+    assert set(tmp_path.iterdir()) == before
+    _run(
+        [str(tmp_path / "in" / name) for name in "mn"], bench, tmp_path / "out", tmp_path / "x.csv"
+    )
+    for name in "mn":
+        expected = (tmp_path / "out" / name / "result.json").read_bytes()
+        assert store.get(f"out/{name}/result.json").bytes() == expected
+    local = pl.read_csv(tmp_path / "x.csv").drop("file")
+    assert pl.read_csv(bytes(store.get("x.csv").bytes())).drop("file").equals(local)
+
+
+def _run(paths: list[str], bench: Path, out: str | Path, table: str | Path) -> None:
+    from pfgen_rs import load_benchmark
+
+    with Job(load_benchmark(bench), paths, Options(), out=out, per_response=table) as job:
+        job.run()
+        job.write()
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl", ".csv", ".arrow"])
+def test_nothing_is_uploaded_before_everything_is_scored(
+    suffix: str,
+    memory: dict[str, Any],
+    bench: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from pfgen_rs import load_benchmark
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    store = bucket({"in.jsonl": lines() + b'{"question": 1}\n'}, memory)
+    target = f"s3://b/x{suffix}"
+    job = Job(load_benchmark(bench), ["s3://b/in.jsonl"], Options(), per_response=target)
+    with job, pytest.raises(InputError, match=r"s3://b/in\.jsonl, line 5"):
+        job.run()
+    assert keys(store) == ["in.jsonl"]
+    options = Options(skip_bad_lines=True)
+    with Job(load_benchmark(bench), ["s3://b/in.jsonl"], options, per_response=target) as job:
+        job.run()
+        assert keys(store) == ["in.jsonl"]
+        job.write()
+    assert keys(store) == ["in.jsonl", f"x{suffix}"]
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"per_response": "https://host/x.csv"}, "nothing can be written there"),
+        ({"out": "hf://datasets/u/n/x"}, "nothing can be written there"),
+        ({"out": "ftp://host/x"}, "unknown scheme"),
+        ({"out": "s3://b/out", "resume": True}, "can be resumed"),
+        ({"per_response": "s3://b/in.jsonl"}, "is one of the inputs"),
+    ],
+)
+def test_outputs_that_cannot_be_written_are_refused_first(
+    how: dict[str, Any], words: str, memory: dict[str, Any], bench: Path
+) -> None:
+    from pfgen_rs import load_benchmark
+
+    bucket({"in.jsonl": lines()}, memory)
+    with pytest.raises(OutputError, match=words):
+        Job(load_benchmark(bench), ["s3://b/in.jsonl"], Options(), **how)
+
+
+def test_a_result_writes_itself_to_storage(memory: dict[str, Any], bench: Path) -> None:
+    store = bucket({"in.jsonl": lines()}, memory)
+    result = score_file("s3://b/in.jsonl", bench)
+    result.to_json("s3://b/result.json")
+    assert store.get("result.json").bytes() == result.to_bytes()
+
+
+class Refusing:
+    """A store that answers everything with an error."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __getattr__(self, name: str) -> Any:
+        def refuse(*_: object, **__: object) -> Any:
+            raise self.error
+
+        return refuse
+
+
+def _refusing(monkeypatch: pytest.MonkeyPatch, kind: str, message: str) -> None:
+    error = getattr(obstore.exceptions, kind)(message)
+    monkeypatch.setattr(storage, "_opened_store", lambda *_: Refusing(error))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "words"),
+    [
+        (
+            "PermissionDeniedError",
+            "GET https://h/x?sig=secret - status code: 403 Forbidden: <Code>InvalidAccessKeyId</Code>\n\nD",
+            r"access was denied \(403 Forbidden, InvalidAccessKeyId\): check the credentials$",
+        ),
+        ("UnauthenticatedError", "no", r"access was denied \(no reason given\)"),
+        (
+            "GenericError",
+            "GET https://h/x?sig=secret in 3 ms: error\n\nDebug",
+            r"GET … in 3 ms: error$",
+        ),
+        ("GenericError", "status code: 503 Slow Down: x", "the answer was 503 Slow Down$"),
+    ],
+)
+def test_errors_of_storage_are_one_line(
+    kind: str, message: str, words: str, bench: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _refusing(monkeypatch, kind, message)
+    with pytest.raises(InputError, match=f"^s3://b/x.parquet: .*{words}") as caught:
+        score_file("s3://b/x.parquet", bench)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(OutputError, match=r"^s3://b/y: cannot be written: "):
+        RemoteTarget("s3://b/y").put(b"")
+
+
+def test_who_may_only_write_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    _refusing(
+        monkeypatch,
+        "PermissionDeniedError",
+        "status code: 403 Forbidden: <Code>AccessDenied</Code>",
+    )
+    RemoteTarget("s3://b/y").check()
+    _refusing(monkeypatch, "PermissionDeniedError", "<Code>SignatureDoesNotMatch</Code>")
+    with pytest.raises(OutputError, match="check the credentials"):
+        RemoteTarget("s3://b/y").check()
+
+
+def test_options_of_storage_and_of_connections() -> None:
+    options = parsed_options(["AWS_Endpoint=http://x=y", "timeout=5s", "aws_allow_http=true"])
+    assert storage._sorted_options(options) == (
+        {"aws_endpoint": "http://x=y"},
+        {"timeout": "5s", "allow_http": "true"},
+    )
+    for wrong in ("endpoint", "=x", ""):
+        with pytest.raises(SettingsError, match="expected KEY=VALUE"):
+            parsed_options([wrong])
+    with pytest.raises(SettingsError, match=r"invalid storage option: .*'nonsense'"):
+        score_file("s3://b/x.jsonl", "mini", storage_options={"nonsense": "1"})
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("hf://datasets/u/n/a/x.jsonl", "/datasets/u/n/resolve/main/a/x.jsonl"),
+        (
+            "hf://datasets/u/n@refs%2Fpr%2F1/x y.jsonl",
+            "/datasets/u/n/resolve/refs%2Fpr%2F1/x%20y.jsonl",
+        ),
+        ("hf://spaces/u/n@v1/x.jsonl", "/spaces/u/n/resolve/v1/x.jsonl"),
+        ("hf://u/n/x.jsonl", "/u/n/resolve/main/x.jsonl"),
+    ],
+)
+def test_addresses_on_the_hub(url: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9/")
+    assert hub.address(url) == f"http://127.0.0.1:9{address}"
+
+
+def test_names_of_runs_behind_urls() -> None:
+    assert run_name("s3://b/runs/model/trials.jsonl.xz") == "model"
+    assert run_name("s3://b/part-1.parquet") == "part-1"
+    paths = ["s3://b/m/trials.jsonl", "gs://b/m/trials.jsonl", "s3://c/x.jsonl"]
+    assert output_names(paths) == ["s3/b/m", "gs/b/m", "s3/c/x"]
+
+
+@pytest.mark.parametrize("url", ["s3://b/x", "https://host/x", "nonsense://x"])
+def test_nothing_local_is_called_like_a_scheme(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OutputError, match=f"^{url}: is a URL"):
+        write_atomic(url, b"")
+    for read in (Source, lambda path: expand([path])):
+        with pytest.raises(InputError, match=f"^{url}: is a URL"):
+            read(url)
+    assert not list(tmp_path.iterdir())
+
+
+COMMANDS = [
+    ["compare", "s3://b/x.jsonl", "s3://b/y.jsonl"],
+    ["verify", "s3://b/run"],
+    ["report", "s3://b/checkout"],
+    ["leaderboard", "https://host/checkout"],
+    ["plan-trials", "s3://b/x.jsonl"],
+    ["plot", "metrics", "x.jsonl", "--out", "s3://b/plot.svg"],
+    ["score", "x.jsonl", "--out", "http://host/x"],
+    ["score", "x.jsonl", "--per-response", "s3:///x.csv"],
+    ["score", "ftp://host/x.jsonl"],
+    ["score", "s3://b/x.jsonl", "--storage-option", "nonsense"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_commands_refuse_urls_that_they_do_not_take(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.jsonl").write_bytes(lines())
+    done = pfgen(*command)
+    assert done.returncode == 2, done
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("error: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.jsonl"]
+
+
+def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "obstore", None)
+    with pytest.raises(PfgenError, match=r"pip install 'pfgen_rs\[remote\]'"):
+        score_file("s3://b/x.jsonl", "mini")
+
+
+def test_config_beside_a_remote_file_must_be_sound(memory: dict[str, Any], bench: Path) -> None:
+    bucket({"x.jsonl": lines(), "config.json": b"{"}, memory)
+    with pytest.raises(InputError, match=r"^s3://b/config\.json: is not valid JSON"):
+        score_file("s3://b/x.jsonl", bench)
+    bucket({"config.json": json.dumps({"mode": "qa"}).encode()}, memory)
+    assert score_file("s3://b/x.jsonl", bench).config == {"mode": "qa"}
