@@ -11,6 +11,7 @@ __all__ = [
     "INSTRUCTIONS",
     "LARGEST_TOKEN",
     "NOT_FOUND",
+    "SUM_UNIT",
     "UNKNOWN",
     "Batches",
     "CodePoints",
@@ -36,6 +37,7 @@ __all__ = [
     "code_tokens",
     "decode_lines",
     "digest",
+    "exact_sums",
     "explain",
     "indented",
     "nearest",
@@ -55,6 +57,7 @@ __version__: str
 INSTRUCTIONS: str
 LARGEST_TOKEN: int
 NOT_FOUND: int
+SUM_UNIT: int
 UNKNOWN: int
 
 class _ArrowStream(Protocol):
@@ -269,6 +272,9 @@ def score_lines(
 ) -> tuple[list[tuple[int, list[int], list[int], list[list[float]]]], list[str]] | None: ...
 def indented(value: object, other: Callable[[Any, str], str]) -> bytes: ...
 def unclean_rows(answers: Texts, marks: Sequence[str]) -> list[int]: ...
+def exact_sums(
+    numbers: NDArray[np.uint32], count: int, values: NDArray[np.float64], squared: bool
+) -> list[tuple[int, bytes]]: ...
 def ranked_means(
     values: NDArray[np.float64],
     ranks: NDArray[np.int64],

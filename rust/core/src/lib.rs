@@ -12,6 +12,7 @@ mod batch;
 mod blob;
 pub mod decimals;
 mod error;
+mod exact_sum;
 mod fetch;
 pub mod index;
 #[cfg(feature = "internals")]
@@ -29,6 +30,7 @@ mod words;
 
 pub use batch::{Batch, Columns, Group, score_groups, score_groups_parallel, score_total};
 pub use error::{Error, Result};
+pub use exact_sum::{ExactSum, UNIT};
 pub use fetch::fetch_text;
 pub use index::{Markers, NgramIndex, SourceText};
 pub use score::{

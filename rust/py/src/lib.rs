@@ -59,7 +59,7 @@ mod _native {
     #[pymodule_export]
     use super::rules::Rules;
     #[pymodule_export]
-    use super::runs::{ranked_means, ranking, rows_by_number};
+    use super::runs::{exact_sums, ranked_means, ranking, rows_by_number};
     #[pymodule_export]
     use super::scorer::{Scorer, Store, explain};
     #[pymodule_export]
@@ -85,6 +85,7 @@ mod _native {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("NOT_FOUND", pfgen_core::NOT_FOUND)?;
         module.add("UNKNOWN", u32::MAX)?;
+        module.add("SUM_UNIT", pfgen_core::UNIT)?;
         module.add("LARGEST_TOKEN", pfgen_core::units::LARGEST_TOKEN)?;
         module.add("INSTRUCTIONS", pfgen_core::InstructionSet::chosen().name())
     }
