@@ -44,10 +44,12 @@ __all__ = [
     "UnknownQuestionError",
     "__version__",
     "load_benchmark",
+    "merge_shards",
     "sample_runs",
     "scan",
     "score_file",
     "score_runs",
+    "score_shard",
 ]
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from pfgen_rs.scoring.answer_scorer import AnswerScorer
     from pfgen_rs.scoring.batch import Score
     from pfgen_rs.scoring.explain import Explanation
+    from pfgen_rs.shards import merge_shards, score_shard
 else:  # importing polars and numpy takes longer than many programs need for the rest
     from pfgen_rs import lazy
 
@@ -77,6 +80,7 @@ else:  # importing polars and numpy takes longer than many programs need for the
             "scoring.answer_scorer": ("AnswerScorer",),
             "scoring.batch": ("Score",),
             "scoring.explain": ("Explanation",),
+            "shards": ("merge_shards", "score_shard"),
         },
         modules=("benchmark", "install", "io", "scanning", "stats"),
     )

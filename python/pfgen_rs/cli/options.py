@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,6 +30,7 @@ __all__ = [
     "QuestionName",
     "Rows",
     "RowsFormat",
+    "StorageOptions",
     "Think",
     "ThinkName",
     "Threads",
@@ -36,6 +38,7 @@ __all__ = [
     "UnitName",
     "UnitOption",
     "load",
+    "table_path",
     "unit_of",
 ]
 
@@ -125,6 +128,15 @@ Threads = Annotated[
 Plain = Annotated[
     bool, typer.Option("--plain", help="One line per run without drawings or colours, for logs.")
 ]
+StorageOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--storage-option",
+        metavar="KEY=VALUE",
+        help="An option for URLs, such as endpoint=https://… or skip_signature=true; repeatable. "
+        "Credentials are those of the environment. Requires `pip install 'pfgen_rs[remote]'`.",
+    ),
+]
 QuestionName = Annotated[
     str, typer.Argument(metavar="QUESTION", help="A question's id, such as Q14, or its exact text.")
 ]
@@ -164,6 +176,17 @@ def unit_of(unit: UnitName | None, benchmark: str | None) -> Unit:
     from pfgen_rs.questions.files import stated_unit
 
     return stated_unit(benchmark_path(benchmark)) if unit is None else unit.value
+
+
+def table_path(path: Path | None) -> Path | None:
+    """Check the name of a table to write."""
+    from pfgen_rs import io
+
+    if path is not None and path.suffix.lower() not in io.TABLES:
+        raise typer.BadParameter(
+            f"unknown format: expected a name ending in one of {', '.join(io.TABLES)}"
+        )
+    return path
 
 
 def load(benchmark: str | None, unit: UnitName | None) -> Benchmark:

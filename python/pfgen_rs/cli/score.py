@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 
 import pfgen_rs
 from pfgen_rs import io
-from pfgen_rs.cli import options, output
+from pfgen_rs.cli import options, output, score_shard
 from pfgen_rs.questions.locate import BUNDLED, bundled_path
 
 __all__ = ["ScoreCommand", "score"]
@@ -43,14 +43,6 @@ def _ngram_range(text: str) -> tuple[int, int]:
             f"invalid range {text!r}: expected MIN-MAX, such as 1-10", param_hint="'--ngrams'"
         )
     return int(match[1]), int(match[2])
-
-
-def _score_table_path(path: Path | None) -> Path | None:
-    if path is not None and path.suffix.lower() not in io.TABLES:
-        raise typer.BadParameter(
-            f"unknown format: expected a name ending in one of {', '.join(io.TABLES)}"
-        )
-    return path
 
 
 class ScoreCommand(TyperCommand):
@@ -103,7 +95,7 @@ def score(
         Path | None,
         typer.Option(
             metavar="FILE",
-            callback=_score_table_path,
+            callback=options.table_path,
             help="Write the scores of every response of all runs to this file (.parquet, .jsonl, .csv "
             "or .arrow), or to such a URL of object storage.",
         ),
@@ -183,15 +175,25 @@ def score(
         Literal["completion", "chat", "qa"] | None,
         typer.Option(metavar="MODE", help="Like --clean, for mode completion, chat or qa."),
     ] = None,
-    threads: options.Threads = None,
-    storage_option: Annotated[
-        list[str] | None,
+    shard: Annotated[
+        str | None,
         typer.Option(
-            metavar="KEY=VALUE",
-            help="An option for URLs, such as endpoint=https://… or skip_signature=true; repeatable. "
-            "Credentials are those of the environment. Requires `pip install 'pfgen_rs[remote]'`.",
+            metavar="I/N",
+            callback=score_shard.checked_shard,
+            help="Score only the I-th of N parts of the files, counted from 1, into the folder --out, for "
+            "`pfgen-rs merge`, which makes of all parts what this command would have made. For files only; "
+            "--per-response, --allow-partial and --format are options of merge, and --resume is not needed: "
+            "run the part again.",
         ),
     ] = None,
+    rows: Annotated[
+        bool,
+        typer.Option(
+            "--rows", help="With --shard: keep what --per-response of `pfgen-rs merge` needs."
+        ),
+    ] = False,
+    threads: options.Threads = None,
+    storage_option: options.StorageOptions = None,
 ) -> None:
     """Score runs and print them as a leaderboard.
 
@@ -216,6 +218,18 @@ def score(
 
     - `my-model | pfgen-rs score - --format json`
     """
+    score_shard.refuse_with_shard(
+        shard,
+        {
+            "--per-response": per_response is not None,
+            "--resume": resume,
+            "--allow-partial": allow_partial,
+            "--format": output_format != options.RowsFormat.TABLE,
+            "--plain": plain,
+        },
+        out=out,
+        rows=rows,
+    )
     from pfgen_rs.benchmark import load_for_scores
     from pfgen_rs.cli.score_output import report_gaps, show_results
     from pfgen_rs.io import patterns
@@ -234,17 +248,22 @@ def score(
     gc.freeze()  # loaded data is needed until the end, so exclude it from garbage collection
     storage = Storage(parsed_options(storage_option or ()))
     paths = patterns.expand_runs(files, storage)
+    reading = io.Options(
+        question_field,
+        answer_field,
+        skip_bad_lines,
+        tokens=settings.unit == "token",
+        clean=clean_as or clean,
+        strict=strict,
+    )
+    if shard is not None and out is not None:
+        how = {"keep": _names_kept_by_score(keep), "run_field": run_field, "threads": threads}
+        score_shard.score_and_report(loaded, paths, reading, shard, out, rows=rows, **how)
+        return
     job = Job(
         loaded,
         paths,
-        io.Options(
-            question_field,
-            answer_field,
-            skip_bad_lines,
-            tokens=settings.unit == "token",
-            clean=clean_as or clean,
-            strict=strict,
-        ),
+        reading,
         out=out,
         per_response=per_response,
         resume=resume,

@@ -22,7 +22,9 @@ __all__ = [
     "check_columns",
     "check_text_column",
     "is_table",
+    "rows_read_together",
     "table_chunks",
+    "table_height",
     "table_records",
     "table_schema",
 ]
@@ -52,10 +54,11 @@ def table_chunks(source: Source, options: Options) -> Iterator[Chunk]:
     """Read the responses of a file in order; bad rows are errors, or become problems if skipped."""
     path = source.file()
     size = source.size or 0
-    first = 1
     with _readable_table(source):
         scan, height = _opened_table(source, path, options)
-        for frame in _table_slices(scan, height, options.rows):
+        start, stop = source.rows or (0, height)
+        first = start + 1
+        for frame in _table_slices(scan, start, min(stop, height), options.rows):
             first += frame.height
             read = size * (first - 1) // height
             yield _table_chunk(source.path, frame, first - frame.height, options, read)
@@ -93,17 +96,29 @@ def _kept_table_columns(schema: pl.Schema, kept: Kept) -> pl.Expr:
     return pl.col(kept.key).cast(kept.kind)
 
 
+def table_height(source: Source) -> int:
+    """Returns the number of rows, which a Parquet file states at its end."""
+    with _readable_table(source):
+        scan = _SCANS[source.suffix](source.schema_file())
+        return int(scan.select(pl.len()).collect().item())
+
+
+def rows_read_together(options: Options) -> int:
+    """Returns how many rows of a table are decoded at once: files that are split are cut after as many."""
+    return options.rows * _CHUNKS_AT_ONCE
+
+
 def table_schema(source: Source) -> dict[str, pl.DataType]:
     """Returns the columns of a file and their types."""
     with _readable_table(source):
         return dict(_SCANS[source.suffix](source.schema_file()).collect_schema())
 
 
-def _table_slices(scan: pl.LazyFrame, height: int, rows: int) -> Iterator[pl.DataFrame]:
-    """Yield all rows in order. polars' own batches run far ahead of their consumer and fill memory."""
+def _table_slices(scan: pl.LazyFrame, start: int, stop: int, rows: int) -> Iterator[pl.DataFrame]:
+    """Yield rows in order. polars' own batches run far ahead of their consumer and fill memory."""
     step = rows * _CHUNKS_AT_ONCE
-    for start in range(0, height, step):
-        frame = scan.slice(start, step).collect()
+    for begin in range(start, stop, step):
+        frame = scan.slice(begin, min(step, stop - begin)).collect()
         for at in range(0, frame.height, rows):
             yield frame[at : at + rows]
 

@@ -136,6 +136,17 @@ class Result(RunValues):
         """Number of scored responses."""
         return self.response_scores.height
 
+    @property
+    def sample_places(self) -> list[tuple[int, int]]:
+        """Line, and start of the line, of the responses that `to_dict` shows, ascending."""
+        return sorted(
+            {
+                sample.line: (sample.line, sample.start)
+                for summary in self._summaries.questions.values()
+                for sample in summary.samples
+            }.values()
+        )
+
     @cached_property
     def by_question(self) -> pl.DataFrame:
         """One row per question: `answers`, `score`, `score_std`, `length`, `length_std` and mean metrics."""
@@ -255,16 +266,16 @@ class Result(RunValues):
     def _samples(self) -> dict[int, tuple[dict[str, Any], list[list[Any]]]]:
         """Returns the records of all samples by line, read in one pass, and what their rules missed."""
         asked = {
-            sample.line: (sample.start, question_id)
+            sample.line: question_id
             for question_id, summary in self._summaries.questions.items()
             for sample in summary.samples
         }
-        places = sorted((line, start) for line, (start, _) in asked.items())
+        places = self.sample_places
         found = list(self.responses.records(places))
         column = self.benchmark.coder.column([answer for answer, _ in found], 1)
         samples = {}
         for i, ((line, _), (_, record)) in enumerate(zip(places, found, strict=True)):
-            rules = self.benchmark.helpfulness(self.benchmark[asked[line][1]])
+            rules = self.benchmark.helpfulness(self.benchmark[asked[line]])
             samples[line] = record, rules.results(column.texts[i], column.coded[i])
         return samples
 

@@ -179,6 +179,11 @@ class ResponseScores:
         """Number of responses."""
         return sum(part.rows for part in self.parts)
 
+    def stored(self) -> Iterator[tuple[Part, Floats]]:
+        """Yield all parts, each with its scores in the part's order."""
+        for part in self.parts:
+            yield part, self._store.rows(part, 0, part.rows)
+
     def counts(self) -> dict[str, int]:
         """Returns the number of responses to each question, by id; omits questions without any."""
         found: dict[str, int] = {}

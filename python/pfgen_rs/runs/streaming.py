@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -23,6 +22,7 @@ from pfgen_rs.io.keep import MOST_RUNS, too_many_runs
 from pfgen_rs.io.unclean import Census, count_unclean
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.runs.file_scores import FileScores
 from pfgen_rs.runs.responses import FileResponses, MemoryResponses, with_texts
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.score_store import (
@@ -40,7 +40,15 @@ from pfgen_rs.scoring.columns import FIELDS, text_columns
 if TYPE_CHECKING:
     from pfgen_rs.io.chunk import Kept
 
-__all__ = ["Known", "ScoringProgress", "evaluate", "new_store", "score_each", "score_sources"]
+__all__ = [
+    "Known",
+    "ScoringProgress",
+    "evaluate",
+    "new_store",
+    "score_each",
+    "score_pieces",
+    "score_sources",
+]
 
 # Called with the current file, bytes read of it, and responses scored since the last call.
 ScoringProgress = Callable[[Source, int, int], None]
@@ -49,7 +57,6 @@ Taker = Callable[[Source, pl.DataFrame, str], None]
 Numbers = NDArray[np.uint32]
 KEPT = 64 << 20  # bytes of text to keep in memory for `Result.frame`
 _SEARCHES = 5  # unknown questions per file for which to search the most similar known one
-_LOOKED_AT = 1 << 16  # number of unknown questions to inspect for a hint
 
 
 def new_store(benchmark: QuestionSet, **more: Any) -> Store:
@@ -121,6 +128,31 @@ def score_each(
             except InputError as error:
                 found = error
             yield found
+
+
+def score_pieces(
+    benchmark: QuestionSet,
+    pieces: Sequence[Source],
+    options: Options,
+    *,
+    threads: int | None = None,
+    take: Taker | None = None,
+    progress: ScoringProgress | None = None,
+) -> Generator[FileScores]:
+    """Score files, or pieces of them, without summarising them. Yields what each has, in order.
+
+    Only the scores of those that are still in use are kept. Otherwise like `score_sources`.
+    """
+    with io.read_ahead(pieces, replace(options, check=options.run is None)) as readings:
+        files = (
+            _StreamedFile(
+                benchmark, reading, new_store(benchmark), threads, 0, tabled=take is not None
+            )
+            for reading in readings
+        )
+        for file in _files_begun_ahead(files):
+            file.finish(take, progress)
+            yield file.gathered()
 
 
 def _files_begun_ahead(files: Iterable[_StreamedFile]) -> Iterator[_StreamedFile]:
@@ -199,6 +231,11 @@ class _StreamedFile:
 
     def finished(self, take: Taker | None, progress: ScoringProgress | None) -> list[Result]:
         """Score the whole file. Returns its runs."""
+        self.finish(take, progress)
+        return self.results()
+
+    def finish(self, take: Taker | None, progress: ScoringProgress | None) -> None:
+        """Score the whole file."""
         source = self._reading.source
         # Closed here, because an exception while a generator is garbage-collected is printed and lost.
         with closing(self.scored()) as chunks:
@@ -208,7 +245,6 @@ class _StreamedFile:
                 if progress is not None:
                     progress(source, scored.chunk.read, len(scored.chunk))
                 del scored
-        return self.results()
 
     def _signature(self) -> str:
         """Returns the scores' signature; whether all questions are answered is only known at the end."""
@@ -325,47 +361,35 @@ class _StreamedFile:
     def _count_unclean(self, chunk: Chunk) -> None:
         mode = self._reading.clean or stated_mode(self._reading.config)
         for name, rows in self._rows_by_run(chunk).items():
-            census = self._censuses.setdefault(name, Census())
+            piece = self._reading.source.rows is not None
+            census = self._censuses.setdefault(name, Census(piece=piece))
             counts = self._unclean.setdefault(name, Counter())
             counts.update(census.count(chunk.answers.gather(rows), mode))
+
+    def gathered(self) -> FileScores:
+        """Returns what the completely scored file has, not summarised yet."""
+        reading = self._reading
+        named = {name: census.counted for name, census in self._censuses.items()}
+        return FileScores(
+            reading.source.path,
+            reading.config,
+            reading.clean,
+            reading.input_hash,
+            self._decoded,
+            self._runs,
+            self._problems,
+            self._cut_short,
+            self._unclean,
+            named if reading.options.run is not None else {None: reading.census.counted},
+        )
 
     def results(self) -> list[Result]:
         """Returns the runs of the completely scored file. The first one has the problems of the file."""
         reading, options = self._reading, self._reading.options
-        if not any(scores.height for scores in self._runs.values()):
-            raise InputError(self._nothing_left(), path=reading.source.path)
-        problems = sorted(self._problems, key=lambda problem: problem.line or 0)
-        found: list[Result] = []
-        for name, scores in self._runs.items():
-            config = reading.config
-            if name is not None and options.run is not None:
-                config = {**(config or {}), options.run.key: name}
-            found.append(
-                Result(
-                    self._benchmark,
-                    scores,
-                    FileResponses(reading.source, options, self._kept, reading.clean),
-                    path=reading.source.path,
-                    config=config,
-                    input_hash=reading.input_hash,
-                    problems=[] if found else problems,
-                    cut_short=None if found else self._cut_short,
-                    clean=reading.clean,
-                    unclean=self._unclean.get(name, Counter()),
-                    run=name,
-                )
-            )
-        return found
-
-    def _nothing_left(self) -> str:
-        if self._decoded:
-            asked = (problem.question for problem in self._problems if problem.question is not None)
-            crowd = self._benchmark.crowd(islice(asked, _LOOKED_AT))
-            return ": ".join(filter(None, ["no line answers a question of the benchmark", crowd]))
-        if not self._problems:
-            return "no responses found"
-        first = self._problems[0]
-        return f"all lines are invalid; line {first.line}: {first.problem}"
+        texts = FileResponses(reading.source, options, self._kept, reading.clean)
+        return self.gathered().results(
+            self._benchmark, options.run, dict.fromkeys(self._runs, texts)
+        )
 
 
 def _streamed_chunk_key(chunk: Chunk, run: str | None) -> str:
