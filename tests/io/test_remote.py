@@ -5,6 +5,7 @@ Object storage is one in memory here; `tests/distributed` asks a server.
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import lzma
@@ -28,11 +29,13 @@ from pfgen_rs import (
 from pfgen_rs.io import Options, Source, write_atomic
 from pfgen_rs.io.patterns import expand
 from pfgen_rs.io.remote import hub, storage
+from pfgen_rs.io.remote import source as remote_source
 from pfgen_rs.io.remote.listing import expanded_url
 from pfgen_rs.io.remote.source import opened_source
 from pfgen_rs.io.remote.storage import Storage, parsed_options
 from pfgen_rs.io.remote.target import RemoteTarget
 from pfgen_rs.io.remote.urls import is_url, shown_url, split_url
+from pfgen_rs.io.tables import table_chunks, table_schema
 from pfgen_rs.runs.naming import output_names, run_name
 from pfgen_rs.runs.resumable import Job
 
@@ -222,6 +225,45 @@ def test_no_part_of_a_large_file_is_missing_or_doubled(memory: dict[str, Any]) -
         raw.seek(-16, 2)
         assert raw.read() == content[-16:]
     assert source.size == len(content)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_columns_of_a_large_table_are_known_without_its_rows(
+    suffix: str, memory: dict[str, Any], tmp_path: Path
+) -> None:
+    frame = pl.DataFrame({"question": ["x"] * 60_000, "n": range(60_000)})
+    frame = frame.with_columns(answer=pl.col("n").cast(pl.String).str.zfill(100))
+    path = tmp_path / f"x{suffix}"
+    if suffix == ".parquet":
+        frame.write_parquet(path, compression="uncompressed", row_group_size=1000)
+    else:
+        frame.write_ipc(path, record_batch_size=1000)
+    bucket({f"x{suffix}": path.read_bytes()}, memory)
+    source = opened_source(f"s3://b/x{suffix}", Storage())
+    assert table_schema(source) == dict(frame.schema)
+    content = Path(source.schema_file()).read_bytes()
+    assert len(content) == path.stat().st_size == source.size
+    middle = len(content) // 2
+    assert not any(content[middle : middle + 1000])
+    assert sum(map(len, (chunk for chunk in table_chunks(source, Options())))) == frame.height
+
+
+def test_copies_of_tables_go_when_they_take_too_much_room(
+    memory: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = parquet(tmp_path)
+    bucket({f"{i}.parquet": content for i in range(4)}, memory)
+    monkeypatch.setattr(remote_source, "_LARGEST_COPIES", 2 * len(content))
+    sources = [opened_source(f"s3://b/{i}.parquet", Storage()) for i in range(4)]
+    places = [Path(source.file()) for source in sources]
+    assert all(place.is_file() for place in places)  # while they are being read
+    for source in sources:
+        source.release()
+    assert [place.is_file() for place in places] == [False, False, True, True]
+    assert Path(sources[0].file()).read_bytes() == content
+    del source, sources
+    gc.collect()
+    assert not any(place.is_file() for place in places)
 
 
 def test_an_empty_file_has_no_responses(memory: dict[str, Any], bench: Path) -> None:
@@ -447,13 +489,10 @@ def test_nothing_local_is_called_like_a_scheme(
 COMMANDS = [
     ["compare", "s3://b/x.jsonl", "s3://b/y.jsonl"],
     ["verify", "s3://b/run"],
-    ["report", "s3://b/checkout"],
     ["leaderboard", "https://host/checkout"],
-    ["plan-trials", "s3://b/x.jsonl"],
     ["plot", "metrics", "x.jsonl", "--out", "s3://b/plot.svg"],
     ["score", "x.jsonl", "--out", "http://host/x"],
     ["score", "x.jsonl", "--per-response", "s3:///x.csv"],
-    ["score", "ftp://host/x.jsonl"],
     ["score", "s3://b/x.jsonl", "--storage-option", "nonsense"],
 ]
 

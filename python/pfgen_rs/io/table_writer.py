@@ -136,6 +136,8 @@ class TableWriter:
     def _failing(self) -> Iterator[None]:
         try:
             yield
+        except OutputError:
+            raise
         except OSError as error:
             raise writing_failed(self._path, error) from error
         except pl.exceptions.PolarsError as error:

@@ -181,14 +181,13 @@ def _ends_of_table(file: _Ranged, suffix: str) -> IO[bytes]:
     length = (
         8 if suffix == ".parquet" else 10
     )  # of what comes last: the footer's length and the magic bytes
-    start = io.BufferedReader(file).read(_FIRST)
-    file.seek(-length, 2)
-    footer = length + int.from_bytes(io.BufferedReader(file).read(4), "little")
-    file.seek(max(-footer, -file.size), 2)
     sketch = tempfile.NamedTemporaryFile(prefix="pfgen-rs-", suffix=suffix)  # noqa: SIM115 - open as its source
-    sketch.write(start)
-    sketch.seek(file.tell())
-    shutil.copyfileobj(file, sketch)
+    reader = io.BufferedReader(file)
+    sketch.write(reader.read(_FIRST))
+    reader.seek(-length, 2)
+    footer = length + int.from_bytes(reader.read(4), "little")
+    sketch.seek(reader.seek(-min(footer, file.size), 2))
+    shutil.copyfileobj(reader, sketch)
     sketch.flush()
     return cast("IO[bytes]", sketch)
 

@@ -38,6 +38,7 @@ _TIMEOUTS = {"connect_timeout": "10s", "timeout": "120s"}
 _RETRIES = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _STATUS = re.compile(r"status code: (\d{3}[A-Za-z ]*)")
+_FAILED = re.compile(r" [A-Z]+ (https?://)(?:[^/?\s]*@)?([^/?\s]+)\S* in .* HTTP error: (.*)$")
 _CREDENTIALS = {"ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
 _LONGEST = 300
 _PLAIN_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AZURE_ENDPOINT")
@@ -216,17 +217,21 @@ def storage_errors(shown: str) -> Iterator[None]:
 
 
 def _storage_error(error: Exception, shown: str) -> StorageError | SettingsError:
-    kind, code = type(error).__name__, _code(error)
+    kind, code, status = type(error).__name__, _code(error), _status(error)
     if kind == "UnknownConfigurationKeyError":
         return SettingsError(f"invalid storage option: {_first_line(error)}")
-    if kind in ("PermissionDeniedError", "UnauthenticatedError") or code in _CREDENTIALS:
-        reason = ", ".join(filter(None, [_status(error), code]))
+    if "Config error: " in _first_line(error):
+        return SettingsError(f"invalid storage option: {_first_line(error).partition(': ')[2]}")
+    may_not = kind in ("PermissionDeniedError", "UnauthenticatedError")
+    if may_not or code in _CREDENTIALS or status.startswith(("401", "403")):
+        reason = ", ".join(filter(None, [status, code]))
         problem = f"access was denied ({reason or 'no reason given'}): check the credentials"
-        found = "" if code in _CREDENTIALS else "denied"
-        return StorageError(problem, path=shown, kind=found, code=code)
-    unranged = kind == "NotSupportedError" or "range" in _reason(error).lower()
-    problem = f"cannot be reached: {_reason(error)}"
-    return StorageError(problem, path=shown, kind="unranged" if unranged else "", code=code)
+        denied = may_not and code not in _CREDENTIALS  # to this object, or whatever there is
+        return StorageError(problem, path=shown, kind="denied" if denied else "", code=code)
+    reason = _reason(error)
+    unranged = kind == "NotSupportedError" or "range" in reason.lower()
+    found = "unranged" if unranged else ""
+    return StorageError(f"cannot be reached: {reason}", path=shown, kind=found, code=code)
 
 
 def _code(error: Exception) -> str:
@@ -242,10 +247,16 @@ def _status(error: Exception) -> str:
 def _reason(error: Exception) -> str:
     """Returns what the storage answered, or why it could not be asked."""
     answered = ", ".join(filter(None, [_status(error), _code(error)]))
-    return f"the answer was {answered}" if answered else _first_line(error)
+    if answered:
+        return f"the answer was {answered}"
+    failed = _FAILED.search(_first_line_with_addresses(error))
+    return f"{failed[1]}{failed[2]}: {failed[3]}" if failed else _first_line(error)
 
 
 def _first_line(error: Exception) -> str:
     """Returns the first line of obstore's message, which continues with its own internals."""
-    line = (str(error).splitlines() or [type(error).__name__])[0]
-    return without_web_addresses(line)[:_LONGEST]
+    return without_web_addresses(_first_line_with_addresses(error))[:_LONGEST]
+
+
+def _first_line_with_addresses(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,229 @@
+"""Files on web servers and on the Hugging Face hub, from a server of the test's own on 127.0.0.1."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from helpers import GOOD, lines, write_benchmark
+from pfgen_rs import InputError, score_file, score_runs
+
+pytest.importorskip("obstore")
+TOKEN = "hf_" + "x" * 20
+MANY = GOOD * 4_000  # 2 MB: several requests
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Sends files, or parts of them, as the server's `how` says."""
+
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    server: Web
+
+    def do_GET(self) -> None:
+        self.server.asked.append((self.path, self.headers.get("Authorization", "")))
+        path, _, query = self.path.partition("?")
+        if self.server.how == "hang":
+            self.server.ended.wait(20)
+        if path.startswith("/api/"):
+            self._list(path, query)
+        elif (
+            path.startswith("/private/") and self.headers.get("Authorization") != f"Bearer {TOKEN}"
+        ):
+            self._answer(401, b"{}")
+        elif path.removeprefix("/private") not in self.server.files:
+            self._answer(404, b"")
+        else:
+            self._send(self.server.files[path.removeprefix("/private")])
+
+    def _send(self, content: bytes) -> None:
+        asked = self.headers.get("Range")
+        if asked is None or self.server.how == "whole":
+            self._answer(200, content)
+            return
+        first, last = asked.removeprefix("bytes=").split("-")
+        start, end = int(first), min(int(last or len(content)) + 1, len(content))
+        if start >= len(content):
+            self._answer(416, b"")
+            return
+        self._answer(206, content[start:end], (start, end, len(content)))
+
+    def _answer(
+        self, status: int, content: bytes, part: tuple[int, int, int] | None = None, link: str = ""
+    ) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("ETag", self.server.etag)
+        if part is not None:
+            self.send_header("Content-Range", f"bytes {part[0]}-{part[1] - 1}/{part[2]}")
+        if link:
+            self.send_header("Link", link)
+        self.end_headers()
+        sent = {"hiccup": max(100_000, len(content) // 2), "cut": 1000}.get(self.server.how)
+        self.wfile.write(content[:sent])
+        self.close_connection = sent is not None
+
+    def _list(self, path: str, query: str) -> None:
+        """Answer as the hub lists files, in pages of one."""
+        begin = f"{path.removeprefix('/api').replace('/tree/', '/resolve/')}/"
+        names = sorted(name for name in self.server.files if name.startswith(begin))
+        root = begin[: begin.index("/", begin.index("/resolve/") + 9) + 1]
+        at = int(query.partition("&page=")[2] or 0)
+        entries = [
+            {"type": "file", "path": name.removeprefix(root), "size": len(self.server.files[name])}
+            for name in names[at : at + 1]
+        ]
+        following = f'<{self.server.url}{path}?recursive=true&page={at + 1}>; rel="next"'
+        link = following if at + 1 < len(names) else ""
+        listed = [{"type": "directory", "path": "a"}, *entries]
+        self._answer(200, json.dumps(listed).encode(), link=link)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Web(ThreadingHTTPServer):
+    """A web server. `how`: `parts`, `whole` (files only), `hang`, or `cut` (answers short).
+
+    `hiccup`: only large answers are cut, so that there is progress.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files: dict[str, bytes] = {}
+        self.asked: list[tuple[str, str]] = []
+        self.how, self.etag = "parts", 'W/"1"'
+        self.ended = threading.Event()
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("HF_HOME", "/nonexistent")
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    with Web() as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        yield server
+        server.ended.set()
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    return write_benchmark(tmp_path / "bench")
+
+
+@pytest.mark.parametrize("how", ["parts", "whole"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_files_of_web_servers(how: str, suffix: str, web: Web, bench: Path, tmp_path: Path) -> None:
+    path = tmp_path / f"x{suffix}"
+    if suffix == ".jsonl":
+        path.write_bytes(lines(MANY))
+    else:
+        questions, answers = zip(*MANY, strict=True)
+        notes = [f"{row:0100d}" for row in range(len(MANY))]
+        frame = pl.DataFrame({"question": questions, "answer": answers, "note": notes})
+        frame.write_parquet(path, compression="uncompressed")
+    assert path.stat().st_size > 1 << 20
+    web.how = how
+    web.files[f"/x{suffix}"] = path.read_bytes()
+    remote = score_file(f"{web.url}/x{suffix}?signature=secret", bench)
+    assert remote.to_bytes() == score_file(path, bench).to_bytes()
+    assert remote.path == f"{web.url}/x{suffix}"
+    assert {asked for asked, _ in web.asked} == {f"/x{suffix}?signature=secret"}  # no config.json
+
+
+def test_an_empty_file_of_a_web_server(web: Web, bench: Path) -> None:
+    web.files["/x.jsonl"] = b""
+    with pytest.raises(InputError, match="no responses found"):
+        score_file(f"{web.url}/x.jsonl", bench)
+
+
+@pytest.mark.parametrize("how", ["parts", "whole"])
+def test_a_file_that_is_replaced_is_not_mixed(how: str, web: Web, bench: Path) -> None:
+    web.files["/x.jsonl"], web.how = lines(MANY), how
+
+    def replace(*_: object) -> None:
+        web.etag = 'W/"2"'
+
+    if how == "parts":
+        with pytest.raises(InputError, match=r"/x\.jsonl: the file changed while it was in use"):
+            score_runs(f"{web.url}/x.jsonl", bench, progress=replace)[0].to_bytes()
+    else:  # a copy of the first version is there
+        score_runs(f"{web.url}/x.jsonl", bench, progress=replace)[0].to_bytes()
+
+
+def test_answers_that_are_cut_are_continued(web: Web, bench: Path, tmp_path: Path) -> None:
+    web.files["/x.jsonl"], web.how = lines(MANY), "hiccup"
+    (tmp_path / "x.jsonl").write_bytes(lines(MANY))
+    remote = score_file(f"{web.url}/x.jsonl", bench)
+    assert remote.to_bytes() == score_file(tmp_path / "x.jsonl", bench).to_bytes()
+
+
+def test_answers_that_are_cut_are_asked_for_again_and_then_an_error(web: Web, bench: Path) -> None:
+    web.files["/x.jsonl"], web.how = lines(MANY), "cut"
+    begun = time.monotonic()
+    with pytest.raises(InputError, match=rf"^{web.url}/x\.jsonl: cannot be reached: "):
+        score_file(f"{web.url}/x.jsonl", bench)
+    assert len(web.asked) > 1
+    assert time.monotonic() - begun < 60
+
+
+def test_a_server_that_does_not_answer_is_an_error(web: Web, bench: Path) -> None:
+    web.how = "hang"
+    options = {"timeout": "100ms"}
+    with pytest.raises(InputError, match=rf"^{web.url}/x\.jsonl: cannot be reached: "):
+        score_file(f"{web.url}/x.jsonl", bench, storage_options=options)
+
+
+@pytest.mark.parametrize("name", ["none.jsonl", "private/x.jsonl"])
+def test_files_that_are_not_there_or_private(name: str, web: Web, bench: Path) -> None:
+    words = {"none.jsonl": "no such object", "private/x.jsonl": "access was denied .401"}[name]
+    web.files["/x.jsonl"] = lines()
+    with pytest.raises(InputError, match=words) as caught:
+        score_file(f"{web.url}/{name}?token=secret", bench)
+    assert "secret" not in str(caught.value)
+
+
+def test_the_hub(web: Web, bench: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    begin = "/datasets/u/n/resolve/main"
+    config = b'{"model": "m"}'
+    for name, content in {"a/1.jsonl": lines(), "a/2.jsonl": lines(GOOD[:2]), "a/config.json": config,
+                          "a/b/3.jsonl": lines()}.items():  # fmt: skip
+        web.files[f"{begin}/{name}"] = content
+    results = score_runs("hf://datasets/u/n/a/*.jsonl", bench)
+    assert [result.path for result in results] == [f"hf://datasets/u/n/a/{i}.jsonl" for i in (1, 2)]
+    assert [result.config for result in results] == [{"model": "m"}] * 2
+    assert len(score_runs("hf://datasets/u/n@main/**/*.jsonl", bench)) == 3
+    (tmp_path / "1.jsonl").write_bytes(lines())
+    local = score_file(tmp_path / "1.jsonl", bench)
+    assert (results[0].score, results[0].input_hash) == (local.score, local.input_hash)
+
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    web.files["/datasets/p/n/resolve/v1/x.jsonl"] = lines()
+    monkeypatch.setenv("HF_ENDPOINT", f"{web.url}/private")
+    assert score_file("hf://datasets/p/n@v1/x.jsonl", bench).score == local.score
+    monkeypatch.setenv("HF_TOKEN", "")
+    with pytest.raises(InputError, match=r"^hf://datasets/p/n@v1/x\.jsonl: access was denied"):
+        score_file("hf://datasets/p/n@v1/x.jsonl", bench)
+
+
+def test_the_hub_that_lists_nothing(web: Web, bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="no file matches"):
+        score_runs("hf://datasets/u/n/*.jsonl", bench)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(InputError, match="the hub cannot be reached"):
+        score_runs("hf://datasets/u/n/*.jsonl", bench)
+    with pytest.raises(InputError, match=r"expected hf://datasets/USER/NAME/PATH"):
+        score_runs("hf://datasets/n", bench)
