@@ -12,12 +12,11 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from pfgen_rs.errors import BuildError, ConfigError
 from pfgen_rs.io import Source
 from pfgen_rs.references import candidates, gathering, provenance
 from pfgen_rs.references.candidates import Gathered, Input
@@ -29,40 +28,30 @@ from pfgen_rs.references.checkpoints import (
     remove,
 )
 from pfgen_rs.references.config import BuildConfig
-from pfgen_rs.references.funnel import StepReport, funnel
-from pfgen_rs.references.ng_rules import AnswerRules, read_answer_rules
-from pfgen_rs.references.normalise import Style
+from pfgen_rs.references.finishing import (
+    Built,
+    answers_by_source,
+    configured_rules,
+    configured_style,
+    finish_set,
+    refuse_unknown_rules,
+)
+from pfgen_rs.references.funnel import StepReport
 from pfgen_rs.references.outlines import Outline, read_outlines
 from pfgen_rs.references.pool import Pool, State
 from pfgen_rs.references.step_keys import pool_key, step_key
-from pfgen_rs.references.step_warnings import step_warnings
 from pfgen_rs.references.steps import STEPS, Context
-from pfgen_rs.references.writing import BuiltQuestion, write_set
+from pfgen_rs.references.writing import BuiltQuestion
 
 __all__ = ["MEMORY", "BuildProgress", "Built", "build", "work_folder"]
 
 _LOG = logging.getLogger("pfgen_rs.references")
 MEMORY = 4 << 30
 _LEAST = 256 << 20  # bytes to allow each question processed in parallel
-_FUNNELS = 3  # questions whose funnels an error shows
 _TICK = 0.1  # seconds between checks for Ctrl-C
 
 # The question (or the file being read), the step, the amount done and the total amount.
 BuildProgress = Callable[[str, str, float, float], None]
-
-
-@dataclass(frozen=True)
-class Built:
-    """A built set: its folder, its questions, the questions left without answers, and all inputs.
-
-    `warnings`: sentences about steps that remove nothing or nearly all answers; they are also logged.
-    """
-
-    folder: Path
-    questions: list[BuiltQuestion]
-    left_out: list[BuiltQuestion]
-    inputs: list[Input]
-    warnings: list[str]
 
 
 def work_folder(config: BuildConfig) -> Path | None:
@@ -127,13 +116,8 @@ class _PipelineRun:
         self._used: set[Path] = set()
         self._pruned: set[str] = set()
         self._resume = False
-        normalise = config.normalise
-        self._style = Style.standard(
-            [config.path(name) for name in normalise.extra], normalise.without
-        )
-        self._rules: dict[str, AnswerRules] = {}
-        if config.rules.file and "rules" in config.steps:
-            self._rules = read_answer_rules(config.path(config.rules.file))
+        self._style = configured_style(config)
+        self._rules = configured_rules(config)
 
     def run(self, outlines: Sequence[Outline] | None, resume: bool) -> Built:
         provenance.refuse_foreign(self._out, self._work, self._config.only)
@@ -157,20 +141,14 @@ class _PipelineRun:
             )
         self._resume = resume
         gathered = self._gathered(sources, outlines)
-        self._refuse_unknown_rules(gathered)
+        outlined = [outline for outline, _ in gathered.questions]
+        refuse_unknown_rules(self._config, self._rules, outlined)
         built = self._all(gathered)
-        self._refuse_fewer(built)
-        left_out = [each for each in built if not each.answers]
-        questions = [each for each in built if each.answers]
-        if not questions:
-            raise BuildError(f"no question has any answers left: {_pipeline_funnels(built)}")
-        warnings = step_warnings({each.outline.question_id: each.reports for each in built})
-        content = provenance.provenance(self._config, self._style, gathered.inputs, built, warnings)
-        write_set(self._out, questions, content)
+        found = finish_set(self._config, self._style, gathered.inputs, built)
         self._finish(built)
-        for each in warnings:
+        for each in found.warnings:
             _LOG.warning(each)
-        return Built(self._out, questions, left_out, gathered.inputs, warnings)
+        return found
 
     def _gathered(self, sources: Sequence[Source], outlines: Sequence[Outline] | None) -> Gathered:
         found = None
@@ -243,7 +221,7 @@ class _PipelineRun:
         with self._lock:
             self._used |= checkpoints.used
         spreads = self._context(name, "lengths", pool.folder, workers).spreads(state)
-        return BuiltQuestion(outline, count, models, reports, _pipeline_answers(state), spreads)
+        return BuiltQuestion(outline, count, models, reports, answers_by_source(state), spreads)
 
     def _prune(self, checkpoints: Checkpoints, *needed: Path) -> None:
         removed = checkpoints.prune(*needed)
@@ -285,55 +263,3 @@ class _PipelineRun:
                 question_id, f"{step} {standing}".strip(), done, total
             ),
         )
-
-    def _refuse_unknown_rules(self, gathered: Gathered) -> None:
-        known = [outline.question_id for outline, _ in gathered.questions]
-        unknown = sorted(self._rules.keys() - set(known))
-        if unknown and not self._config.only:
-            raise ConfigError(
-                f"unknown question {unknown[0]!r}: expected one of {', '.join(known)}",
-                path=self._config.path(self._config.rules.file),
-            )
-
-    def _refuse_fewer(self, built: Sequence[BuiltQuestion]) -> None:
-        if self._config.allow_fewer:
-            return
-        wanted = self._config.wanted
-        few = [
-            question
-            for question in built
-            if min(map(len, question.answers.values()), default=0) < wanted
-        ]
-        if few:
-            others = [question.outline.question_id for question in few[1:]]
-            more = f" (also too few for {', '.join(others)})" if others else ""
-            raise BuildError(
-                f"question {few[0].outline.question_id}: {_pipeline_answers_left(few[0])} left, "
-                f"expected {wanted:,}: {funnel(few[0].candidates, few[0].reports)}{more}; add candidates, "
-                "relax a step, or allow fewer answers (--allow-fewer); --resume reuses the finished steps"
-            )
-
-
-def _pipeline_funnels(built: Sequence[BuiltQuestion]) -> str:
-    """Returns the funnels of the first few questions."""
-    lines = [
-        f"{each.outline.question_id}: {funnel(each.candidates, each.reports)}"
-        for each in built[:_FUNNELS]
-    ]
-    return "; ".join(lines) + "; …" * (len(built) > _FUNNELS)
-
-
-def _pipeline_answers_left(question: BuiltQuestion) -> str:
-    counts = {source: len(answers) for source, answers in question.answers.items()}
-    if len(counts) < 2:
-        return next((f"{count:,}" for count in counts.values()), "no answers")
-    return ", ".join(f"{count:,} of source {name}" for name, count in counts.items())
-
-
-def _pipeline_answers(state: State) -> dict[str, list[str]]:
-    """Returns the remaining answers by source, in the order of the candidates."""
-    found: dict[str, list[str]] = {}
-    for frame in state.frames("answer", "source"):
-        for (source,), rows in frame.group_by("source", maintain_order=True):
-            found.setdefault(str(source), []).extend(rows.get_column("answer").to_list())
-    return dict(sorted(found.items()))
