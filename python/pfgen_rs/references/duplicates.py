@@ -12,7 +12,7 @@ from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.references.batches import Answers, Batches, as_batches, batch_texts
 
-__all__ = ["Duplicates", "duplicates"]
+__all__ = ["DistinctTexts", "Duplicates", "digested", "duplicates"]
 
 BITS = 64
 LEAST_MEMORY = 1 << 20
@@ -60,7 +60,14 @@ def duplicates(
     return Duplicates(counts > 0, counts)
 
 
-class _DuplicateTexts(NamedTuple):
+def digested(texts: _native.Texts, first: int, threads: int | None) -> DistinctTexts:
+    """Returns the digests of texts in rows from `first` on, each with a count of one."""
+    rows = np.arange(first, first + len(texts))
+    digests = _native.text_digests(texts, SEED, threads)
+    return DistinctTexts(digests, rows, np.ones(len(texts), np.int64))
+
+
+class DistinctTexts(NamedTuple):
     """Distinct texts: digests (shape (k, 2), upper and lower half), a row of each, and its count so far."""
 
     digests: NDArray[np.uint64]
@@ -68,7 +75,7 @@ class _DuplicateTexts(NamedTuple):
     counts: NDArray[np.int64]
 
     @classmethod
-    def joined(cls, parts: list[Self]) -> _DuplicateTexts:
+    def joined(cls, parts: list[Self]) -> DistinctTexts:
         """Merge lists of texts, keeping each text once with its first row."""
         digests, rows, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.lexsort((digests[:, 1], digests[:, 0]))
@@ -76,19 +83,19 @@ class _DuplicateTexts(NamedTuple):
         new = np.ones(len(order), np.bool_)
         new[1:] = (digests[1:] != digests[:-1]).any(axis=1)
         if not len(order):
-            return _DuplicateTexts(digests, rows, counts)
+            return DistinctTexts(digests, rows, counts)
         starts = np.flatnonzero(new)
-        return _DuplicateTexts(
+        return DistinctTexts(
             digests[starts],
             np.minimum.reduceat(rows[order], starts),
             np.add.reduceat(counts[order], starts),
         )
 
-    def between(self, first: int, last: int) -> _DuplicateTexts:
+    def between(self, first: int, last: int) -> DistinctTexts:
         """Returns the texts whose digests' upper halves are in this range (inclusive)."""
         upper = self.digests[:, 0]
         inside = (upper >= np.uint64(first)) & (upper <= np.uint64(last))
-        return _DuplicateTexts(self.digests[inside], self.rows[inside], self.counts[inside])
+        return DistinctTexts(self.digests[inside], self.rows[inside], self.counts[inside])
 
 
 class _DuplicateSpan:
@@ -99,7 +106,7 @@ class _DuplicateSpan:
         self._start, self._bits = 0, BITS
         self.rows = -1
 
-    def read(self) -> _DuplicateTexts:
+    def read(self) -> DistinctTexts:
         """Find the distinct texts in the range, which may be narrowed."""
         parts, held, rows = [self._of(_native.Texts([]), 0)], 0, 0
         for first, texts in batch_texts(self._batches, threads=self._threads):
@@ -107,25 +114,23 @@ class _DuplicateSpan:
             held += len(parts[-1].rows)
             rows = first + len(texts)
             if held > self._most:
-                parts = [self._narrowed(_DuplicateTexts.joined(parts))]
+                parts = [self._narrowed(DistinctTexts.joined(parts))]
                 held = len(parts[0].rows)
         self._check(rows)
-        return _DuplicateTexts.joined(parts)
+        return DistinctTexts.joined(parts)
 
     def advance(self) -> bool:
         """Move to the next range; returns false if there is none."""
         self._start += 1 << self._bits
         return self._start < 1 << BITS
 
-    def _of(self, texts: _native.Texts, first: int) -> _DuplicateTexts:
-        digests = _native.text_digests(texts, SEED, self._threads)
-        rows = np.arange(first, first + len(texts))
-        return self._inside(_DuplicateTexts(digests, rows, np.ones(len(texts), np.int64)))
+    def _of(self, texts: _native.Texts, first: int) -> DistinctTexts:
+        return self._inside(digested(texts, first, self._threads))
 
-    def _inside(self, texts: _DuplicateTexts) -> _DuplicateTexts:
+    def _inside(self, texts: DistinctTexts) -> DistinctTexts:
         return texts.between(self._start, self._start + (1 << self._bits) - 1)
 
-    def _narrowed(self, texts: _DuplicateTexts) -> _DuplicateTexts:
+    def _narrowed(self, texts: DistinctTexts) -> DistinctTexts:
         """Narrow the range until its texts fill at most half the memory, so that merging pays off."""
         while 2 * len(texts.rows) > self._most:
             self._bits -= 1

@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs.errors import BuildError
 from pfgen_rs.metrics import units
 from pfgen_rs.references.batches import Batches
 from pfgen_rs.references.config import BuildConfig
@@ -25,6 +24,13 @@ from pfgen_rs.references.normalise import Style
 from pfgen_rs.references.pool import Pool, PoolWriter, State
 from pfgen_rs.references.selection import select
 from pfgen_rs.references.singletons import singletons
+from pfgen_rs.references.step_reports import (
+    DUPLICATE,
+    length_details,
+    length_reason,
+    refuse_removing_everything,
+    singletons_reason,
+)
 
 __all__ = ["STEPS", "Context", "Step"]
 
@@ -58,15 +64,9 @@ class Context:
         self, step: str, before: State, after: State, removals: Removals, **details: Any
     ) -> StepReport:
         """Returns the report of a step; raises `BuildError` if a single rule removed everything."""
-        removed = removals.sorted()
-        if removed and before.height and removed[0].count == before.height:
-            hint = " (the standard style is meant for Japanese text)" * (step == "normalise")
-            raise BuildError(
-                f"question {self.question_id}: {step}: {removed[0].reason!r} removes all "
-                f"{before.height:,} answers, such as {removed[0].examples[:1]}{hint}: change or disable that "
-                "rule"
-            )
-        return StepReport(step, before.height, after.height, removed, details)
+        found = StepReport(step, before.height, after.height, removals.sorted(), details)
+        refuse_removing_everything(self.question_id, found)
+        return found
 
     def removals(self) -> Removals:
         """Returns an empty counter of removals."""
@@ -153,7 +153,7 @@ def _duplicates_step(state: State, context: Context) -> tuple[State, StepReport]
     removals = context.removals()
     if keep != "all":
         examples = _first_removed_by_step(state, ~found.first, context)
-        removals.add("the same text again", examples, state.height - distinct)
+        removals.add(DUPLICATE, examples, state.height - distinct)
     details = {"keep": keep, "distinct": distinct, "most": int(found.counts.max(initial=0))}
     return after, context.report("duplicates", state, after, removals, **details)
 
@@ -176,9 +176,7 @@ def _singletons_step(state: State, context: Context) -> tuple[State, StepReport]
         return state, StepReport("singletons", state.height, state.height, [], details)
     after = state.narrowed(found.kept)
     removals = context.removals()
-    reason = f"a {settings.n}-gram that occurs at most {settings.threshold} times"
-    if settings.threshold == 1:
-        reason = f"a {settings.n}-gram that occurs once"
+    reason = singletons_reason(settings)
     examples = _first_removed_by_step(state, ~found.kept, context)
     removals.add(reason, examples, state.height - after.height)
     # With few candidates everything is rare; the funnel shows that without an error.
@@ -205,15 +203,10 @@ def _length_step(state: State, context: Context) -> tuple[State, StepReport]:
         )
         kept[own] = found.kept
         number = int(np.count_nonzero(found.kept))
-        details[source] = {
-            "answers": number,
-            "mean": found.mean if number else None,
-            "std": found.std if number else None,
-            "limit": "select.count" if found.limit == "at_least" else found.limit,
-        }
+        details[source] = length_details(found, number)
     after = state.narrowed(kept)
     removals = context.removals()
-    reason = f"a length further from {settings.target} than that of the kept answers of its source"
+    reason = length_reason(settings)
     removals.add(reason, _first_removed_by_step(state, ~kept, context), state.height - after.height)
     return after, context.report("length", state, after, removals, sources=details)
 
