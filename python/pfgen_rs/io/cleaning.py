@@ -86,7 +86,11 @@ def without_thoughts(text: str) -> str:
 
 def unicode_text(text: str) -> str:
     """Returns a text in which lone surrogates are replaced by U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def _cleaned_of_thoughts(text: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
+from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.answers import cleaned, default_stop
@@ -89,12 +90,9 @@ class Reward:
         texts = list(map(completion_text, completions))
         if self.clean is not None:
             return list(map(self.clean, texts))
-        if _is_clean_for_reward("\0".join(texts)):  # checking all texts at once is much faster
-            return [text.strip() for text in texts]
-        return [
-            text.strip() if _is_clean_for_reward(text) else _cleaned_for_reward(prompt, text)
-            for prompt, text in zip(prompts, texts, strict=True)
-        ]
+        for row in _unclean_for_reward(texts):
+            texts[row] = _cleaned_for_reward(prompts[row], texts[row])
+        return texts
 
     def _with_unknown(
         self,
@@ -136,13 +134,12 @@ def _cleaned_for_reward(prompt: Any, text: str) -> str:
     return cleaned(text, mode, _STOPS[mode])
 
 
-def _is_clean_for_reward(text: str) -> bool:
-    """Whether cleaning would do no more than strip white space."""
+def _unclean_for_reward(texts: list[str]) -> Sequence[int]:
+    """Returns the rows that cleaning could change; native code looks at all texts much faster."""
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return not any(mark in text for mark in _CUT)
+        return _native.unclean_rows(_native.Texts(texts, 1), _CUT)
+    except InputError:  # a lone surrogate
+        return range(len(texts))
 
 
 def _default_reward() -> Reward:

@@ -1,11 +1,12 @@
 //! Many responses at once, in parallel, each result at its response's place.
 
-use crate::score::{RuleScratch, Rules, Scorer, Scratch, SourceScore, TOTALS, totals};
+use crate::score::{LANES, RuleScratch, Rules, Scorer, Scratch, SourceScore, TOTALS, totals};
 use rayon::prelude::*;
 use std::cell::RefCell;
 
 /// Responses that a thread takes at a time; among them those of similar length go together.
 const BLOCK: usize = 256;
+
 /// Responses to one question.
 #[derive(Debug, Clone, Copy)]
 pub struct Group<'a> {
@@ -30,6 +31,24 @@ pub struct Batch<'a> {
     pub sources: usize,
     /// Responses of all groups together.
     pub count: usize,
+}
+
+/// A response to a question.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// Fluency and Truthfulness of the question.
+    pub scorer: &'a Scorer,
+    /// Its Helpfulness.
+    pub rules: &'a Rules,
+    /// The response.
+    pub response: &'a str,
+}
+
+impl Asked<'_> {
+    /// The same for all responses to one question.
+    fn question(&self) -> usize {
+        std::ptr::from_ref(self.scorer).addr()
+    }
 }
 
 /// Scores of all responses, in the order of the responses.
@@ -87,26 +106,64 @@ pub fn score_groups_parallel<'a>(batch: Batch<'_>, response: impl Fn(usize) -> &
     Columns { lengths, scores }
 }
 
-/// One of the [`TOTALS`] of each of some responses to one question, in their order, on the calling thread: for small calls,
-/// since nothing is allocated once the buffers have grown. Responses of similar length beside each other are scored faster.
+/// One of the [`TOTALS`] of each of some responses, in their order, on the calling thread: for small calls, since little is
+/// allocated once the buffers have grown. Responses to several questions are read side by side.
 ///
 /// # Panics
 /// If there are patterns that the rules do not search for themselves, or `into` is too short.
-pub fn score_total(scorer: &Scorer, rules: &Rules, responses: &[&str], total: usize, into: &mut [f64]) {
+pub fn score_totals(asked: &[Asked<'_>], total: usize, into: &mut [f64]) {
     BUFFERS.with_borrow_mut(|buffers| {
-        let Buffers { scorer: scratch, rules: rule_scratch, scores, lengths, row, .. } = buffers;
-        let (settings, sources) = (scorer.settings(), scorer.source_count());
-        scores.resize(responses.len() * sources, SourceScore::default());
-        lengths.resize(responses.len(), 0);
-        row.resize(TOTALS + 2 * sources, 0.0);
-        scorer.score(responses, scratch, scores, lengths);
-        let rows = responses.iter().zip(&*lengths).zip(scores.chunks(sources));
-        for (((response, &length), scores), into) in rows.zip(&mut into[..responses.len()]) {
-            let helpful = rules.score(settings, response, length as usize, &[], rule_scratch);
-            totals::write(settings.variant, scores, helpful.value, row);
-            *into = row[total];
+        let mut order = std::mem::take(&mut buffers.order);
+        order.clear();
+        order.extend((0..).zip(asked).map(|(place, asked)| (asked.response.len() as u32, place)));
+        order.sort_unstable();
+        for block in order.chunks_mut(LANES) {
+            block.sort_unstable_by_key(|&(length, place)| (asked[place as usize].question(), length));
+            score_block(asked, block, total, buffers, into);
         }
+        buffers.order = order;
     });
+}
+
+/// Scores the responses at the places that `order` has, at most [`LANES`], those to one question beside each other.
+fn score_block(asked: &[Asked<'_>], order: &[(u32, u32)], total: usize, buffers: &mut Buffers, into: &mut [f64]) {
+    let mut block = [asked[order[0].1 as usize]; LANES];
+    for (block, &(_, place)) in block.iter_mut().zip(order) {
+        *block = asked[place as usize];
+    }
+    let block = &block[..order.len()];
+    let Buffers { scorer: scratch, rules: rule_scratch, scores, lengths, row, .. } = buffers;
+    scores.resize(block.iter().map(|asked| asked.scorer.source_count()).sum(), SourceScore::default());
+    lengths.resize(LANES, 0);
+    read_block(block, scratch, scores, lengths);
+    let mut start = 0;
+    for ((asked, &(_, place)), &length) in block.iter().zip(order).zip(&*lengths) {
+        let (settings, sources) = (asked.scorer.settings(), asked.scorer.source_count());
+        let helpful = asked.rules.score(settings, asked.response, length as usize, &[], rule_scratch);
+        row.resize(TOTALS + 2 * sources, 0.0);
+        totals::write(settings.variant, &scores[start..][..sources], helpful.value, row);
+        into[place as usize] = row[total];
+        start += sources;
+    }
+}
+
+/// Fluency and Truthfulness: of all together if their scorers allow that, otherwise question by question.
+fn read_block(block: &[Asked<'_>], scratch: &mut Scratch, scores: &mut [SourceScore], lengths: &mut [u32]) {
+    let (mut scorers, mut responses) = ([block[0].scorer; LANES], [""; LANES]);
+    for ((asked, scorer), response) in block.iter().zip(&mut scorers).zip(&mut responses) {
+        (*scorer, *response) = (asked.scorer, asked.response);
+    }
+    let (scorers, responses) = (&scorers[..block.len()], &responses[..block.len()]);
+    let is_one = |scorer: &&Scorer| std::ptr::eq(*scorer, scorers[0]);
+    if !scorers.iter().all(is_one) && scorers.iter().all(|scorer| scorer.goes_with(scorers[0])) {
+        return Scorer::score_mixed(scorers, responses, scratch, scores, lengths);
+    }
+    let (mut start, mut row) = (0, 0);
+    for part in scorers.chunk_by(|a, b| std::ptr::eq(*a, *b)) {
+        part[0].score(&responses[row..][..part.len()], scratch, &mut scores[start..], &mut lengths[row..]);
+        start += part.len() * part[0].source_count();
+        row += part.len();
+    }
 }
 
 fn tasks<'a>(group: &Group<'a>) -> impl Iterator<Item = (Group<'a>, std::ops::Range<usize>)> + use<'a> {

@@ -28,7 +28,7 @@ pub mod text;
 pub mod units;
 mod words;
 
-pub use batch::{Batch, Columns, Group, score_groups, score_groups_parallel, score_total};
+pub use batch::{Asked, Batch, Columns, Group, score_groups, score_groups_parallel, score_totals};
 pub use error::{Error, Result};
 pub use exact_sum::{ExactSum, UNIT};
 pub use fetch::fetch_text;

@@ -1,12 +1,11 @@
 //! `Few`: small calls of `bench.scorer()`, in which everything but scoring counts.
 
-use crate::batch::{Batches, Numbers};
+use crate::batch::{Batches, Numbers, Question};
 use crate::errors::bad_input;
 use numpy::PyArray1;
-use pfgen_core::{TOTALS, score_total};
+use pfgen_core::{Asked, TOTALS, score_totals};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
-use std::ops::Range;
 
 /// Calls with more answers than that are for threads.
 const MOST: usize = 255;
@@ -21,13 +20,6 @@ pub(crate) struct Few {
     numbers: Py<Numbers>,
     batches: Py<Batches>,
     total: usize,
-}
-
-/// An answer and its question.
-struct Row<'a> {
-    number: u32,
-    place: usize,
-    answer: &'a str,
 }
 
 #[pymethods]
@@ -57,7 +49,7 @@ impl Few {
                 let answer = answers.get_item(0).ok()?;
                 let answer = answer.cast::<PyString>().ok()?.to_str().ok()?;
                 let mut score = [0.0];
-                self.of_question(number, &[answer], &mut score)?;
+                score_totals(&[self.asked(number, answer)?], self.total, &mut score);
                 return Some(PyArray1::from_slice(py, &score));
             }
             return self.of_rows(py, answers, |_| Some(number));
@@ -93,45 +85,25 @@ impl Few {
         }
         // Kept alive, whatever other threads do with the list.
         let texts: Vec<_> = answers.iter().collect();
-        let mut rows = Vec::with_capacity(texts.len());
+        let mut asked = Vec::with_capacity(texts.len());
         for (place, text) in texts.iter().enumerate() {
             let answer = text.cast::<PyString>().ok()?.to_str().ok()?;
-            rows.push(Row { number: number(place)?, place, answer });
+            asked.push(self.asked(number(place)?, answer)?);
         }
-        let scores = if rows.len() <= BRIEF { self.scores(&mut rows) } else { py.detach(|| self.scores(&mut rows)) }?;
-        Some(PyArray1::from_slice(py, &scores))
-    }
-
-    fn scores(&self, rows: &mut [Row<'_>]) -> Option<Vec<f64>> {
-        rows.sort_unstable_by_key(|row| (row.number, row.answer.len()));
-        let answers: Vec<&str> = rows.iter().map(|row| row.answer).collect();
-        let (mut sorted, mut scores) = (vec![0.0; rows.len()], vec![0.0; rows.len()]);
-        for of_question in groups(rows) {
-            let number = rows[of_question.start].number;
-            self.of_question(number, &answers[of_question.clone()], &mut sorted[of_question])?;
+        let mut scores = vec![0.0; asked.len()];
+        let mut score = || score_totals(&asked, self.total, &mut scores);
+        if asked.len() <= BRIEF {
+            score();
+        } else {
+            py.detach(score);
         }
-        for (row, score) in rows.iter().zip(sorted) {
-            scores[row.place] = score;
-        }
-        Some(scores)
+        Some(PyArray1::from_vec(py, scores))
     }
 
     /// `None` where the question is unknown, is not ready, or has patterns that are not literals.
-    fn of_question(&self, number: u32, answers: &[&str], scores: &mut [f64]) -> Option<()> {
+    fn asked<'a>(&'a self, number: u32, response: &'a str) -> Option<Asked<'a>> {
         let question = self.batches.get().questions.get(number as usize)?.as_ref()?;
-        if question.rules.others() > 0 {
-            return None;
-        }
-        score_total(&question.scorer, &question.rules, answers, self.total, scores);
-        Some(())
+        let Question { scorer, rules, .. } = question;
+        (rules.others() == 0).then_some(Asked { scorer, rules, response })
     }
-}
-
-/// The rows of each question.
-fn groups<'a, 'b>(rows: &'a [Row<'b>]) -> impl Iterator<Item = Range<usize>> + use<'a, 'b> {
-    rows.chunk_by(|a, b| a.number == b.number).scan(0, |end, group| {
-        let start = *end;
-        *end += group.len();
-        Some(start..*end)
-    })
 }

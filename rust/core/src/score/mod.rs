@@ -17,6 +17,7 @@ mod wide;
 mod windows;
 
 pub use compact::InstructionSet;
+pub(crate) use compact::block::LANES;
 pub use expressions::Expression;
 pub use keywords::{Literals, NOT_FOUND};
 pub use rules::{Helpful, Rule, RuleScratch, RuleStep, Rules};

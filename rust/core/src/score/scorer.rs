@@ -170,10 +170,7 @@ impl Scorer {
                     compact.score(set, responses, &mut scratch.block, &mut scratch.scores);
                     for (i, score) in (start..).zip(&scratch.scores[..responses.len()]) {
                         lengths[i] = score.length as u32;
-                        for (source, into) in scores[i * sources..][..sources].iter_mut().enumerate() {
-                            into.fluency = score.fluency[source] / self.baselines[source];
-                            into.truthfulness = score.truthfulness[source];
-                        }
+                        self.write(score, &mut scores[i * sources..][..sources]);
                     }
                 }
             }
@@ -187,6 +184,50 @@ impl Scorer {
                     }
                 }
             }
+        }
+    }
+
+    /// Scores each of up to 32 responses with a scorer of its own, as [`score`](Self::score) does; the scores of one response
+    /// follow those of the one before. Responses with the same scorer must stand beside each other, and the scorers
+    /// [go together](Self::goes_with).
+    pub(crate) fn score_mixed(
+        scorers: &[&Self],
+        responses: &[&str],
+        scratch: &mut Scratch,
+        scores: &mut [SourceScore],
+        lengths: &mut [u32],
+    ) {
+        let Some(Engine::Compact(first, _)) = scorers.first().map(|scorer| &scorer.engine) else { return };
+        let mut compact = [&**first; LANES];
+        for (compact, scorer) in compact.iter_mut().zip(scorers) {
+            if let Engine::Compact(own, _) = &scorer.engine {
+                *compact = own;
+            }
+        }
+        scratch.scores.resize(LANES, CompactScore::default());
+        let Scratch { block, scores: found, .. } = scratch;
+        CompactScorer::score_mixed(InstructionSet::chosen(), &compact[..scorers.len()], responses, block, found);
+        let mut start = 0;
+        for ((scorer, found), length) in scorers.iter().zip(&*found).zip(lengths) {
+            *length = found.length as u32;
+            scorer.write(found, &mut scores[start..][..scorer.source_count()]);
+            start += scorer.source_count();
+        }
+    }
+
+    /// Writes what a response scores against each source.
+    fn write(&self, score: &CompactScore, into: &mut [SourceScore]) {
+        for (source, (into, baseline)) in into.iter_mut().zip(&self.baselines).enumerate() {
+            into.fluency = score.fluency[source] / baseline;
+            into.truthfulness = score.truthfulness[source];
+        }
+    }
+
+    /// Whether both can be given to [`score_mixed`](Self::score_mixed).
+    pub(crate) fn goes_with(&self, other: &Self) -> bool {
+        match (&self.engine, &other.engine) {
+            (Engine::Compact(mine, _), Engine::Compact(its, _)) => mine.goes_with(its),
+            _ => false,
         }
     }
 

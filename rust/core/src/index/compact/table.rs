@@ -133,6 +133,13 @@ impl CompactView<'_> {
         self.pages[page * PAGE + code % PAGE]
     }
 
+    /// Prefetches the symbol of a character.
+    #[inline(always)]
+    pub(crate) fn fetch_symbol(&self, character: char) {
+        let code = character as usize;
+        fetch(self.pages, self.page_of[code >> PAGE_BITS] as usize * PAGE + code % PAGE);
+    }
+
     /// The match of nothing.
     #[inline(always)]
     pub(crate) fn root(&self) -> Match {

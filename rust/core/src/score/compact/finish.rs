@@ -1,17 +1,24 @@
 //! From states to scores: what each character adds to Fluency and is worth to Truthfulness, and the best cuts.
 
-use super::block::{Block, Pending};
+use super::block::{Block, LANES, Pending};
 use super::plan::{CHUNK, PerSource, Plan};
 use crate::index::compact::{CompactTable, CompactView, Packing};
+use std::ops::Range;
 
 /// Responses whose sums of Truthfulness are added up side by side, since each addition waits for the one before.
 pub(super) const SIDE_BY_SIDE: usize = 4;
 
-/// Reads what `walk` left of the first `lanes` lanes: gains, levels and what is kept.
+/// Reads what `walk` left of some lanes: gains, levels and what is kept.
 #[inline(always)]
-pub(super) fn gather(block: &mut Block, plan: &Plan, table: &CompactTable, view: &CompactView<'_>, lanes: usize) {
+pub(super) fn gather(
+    block: &mut Block,
+    plan: &Plan,
+    table: &CompactTable,
+    view: &CompactView<'_>,
+    lanes: Range<usize>,
+) {
     let mut waiting = 0;
-    for lane in 0..lanes {
+    for lane in lanes {
         let first = lane * plan.indices;
         let last = block.ends[lane];
         for start in (0..=last).step_by(CHUNK) {
@@ -147,13 +154,14 @@ pub(super) fn apart(packed: u64, packing: Packing) -> PerSource {
 }
 
 /// From the levels of windows by their ends to the place in `worth` of what covers each kept character, which is the highest
-/// of the levels in each source; to 0, which is worth nothing, where it is skipped. All lanes as one: windows that begin at
+/// of the levels in each source; to 0, which is worth nothing, where it is skipped. All these lanes as one: windows that begin at
 /// a kept character end in its lane.
 #[inline(always)]
-pub(super) fn cover(block: &mut Block, plan: &Plan, packing: Packing, lanes: usize) {
+pub(super) fn cover(block: &mut Block, plan: &Plan, packing: Packing, lanes: Range<usize>) {
     let Block { levels, kept, covered, highest, .. } = block;
-    let all = lanes * plan.indices;
-    let (covered, highest) = (&mut covered[..all], &mut highest[..all]);
+    let all = lanes.start * plan.indices..lanes.end * plan.indices;
+    let (levels, kept) = (&mut levels[all.start..], &kept[all.clone()]);
+    let (covered, highest) = (&mut covered[all.clone()], &mut highest[all]);
     covered.fill(0);
     for source in packing.fields_of_levels() {
         highest.fill(0);
@@ -166,7 +174,7 @@ pub(super) fn cover(block: &mut Block, plan: &Plan, packing: Packing, lanes: usi
             *covered |= highest;
         }
     }
-    for ((level, &covered), &kept) in levels.iter_mut().zip(&*covered).zip(&*kept) {
+    for ((level, &covered), &kept) in levels.iter_mut().zip(&*covered).zip(kept) {
         *level = covered * kept;
     }
 }
@@ -174,9 +182,13 @@ pub(super) fn cover(block: &mut Block, plan: &Plan, packing: Packing, lanes: usi
 /// Sums, from the left, of what the characters before the target length are worth, for lanes from `first` on.
 #[inline(always)]
 pub(super) fn undiscounted(block: &Block, plan: &Plan, first: usize) -> [PerSource; SIDE_BY_SIDE] {
-    let of_lane = |side: usize| &block.levels[(first + side) * plan.indices..][..plan.target.min(plan.indices)];
+    // The last lane stands for those that there are not.
+    let of_lane = |side: usize| {
+        let lane = (first + side).min(LANES - 1);
+        &block.levels[lane * plan.indices..][..plan.target.min(plan.indices)]
+    };
     let levels: [&[u16]; SIDE_BY_SIDE] = std::array::from_fn(of_lane);
-    let longest = block.ends[first..][..SIDE_BY_SIDE].iter().max().map_or(0, |end| (end + 1).min(levels[0].len()));
+    let longest = block.ends[first..].iter().take(SIDE_BY_SIDE).max().map_or(0, |end| (end + 1).min(levels[0].len()));
     let mut totals = [[0.0; 4]; SIDE_BY_SIDE];
     for at in 0..longest {
         for (total, levels) in totals.iter_mut().zip(levels) {

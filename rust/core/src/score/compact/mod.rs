@@ -13,7 +13,7 @@
 //! vectorises them. Integers throughout up to the last step, and floating-point operations in a fixed order, make the
 //! results the same on all.
 
-pub(super) mod block;
+pub(crate) mod block;
 pub(super) mod dispatch;
 mod finish;
 #[cfg(feature = "internals")]
@@ -21,6 +21,7 @@ pub(crate) mod passes;
 pub(super) mod plan;
 mod repeats;
 pub(super) mod scorer;
+mod tables;
 mod walk;
 mod walk_few;
 

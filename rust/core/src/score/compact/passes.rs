@@ -55,10 +55,10 @@ impl Work for OnePass<'_, '_> {
     fn run(self) {
         let Passes { scorer, responses, block, scores } = self.passes;
         match self.pass {
-            Pass::Load => scorer.load(responses, block),
+            Pass::Load => scorer.load(responses, block, 0),
             Pass::Repeats => repeats::fill(block, &scorer.plan, responses.len(), block.longest(responses.len())),
-            Pass::Walk => walk::fill(block, &scorer.plan, &scorer.table.view(), responses.len()),
-            Pass::Finish => scorer.finish(responses, block, scores),
+            Pass::Walk => walk::fill(block, &scorer.plan, &scorer.one(), responses.len()),
+            Pass::Finish => scorer.finish(responses, block, 0, scores),
         }
     }
 }

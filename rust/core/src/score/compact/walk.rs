@@ -2,15 +2,17 @@
 
 use super::block::{Block, LANES};
 use super::plan::Plan;
+use super::tables::Tables;
 use super::walk_few;
-use crate::index::compact::{CompactView, Match};
+use crate::index::compact::Match;
 
 /// What is next where a walker has left the record of its last match.
 const DONE: usize = usize::MAX;
 
 /// Walks from the beginning of a lane to its end.
 #[derive(Debug, Clone, Copy)]
-struct Walker {
+struct Walker<P> {
+    place: P,
     found: Match,
     /// The next symbol.
     symbol: u16,
@@ -23,20 +25,24 @@ struct Walker {
 
 /// Fills `records`. The walkers take turns, since each step waits for memory; one that is at its end leaves.
 #[inline(always)]
-pub(super) fn fill(block: &mut Block, plan: &Plan, table: &CompactView<'_>, lanes: usize) {
+pub(super) fn fill<T: Tables>(block: &mut Block, plan: &Plan, tables: &T, lanes: usize) {
     if lanes <= walk_few::FEW {
-        return walk_few::fill(block, plan, table, lanes);
+        return walk_few::fill(block, plan, tables, lanes);
+    }
+    if T::COLD {
+        return walk_few::fill_evenly(block, plan, tables, lanes);
     }
     let Block { symbols, records, ends, .. } = block;
     let (symbols, records) = (&symbols[..], &mut records[..]);
-    let mut walkers: [Walker; LANES] = std::array::from_fn(|lane| {
+    let mut walkers: [Walker<T::Place>; LANES] = std::array::from_fn(|lane| {
         let (at, symbol) = (lane * plan.indices, symbols[lane * plan.indices + 1]);
-        Walker { found: plan.begin, symbol, at, next: at + 1, last: at + ends[lane] }
+        Walker { place: tables.place(lane), found: tables.begin(lane), symbol, at, next: at + 1, last: at + ends[lane] }
     });
     let mut count = lanes;
     while count > 0 {
         let mut is_one_done = false;
         for walker in &mut walkers[..count] {
+            let table = tables.table(walker.place);
             let record = table.record(walker.found.state);
             // Where the symbol was not taken, the walker's next turn writes here again.
             records[walker.at] = record.found(walker.found.length);
@@ -59,7 +65,7 @@ pub(super) fn fill(block: &mut Block, plan: &Plan, table: &CompactView<'_>, lane
 
 /// Puts those that are not done first, and returns their number.
 #[inline(always)]
-fn those_on_their_way(walkers: &mut [Walker]) -> usize {
+fn those_on_their_way<P: Copy>(walkers: &mut [Walker<P>]) -> usize {
     let mut count = 0;
     for turn in 0..walkers.len() {
         walkers[count] = walkers[turn];

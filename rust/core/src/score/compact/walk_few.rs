@@ -1,20 +1,24 @@
-//! The table's state at every character of few lanes: each is cut into parts, so that there are enough walkers to take turns.
+//! The table's state at every character, where lanes are cut into parts, so that there are enough walkers to take turns.
 
-use super::block::Block;
+use super::block::{Block, LANES};
 use super::plan::Plan;
-use crate::index::compact::{CompactView, Match};
+use super::tables::Tables;
+use crate::index::compact::Match;
 
 /// For more lanes than that, a walker for each is enough.
 pub(super) const FEW: usize = 16;
 /// More walkers than the processor fetches cache lines for at once gain nothing.
 const MOST: usize = 16;
+/// Room for the walkers of [`fill_evenly`].
+const MOST_EVENLY: usize = 3 * LANES;
 
 /// An index of no character, for what is not kept.
 const NOT_KEPT: usize = 0;
 
 /// Walks from one position of a lane on.
 #[derive(Debug, Clone, Copy)]
-struct Walker {
+struct Walker<P> {
+    place: P,
     number: usize,
     /// The index that it set out at.
     start: usize,
@@ -28,24 +32,46 @@ struct Walker {
     next: usize,
 }
 
-/// Fills `records`.
+/// Fills `records` of at most [`FEW`] lanes, each of which is cut into as many parts.
+#[inline(always)]
+pub(super) fn fill<T: Tables>(block: &mut Block, plan: &Plan, tables: &T, lanes: usize) {
+    let parts = MOST / lanes;
+    fill_parts::<T, MOST>(block, plan, tables, lanes, |end| end.div_ceil(parts));
+}
+
+/// Fills `records`: long lanes are cut, so that those who walk to the end are not a few at last, who wait.
+#[inline(always)]
+pub(super) fn fill_evenly<T: Tables>(block: &mut Block, plan: &Plan, tables: &T, lanes: usize) {
+    let part = block.ends[..lanes].iter().sum::<usize>().div_ceil(2 * LANES);
+    fill_parts::<T, MOST_EVENLY>(block, plan, tables, lanes, |_| part);
+}
+
+/// Fills `records`; `part` is how long the parts of a lane are, if not shorter than the longest n-gram.
 ///
 /// A walker sets out in the middle of a text without a match. As soon as its match does not reach back to there, or is as
 /// long as matches get, it is the match that there would be from the beginning. The walker before goes on up to that place.
 #[inline(always)]
-pub(super) fn fill(block: &mut Block, plan: &Plan, table: &CompactView<'_>, lanes: usize) {
-    let first = Walker { number: 0, start: 0, sure: true, found: plan.begin, symbol: 0, at: NOT_KEPT, next: 0 };
-    let (mut walkers, mut lasts) = ([first; MOST], [0; MOST]);
-    let mut count = set_out(&mut walkers, &mut lasts, block, plan, table, lanes);
+fn fill_parts<T: Tables, const ROOM: usize>(
+    block: &mut Block,
+    plan: &Plan,
+    tables: &T,
+    lanes: usize,
+    part: impl Fn(usize) -> usize,
+) {
+    let (place, found) = (tables.place(0), tables.begin(0));
+    let first = Walker { place, number: 0, start: 0, sure: true, found, symbol: 0, at: NOT_KEPT, next: 0 };
+    let (mut walkers, mut lasts) = ([first; ROOM], [0; ROOM]);
+    let mut count = set_out(&mut walkers, &mut lasts, block, plan, tables, lanes, part);
     let Block { symbols, records, .. } = block;
     let (symbols, records) = (&symbols[..], &mut records[..]);
     while count > 0 {
         let mut turn = 0;
         while turn < count {
             let walker = &mut walkers[turn];
+            let table = tables.table(walker.place);
             let record = table.record(walker.found.state);
             records[walker.at] = record.found(walker.found.length);
-            if walker.next > lasts[walker.number % MOST] {
+            if walker.next > lasts[walker.number % ROOM] {
                 count -= 1;
                 walkers[turn] = walkers[count];
                 continue;
@@ -71,25 +97,26 @@ pub(super) fn fill(block: &mut Block, plan: &Plan, table: &CompactView<'_>, lane
 
 /// Places the walkers, and the last index of each unless another is sure before, and returns their number.
 #[inline(always)]
-fn set_out(
-    walkers: &mut [Walker; MOST],
-    lasts: &mut [usize; MOST],
+fn set_out<T: Tables, const ROOM: usize>(
+    walkers: &mut [Walker<T::Place>; ROOM],
+    lasts: &mut [usize; ROOM],
     block: &Block,
     plan: &Plan,
-    table: &CompactView<'_>,
+    tables: &T,
     lanes: usize,
+    part: impl Fn(usize) -> usize,
 ) -> usize {
-    let parts = MOST / lanes;
     let mut number = 0;
     for (lane, &end) in block.ends[..lanes].iter().enumerate() {
+        let place = tables.place(lane);
         // A walker is sure before its part ends.
-        let part = end.div_ceil(parts).max(plan.longest as usize);
+        let part = part(end).max(plan.longest as usize);
         let first = lane * plan.indices + 1;
         for start in (first..first + end).step_by(part) {
             let sure = start == first;
-            let found = if sure { plan.begin } else { table.root() };
+            let found = if sure { tables.begin(lane) } else { tables.table(place).root() };
             let symbol = block.symbols[start];
-            walkers[number] = Walker { number, start, sure, found, symbol, at: NOT_KEPT, next: start };
+            walkers[number] = Walker { place, number, start, sure, found, symbol, at: NOT_KEPT, next: start };
             lasts[number] = first + end - 1;
             number += 1;
         }
