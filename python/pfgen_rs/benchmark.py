@@ -40,6 +40,7 @@ __all__ = [
     "Question",
     "load_benchmark",
     "load_for_scores",
+    "log_notes",
     "resolve",
     "score_file",
     "score_runs",
@@ -269,7 +270,7 @@ def score_file(
     paths = as_paths(path)
     if paths is None:
         result = benchmark.evaluate(cast("Table", path), **fields, clean=clean, threads=threads)
-        _log_notes(result)
+        log_notes(result)
         return result
     tokens = benchmark.settings.unit == "token"
     options = Options(
@@ -285,7 +286,7 @@ def score_file(
         threads=threads,
         keep=streaming.KEPT,
     )
-    _log_notes(result)
+    log_notes(result)
     return result
 
 
@@ -325,7 +326,7 @@ def score_runs(
         fields: dict[str, Any] = {"question_field": question_field, "answer_field": answer_field}
         results = _score_table(benchmark, source, run_field, **fields, clean=clean, threads=threads)
         for result in results:
-            _log_notes(result)
+            log_notes(result)
         return results
     storage = Storage(storage_options)
     found = expand_runs(paths, storage)
@@ -351,11 +352,12 @@ def _score_runs(
     store = streaming.new_store(benchmark)
     results = streaming.score_sources(benchmark, sources, options, store, **how)
     for result in results:
-        _log_notes(result)
+        log_notes(result)
     return results
 
 
-def _log_notes(result: Result) -> None:
+def log_notes(result: Result) -> None:
+    """Log what is not clean about a run's answers, and that its file may have been cut short."""
     note = unclean_note(result, "clean=True")
     if note is not None:
         _LOG.warning(note)

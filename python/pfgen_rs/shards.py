@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from pfgen_rs.benchmark import Benchmark, load_benchmark, resolve
+from pfgen_rs.benchmark import Benchmark, load_benchmark, log_notes, resolve
 from pfgen_rs.errors import BenchmarkNotFoundError, InputError
 from pfgen_rs.io import Options
 from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.io.keep import Keep
 from pfgen_rs.io.patterns import Paths, expand, expand_runs
+from pfgen_rs.io.remote.storage import Storage
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.merging import MergeJob
@@ -41,6 +42,7 @@ def score_shard(
     keep: Keep = None,
     threads: int | None = None,
     progress: ScoringProgress | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> int:
     """Score one shard of files, into the folder `out`, for `merge_shards`. Returns its number of responses.
 
@@ -67,15 +69,17 @@ def score_shard(
     paths = as_paths(source)
     if paths is None:
         raise InputError("shards are made of files: name them")
+    storage = Storage(storage_options)
     job = ShardJob(
         loaded,
-        expand_runs(paths),
+        expand_runs(paths, storage),
         options,
         Shard.parse(shard) if isinstance(shard, str) else Shard(*shard),
         rows=rows,
         keep=keep,
         run_field=run_field,
         threads=threads,
+        storage=storage,
     )
     return job.run(out, progress).responses
 
@@ -87,12 +91,14 @@ def merge_shards(
     out: str | os.PathLike[str] | None = None,
     per_response: str | os.PathLike[str] | None = None,
     allow_partial: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> list[Result]:
     """Merge the folders of all shards, in any order. Returns the results that `score_runs` would have given.
 
     `shards`: folders, globs, or one folder that has them all. `benchmark`: the one that they were scored with
     (default: from where it was). `out` and `per_response`: where to write `result.json`, or a folder for each
-    run, and a table of all responses, byte for byte as `pfgen-rs score` does; `allow_partial` as there.
+    run, and a table of all responses, byte for byte as `pfgen-rs score` does; `allow_partial` as there. Both
+    may be URLs, opened with `storage_options`. Warnings are logged as by `score_runs`.
 
     Files that were divided must be where they were when samples of results are asked for (`out`, `to_dict`).
 
@@ -101,9 +107,18 @@ def merge_shards(
     """
     load = loader_of_shards(benchmark, load_benchmark)
     paths = expand(as_paths(shards) or [])
-    job = MergeJob(paths, load, out=out, per_response=per_response, allow_partial=allow_partial)
+    job = MergeJob(
+        paths,
+        load,
+        out=out,
+        per_response=per_response,
+        allow_partial=allow_partial,
+        storage=Storage(storage_options),
+    )
     with job:
         results = job.run()
+        for result in results:
+            log_notes(result)
         job.write()
     return results
 

@@ -22,9 +22,12 @@ from pfgen_rs import (
     OutputError,
     PfgenError,
     SettingsError,
+    load_benchmark,
+    merge_shards,
     scan,
     score_file,
     score_runs,
+    score_shard,
 )
 from pfgen_rs.io import Options, Source, write_atomic
 from pfgen_rs.io.patterns import expand
@@ -369,6 +372,35 @@ def test_outputs_that_cannot_be_written_are_refused_first(
     bucket({"in.jsonl": lines()}, memory)
     with pytest.raises(OutputError, match=words):
         Job(load_benchmark(bench), ["s3://b/in.jsonl"], Options(), **how)
+
+
+def test_shards_of_remote_files_are_merged_into_storage(
+    memory: dict[str, Any], bench: Path, tmp_path: Path
+) -> None:
+    """The sizes of files that were named one by one are asked for."""
+    content = {
+        "runs/a/trials.jsonl": lines(),
+        "b.jsonl": lines(GOOD * 2),
+        "c.parquet": parquet(tmp_path),
+    }
+    store = bucket(content, memory)
+    files = ["s3://b/runs/*/trials.jsonl", "s3://b/b.jsonl", "s3://b/c.parquet"]
+    for number in (1, 2, 3):
+        score_shard(files, (number, 3), tmp_path / f"shards/{number}", bench, rows=True)
+    merge_shards(tmp_path / "shards", out="s3://b/all", per_response="s3://b/all.csv")
+    paths = [expanded for file in files for expanded in expand([file], Storage())]
+    with Job(
+        load_benchmark(bench), paths, Options(), out="s3://b/one", per_response="s3://b/one.csv"
+    ) as job:
+        job.run()
+        job.write()
+    assert store.get("all.csv").bytes() == store.get("one.csv").bytes()
+    found = [key for key in keys(store) if key.startswith("all/")]
+    assert len(found) == 3
+    for key in found:
+        assert store.get(key).bytes() == store.get(key.replace("all/", "one/")).bytes()
+    with pytest.raises(OutputError, match="shards are local folders"):
+        score_shard(files, "1/1", "s3://b/shard", bench)
 
 
 def test_a_result_writes_itself_to_storage(memory: dict[str, Any], bench: Path) -> None:

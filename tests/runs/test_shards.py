@@ -33,7 +33,7 @@ from pfgen_rs import (
     score_runs,
     score_shard,
 )
-from pfgen_rs.io import TABLES, Options
+from pfgen_rs.io import TABLES, Options, Source
 from pfgen_rs.io.unclean import Census, counted_together
 from pfgen_rs.runs import shard_folder, shard_plan
 from pfgen_rs.runs.merging import MergeJob
@@ -150,7 +150,7 @@ def test_files_of_lines_and_small_tables_stay_whole(tmp_path: Path) -> None:
     paths = [tmp_path / "a.jsonl", tmp_path / "b.parquet"]
     paths[0].write_bytes(helpers.lines(GOOD * 100))
     pl.DataFrame({"question": [CATS], "answer": ["猫"]}).write_parquet(paths[1])
-    plan = shard_plan.plan_shards(list(map(str, paths)), 5, Options())
+    plan = shard_plan.plan_shards(list(map(Source, paths)), 5, Options())
     assert plan.pieces == [Piece(0), Piece(1)]
     assert plan.shards == [[0], [1], [], [], []]
     assert [file.rows for file in plan.inputs] == [None, None]
@@ -247,7 +247,7 @@ def test_a_divided_file_is_as_one(
     how: dict[str, Any], total: int, bench: Benchmark, divided: Options, tmp_path: Path
 ) -> None:
     paths = [write_large(tmp_path / "large.parquet")]
-    plan = shard_plan.plan_shards(list(map(str, paths)), total, divided)
+    plan = shard_plan.plan_shards(list(map(Source, paths)), total, divided)
     assert len(plan.pieces) > 2
     found = check_same(bench, tmp_path, paths, total, divided, **how)
     assert [problem.line for problem in found[0].problems] == [31, 62, 90]
@@ -470,6 +470,8 @@ def test_shards_without_rows_make_no_table(bench: Benchmark, shards: Path, tmp_p
 def test_no_shards(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is no shard: it has no"):
         merge_shards(tmp_path)
+    with pytest.raises(InputError, match="is no shard: there is no such folder"):
+        merge_shards(tmp_path / "none")
     with pytest.raises(InputError, match="no shards"):
         merge_shards([])
 

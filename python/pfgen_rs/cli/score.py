@@ -257,8 +257,18 @@ def score(
         strict=strict,
     )
     if shard is not None and out is not None:
-        how = {"keep": _names_kept_by_score(keep), "run_field": run_field, "threads": threads}
-        score_shard.score_and_report(loaded, paths, reading, shard, out, rows=rows, **how)
+        score_shard.score_and_report(
+            loaded,
+            paths,
+            reading,
+            shard,
+            out,
+            rows=rows,
+            keep=_names_kept_by_score(keep),
+            run_field=run_field,
+            threads=threads,
+            storage=storage,
+        )
         return
     job = Job(
         loaded,

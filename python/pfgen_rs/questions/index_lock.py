@@ -21,8 +21,8 @@ from pfgen_rs.io.locks import lock, unlock
 
 __all__ = ["PATIENCE", "alone"]
 
-PATIENCE = 1800.0
-"""Seconds to wait for a process that builds: many times what the published set takes."""
+PATIENCE = 600.0
+"""Seconds to wait for a process that builds, which takes some seconds for the published set."""
 _EVERY = 0.1  # seconds between two attempts
 
 

@@ -95,7 +95,8 @@ class Manifest:
                 }
             )
         except FileNotFoundError:
-            raise InputError(f"is no shard: it has no {_MANIFEST}", path=folder) from None
+            lacks = f"it has no {_MANIFEST}" if folder.is_dir() else "there is no such folder"
+            raise InputError(f"is no shard: {lacks}", path=folder) from None
         except OSError as error:
             raise InputError(unreadable(error), path=path) from error
         except InputError:

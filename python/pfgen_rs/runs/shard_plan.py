@@ -19,6 +19,7 @@ from typing import NamedTuple, Self
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io import Options, Source
 from pfgen_rs.io.patterns import STANDARD_INPUT
+from pfgen_rs.io.remote.source import RemoteSource
 from pfgen_rs.io.tables import rows_read_together, table_height
 from pfgen_rs.runs.naming import output_names, run_name
 
@@ -92,21 +93,21 @@ class Plan(NamedTuple):
     shards: list[list[int]]
 
 
-def plan_shards(paths: Sequence[str], count: int, options: Options) -> Plan:
+def plan_shards(sources: Sequence[Source], count: int, options: Options) -> Plan:
     """Divide files among `count` shards so that they have about equally many bytes.
 
     Parquet files that are large, compared with a shard's share and absolutely, are split into pieces: ranges
-    of rows that end where a chunk of the whole file would end. Raises `InputError` for files that cannot be
-    read, and for pipes.
+    of rows that end where a chunk of the whole file would end. Files behind URLs stay whole. Raises
+    `InputError` for files that cannot be read, and for pipes.
     """
-    sources = [Source(path) for path in paths]
     places = [source.path for source in sources]
     sizes = [_size_to_divide(source) for source in sources]
     share = sum(sizes) / count
     inputs = []
     for source, size, folder in zip(sources, sizes, output_names(places), strict=True):
         found = Input(source.path, size, folder, run_name(source.path))
-        if source.suffix == _SPLIT and size > max(SPLIT_FROM, share / _WHOLE):
+        can_split = source.suffix == _SPLIT and not isinstance(source, RemoteSource)
+        if can_split and size > max(SPLIT_FROM, share / _WHOLE):
             found = found._replace(rows=table_height(source), footer=footer_digest(source))
         inputs.append(found)
     step = rows_read_together(options)
@@ -124,6 +125,8 @@ def _size_to_divide(source: Source) -> int:
         raise InputError(
             "standard input cannot be divided into shards: name files", path=source.path
         )
+    if isinstance(source, RemoteSource):
+        return _size_of_remote(source)
     try:
         found = Path(source.path).stat()
     except (OSError, ValueError) as error:
@@ -133,6 +136,15 @@ def _size_to_divide(source: Source) -> int:
             "is no regular file: only files can be divided into shards", path=source.path
         )
     return found.st_size
+
+
+def _size_of_remote(source: RemoteSource) -> int:
+    if source.size is None:  # it was not listed
+        source.open().close()
+        source.release()
+    if source.size is None:
+        raise InputError("the server does not say its size: copy the file first", path=source.path)
+    return source.size
 
 
 def footer_digest(source: Source) -> str:

@@ -13,6 +13,8 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import Options, Source
 from pfgen_rs.io.chunk import Kept
 from pfgen_rs.io.keep import Keep, kept_columns, with_runs
+from pfgen_rs.io.remote.source import opened_sources
+from pfgen_rs.io.remote.storage import Storage
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.file_scores import FileScores
@@ -29,7 +31,7 @@ class ShardJob:
     """A shard to score: `run` writes its folder, which appears whole or not at all.
 
     `sources`: its files and pieces of files. `rows`: whether to keep the responses' rows, which tables of all
-    responses need; `keep` and `run_field` as for `Job`. Raises `InputError`, `SettingsError`, `OutputError`.
+    responses need; others as for `Job`. Raises `InputError`, `SettingsError`, `OutputError`.
     """
 
     def __init__(
@@ -43,17 +45,18 @@ class ShardJob:
         keep: Keep = None,
         run_field: str | None = None,
         threads: int | None = None,
+        storage: Storage | None = None,
     ) -> None:
         self._benchmark, self._shard, self._threads = benchmark, shard.checked(), threads
         if keep is not None and not rows:
             raise SettingsError(
                 "columns are kept in rows, which this shard is not to have (--rows)"
             )
-        self._plan = plan_shards(paths, shard.total, options)
+        self._inputs = opened_sources(paths, storage)
+        self._plan = plan_shards(self._inputs, shard.total, options)
         self._rows = rows
-        everything = [Source(file.path) for file in self._plan.inputs]
         taken = ["file", "question", "answer", "question_id", "signature", *self._names]
-        kept = kept_columns(everything, options, keep, taken) if rows else ()
+        kept = kept_columns(self._inputs, options, keep, taken) if rows else ()
         self._options = with_runs(replace(options, keep=kept), run_field, taken)
         self._asked = keep not in (None, "all")
         self.sources = [self._source(number) for number in self._mine]
@@ -68,6 +71,8 @@ class ShardJob:
 
     def _source(self, number: int) -> Source:
         piece = self._plan.pieces[number]
+        if piece.rows is None:
+            return self._inputs[piece.file]
         source = Source(self._plan.inputs[piece.file].path)
         source.rows = piece.rows
         return source
