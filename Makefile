@@ -60,6 +60,17 @@ test-torch: build .venv-torch/installed .venv-llm/installed ## Run the tests tha
 		--no-build-isolation --editable '.[lightning,transformers]' accelerate gguf trl
 	touch $@
 
+.PHONY: test-distributed
+test-distributed: build .venv-distributed/installed ## Run the tests that need Ray, Spark (Java 17) and Dask (one GB; no part of CI)
+	PYSPARK_PYTHON=$(CURDIR)/.venv-distributed/bin/python .venv-distributed/bin/python -m pytest -rP \
+		tests/distributed tests/integrations/test_arrow.py
+
+.venv-distributed/installed: tests/distributed/requirements.txt
+	$(PYTHON) -m venv .venv-distributed
+	MATURIN_PEP517_ARGS=--locked PATH="$(CURDIR)/.venv/bin:$$PATH" .venv-distributed/bin/python -m pip install --quiet \
+		--requirement $< --editable .
+	touch $@
+
 HARNESSES := flexeval lighteval
 .PHONY: test-harnesses $(HARNESSES:%=test-%)
 test-harnesses: $(HARNESSES:%=test-%) ## Test with harnesses that want environments of their own (some gigabytes; no part of CI)
@@ -147,6 +158,6 @@ lock: .venv/installed ## Pin the development tools anew
 
 .PHONY: clean
 clean: ## Remove everything that was built
-	rm -rf .venv .venv-llm .venv-torch target rust/fuzz/target dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-distributed .venv-llm .venv-torch target rust/fuzz/target dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find python tests benches data -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -f python/pfgen_rs/_native*.so

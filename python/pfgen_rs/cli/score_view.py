@@ -46,7 +46,8 @@ def _score_view_columns(rows: Sequence[Row]) -> dict[str, list[str]]:
 
 def _score_view_spread(row: Row) -> str:
     trials = row["num_trials"]
-    return f"±{row['score_std']:.4f}/√{trials}" if trials > 1 else "–"
+    is_known = trials > 1 and row["score_std"] is not None
+    return f"±{row['score_std']:.4f}/√{trials}" if is_known else "–"
 
 
 def _score_view_names(rows: Sequence[Row]) -> list[str]:

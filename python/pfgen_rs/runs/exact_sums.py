@@ -106,7 +106,7 @@ class _Exact:
         mean, variance = self.mean(name), self.variance(name)
         found = rounded_aggregate(label, mean, variance, digits)
         deviation = math.sqrt(variance)
-        if self.is_near_tie(name, digits):
+        if name != "length" and self.is_near_tie(name, digits):  # sums of integers are exact anyway
             ties.append(label)
         if _is_near_tie(deviation, digits, self._error * (deviation + abs(mean))):
             ties.append(f"{label}_std")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -79,11 +78,12 @@ class RunFigures(RunValues):
     @property
     def row(self) -> dict[str, Any]:
         """The run's values as one flat object, as in `pfgen-rs score --format json`; NaN is None."""
-        found = summary_row(self) | {"left_out": self.left_out.total()}
-        return {
-            name: None if isinstance(value, float) and math.isnan(value) else value
-            for name, value in found.items()
-        }
+        return summary_row(self)
+
+    @property
+    def left_out_count(self) -> int:
+        """Number of rows that could not be scored."""
+        return self.left_out.total()
 
     @property
     def signature(self) -> str:

@@ -84,6 +84,12 @@ class Partial:
             "clean": self.clean,
         }
 
+    @property
+    def height(self) -> int:
+        """Number of rows with scores."""
+        cells = (cell.answers for cells in self._cells.values() for cell in cells.values())
+        return sum(cells) + sum(len(part.places) for rows in self._rows.values() for part in rows)
+
     def update(self, data: Table) -> None:
         """Add rows with scores, as `scan`, `score_batch` or `integrations.arrow.scorer` make them.
 

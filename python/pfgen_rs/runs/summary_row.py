@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from typing import Any, TypeVar
 
 from pfgen_rs.io.unclean_counts import described
@@ -27,7 +28,7 @@ def summary_row(result: RunValues) -> dict[str, Any]:
         "name": result.name,
         "file": result.path,
         "score": result.score,
-        "score_std": result.score_std,
+        "score_std": None if isnan(result.score_std) else result.score_std,
         "trial_se": errors.trial_se,
         "question_se": errors.question_se,
         "score_low": errors.low,
@@ -39,7 +40,7 @@ def summary_row(result: RunValues) -> dict[str, Any]:
         "truthfulness": result.truthfulness,
         "helpfulness": result.helpfulness,
         "responses": result.height,
-        "left_out": len(result.problems),
+        "left_out": result.left_out_count,
         "missing_questions": result.missing,
         "input_hash": result.input_hash,
         "signature": result.signature,

@@ -157,6 +157,11 @@ class RunValues(ABC):
         return bool(self.missing) or self.planned is not None
 
     @property
+    def left_out_count(self) -> int:
+        """Number of lines that could not be scored."""
+        return len(self.problems)
+
+    @property
     def missing_note(self) -> str:
         """What is missing, as a clause: `1 of 14 questions has no answer`, or the number of answers."""
         if self.planned is not None:

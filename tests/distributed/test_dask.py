@@ -1,0 +1,85 @@
+"""Dask: values of `scan` and figures of `evaluate`, with a worker killed in the middle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+
+from many_answers import ROWS, Answers, check_scored
+from pfgen_rs.distributed import Partial, evaluate, merged
+from pfgen_rs.integrations.arrow import scorer
+from processes import one_killed, watched
+
+frames = pytest.importorskip("dask.dataframe")
+dask = pytest.importorskip("dask.distributed")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Two workers with a thread each."""
+    with (
+        dask.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        dask.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_values_are_those_of_scan_when_a_worker_is_killed(
+    killed: bool, client: Any, answers: Answers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    score = scorer(answers.benchmark)
+
+    def scored(frame: Any) -> Any:
+        return score(pa.Table.from_pandas(frame, preserve_index=False)).to_pandas()
+
+    out = tmp_path / "out"
+    workers = {worker["pid"] for worker in client.run(_own_id).values()}
+
+    def is_worker(process: Any) -> bool:
+        return killed and process.pid in workers
+
+    data = frames.read_parquet(str(answers.folder), split_row_groups=True)
+    with one_killed(is_worker, lambda: any(out.rglob("*.parquet"))) as dead, watched() as usage:
+        data.map_partitions(scored, meta=scored(data.head(1))).to_parquet(
+            str(out), write_index=False
+        )
+    assert len(dead) == killed
+    check_scored(pl.read_parquet(out / "*.parquet"), answers)
+    with capsys.disabled():
+        print(f"\nDask, {ROWS:,} rows{', a worker killed' * killed}: {usage}")
+
+
+def _own_id() -> dict[str, int]:
+    import os
+
+    return {"pid": os.getpid()}
+
+
+@pytest.mark.parametrize("order", [None, "row"])
+def test_figures_are_those_of_one_machine(order: str | None, client: Any, answers: Answers) -> None:
+    score = scorer(answers.benchmark)
+
+    def part(path: str) -> bytes:
+        found = Partial(score.benchmark, by="model", order=order)
+        found.update(score(pq.read_table(path)))
+        return found.to_bytes()
+
+    def together(*parts: bytes) -> bytes:
+        return merged(parts, score.benchmark).to_bytes()
+
+    parts = client.map(part, sorted(map(str, answers.folder.iterdir())))
+    halves = [client.submit(together, *parts[::2]), client.submit(together, *parts[1::2])]
+    found = merged(client.gather(halves), answers.benchmark).results()
+    local = evaluate([answers.scored], answers.benchmark, by="model", order=order)
+    assert [run.questions for run in found.values()] == [run.questions for run in local.values()]
+    assert [run.score for run in found.values()] == [run.score for run in local.values()]

@@ -1,0 +1,235 @@
+"""Ray: values of `scan`, figures of `evaluate`, with workers killed and machines removed in the middle."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
+import pytest
+from polars.testing import assert_frame_equal
+
+import pfgen_rs
+from many_answers import BAD, ROWS, Answers, check_scored
+from pfgen_rs import InputError, OutputError, SettingsError
+from pfgen_rs.distributed import Evaluation, evaluate
+from pfgen_rs.integrations.arrow import scorer
+from pfgen_rs.integrations.ray_tasks import in_worker
+from places import ROOT
+from processes import one_killed, watched
+
+ray = pytest.importorskip("ray")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+PAGE = ROOT / "docs" / "ray.md"
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.M)
+MODELS = 8
+"""Models to compare one by one."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    """Ray on this machine with two CPUs."""
+    ray.init(num_cpus=2, object_store_memory=1 << 30, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture
+def adapter(cluster: None) -> Any:
+    from pfgen_rs.integrations import ray as adapter
+
+    return adapter
+
+
+def read(folder: Path) -> pl.DataFrame:
+    return pl.read_parquet(folder / "part-*.parquet")
+
+
+def test_values_are_those_of_scan(
+    adapter: Any, answers: Answers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = ray.data.read_parquet(str(answers.folder))
+    adapter.score(dataset.limit(10), answers.benchmark).materialize()  # starts workers
+    with watched() as usage:
+        scored = adapter.score(dataset, answers.benchmark).materialize()
+    tables = [ray.get(ref) for ref in scored.to_arrow_refs()]
+    check_scored(pl.DataFrame(pa.concat_tables(tables)), answers)
+    with watched() as alone:
+        pfgen_rs.scan(answers.good, answers.benchmark).collect()
+    with capsys.disabled():
+        print(f"\nRay, {ROWS:,} rows: {usage}; scan: {alone}")
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_parts_are_whole_when_a_worker_is_killed(
+    killed: bool, adapter: Any, answers: Answers, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+
+    def is_worker(process: Any) -> bool:
+        return killed and "MapBatches" in " ".join(process.cmdline())
+
+    with one_killed(is_worker, lambda: any(out.glob("part-*"))) as dead:
+        found = adapter.score_file(
+            f"{answers.folder}/*.parquet", out, answers.benchmark, by="model"
+        )
+    assert len(dead) == killed
+    check_scored(read(out), answers)
+    assert {path.name[:5] for path in out.iterdir()} == {"part-", "_SUCC"}
+    assert sum(map(len, found.left_out.values())) > 1
+    assert sum(run.height for run in found.values()) == ROWS - BAD
+    mark = json.loads((out / "_SUCCESS").read_text())
+    assert mark["rows"] == ROWS
+    assert mark["signature"] == answers.scored["signature"][0]
+    local = evaluate([answers.scored], answers.benchmark, by="model")
+    assert_same_figures(found, local)
+
+
+def assert_same_figures(found: Evaluation, expected: Evaluation) -> None:
+    assert_frame_equal(
+        found.frame.drop("left_out"), expected.frame.drop("left_out"), check_exact=True
+    )
+    assert [run.questions for run in found.values()] == [run.questions for run in expected.values()]
+
+
+def test_figures_in_order_are_those_of_evaluate(adapter: Any, answers: Answers) -> None:
+    dataset = ray.data.read_parquet(str(answers.folder))
+    found = adapter.evaluate(dataset, answers.benchmark, by="model", order="row")
+    for model in list(found)[:MODELS]:
+        own = answers.good.filter(pl.col("model") == model)
+        expected = answers.benchmark.evaluate(own)
+        run = found[model]
+        assert (run.score, run.score_std) == (expected.score, expected.score_std)
+        assert (run.length, run.length_std) == (expected.length, expected.length_std)
+        assert run.scores == expected.to_dict(allow_partial=True)["scores"]
+        assert run.signature == expected.signature
+    assert sum(counts.total() for counts in found.left_out.values()) == BAD
+
+
+def test_scored_data_is_not_scored_again(adapter: Any, answers: Answers) -> None:
+    dataset = ray.data.from_arrow(answers.scored[:1000].to_arrow())
+    found = adapter.evaluate(dataset, answers.benchmark, by="model")
+    assert_same_figures(found, evaluate([answers.scored[:1000]], answers.benchmark, by="model"))
+
+
+def test_workers_have_one_thread_of_polars(adapter: Any) -> None:
+    """In a worker that has run nothing else."""
+
+    def probe(pickled: bytes) -> tuple[bool, int]:
+        before = "polars" in sys.modules
+        in_worker(pickled)
+        import polars
+
+        return before, polars.thread_pool_size()
+
+    fresh = {"env_vars": {"PFGEN_FRESH": "1"}}
+    asked = ray.remote(probe).options(runtime_env=fresh).remote(pickle.dumps(scorer("mini")))
+    assert ray.get(asked) == (False, 1)
+
+
+def test_one_machine_of_three_is_removed(answers: Answers, tmp_path: Path) -> None:
+    ray.shutdown()
+    from ray.cluster_utils import Cluster
+
+    from pfgen_rs.integrations import ray as adapter
+
+    store = {"object_store_memory": 300 << 20}
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, **store}
+    )
+    nodes = [cluster.add_node(num_cpus=1, **store) for _ in range(2)]
+    out = tmp_path / "out"
+    try:
+        ray.init(address=cluster.address, log_to_driver=False)
+        removed = threading.Event()
+
+        def remove() -> None:
+            while not any(out.glob("part-*")):
+                if removed.wait(0.02):
+                    return
+            cluster.remove_node(nodes[0], allow_graceful=False)
+            removed.set()
+
+        thread = threading.Thread(target=remove)
+        thread.start()
+        found = adapter.score_file(str(answers.folder), out, answers.benchmark, by="model")
+        assert removed.is_set()
+        thread.join()
+        assert sum(node["Alive"] for node in ray.nodes()) == 2
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    check_scored(read(out), answers)
+    assert_same_figures(found, evaluate([answers.scored], answers.benchmark, by="model"))
+
+
+def test_folders_that_are_not_empty_are_refused(adapter: Any, tmp_path: Path) -> None:
+    pl.DataFrame({"question": ["Q02"], "answer": ["草"]}).write_parquet(tmp_path / "a.parquet")
+    out = tmp_path / "out"
+    adapter.score_file(tmp_path / "a.parquet", out, "mini")
+    before = sorted(out.iterdir())
+    with pytest.raises(OutputError, match="is not empty: name another folder"):
+        adapter.score_file(tmp_path / "a.parquet", out, "mini")
+    (out / "_SUCCESS").unlink()
+    with pytest.raises(OutputError, match="of a job that did not end"):
+        adapter.score_file(tmp_path / "a.parquet", out, "mini")
+    assert sorted(out.iterdir()) == before[1:]
+
+
+def test_a_job_that_fails_leaves_nothing(adapter: Any, tmp_path: Path) -> None:
+    pl.DataFrame({"question": ["Q02", "Q99"], "answer": ["草", "葉"]}).write_parquet(
+        tmp_path / "a.parquet"
+    )
+    out = tmp_path / "out"
+    with pytest.raises(InputError, match="Q99"):
+        adapter.score_file(tmp_path / "a.parquet", out, "mini", on_problem="raise")
+    assert list(out.iterdir()) == []
+    with pytest.raises(InputError, match="missing column 'text'"):
+        adapter.score_file(tmp_path / "a.parquet", out, "mini", answer_field="text")
+    with pytest.raises(InputError, match="Ray reads Parquet and JSON lines"):
+        adapter.score_file(tmp_path / "a.csv", out, "mini")
+    with pytest.raises(InputError, match="no file matches"):
+        adapter.score_file(f"{tmp_path}/*.jsonl", out, "mini")
+
+
+def test_json_lines(adapter: Any, tmp_path: Path) -> None:
+    lines = [json.dumps({"question": "Q02", "answer": text}) + "\n" for text in "草葉木"]
+    (tmp_path / "a.jsonl").write_text("".join(lines), encoding="utf-8")
+    [run] = adapter.score_file(tmp_path / "a.jsonl", tmp_path / "out", "mini").values()
+    assert run.height == 3
+    assert run.score == round(read(tmp_path / "out")["average"].mean(), 4)  # type: ignore[arg-type]
+
+
+def test_pools_of_actors_are_refused(adapter: Any) -> None:
+    dataset = ray.data.from_items([{"question": "Q02", "answer": "草"}])
+    for how in ({"concurrency": (1, 2)}, {"compute": ray.data.ActorPoolStrategy(size=2)}):
+        with pytest.raises(SettingsError, match="computed by tasks"):
+            adapter.score(dataset, "mini", **how)
+
+
+def test_no_rows(adapter: Any) -> None:
+    empty = ray.data.from_arrow(
+        pa.table({"question": pa.array([], pa.string()), "answer": pa.array([], pa.string())})
+    )
+    with pytest.raises(InputError, match="no rows"):
+        adapter.evaluate(empty, "mini")
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_examples_of_the_page_run(
+    code: str, adapter: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = {"question": ["Q02", "Q14"], "answer": ["光合成です。", "布"], "model": ["a", "b"]}
+    pl.DataFrame(rows).write_parquet("answers.parquet")
+    code = code.replace('read_parquet("', f'read_parquet("{tmp_path}/')  # workers are elsewhere
+    exec(compile(code, PAGE.name, "exec"), {})
+    assert read(tmp_path / "scored").height == 2

@@ -1,0 +1,82 @@
+"""Spark: values of `scan` and figures of `evaluate`, with a worker killed in the middle."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
+import pytest
+
+from many_answers import ROWS, Answers, check_scored
+from pfgen_rs.distributed import Partial, evaluate, merged
+from pfgen_rs.integrations.arrow import scorer
+from processes import one_killed, watched
+
+sql = pytest.importorskip("pyspark.sql")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    """Spark with two cores, which tries a failed task again."""
+    if shutil.which("java") is None:
+        pytest.skip("there is no java")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
+        builder = sql.SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
+        session = builder.config("spark.sql.files.maxPartitionBytes", "4m").getOrCreate()
+        session.sparkContext.setLogLevel("OFF")
+        yield session
+        session.stop()
+
+
+def scored(spark: Any, answers: Answers) -> Any:
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+    score = scorer(answers.benchmark)
+    data = spark.read.parquet(str(answers.folder))
+    schema = from_arrow_schema(score.schema(to_arrow_schema(data.schema)))
+    return data.mapInArrow(score, schema)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_values_are_those_of_scan_when_a_worker_is_killed(
+    killed: bool, spark: Any, answers: Answers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+
+    def is_worker(process: Any) -> bool:
+        return killed and "pyspark.daemon" in " ".join(process.cmdline()) and not process.children()
+
+    with one_killed(is_worker, lambda: any(out.rglob("*.parquet"))) as dead, watched() as usage:
+        scored(spark, answers).write.parquet(str(out))
+    assert len(dead) == killed
+    check_scored(pl.read_parquet(out / "*.parquet"), answers)
+    with capsys.disabled():
+        print(f"\nSpark, {ROWS:,} rows{', a worker killed' * killed}: {usage}")
+
+
+@pytest.mark.parametrize("order", [None, "row"])
+def test_figures_are_those_of_one_machine(order: str | None, spark: Any, answers: Answers) -> None:
+    score = scorer(answers.benchmark)
+
+    def part(batches: Iterator[Any]) -> Iterator[Any]:
+        found = Partial(score.benchmark, by="model", order=order)
+        for batch in score(batches):
+            found.update(batch)
+        yield pa.record_batch({"partial": [found.to_bytes()]})
+
+    data = spark.read.parquet(str(answers.folder))
+    parts = [bytes(row.partial) for row in data.mapInArrow(part, "partial binary").collect()]
+    assert len(parts) > 1
+    found = merged(parts, answers.benchmark).results()
+    local = evaluate([answers.scored], answers.benchmark, by="model", order=order)
+    assert [run.questions for run in found.values()] == [run.questions for run in local.values()]
+    assert [run.score for run in found.values()] == [run.score for run in local.values()]

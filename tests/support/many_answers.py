@@ -1,0 +1,80 @@
+"""Many real answers in files, with some that cannot be scored, and what `scan` makes of the others."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+from polars.testing import assert_frame_equal
+
+import pfgen_rs
+from pfgen_rs import Benchmark, load_benchmark
+
+ROWS, FILES, BAD = 500_000, 20, 50
+
+
+class Answers(NamedTuple):
+    """`folder` has files with the columns `question`, `answer`, `model` and `row`.
+
+    `good`: the rows that can be scored, by `row`; `scored`: what `scan` makes of them.
+    """
+
+    folder: Path
+    benchmark: Benchmark
+    scored: pl.DataFrame
+    good: pl.DataFrame
+
+
+def write_answers(folder: Path) -> Answers:
+    """Write answers of many models, or else those of the bundled runs again and again, into a folder."""
+    few = _candidates() or _bundled()
+    base = pl.concat(few)
+    rows = pl.concat([base] * -(-ROWS // base.height))[:ROWS].with_columns(row=pl.int_range(ROWS))
+    step = ROWS // BAD
+    is_bad = pl.col("row") % step == step - 1
+    is_null = is_bad & (pl.col("row") // step % 2 == 0)
+    rows = rows.with_columns(
+        answer=pl.when(~is_null).then(pl.col("answer")),
+        question=pl.when(is_bad & ~is_null).then(pl.lit("Who?")).otherwise(pl.col("question")),
+    ).sample(fraction=1, shuffle=True, seed=7)
+    for i in range(FILES):
+        part = rows[ROWS * i // FILES : ROWS * (i + 1) // FILES]
+        part.write_parquet(folder / f"answers-{i:02}.parquet", row_group_size=5_000)
+    where = os.environ.get("PFGEN_BENCH_DIR")
+    bench = load_benchmark(Path(where, "data") if where and _candidates() else "mini").prepare()
+    good = rows.filter(~is_bad).sort("row")
+    return Answers(folder, bench, pfgen_rs.scan(good, bench).collect(), good)
+
+
+def _candidates() -> list[pl.DataFrame]:
+    folder = os.environ.get("PFGEN_CANDIDATES_DIR")
+    if not folder or not os.environ.get("PFGEN_BENCH_DIR"):
+        return []
+    found = []
+    for path in sorted(Path(folder).glob("*.jsonl.xz")):
+        with lzma.open(path, "rt", encoding="utf-8") as lines:
+            rows = [json.loads(line) for line in lines]
+        columns = {key: [row[key] for row in rows] for key in ("question", "answer", "model")}
+        found.append(pl.DataFrame(columns))
+    return found
+
+
+def _bundled() -> list[pl.DataFrame]:
+    return [
+        pfgen_rs.score_file(run, "mini").frame.select("question", "answer", model=pl.lit(name))
+        for name, run in sorted(pfgen_rs.sample_runs().items())
+    ]
+
+
+def check_scored(found: pl.DataFrame, answers: Answers) -> None:
+    """Every row once, with the values of `scan`, and bad rows with a reason."""
+    assert sorted(found["row"]) == list(range(ROWS))
+    bad = found.filter(pl.col("problem").is_not_null())
+    assert bad.height == BAD
+    assert set(bad["problem"]) == {"the answer is null", "unknown question"}
+    good = found.filter(pl.col("problem").is_null()).sort("row").drop("problem")
+    assert_frame_equal(good, answers.scored, check_exact=True, check_column_order=False)
