@@ -35,7 +35,7 @@ from pfgen_rs import (
 )
 from pfgen_rs.io import TABLES, Options, Source
 from pfgen_rs.io.unclean import Census, counted_together
-from pfgen_rs.runs import shard_folder, shard_plan
+from pfgen_rs.runs import shard_folder, shard_plan, streaming
 from pfgen_rs.runs.merging import MergeJob
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.resumable import Job
@@ -259,6 +259,19 @@ def test_a_divided_file_beside_others(bench: Benchmark, divided: Options, tmp_pa
     paths = [*write_many(tmp_path / "runs"), write_large(tmp_path / "runs/large.parquet")]
     options = replace(divided, clean="qa")
     check_same(bench, tmp_path, paths, 4, options, keep=["note", "number"])
+
+
+def test_similar_questions_are_suggested_as_in_one_file(
+    bench: Benchmark, divided: Options, tmp_path: Path
+) -> None:
+    """For the first few unknown questions of the whole file, not of each piece."""
+    path = tmp_path / "large.parquet"
+    asked = [CATS if i % 5 else f"{CATS[:-1]}{i}" for i in range(90)]
+    answers = [f"{i}{GOOD[i % 4][1] * 3}" for i in range(90)]
+    pl.DataFrame({"question": asked, "answer": answers}).write_parquet(path)
+    (result,) = check_same(bench, tmp_path, [path], 4, divided)
+    suggested = [CATS in str(problem) for problem in result.problems]
+    assert suggested == [True] * streaming.SEARCHES + [False] * 13
 
 
 def test_only_one_shard_reads_all_of_a_divided_file(

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -240,7 +241,7 @@ class MergeJob(Closing):
             self._files[manifest.pieces[number].file].append(scored)
 
     def _merged(self, file: Input, pieces: list[_Scored], store: Store) -> list[Result]:
-        found = _scores_of_pieces(file, pieces, store, self._options)
+        found = _scores_of_pieces(file, pieces, store, self._options, self._benchmark)
         responses = {
             name: _ShardResponses(file, pieces, name, self._options, self._kept, found.clean)
             for name in found.runs
@@ -311,7 +312,11 @@ def _signed_rows(rows: pl.DataFrame, results: Sequence[Result], run: str | None)
 
 
 def _scores_of_pieces(
-    file: Input, pieces: Sequence[_Scored], store: Store, options: Options
+    file: Input,
+    pieces: Sequence[_Scored],
+    store: Store,
+    options: Options,
+    benchmark: QuestionSet,
 ) -> FileScores:
     """Returns what scoring the whole file would have found."""
     first = pieces[0].about
@@ -331,11 +336,7 @@ def _scores_of_pieces(
         first["input_hash"],
         sum(piece.about["decoded"] for piece in pieces),
         {name: _scores_of_run(name, pieces, store) for name in names},
-        [
-            _problem_of_words(words, file.path)
-            for piece in pieces
-            for words in piece.about["problems"]
-        ],
+        _problems_of_pieces(file, pieces, benchmark),
         _problem_of_words(cut_short[-1], file.path) if cut_short else None,
         {name: _unclean_of_run(name, pieces) for name in names},
     )
@@ -367,6 +368,20 @@ def _unclean_of_run(name: str | None, pieces: Sequence[_Scored]) -> Counter[str]
         for run in found
         for answers, unclean, noticed in run["counted"]
     )
+
+
+def _problems_of_pieces(
+    file: Input, pieces: Sequence[_Scored], benchmark: QuestionSet
+) -> list[InputError]:
+    """Returns the problems of a file; similar questions are suggested for its first unknown ones only."""
+    found = [
+        _problem_of_words(words, file.path) for piece in pieces for words in piece.about["problems"]
+    ]
+    unknown = (i for i, problem in enumerate(found) if isinstance(problem, UnknownQuestionError))
+    for i in islice(unknown, streaming.SEARCHES, None):
+        asked, line, item = str(found[i].question), found[i].line, found[i].item
+        found[i] = benchmark.unknown(asked, path=file.path, line=line, item=item, search=False)
+    return found
 
 
 def _problem_of_words(words: Mapping[str, Any], path: str) -> InputError:

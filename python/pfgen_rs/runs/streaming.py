@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pfgen_rs.io.chunk import Kept
 
 __all__ = [
+    "SEARCHES",
     "Known",
     "ScoringProgress",
     "evaluate",
@@ -56,7 +57,7 @@ ScoringProgress = Callable[[Source, int, int], None]
 Taker = Callable[[Source, pl.DataFrame, str], None]
 Numbers = NDArray[np.uint32]
 KEPT = 64 << 20  # bytes of text to keep in memory for `Result.frame`
-_SEARCHES = 5  # unknown questions per file for which to search the most similar known one
+SEARCHES = 5  # unknown questions per file for which to search the most similar known one
 
 
 def new_store(benchmark: QuestionSet, **more: Any) -> Store:
@@ -405,7 +406,7 @@ class Known:
         self._benchmark, self._path, self._skip = benchmark, path, skip
         self._questions = benchmark.in_order
         self._ready: set[int] = set()
-        self._searches = _SEARCHES
+        self._searches = SEARCHES
 
     def of(self, chunk: Chunk) -> tuple[Chunk, Numbers]:
         """Returns the chunk with only known questions, and their numbers.
