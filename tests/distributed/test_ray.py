@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.fs as pafs  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from polars.testing import assert_frame_equal
 
 import pfgen_rs
+from helpers import environment
 from many_answers import BAD, ROWS, Answers, check_scored
 from pfgen_rs import InputError, OutputError, SettingsError
 from pfgen_rs.distributed import Evaluation, evaluate
@@ -24,6 +30,7 @@ from pfgen_rs.integrations.arrow import scorer
 from pfgen_rs.integrations.ray_tasks import in_worker
 from places import ROOT
 from processes import one_killed, watched
+from s3_server import SERVER
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -233,3 +240,95 @@ def test_examples_of_the_page_run(
     code = code.replace('read_parquet("', f'read_parquet("{tmp_path}/')  # workers are elsewhere
     exec(compile(code, PAGE.name, "exec"), {})
     assert read(tmp_path / "scored").height == 2
+
+
+def run_score(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pfgen_rs", "score", *arguments]
+    return subprocess.run(
+        command, env=environment() | more, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.fixture
+def bucket() -> Iterator[tuple[Any, dict[str, str]]]:
+    """A file system of object storage on this machine, and the variables that lead to it."""
+    if find_spec("moto") is None or find_spec("flask") is None:
+        pytest.skip("moto[server] is not installed")
+    with subprocess.Popen([sys.executable, "-c", SERVER], stdin=PIPE, stdout=PIPE) as server:
+        assert server.stdout is not None
+        host = f"127.0.0.1:{int(server.stdout.readline())}"
+        files = pafs.S3FileSystem(
+            endpoint_override=host,
+            scheme="http",
+            access_key="key",
+            secret_key="secret",
+            region="us-east-1",
+            allow_bucket_creation=True,
+        )
+        files.create_dir("bucket")
+        yield (
+            files,
+            {
+                "AWS_ENDPOINT_URL": f"http://{host}",
+                "AWS_ACCESS_KEY_ID": "key",
+                "AWS_SECRET_ACCESS_KEY": "secret",
+                "AWS_REGION": "us-east-1",
+                "AWS_DEFAULT_REGION": "us-east-1",
+                "AWS_ALLOW_HTTP": "true",
+            },
+        )
+        server.communicate(timeout=30)
+
+
+def test_the_command_scores_object_storage(bucket: Any) -> None:
+    ray.shutdown()
+    files, variables = bucket
+    rows = {
+        "question": ["Q02", "Q14", "Q02"],
+        "answer": ["光合成です。", "布", "草"],
+        "model": list("aba"),
+    }
+    for name in ("one", "two"):
+        pq.write_table(pa.table(rows), f"bucket/in/{name}.parquet", filesystem=files)
+    asked = [
+        "s3://bucket/in/*.parquet",
+        "-b",
+        "mini",
+        "--engine",
+        "ray",
+        "--out",
+        "s3://bucket/out",
+    ]
+    done = run_score(*asked, "--run-field", "model", "--format", "json", **variables)
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert {row["name"]: row["responses"] for row in shown} == {"a": 4, "b": 2}
+    assert all(row["score_std"] is None and "|order:none|" in row["signature"] for row in shown)
+    found = pq.read_table("bucket/out", filesystem=files, partitioning=None)
+    assert found.num_rows == 6
+    assert json.loads(files.open_input_stream("bucket/out/_SUCCESS").read())["rows"] == 6
+    again = run_score(*asked, **variables)
+    assert again.returncode != 0
+    assert "s3://bucket/out: is not empty: name another folder" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--engine", "ray"], "needs a folder for the scores of all rows"),
+        (["--address", "auto"], "is only for --engine ray"),
+        (["--engine", "ray", "--out", "o", "--resume"], "not with --engine ray"),
+    ],
+)
+def test_options_of_the_engine(arguments: list[str], message: str, tmp_path: Path) -> None:
+    done = run_score(str(tmp_path / "a.parquet"), *arguments)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+
+
+def test_no_cluster_is_a_clear_error(tmp_path: Path) -> None:
+    pl.DataFrame({"question": ["Q02"], "answer": ["草"]}).write_parquet(tmp_path / "a.parquet")
+    where = ["--engine", "ray", "--out", str(tmp_path / "out"), "--address", "auto"]
+    done = run_score(str(tmp_path / "a.parquet"), "-b", "mini", *where, RAY_TMPDIR=str(tmp_path))
+    assert done.returncode != 0
+    assert "no Ray cluster at address 'auto'" in done.stderr

@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 
 import pfgen_rs
 from pfgen_rs import io
-from pfgen_rs.cli import options, output, score_shard
+from pfgen_rs.cli import options, output, score_ray, score_shard
 from pfgen_rs.questions.locate import BUNDLED, bundled_path
 
 __all__ = ["ScoreCommand", "score"]
@@ -192,6 +192,30 @@ def score(
             "--rows", help="With --shard: keep what --per-response of `pfgen-rs merge` needs."
         ),
     ] = False,
+    engine: Annotated[
+        Literal["ray"] | None,
+        typer.Option(
+            metavar="ray",
+            help="Score Parquet files or JSON lines on a cluster, into the folder --out: Parquet files with "
+            "the scores of all rows. Requires `pip install 'pfgen_rs[ray]'`.",
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="With --engine ray: the cluster; `auto` for that of this machine. Default: RAY_ADDRESS, or "
+            "else Ray is started on this machine.",
+        ),
+    ] = None,
+    order_field: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="With --engine ray: a column of integers that orders the rows, as published sums need. "
+            "Without it sums are exact, and the signature says so.",
+        ),
+    ] = None,
     threads: options.Threads = None,
     storage_option: options.StorageOptions = None,
 ) -> None:
@@ -230,6 +254,21 @@ def score(
         out=out,
         rows=rows,
     )
+    score_ray.refuse_with_engine(
+        engine,
+        {
+            "--per-response": per_response is not None,
+            "--resume": resume,
+            "--strict": strict,
+            "--allow-partial": allow_partial,
+            "--keep": keep is not None,
+            "--shard": shard is not None,
+            "--threads": threads is not None,
+            "--storage-option": bool(storage_option),
+        },
+        {"--address": address is not None, "--order-field": order_field is not None},
+        out=out,
+    )
     from pfgen_rs.benchmark import load_for_scores
     from pfgen_rs.cli.score_output import report_gaps, show_results
     from pfgen_rs.io import patterns
@@ -244,6 +283,23 @@ def score(
         unit=options.unit_of(unit, benchmark),
         summation=summation.value,
     )
+    if engine is not None and out is not None:
+        score_ray.score_on_cluster(
+            files,
+            out,
+            benchmark,
+            settings,
+            output_format,
+            plain,
+            address=address,
+            skip_bad_lines=skip_bad_lines,
+            by=run_field,
+            order=order_field,
+            question_field=question_field,
+            answer_field=answer_field,
+            clean=clean_as or clean,
+        )
+        return
     loaded = load_for_scores(benchmark, settings)
     gc.freeze()  # loaded data is needed until the end, so exclude it from garbage collection
     storage = Storage(parsed_options(storage_option or ()))

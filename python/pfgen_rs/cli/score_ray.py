@@ -1,0 +1,73 @@
+"""`pfgen-rs score --engine ray`: scores files on a cluster, into a folder of Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from pfgen_rs.cli import streams
+from pfgen_rs.io.remote.urls import url_text
+
+if TYPE_CHECKING:
+    from pfgen_rs.metrics.settings import Settings
+
+__all__ = ["refuse_with_engine", "score_on_cluster"]
+
+
+def refuse_with_engine(
+    engine: str | None,
+    only_here: Mapping[str, bool],
+    only_with: Mapping[str, bool],
+    *,
+    out: Path | None,
+) -> None:
+    """Raise for options that make no sense with, or without, an engine; values: whether they are given."""
+    wrong = only_with if engine is None else only_here
+    for name in (name for name, given in wrong.items() if given):
+        problem = "is only for --engine ray" if engine is None else f"not with --engine {engine}"
+        raise typer.BadParameter(problem, param_hint=f"'{name}'")
+    if engine is not None and out is None:
+        raise typer.BadParameter(
+            "needs a folder for the scores of all rows: --out DIR, or a URL of object storage",
+            param_hint="'--engine'",
+        )
+
+
+def score_on_cluster(
+    files: Sequence[str],
+    out: Path,
+    benchmark: str | None,
+    settings: Settings,
+    output_format: str,
+    plain: bool,
+    *,
+    address: str | None,
+    skip_bad_lines: bool,
+    **how: Any,
+) -> None:
+    """Score files into a folder, and print the runs."""
+    from pfgen_rs.cli.score_output import show_results
+    from pfgen_rs.integrations import ray
+
+    ray.connect(address)
+    found = ray.score_file(
+        files,
+        url_text(out),
+        benchmark,
+        settings=settings,
+        on_problem="report" if skip_bad_lines else "raise",
+        **how,
+    )
+    for run in found.values():
+        if run.missing:
+            streams.warn(f"{run.place}: {run.missing_note}")
+    counts = [run.moments.counts for run in found.values()]
+    if not how["order"] and any(min(answers) != max(answers) for answers in counts):
+        streams.remark(
+            "the score is the mean over questions of all their answers; with --order-field it uses the same "
+            "number of each, like published scores"
+        )
+    show_results(list(found.values()), output_format, plain)
