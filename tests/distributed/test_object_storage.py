@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import lzma
+import signal
 import socket
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from helpers import GOOD, lines, pfgen, write_benchmark
+from helpers import GOOD, SCRIPT, environment, lines, pfgen, write_benchmark
 from pfgen_rs import scan, score_file, score_runs
 from s3_server import SERVER
 
@@ -115,11 +116,13 @@ class Proxy:
     """Forwards connections to a server, and cuts them while data passes.
 
     `up`, `down`: bytes after which a connection that sends so much, or receives it, is cut; so are all such
-    connections after it. `cuts`: how many were.
+    connections after it. `cuts`: how many were. `slow`: seconds that it waits instead, after each 64 kB.
     """
 
-    def __init__(self, port: int, *, up: int | None = None, down: int | None = None) -> None:
-        self._port, self._limits = port, {"up": up, "down": down}
+    def __init__(
+        self, port: int, *, up: int | None = None, down: int | None = None, slow: float = 0
+    ) -> None:
+        self._port, self._limits, self._slow = port, {"up": up, "down": down}, slow
         self._passed = {"up": 0, "down": 0}
         self.cuts = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -144,7 +147,9 @@ class Proxy:
                 self._passed[way] += len(data)
                 if limit is not None and self._passed[way] > limit and seen > _BEGIN:
                     self.cuts += 1
-                    break
+                    if not self._slow:
+                        break
+                    time.sleep(self._slow)
                 target.sendall(data)
         except OSError:
             pass
@@ -278,6 +283,27 @@ def test_an_upload_that_is_cut_leaves_nothing(
     if before is not None:
         assert storage.get("x.jsonl") == before
     assert storage.unfinished() == []
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_upload_that_is_interrupted_leaves_nothing(
+    number: int, code: int, storage: Storage, bench: Path, tmp_path: Path
+) -> None:
+    # More parts than are uploaded at once: those can only be waited for.
+    (tmp_path / "in.jsonl").write_bytes(lines(MANY * 3))
+    (tmp_path / "temporary").mkdir()
+    proxy = Proxy(storage.port, up=4 << 20, slow=0.01)
+    env = {"AWS_ENDPOINT_URL": proxy.url, "TMPDIR": str(tmp_path / "temporary")}
+    command = ["score", "in.jsonl", "-b", str(bench), "--per-response", "s3://bucket/x.jsonl"]
+    with subprocess.Popen([SCRIPT, *command], cwd=tmp_path, env=environment(**env)) as process:
+        while not proxy.cuts and process.poll() is None:
+            time.sleep(0.01)
+        assert storage.unfinished() != []
+        process.send_signal(number)
+    proxy.close()
+    assert process.returncode == code
+    assert storage.keys() == storage.unfinished() == []
     assert not list((tmp_path / "temporary").iterdir())
 
 

@@ -30,7 +30,7 @@ from pfgen_rs import (
     score_shard,
 )
 from pfgen_rs.io import Options, Source, write_atomic
-from pfgen_rs.io.patterns import expand
+from pfgen_rs.io.patterns import expand, expand_runs
 from pfgen_rs.io.remote import hub, storage
 from pfgen_rs.io.remote import source as remote_source
 from pfgen_rs.io.remote.listing import expanded_url
@@ -176,6 +176,21 @@ def test_globs_that_match_nothing(url: str, words: str, memory: dict[str, Any]) 
     bucket(FILES, memory)
     with pytest.raises(InputError, match=words):
         scan(url)
+
+
+def test_folders_of_runs(memory: dict[str, Any], tmp_path: Path) -> None:
+    names = ["m/trials.jsonl.xz", "m/trials.jsonl", "m/old/trials.jsonl", "deep/n/trials.jsonl.gz",
+             ".hidden/trials.jsonl", "m-2/trials.jsonl", "other/x.jsonl"]  # fmt: skip
+    bucket({f"r/{name}": b"1" for name in names}, memory)
+    for name in names:
+        (tmp_path / "r" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "r" / name).write_bytes(b"")
+    expected = {Source(path).path for path in expand_runs([str(tmp_path / "r")])}
+    found = expand_runs(["s3://b/r/"], Storage())
+    assert {str(tmp_path / url.removeprefix("s3://b/")) for url in found} == expected
+    assert expand_runs(["s3://b/r/m/"], Storage()) == ["s3://b/r/m/trials.jsonl.xz"]
+    with pytest.raises(InputError, match=r"^s3://b/r/other/: neither the folder nor those below"):
+        expand_runs(["s3://b/r/other/"], Storage())
 
 
 @pytest.mark.parametrize(

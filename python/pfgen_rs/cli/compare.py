@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from pfgen_rs.cli import options, output
+from pfgen_rs.cli.loading import is_folder_there
 from pfgen_rs.metrics.names import METRICS
 
 __all__ = ["compare"]
@@ -25,7 +26,7 @@ class ComparedMetric(StrEnum):
 
 
 def _compare_html_path(path: Path | None) -> Path | None:
-    if path is not None and not path.absolute().parent.is_dir():
+    if path is not None and not is_folder_there(path):
         raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
 

@@ -10,6 +10,7 @@ import typer
 
 from pfgen_rs.cli import llm_jp_eval_options as shared
 from pfgen_rs.cli import options, output
+from pfgen_rs.cli.loading import is_folder_there
 
 __all__ = ["ReportFormat", "ReportRuns", "report"]
 
@@ -34,7 +35,7 @@ ReportRuns = Annotated[
 
 
 def _report_page_path(path: Path | None) -> Path | None:
-    if path is not None and not path.absolute().parent.is_dir():
+    if path is not None and not is_folder_there(path):
         raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
 

@@ -14,7 +14,7 @@ from typer.main import get_command, get_group
 
 from pfgen_rs.io.remote.urls import is_url, refused_url
 
-__all__ = ["Deferred", "Group", "deferring", "group"]
+__all__ = ["Deferred", "Group", "deferring", "group", "is_folder_there"]
 
 
 class Deferred(NamedTuple):
@@ -60,6 +60,11 @@ def _with_local_paths(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*arguments, **options)
 
     return called
+
+
+def is_folder_there(path: Path) -> bool:
+    """Whether the folder of an output file exists; true for URLs, which are refused with other arguments."""
+    return is_url(path) or path.absolute().parent.is_dir()
 
 
 class Group(TyperGroup):

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pfgen_rs.cli import options, output
-from pfgen_rs.io.remote.urls import is_url
+from pfgen_rs.cli.loading import is_folder_there
 
 __all__ = ["Font", "Kind", "Language", "LanguageName", "Title", "plot", "plot_file_path"]
 
@@ -57,7 +57,7 @@ def plot_file_path(path: Path) -> Path:
         raise typer.BadParameter(
             f"unknown format: expected a name ending in one of {', '.join(_SUFFIXES)}"
         )
-    if not (is_url(path) or path.parent.is_dir()):  # URLs are refused when all is parsed
+    if not is_folder_there(path):
         raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
 

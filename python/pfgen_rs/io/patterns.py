@@ -44,8 +44,18 @@ def expand_runs(patterns: Iterable[str], storage: Storage | None = None) -> list
     """
     paths: dict[str, None] = {}
     for path in expand(patterns, storage):
-        paths.update(dict.fromkeys(runs_below(path) or [path]))
+        paths.update(dict.fromkeys(_runs_of_path(path, storage)))
     return list(paths)
+
+
+def _runs_of_path(path: str, storage: Storage | None) -> list[str]:
+    if not is_url(path):
+        return runs_below(path) or [path]
+    if storage is None or not path.endswith("/"):
+        return [path]
+    from pfgen_rs.io.remote.listing import runs_below_url
+
+    return runs_below_url(path, storage)
 
 
 def _paths_of_pattern(pattern: str, storage: Storage | None) -> list[str]:

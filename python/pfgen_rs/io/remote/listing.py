@@ -11,8 +11,9 @@ from pfgen_rs.io.ahead import interruptibly
 from pfgen_rs.io.remote import hub
 from pfgen_rs.io.remote.storage import Storage, storage_errors
 from pfgen_rs.io.remote.urls import Place, shown_url, split_url
+from pfgen_rs.io.run_files import RESPONSES
 
-__all__ = ["expanded_url"]
+__all__ = ["expanded_url", "runs_below_url"]
 
 _MAGIC = frozenset("*?[")
 _ANY_DEPTH = "**"
@@ -39,6 +40,30 @@ def expanded_url(url: str, storage: Storage) -> list[str]:
         raise InputError("no file matches this pattern", path=shown_url(url))
     storage.sizes.update(found)
     return [name for name, _ in found]
+
+
+def runs_below_url(folder: str, storage: Storage) -> list[str]:
+    """Returns the files of the run in a folder, whose URL ends in `/`, or else of runs below it, sorted.
+
+    Skips runs within runs and hidden folders, as for local folders. Raises `InputError` if there are none.
+    """
+    found = interruptibly(
+        lambda: sorted(_matches(f"{folder}**", split_url(f"{folder}**"), storage))
+    )
+    files: dict[str, set[str]] = {}
+    for url, _ in found:
+        place, _, name = url.rpartition("/")
+        files.setdefault(place, set()).add(name)
+    runs: dict[str, str] = {}
+    for place, names in sorted(files.items()):
+        name = next((name for name in RESPONSES if name in names), None)
+        if name is not None and not any(place.startswith(f"{run}/") for run in runs):
+            runs[place] = f"{place}/{name}"
+    if not runs:
+        problem = f"neither the folder nor those below it have any of {', '.join(RESPONSES)}"
+        raise InputError(problem, path=shown_url(folder))
+    storage.sizes.update(found)
+    return list(runs.values())
 
 
 def _matches(url: str, place: Place, storage: Storage) -> Found:
