@@ -451,6 +451,17 @@ def _refusing(monkeypatch: pytest.MonkeyPatch, kind: str, message: str) -> None:
             "GET https://h/x?sig=secret - status code: 403 Forbidden: <Code>InvalidAccessKeyId</Code>\n\nD",
             r"access was denied \(403 Forbidden, InvalidAccessKeyId\): check the credentials$",
         ),
+        (
+            "GenericError",
+            "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 1s - HTTP "
+            "error: error sending request\n\nDebug",
+            "no credentials were found: set them in the environment",
+        ),
+        (
+            "GenericError",
+            "Generic X error: Account must be specified\n",
+            "reached: Account must be",
+        ),
         ("UnauthenticatedError", "no", r"access was denied \(no reason given\)"),
         (
             "GenericError",

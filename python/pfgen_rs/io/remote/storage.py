@@ -40,6 +40,12 @@ _CODE = re.compile(r"<Code>(\w+)</Code>")
 _STATUS = re.compile(r"status code: (\d{3}[A-Za-z ]*)")
 _FAILED = re.compile(r" [A-Z]+ (https?://)(?:[^/?\s]*@)?([^/?\s]+)\S* in .* HTTP error: (.*)$")
 _CREDENTIALS = {"ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
+_OF_MACHINES = ("//169.254.169.254", "//metadata.google.internal", "//metadata/")
+"""Where a machine of a cloud is asked for its credentials, as a last resort."""
+_HOW_TO_BE_KNOWN = (
+    "set them in the environment, or skip_signature=true as a storage option for what is public "
+    "(docs/object-storage.md)"
+)
 _LONGEST = 300
 _PLAIN_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AZURE_ENDPOINT")
 
@@ -220,8 +226,10 @@ def _storage_error(error: Exception, shown: str) -> StorageError | SettingsError
     kind, code, status = type(error).__name__, _code(error), _status(error)
     if kind == "UnknownConfigurationKeyError":
         return SettingsError(f"invalid storage option: {_first_line(error)}")
-    if "Config error: " in _first_line(error):
-        return SettingsError(f"invalid storage option: {_first_line(error).partition(': ')[2]}")
+    if str(error).startswith("Generic Config error: "):
+        return SettingsError(f"invalid storage option: {_first_line(error)}")
+    if any(place in str(error).partition("\n")[0] for place in _OF_MACHINES):
+        return StorageError(f"no credentials were found: {_HOW_TO_BE_KNOWN}", path=shown)
     may_not = kind in ("PermissionDeniedError", "UnauthenticatedError")
     if may_not or code in _CREDENTIALS or status.startswith(("401", "403")):
         reason = ", ".join(filter(None, [status, code]))
@@ -255,7 +263,8 @@ def _reason(error: Exception) -> str:
 
 def _first_line(error: Exception) -> str:
     """Returns the first line of obstore's message, which continues with its own internals."""
-    return without_web_addresses(_first_line_with_addresses(error))[:_LONGEST]
+    line = without_web_addresses(_first_line_with_addresses(error))
+    return re.sub(r"^Generic \w+ error: ", "", line)[:_LONGEST]
 
 
 def _first_line_with_addresses(error: Exception) -> str:
