@@ -10,6 +10,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 import pfgen_rs
 from helpers import write_benchmark
-from pfgen_rs import Benchmark, InputError, Settings, scan
+from pfgen_rs import Benchmark, InputError, Settings, _native, scan
 from pfgen_rs.distributed import Evaluation, Partial, RunFigures, evaluate, merged
 from pfgen_rs.integrations.arrow import scorer
 from pfgen_rs.runs.summary_row import summary_row
@@ -209,10 +210,6 @@ def test_a_near_tie_is_named_and_others_are_not(mini: Benchmark, answers: pl.Dat
 
 @given(values=st.lists(FLOAT, min_size=1, max_size=40))
 def test_sums_of_any_numbers_are_exact(values: list[float]) -> None:
-    import numpy as np
-
-    from pfgen_rs import _native
-
     [(words, data)] = _native.exact_sums(
         np.zeros(len(values), np.uint32), 1, np.array(values), False
     )
@@ -227,10 +224,6 @@ def test_sums_of_any_numbers_are_exact(values: list[float]) -> None:
 
 
 def test_sums_refuse_what_cannot_be_added() -> None:
-    import numpy as np
-
-    from pfgen_rs import _native
-
     one = np.zeros(1, np.uint32)
     for value, squared in ((math.inf, False), (1e200, True)):
         with pytest.raises(InputError, match="cannot be added"):
@@ -376,3 +369,27 @@ def test_questions_of_several_sources(tmp_path: Any) -> None:
     assert figures(ordered) == published(bench.evaluate(rows))
     [exact] = evaluate([scored], bench).values()
     check_near_ties(exact, bench.evaluate(rows))
+
+
+@pytest.mark.parametrize("order", [None, "row"])
+def test_two_million_rows_of_unequal_counts(
+    order: str | None, mini: Benchmark, answers: pl.DataFrame
+) -> None:
+    """Shuffled, in parts of very unequal sizes."""
+    count, made = 2_000_000, np.random.default_rng(3)
+    weights = made.uniform(0.1, 1, answers.height)
+    chosen = made.choice(answers.height, count, p=weights / weights.sum())
+    rows = answers[chosen].with_columns(
+        model=pl.Series(made.choice(list("abcd"), count, p=[0.4, 0.3, 0.2, 0.1])),
+        row=pl.Series(made.permutation(count)),
+    )
+    scored = scan(rows, mini).collect()
+    parts = split(scored, [1, 2, 3000, 900_000, 1_900_000])
+    found = together(parts, mini, 1, by="model", order=order).results()
+    for model, run in found.items():
+        whole = mini.evaluate(rows.filter(pl.col("model") == model).sort("row"))
+        assert len(set(published(whole)["counts"].values())) > 1
+        if order is None:
+            check_near_ties(run, whole)
+        else:
+            assert figures(run) == published(whole)

@@ -100,7 +100,7 @@ class Partial:
         Raises `InputError`, and adds nothing, for rows scored with another benchmark, other settings or
         another version, and for scores that are missing or no numbers. Linear in the number of rows.
         """
-        frame = self._asked(table(data))
+        frame = self._asked(table(_without_texts(data, [*self._needed, "problem"])))
         left_out = frame.filter(pl.col(_REASON).is_not_null())
         frame = frame.filter(pl.col(_REASON).is_null())
         if frame.height:
@@ -172,6 +172,12 @@ class Partial:
         return made
 
     @cached_property
+    def _needed(self) -> list[str]:
+        """The columns that rows must have."""
+        places = [name for name in (self.by, self.order) if name is not None]
+        return list(dict.fromkeys([*places, "question_id", "signature", *self._columns]))
+
+    @cached_property
     def _lacking(self) -> dict[str, NDArray[np.bool_]]:
         """Of each share: which questions have no such source, by their numbers."""
         own = [set(share_names(question.sources)) for question in self.benchmark.in_order]
@@ -189,9 +195,7 @@ class Partial:
     def _asked(self, data: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
         """Returns the columns in use, and why a row cannot be, if it cannot."""
         schema = data.collect_schema()
-        places = [name for name in (self.by, self.order) if name is not None]
-        asked = list(dict.fromkeys([*places, "question_id", "signature", *self._columns]))
-        missing = [name for name in asked if name not in schema]
+        missing = [name for name in self._needed if name not in schema]
         if missing:
             raise InputError(f"missing column {missing[0]!r}: found {', '.join(schema.names())}")
         if self.order is not None and not (
@@ -199,9 +203,10 @@ class Partial:
         ):
             raise InputError(f"column {self.order!r} must have integers, not {schema[self.order]}")
         reasons = [pl.col("problem")] if "problem" in schema else []
+        places = [name for name in (self.by, self.order) if name is not None]
         checked = [("question_id", "no scores"), *((name, f"{name!r} is null") for name in places)]
         reasons += [pl.when(pl.col(name).is_null()).then(pl.lit(text)) for name, text in checked]
-        return data.lazy().select(*asked, pl.coalesce(reasons).alias(_REASON)).collect()
+        return data.lazy().select(*self._needed, pl.coalesce(reasons).alias(_REASON)).collect()
 
     def _add(self, frame: pl.DataFrame) -> None:
         """Add rows that all have scores."""
@@ -313,6 +318,13 @@ class Partial:
             self.left_out.get(run, Counter()),
             None if self.by is None else {self.by: run},
         )
+
+
+def _without_texts(data: Any, used: list[str]) -> Any:
+    """Returns pyarrow's data with only the columns in use: polars would copy texts."""
+    if type(data).__module__.partition(".")[0] != "pyarrow":
+        return data
+    return data.select([name for name in data.schema.names if name in used])
 
 
 def _check_signatures(column: pl.Series, expected: str) -> None:
