@@ -580,3 +580,49 @@ def test_config_beside_a_remote_file_must_be_sound(memory: dict[str, Any], bench
         score_file("s3://b/x.jsonl", bench)
     bucket({"config.json": json.dumps({"mode": "qa"}).encode()}, memory)
     assert score_file("s3://b/x.jsonl", bench).config == {"mode": "qa"}
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "name"),
+    [
+        ("s3://box/x", "S3Store", "box"),
+        ("s3a://box/x", "S3Store", "box"),
+        ("gs://box/x", "GCSStore", "box"),
+        ("az://box/x", "AzureStore", "box"),
+        ("azure://box/x", "AzureStore", "box"),
+        ("abfss://box@account.dfs.core.windows.net/x", "AzureStore", "box"),
+        ("https://host/x?y=z", "HTTPStore", ""),
+        ("hf://datasets/u/n/x", "HTTPStore", ""),
+    ],
+)
+def test_each_kind_of_storage_is_opened(url: str, kind: str, name: str) -> None:
+    options = {"account_name": "account", "timeout": "5s"} if "az" in url else {"timeout": "5s"}
+    found = Storage({**options, "skip_signature": "true"}).object(url)
+    assert type(found.store).__name__ == kind
+    assert found.key == ("x" if name else "")
+    assert name in repr(found.store)
+
+
+def test_columns_of_remote_csv_are_kept(
+    memory: dict[str, Any], bench: Path, tmp_path: Path
+) -> None:
+    from pfgen_rs import load_benchmark
+
+    frame = pl.read_ndjson(lines()).with_columns(seed=pl.lit("7"))
+    bucket({"x.csv": frame.write_csv().encode()}, memory)
+    table = tmp_path / "x.parquet"
+    with Job(load_benchmark(bench), ["s3://b/x.csv"], Options(), per_response=table) as job:
+        job.run()
+        job.write()
+    assert pl.read_parquet(table)["seed"].to_list() == ["7"] * len(GOOD)
+
+
+def test_a_copy_that_does_not_fit_says_where(
+    memory: dict[str, Any], bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket({"x.parquet": parquet(tmp_path)}, memory)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    with pytest.raises(
+        InputError, match=r"^s3://b/x\.parquet: cannot be copied to .*none: No such file"
+    ):
+        score_file("s3://b/x.parquet", bench)

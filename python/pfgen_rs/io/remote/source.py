@@ -87,9 +87,14 @@ class RemoteSource(Source):
         if not self._is_copied:
             return self.path
         _COPIES.take(self)
-        with self.open() as raw:
-            if raw.copied:
-                raw.drain()
+        try:
+            with self.open() as raw:
+                if raw.copied:
+                    raw.drain()
+        except OSError as error:
+            self.drop()
+            problem = f"cannot be copied to {tempfile.gettempdir()}: {error.strerror or error}"
+            raise InputError(f"{problem} (TMPDIR names another folder)", path=self.path) from None
         return cast("IO[bytes]", self._copy).name
 
     def schema_file(self) -> str:
