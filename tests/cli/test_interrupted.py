@@ -89,7 +89,13 @@ def test_a_signal_while_reading(
 ) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    process = subprocess.Popen([SCRIPT, *outputs, pipe], stderr=subprocess.PIPE, env=environment())
+    copies = tmp_path / "temporary"
+    copies.mkdir()
+    process = subprocess.Popen(
+        [SCRIPT, *outputs, pipe],
+        stderr=subprocess.PIPE,
+        env=environment(TMPDIR=str(copies)),
+    )
     held = opened_by(process, pipe)
     time.sleep(0.5)  # Python notices signals that come before it waits only after it has waited
     process.send_signal(number)
@@ -97,6 +103,7 @@ def test_a_signal_while_reading(
     os.close(held)
     assert (process.returncode, err) == (code, b"")
     assert untouched(tmp_path)
+    assert not list(copies.iterdir())
     assert sorted((tmp_path / "out").iterdir()) == old_files(tmp_path)
 
 

@@ -308,6 +308,8 @@ def test_an_upload_that_is_interrupted_leaves_nothing(
 
 
 def test_a_download_that_is_cut_is_one_error(storage: Storage, bench: Path, tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     frame = pl.read_ndjson(lines(MANY)).with_row_index("note")
     frame = frame.with_columns(pl.col("note").cast(pl.String).str.zfill(100))
     frame.write_parquet(tmp_path / "x.parquet", compression="uncompressed")
@@ -316,8 +318,9 @@ def test_a_download_that_is_cut_is_one_error(storage: Storage, bench: Path, tmp_
         proxy = Proxy(storage.port, down=3 << 20)
         target = tmp_path / "scores.parquet"
         done = pfgen("score", f"s3://bucket/{name}", "-b", bench, "--per-response", target,
-                     env={"AWS_ENDPOINT_URL": proxy.url})  # fmt: skip
+                     env={"AWS_ENDPOINT_URL": proxy.url, "TMPDIR": str(temporary)})  # fmt: skip
         proxy.close()
+        assert not list(temporary.iterdir())
         assert proxy.cuts > 1, (name, done)
         assert done.returncode == 2, done
         assert done.stderr.startswith(f"error: s3://bucket/{name}: cannot be reached: ")

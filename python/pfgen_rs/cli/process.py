@@ -10,6 +10,8 @@ from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
+from pfgen_rs.io.temporary import remove_temporary_files
+
 __all__ = ["end_tidily", "interrupt_reads", "leave"]
 
 
@@ -38,5 +40,6 @@ def leave(code: int) -> NoReturn:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
+        remove_temporary_files()
         os._exit(code)
     sys.exit(code)

@@ -8,6 +8,7 @@ import json
 import os
 import stat
 import sys
+import weakref
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -16,6 +17,7 @@ from pfgen_rs.io.compression import SUFFIXES
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.remote.urls import COPY_FIRST, is_url, refused_url
 from pfgen_rs.io.run_files import CONFIG, RESPONSES, run_file, runs_below, unpacked_trials_advice
+from pfgen_rs.io.temporary import temporary_copy
 
 __all__ = [
     "DELIMITED",
@@ -119,12 +121,7 @@ class Source:
         return read_config(self.path)
 
     def _new_copy(self) -> IO[bytes]:
-        import tempfile  # only pipes need it
-        import weakref
-
-        self._copy = tempfile.NamedTemporaryFile(  # noqa: SIM115 - open as long as the source is there
-            prefix="pfgen-rs-", suffix=self.suffix
-        )
+        self._copy = temporary_copy(self.suffix)
         weakref.finalize(self, self._copy.close)
         return self._copy
 

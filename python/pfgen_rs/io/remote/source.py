@@ -19,6 +19,7 @@ from pfgen_rs.io.remote.storage import Object, Storage, StorageError, Version, s
 from pfgen_rs.io.remote.urls import is_url, shown_url, split_url, url_text
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.source import TABLE_SUFFIXES, Raw, Source, parsed_config
+from pfgen_rs.io.temporary import temporary_copy
 
 __all__ = ["RemoteSource", "opened_source", "opened_sources"]
 
@@ -186,7 +187,7 @@ def _ends_of_table(file: _Ranged, suffix: str) -> IO[bytes]:
     length = (
         8 if suffix == ".parquet" else 10
     )  # of what comes last: the footer's length and the magic bytes
-    sketch = tempfile.NamedTemporaryFile(prefix="pfgen-rs-", suffix=suffix)  # noqa: SIM115 - open as its source
+    sketch = temporary_copy(suffix)
     reader = io.BufferedReader(file)
     sketch.write(reader.read(_FIRST))
     reader.seek(-length, 2)
@@ -194,7 +195,7 @@ def _ends_of_table(file: _Ranged, suffix: str) -> IO[bytes]:
     sketch.seek(reader.seek(-min(footer, file.size), 2))
     shutil.copyfileobj(reader, sketch)
     sketch.flush()
-    return cast("IO[bytes]", sketch)
+    return sketch
 
 
 class _Streamed(io.RawIOBase):
