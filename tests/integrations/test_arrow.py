@@ -296,6 +296,7 @@ def test_processes_of_every_kind_score_the_same(method: str) -> None:
     assert json.loads(done.stdout) == careless["average"].to_list()
 
 
+@pytest.mark.filterwarnings("ignore")  # of engines
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_examples_of_the_page_run(
     number: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, expected: pl.DataFrame
