@@ -349,7 +349,14 @@ class SingletonFilter:
 @final
 class NgramSketch:
     def __new__(
-        cls, n: int, bits: int, seed: int = 0, threads: int | None = None
+        cls,
+        n: int,
+        bits: int,
+        seed: int = 0,
+        *,
+        part: int = 0,
+        part_bits: int = 0,
+        threads: int | None = None,
     ) -> NgramSketch: ...
     @staticmethod
     def bits_for(ngrams: int, memory: int) -> int: ...
@@ -358,6 +365,7 @@ class NgramSketch:
     def update(self, texts: Texts, weights: NDArray[np.uint32] | None = None) -> None: ...
     def merge(self, other: NgramSketch) -> None: ...
     def merge_bytes(self, data: bytes) -> None: ...
+    def keep_often(self, threshold: int) -> None: ...
     def mask(
         self, texts: Texts, weights: NDArray[np.uint32] | None, threshold: int
     ) -> NDArray[np.bool_]: ...

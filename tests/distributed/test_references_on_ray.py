@@ -25,14 +25,12 @@ from pfgen_rs.references.pipeline import build
 
 ray: Any = pytest.importorskip("ray")
 data: Any = pytest.importorskip("ray.data")
-pytestmark = pytest.mark.filterwarnings("default")  # those of Ray and of what it closes late
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of Ray and of what it closes late
 
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
-    os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    data.DataContext.get_current().enable_progress_bars = False
+    ray.init(num_cpus=2, object_store_memory=1 << 30, include_dashboard=False, log_to_driver=False)
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers do not have the tests
     yield
     ray.shutdown()

@@ -29,7 +29,7 @@ from pfgen_rs.references.config import (
     Select,
     Singletons,
 )
-from pfgen_rs.references.distributed import ExecutorTasks, InProcess, build_question
+from pfgen_rs.references.distributed import ExecutorTasks, InProcess, build_question, survivors
 from pfgen_rs.references.distributed.groups import QuestionGroups
 from pfgen_rs.references.distributed.local_steps import built_here
 from pfgen_rs.references.distributed.shard_frames import ShardSettings, candidate_columns
@@ -49,6 +49,10 @@ BASE = BuildConfig(
     length=Length(12, count=20, share=1.0),
     select=Select(count=5, proposals=200, max_n=3),
 )
+
+
+SMALL = 8
+"""Bytes of a sketch: so few counters that many n-grams share one, in any number of parts."""
 
 
 def dealt(frame: pl.DataFrame, shards: int) -> list[pl.DataFrame]:
@@ -89,9 +93,9 @@ def rows(count: int, seed: int, letters: str = "あいうえお") -> pl.DataFram
     answers = []
     for _ in range(count):
         answer = "".join(rng.choices(parts, k=rng.randint(1, 5)))
-        if rng.random() < 0.3:
+        for _ in range(rng.choice([0, 0, 0, 1, 2])):
             at = rng.randrange(len(answer))
-            answer = answer[:at] + chr(rng.randrange(0x4E00, 0x4E40)) + answer[at:]
+            answer = answer[:at] + chr(rng.randrange(0x4E00, 0x4E10)) + answer[at + 1 :]
         answers.append(answer)
     return pl.DataFrame(
         {
@@ -115,7 +119,7 @@ def rows(count: int, seed: int, letters: str = "あいうえお") -> pl.DataFram
     share=st.sampled_from([1.0, 0.2]),
     deviation=st.sampled_from([None, 0, 4]),
     per_source=st.booleans(),
-    memory=st.sampled_from([1, 64, 1 << 20]),
+    memory=st.sampled_from([SMALL, 1 << 10, 1 << 20]),
     examine=st.sampled_from(["needed", "all"]),
 )
 def test_any_shards_give_the_answers_of_one_machine(
@@ -149,6 +153,32 @@ def test_any_shards_give_the_answers_of_one_machine(
     unexamined = any("unexamined" in report.details for report in found.reports)
     assert not (unexamined and (examine == "all" or repeat))
     assert told(found, reports=not unexamined) == told(expected, reports=not unexamined)
+
+
+@pytest.mark.parametrize(("bits", "keep"), [(0, "weight"), (4, "weight"), (4, "all")])
+@pytest.mark.parametrize(
+    ("changes", "length"),
+    [
+        (Singletons(3, 1, False, 0), Length(12, 20, 1.0)),
+        (Singletons(3, 2, True, 0), Length(12, 20, 0.2)),
+        (Singletons(3, 1, False, 260), Length(12, 400, 1.0, 3)),
+    ],
+)
+def test_sketches_that_cannot_tell(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    bits: int,
+    keep: str,
+    changes: Singletons,
+    length: Length,
+) -> None:
+    monkeypatch.setattr(survivors, "_PART_BITS", bits)
+    config = replace(BASE, duplicates=Duplicates(keep), singletons=changes, length=length)
+    frame = rows(400, 1)
+    expected = here(frame, config, tmp_path, OUTLINE)
+    for examine in ("all", "needed"):
+        found = build_question(dealt(frame, 3), OUTLINE, config, memory=SMALL, examine=examine)
+        assert told(found, reports=False) == told(expected, reports=False)
 
 
 def test_what_need_not_be_known_is_not_examined(tmp_path: Path) -> None:

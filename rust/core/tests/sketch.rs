@@ -93,16 +93,36 @@ proptest! {
     ) {
         let weight = |row: usize| if weighted { (seed.rotate_left(row as u32) % 4) as u32 } else { 1 };
         let weights: Vec<u32> = (0..texts.len()).map(weight).collect();
-        let shape = SketchShape { n, bits, seed };
+        let shape = SketchShape::whole(n, bits, seed);
         let (kept, _) = survivors(shape, threshold, &deal(&texts, &weights, shards));
         prop_assert_eq!(kept, expected(&texts, &weights, n, threshold));
     }
 
+    /// The first bits of a hash choose the part, so that all parts together are one sketch.
+    #[test]
+    fn parts_are_one_sketch(texts in texts(), n in 1..8_usize, bits in 5..9_u32, part_bits in 0..4_u32, threshold in 0..3_u32) {
+        let weights = vec![1; texts.len()];
+        let shards = deal(&texts, &weights, 3);
+        let whole = merged(SketchShape::whole(n, bits + part_bits, 9), &shards);
+        let mut kept = vec![true; shards[0].0.len()];
+        let mut used = 0;
+        for part in 0..1 << part_bits {
+            let mut own = merged(SketchShape { part, part_bits, ..SketchShape::whole(n, bits, 9) }, &shards);
+            let mask = own.mask(&shards[0].0, None, threshold).unwrap();
+            used += own.used();
+            own.keep_often(threshold).unwrap();
+            prop_assert_eq!(&own.mask(&shards[0].0, None, threshold).unwrap(), &mask);
+            kept.iter_mut().zip(mask).for_each(|(kept, own)| *kept &= own);
+        }
+        prop_assert_eq!(kept, whole.mask(&shards[0].0, None, threshold).unwrap());
+        prop_assert_eq!(used, whole.used());
+    }
+
     #[test]
     fn neither_shards_nor_order_change_a_sketch(
-        texts in texts(), shards in 1..9_usize, bits in 5..14_u32, weight in 0..5_u32,
+        texts in texts(), shards in 1..9_usize, bits in 5..14_u32, weight in 0..5_u32, part in 0..4_u32,
     ) {
-        let shape = SketchShape { n: 3, bits, seed: 5 };
+        let shape = SketchShape { part, part_bits: 2, ..SketchShape::whole(3, bits, 5) };
         let weights = vec![weight; texts.len()];
         let whole = sketch(shape, &deal(&texts, &weights, 1)[0]);
         let parts = deal(&texts, &weights, shards);
@@ -136,7 +156,7 @@ proptest! {
 
     #[test]
     fn damaged_bytes_are_refused(texts in texts(), at in any::<prop::sample::Index>(), bit in 0..8_u32, cut in any::<bool>()) {
-        let shape = SketchShape { n: 2, bits: 6, seed: 0 };
+        let shape = SketchShape::whole(2, 6, 0);
         let weights = vec![1; texts.len()];
         let shard = &deal(&texts, &weights, 1)[0];
         let keys = NgramKeys::of(&shard.0, None, 2).unwrap();
@@ -158,7 +178,7 @@ fn a_small_sketch_cannot_tell_and_exact_counts_can() {
     let texts: Vec<String> = (0..200).map(|row| format!("{:04}{:04}", row % 50, row % 40 * 97)).collect();
     let weights = vec![1; texts.len()];
     let shards = deal(&texts, &weights, 4);
-    let few = SketchShape { n: 4, bits: 5, seed: 0 };
+    let few = SketchShape::whole(4, 5, 0);
     let (kept, found) = survivors(few, 1, &shards);
     let (same, fewer) = survivors(SketchShape { bits: 20, ..few }, 1, &shards);
     assert_eq!(kept, same);
@@ -167,13 +187,23 @@ fn a_small_sketch_cannot_tell_and_exact_counts_can() {
 
 #[test]
 fn what_does_not_fit_together_is_refused() {
-    let shape = SketchShape { n: 5, bits: 8, seed: 1 };
+    let shape = SketchShape::whole(5, 8, 1);
     let message = |error: Error| error.to_string();
     for wrong in [SketchShape { n: 0, ..shape }, SketchShape { bits: 4, ..shape }, SketchShape { bits: 41, ..shape }] {
         assert!(message(NgramSketch::new(wrong).unwrap_err()).starts_with("a sketch needs n-grams of at least 1"));
     }
+    for (part, part_bits) in [(1, 0), (4, 2), (0, 17)] {
+        let wrong = SketchShape { part, part_bits, ..shape };
+        assert!(message(NgramSketch::new(wrong).unwrap_err()).starts_with(&format!("there is no part {part} of")));
+    }
     let mut sketch = NgramSketch::new(shape).unwrap();
-    for other in [SketchShape { n: 4, ..shape }, SketchShape { bits: 9, ..shape }, SketchShape { seed: 0, ..shape }] {
+    for other in [
+        SketchShape { part: 1, part_bits: 1, ..shape },
+        SketchShape { part_bits: 1, ..shape },
+        SketchShape { n: 4, ..shape },
+        SketchShape { bits: 9, ..shape },
+        SketchShape { seed: 0, ..shape },
+    ] {
         let other = NgramSketch::new(other).unwrap();
         assert!(matches!(sketch.merge(&other), Err(Error::DamagedSketch { .. })));
         assert!(matches!(sketch.merge_bytes(&other.to_bytes()), Err(Error::DamagedSketch { .. })));
@@ -182,6 +212,7 @@ fn what_does_not_fit_together_is_refused() {
     assert!(matches!(sketch.mask(&["a"], Some(&[1, 2]), 1), Err(Error::UnequalLengths { .. })));
     let threshold = "counters of two bits need a threshold of at most 2, not 3";
     assert_eq!(message(sketch.mask(&["a"], None, 3).unwrap_err()), threshold);
+    assert_eq!(message(sketch.keep_often(3).unwrap_err()), threshold);
     let mut keys = NgramKeys::of(&["abc"], None, 2).unwrap();
     assert_eq!(message(keys.at_most(3).unwrap_err()), threshold);
     assert!(NgramKeys::of(&["abc"], None, 0).is_err() && NgramKeys::of(&["abc"], Some(&[]), 2).is_err());
@@ -210,7 +241,7 @@ fn bits_follow_the_ngrams_as_far_as_memory_goes() {
 fn threads_change_nothing() {
     let texts: Vec<String> = (0..3_000).map(|row| format!("{}答え{}です", row % 71, row % 13)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let shape = SketchShape { n: 3, bits: 10, seed: 0 };
+    let shape = SketchShape::whole(3, 10, 0);
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {

@@ -24,10 +24,19 @@ pub(crate) struct NgramSketch {
 #[pymethods]
 impl NgramSketch {
     #[new]
-    #[pyo3(signature = (n, bits, seed=0, threads=None))]
-    fn new(py: Python<'_>, n: usize, bits: u32, seed: u64, threads: Option<i64>) -> PyResult<Self> {
+    #[pyo3(signature = (n, bits, seed=0, *, part=0, part_bits=0, threads=None))]
+    fn new(
+        py: Python<'_>,
+        n: usize,
+        bits: u32,
+        seed: u64,
+        part: u32,
+        part_bits: u32,
+        threads: Option<i64>,
+    ) -> PyResult<Self> {
         let pool = pool_of(threads)?;
-        let core = py.detach(|| references::NgramSketch::new(SketchShape { n, bits, seed })).map_err(to_python)?;
+        let shape = SketchShape { n, bits, seed, part, part_bits };
+        let core = py.detach(|| references::NgramSketch::new(shape)).map_err(to_python)?;
         Ok(Self { core, pool })
     }
 
@@ -56,6 +65,11 @@ impl NgramSketch {
     fn merge_bytes(&mut self, py: Python<'_>, data: &[u8]) -> PyResult<()> {
         let Self { core, pool } = self;
         py.detach(|| pool.install(|| core.merge_bytes(data))).map_err(to_python)
+    }
+
+    fn keep_often(&mut self, py: Python<'_>, threshold: u32) -> PyResult<()> {
+        let Self { core, pool } = self;
+        py.detach(|| pool.install(|| core.keep_often(threshold))).map_err(to_python)
     }
 
     #[pyo3(signature = (texts, weights, threshold))]

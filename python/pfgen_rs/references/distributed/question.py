@@ -72,7 +72,8 @@ def build_question(
     Functions run as `tasks` says (default: here), with `threads` each (default: all cores).
 
     The filter of seldom n-grams reads all rows three times. A sketch of at most `memory` bytes counts
-    hashes of n-grams, shard by shard; what it leaves is a superset of the survivors. Those of them that the
+    hashes of n-grams, shard by shard (in parts of all n-grams, each in two more readings, where one
+    is too small); what it leaves is a superset of the survivors. Those of them that the
     filter of lengths may keep are then examined by exact counts (see `ShardFilter`), and only what it keeps
     is brought here, for the steps that follow. With `examine="all"` all survivors are examined: then the
     reports are those of `build`, too. Otherwise that of the step `singletons` says how many were not

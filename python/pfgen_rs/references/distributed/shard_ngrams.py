@@ -24,6 +24,7 @@ __all__ = [
     "merge_counts",
     "merge_keys",
     "merge_sketches",
+    "often_sketch",
     "seldom_keys",
     "sketch_mask",
     "sketch_shard",
@@ -37,12 +38,14 @@ Weights = NDArray[np.uint32] | None
 class Ngrams:
     """N-grams of `n` characters that are seldom where they occur at most `threshold` times.
 
-    A sketch has 2^`bits` counters. `threads`: those of each task.
+    A sketch has 2^`bits` counters, for one of 2^`part_bits` parts of all n-grams. `threads`: those of a task.
     """
 
     n: int
     threshold: int
     bits: int = 0
+    part: int = 0
+    part_bits: int = 0
     threads: int | None = 1
 
 
@@ -54,25 +57,36 @@ def count_ngrams(ngrams: Ngrams, frame: pl.DataFrame, mask: Mask) -> int:
 
 def sketch_shard(ngrams: Ngrams, frame: pl.DataFrame, mask: Mask, weights: Weights) -> bytes:
     """Count the n-grams of a shard's rows in a sketch."""
-    sketch = _native.NgramSketch(ngrams.n, ngrams.bits, threads=ngrams.threads)
+    sketch = _empty_sketch(ngrams)
     sketch.update(_masked_texts(ngrams, frame, mask), _masked_weights(weights, mask))
     return sketch.to_bytes()
 
 
 def merge_sketches(ngrams: Ngrams, *parts: bytes) -> bytes:
     """Add up sketches of different rows."""
-    sketch = _native.NgramSketch(ngrams.n, ngrams.bits, threads=ngrams.threads)
+    sketch = _empty_sketch(ngrams)
     for part in parts:
         sketch.merge_bytes(part)
     return sketch.to_bytes()
 
 
-def sketch_mask(
-    ngrams: Ngrams, merged: bytes, frame: pl.DataFrame, mask: Mask, weights: Weights
-) -> Mask:
-    """Returns the rows without an n-gram that is seldom for certain: all survivors, and a few others."""
-    sketch = _native.NgramSketch(ngrams.n, ngrams.bits, threads=ngrams.threads)
+def often_sketch(ngrams: Ngrams, merged: bytes) -> bytes:
+    """Returns what `sketch_mask` needs of a merged sketch: which counters exceed the threshold."""
+    sketch = _empty_sketch(ngrams)
     sketch.merge_bytes(merged)
+    sketch.keep_often(ngrams.threshold)
+    return sketch.to_bytes()
+
+
+def sketch_mask(
+    ngrams: Ngrams, often: bytes, frame: pl.DataFrame, mask: Mask, weights: Weights
+) -> Mask:
+    """Returns the rows of `mask` without an n-gram that is seldom for certain.
+
+    That is all survivors, and a few others.
+    """
+    sketch = _empty_sketch(ngrams)
+    sketch.merge_bytes(often)
     texts = _masked_texts(ngrams, frame, mask)
     return _spread(mask, sketch.mask(texts, _masked_weights(weights, mask), ngrams.threshold))
 
@@ -127,6 +141,16 @@ def without_keys(ngrams: Ngrams, seldom: bytes, frame: pl.DataFrame, mask: Mask)
     """Returns the rows of `mask` that have none of these n-grams."""
     keys = _native.NgramKeys.from_bytes(seldom, ngrams.n, ngrams.threads)
     return _spread(mask, ~keys.in_texts(_masked_texts(ngrams, frame, mask)))
+
+
+def _empty_sketch(ngrams: Ngrams) -> _native.NgramSketch:
+    return _native.NgramSketch(
+        ngrams.n,
+        ngrams.bits,
+        part=ngrams.part,
+        part_bits=ngrams.part_bits,
+        threads=ngrams.threads,
+    )
 
 
 def _masked_texts(ngrams: Ngrams, frame: pl.DataFrame, mask: Mask) -> _native.Texts:

@@ -30,6 +30,7 @@ from pfgen_rs.references.distributed.shard_ngrams import (
     merge_counts,
     merge_keys,
     merge_sketches,
+    often_sketch,
     seldom_keys,
     sketch_mask,
     sketch_shard,
@@ -45,6 +46,8 @@ Examine = Literal["needed", "all"]
 
 _SPARE = Fraction(11, 10)
 _MORE = 1_000
+_UNLIMITED = 1 << 60
+_PART_BITS = 6
 
 
 @dataclass(frozen=True)
@@ -199,16 +202,29 @@ class ShardFilter:
         """Returns masks of a superset of the survivors."""
         tasks, parts = self._tasks, list(zip(self._shards, masks, strict=True))
         counts = [tasks.run(count_ngrams, self._ngrams, shard.frame, mask) for shard, mask in parts]
-        bits = _native.NgramSketch.bits_for(sum(tasks.results(counts)), self._memory)
-        ngrams = replace(self._ngrams, bits=bits)
+        total = sum(tasks.results(counts))
+        bits = _native.NgramSketch.bits_for(total, self._memory)
+        wanted = _native.NgramSketch.bits_for(total, _UNLIMITED)
+        ngrams = replace(self._ngrams, bits=bits, part_bits=min(wanted - bits, _PART_BITS))
+        left = list(masks)
+        for part in range(1 << ngrams.part_bits):
+            left = self._sketched_part(replace(ngrams, part=part), parts, left)
+        return left
+
+    def _sketched_part(
+        self, ngrams: Ngrams, parts: Sequence[tuple[ShardRows, Any]], left: Sequence[Any]
+    ) -> list[Any]:
+        """Count a part of the n-grams of `parts`, and return what it keeps of `left`."""
+        tasks = self._tasks
         sketches = [
             tasks.run(sketch_shard, ngrams, shard.frame, mask, shard.weights)
             for shard, mask in parts
         ]
         merged = merge_in_tree(tasks, merge_sketches, sketches, ngrams)
+        often = tasks.run(often_sketch, ngrams, merged)
         return [
-            tasks.run(sketch_mask, ngrams, merged, shard.frame, mask, shard.weights)
-            for shard, mask in parts
+            tasks.run(sketch_mask, ngrams, often, shard.frame, mask, shard.weights)
+            for (shard, _), mask in zip(parts, left, strict=True)
         ]
 
     def _examined(self, masks: Sequence[Any], candidates: Sequence[Any]) -> list[Any]:

@@ -75,6 +75,22 @@ impl Counters {
         });
     }
 
+    /// Makes those above `threshold` 3 and all others 0.
+    pub(super) fn round(&mut self, threshold: u32) {
+        self.words.par_chunks_mut(CHUNK).for_each(|words| {
+            for word in words.iter_mut().map(AtomicU64::get_mut) {
+                let (upper, lower) = (*word >> 1 & LOWER, *word & LOWER);
+                let above = match threshold {
+                    0 => upper | lower,
+                    1 => upper,
+                    2 => upper & lower,
+                    _ => 0,
+                };
+                *word = above | above << 1;
+            }
+        });
+    }
+
     /// How many are not 0.
     pub(super) fn used(&self) -> usize {
         let used = |word: &AtomicU64| some(word.load(Relaxed)).count_ones() as usize;
@@ -212,6 +228,16 @@ mod tests {
         merged.merge(&counters(&others));
         let expected: Vec<u32> = pairs.iter().map(|(one, other)| (one + other).min(3)).collect();
         assert_eq!(list(&merged), expected);
+    }
+
+    #[test]
+    fn only_greater_counts_are_left() {
+        for threshold in 0..4 {
+            let mut rounded = counters(&[0, 1, 2, 3, 3, 0, 1]);
+            rounded.round(threshold);
+            let expected = [0, 1, 2, 3, 3, 0, 1].map(|count| if count > threshold { 3 } else { 0 });
+            assert_eq!(list(&rounded), expected);
+        }
     }
 
     #[test]

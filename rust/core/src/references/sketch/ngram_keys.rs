@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const KEY: usize = size_of::<u128>();
 /// Texts that a thread reads at a time.
-const CHUNK: usize = 1 << 9;
+const CHUNK: usize = 1 << 10;
 
 /// Distinct n-grams and their counts, which stop at three.
 ///
@@ -43,15 +43,16 @@ impl NgramKeys {
             let (mut found, mut keys) = (Vec::new(), Vec::new());
             for (row, text) in (chunk * CHUNK..).zip(texts) {
                 ngram_keys(text, n, &mut keys);
-                // More would not be counted.
                 for _ in 0..weights.map_or(1, |weights| weights[row].min(MOST)) {
                     found.extend_from_slice(&keys);
                 }
             }
-            found
+            sorted(found)
         });
-        let mut keys = chunks.collect::<Vec<_>>().concat();
-        keys.par_sort_unstable();
+        let keys = chunks.reduce(Vec::new, |mut one, other| {
+            one.extend(other);
+            sorted(one)
+        });
         Self::counted(n, keys.into_iter().map(|key| (key, 1)))
     }
 
@@ -202,6 +203,22 @@ impl NgramKeys {
     fn digest(&self) -> u64 {
         self.keys.iter().fold(0, |digest, key| xxh3_64(&[&digest.to_le_bytes()[..], &key.to_le_bytes()].concat()))
     }
+}
+
+/// Sorts keys, which is linear for two sorted lists in a row, and leaves as many of each as are counted.
+#[allow(clippy::stable_sort_primitive)] // it looks for sorted lists and merges them
+fn sorted(mut keys: Vec<u128>) -> Vec<u128> {
+    keys.sort();
+    let (mut kept, most) = (0, MOST as usize);
+    for at in 0..keys.len() {
+        let key = keys[at];
+        if kept < most || keys[kept - most] != key {
+            keys[kept] = key;
+            kept += 1;
+        }
+    }
+    keys.truncate(kept);
+    keys
 }
 
 fn unreadable() -> Error {

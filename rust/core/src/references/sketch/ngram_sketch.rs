@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 
 /// A sketch has 2^5 counters at least, which are a word, and 2^40 at most, which take 256 GiB.
 const BITS: RangeInclusive<u32> = 5..=40;
+const MOST_PART_BITS: u32 = 16;
 /// Texts that a thread reads at a time.
 const CHUNK: usize = 1 << 9;
 
@@ -21,9 +22,19 @@ pub struct SketchShape {
     pub bits: u32,
     /// Which n-grams share a counter depends on it.
     pub seed: u64,
+    /// Which n-grams are counted, of 2^`part_bits` parts into which hashes divide them: sketches of all parts together
+    /// are as good as one with so many times the counters, and are made one after another where memory is small.
+    pub part: u32,
+    /// 0 for all n-grams, and at most 16.
+    pub part_bits: u32,
 }
 
 impl SketchShape {
+    /// A sketch of all n-grams.
+    pub fn whole(n: usize, bits: u32, seed: u64) -> Self {
+        Self { n, bits, seed, part: 0, part_bits: 0 }
+    }
+
     /// Bits so that there are two to four counters for each of `ngrams` occurrences, as far as `memory` bytes allow.
     ///
     /// An n-gram shares its counter with another one with a probability of at most `d / 2^bits`, where `d` is the number of
@@ -51,14 +62,17 @@ impl NgramSketch {
     /// # Errors
     /// [`Error::InvalidSettings`] for a shape out of range or without memory for it.
     pub fn new(shape: SketchShape) -> Result<Self> {
-        if shape.n == 0 || !BITS.contains(&shape.bits) {
+        let SketchShape { n, bits, part, part_bits, .. } = shape;
+        if n == 0 || !BITS.contains(&bits) {
+            let (least, most) = (BITS.start(), BITS.end());
             let reason = format!(
-                "a sketch needs n-grams of at least 1 character and {} to {} bits, not {} and {}",
-                BITS.start(),
-                BITS.end(),
-                shape.n,
-                shape.bits
+                "a sketch needs n-grams of at least 1 character and {least} to {most} bits, not {n} and {bits}"
             );
+            return Err(Error::InvalidSettings { reason });
+        }
+        if part_bits > MOST_PART_BITS || part >> part_bits > 0 {
+            let reason =
+                format!("there is no part {part} of 2^{part_bits}: expected one of at most 2^{MOST_PART_BITS}");
             return Err(Error::InvalidSettings { reason });
         }
         Ok(Self { shape, counters: Counters::new(1 << shape.bits)? })
@@ -74,7 +88,7 @@ impl NgramSketch {
         self.counters.used()
     }
 
-    /// Counts the n-grams of answers, each as often as its weight says (once where there are no weights), on the threads
+    /// Counts the n-grams of answers in this part, each as often as its weight says (once where there are no weights), on the threads
     /// of the current rayon pool. Two occurrences in one answer are two.
     ///
     /// # Errors
@@ -106,7 +120,19 @@ impl NgramSketch {
         Ok(())
     }
 
-    /// Which answers have no n-gram that is seldom for certain: those without one whose counter is at most `threshold`.
+    /// Forgets all counts but whether they exceed `threshold`: [`mask`](Self::mask) needs no more, and fewer bytes tell it.
+    /// Nothing may be counted or merged afterwards.
+    ///
+    /// # Errors
+    /// [`Error::InvalidSettings`] if counters do not reach beyond the threshold.
+    pub fn keep_often(&mut self, threshold: u32) -> Result<()> {
+        check_threshold(threshold)?;
+        self.counters.round(threshold);
+        Ok(())
+    }
+
+    /// Which answers have no n-gram of this part that is seldom for certain: those without one whose counter is at most
+    /// `threshold`.
     /// Answers of weight 0 are not among them.
     ///
     /// # Errors
@@ -131,8 +157,9 @@ impl NgramSketch {
     /// The sketch in a form that can be sent: few counters in few bytes, and many in 2^(`bits` - 2). Equal sketches have
     /// equal bytes on every platform.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let SketchShape { n, bits, seed } = self.shape;
-        let header = Header { kind: Kind::Sketch, n: n as u64, numbers: [u64::from(bits), seed] };
+        let SketchShape { n, bits, seed, part, part_bits } = self.shape;
+        let size = u64::from(part) << 16 | u64::from(part_bits) << 8 | u64::from(bits);
+        let header = Header { kind: Kind::Sketch, n: n as u64, numbers: [size, seed] };
         seal(&header, |bytes| self.counters.write(bytes))
     }
 
@@ -141,9 +168,10 @@ impl NgramSketch {
     /// # Errors
     /// [`Error::DamagedSketch`] for anything but a sketch of the same shape.
     pub fn merge_bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        let ([bits, seed], counters) = open(bytes, Kind::Sketch, self.shape.n)?;
-        let bits = u32::try_from(bits).unwrap_or(u32::MAX);
-        self.check_shape(SketchShape { n: self.shape.n, bits, seed })?;
+        let ([size, seed], counters) = open(bytes, Kind::Sketch, self.shape.n)?;
+        let (bits, part_bits) = ((size & 0xff) as u32, (size >> 8 & 0xff) as u32);
+        let part = u32::try_from(size >> 16).unwrap_or(u32::MAX);
+        self.check_shape(SketchShape { n: self.shape.n, bits, seed, part, part_bits })?;
         self.counters.merge_written(counters).ok_or_else(|| damaged("its counters cannot be read"))
     }
 
@@ -162,11 +190,15 @@ impl NgramSketch {
     fn slots(&self, text: &str, keys: &mut Vec<u128>, slots: &mut Vec<usize>) {
         ngram_keys(text, self.shape.n, keys);
         slots.clear();
-        slots.extend(keys.iter().map(|&key| {
-            let slot = (hash(key, self.shape.seed) >> (u64::BITS - self.shape.bits)) as usize;
-            self.counters.fetch(slot);
-            slot
-        }));
+        let SketchShape { bits, seed, part, part_bits, .. } = self.shape;
+        for &key in &*keys {
+            let place = hash(key, seed) >> (u64::BITS - bits - part_bits);
+            if place >> bits == u64::from(part) {
+                let slot = (place ^ u64::from(part) << bits) as usize;
+                self.counters.fetch(slot);
+                slots.push(slot);
+            }
+        }
     }
 
     fn check_shape(&self, other: SketchShape) -> Result<()> {
