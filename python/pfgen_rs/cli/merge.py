@@ -49,10 +49,7 @@ def merge(
             ".arrow). For shards that were scored with --rows.",
         ),
     ] = None,
-    allow_partial: Annotated[
-        bool,
-        typer.Option("--allow-partial", help="Write --out even if some questions have no answers."),
-    ] = False,
+    allow_partial: options.AllowPartial = False,
     storage_option: options.StorageOptions = None,
 ) -> None:
     """Merge scored shards, as if one machine had scored all of their files.

@@ -128,6 +128,10 @@ Threads = Annotated[
 Plain = Annotated[
     bool, typer.Option("--plain", help="One line per run without drawings or colours, for logs.")
 ]
+AllowPartial = Annotated[
+    bool,
+    typer.Option("--allow-partial", help="Write --out even if some questions have no answers."),
+]
 StorageOptions = Annotated[
     list[str] | None,
     typer.Option(

@@ -122,10 +122,7 @@ def score(
             "last record has no newline.",
         ),
     ] = False,
-    allow_partial: Annotated[
-        bool,
-        typer.Option("--allow-partial", help="Write --out even if some questions have no answers."),
-    ] = False,
+    allow_partial: options.AllowPartial = False,
     variant: Annotated[
         VariantName,
         typer.Option(help="Published scores, or the papers' equations followed literally."),
