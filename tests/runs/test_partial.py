@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import math
 import random
 import re
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +28,7 @@ from pfgen_rs.distributed import Evaluation, Partial, RunFigures, evaluate, merg
 from pfgen_rs.integrations.arrow import scorer
 from pfgen_rs.runs.summary_row import summary_row
 
+FORMAT = b"pfgen-rs partial result 1\n"
 FLOAT = st.floats(allow_nan=False, allow_infinity=False, width=64)
 
 
@@ -339,6 +343,146 @@ def test_damaged_bytes_are_refused(
             Partial.from_bytes(bytes(changed), mini)
         with pytest.raises(InputError, match=r"damaged|no partial result"):
             Partial.from_bytes(data[:place], mini)
+
+
+def parts_of(data: bytes) -> tuple[Any, bytes]:
+    """The JSON text of a partial result, and its arrays."""
+    content = data[len(FORMAT) + 16 :]
+    size = int.from_bytes(content[:8], "little")
+    return json.loads(content[8 : 8 + size]), content[8 + size :]
+
+
+def whole_of(text: bytes, arrays: bytes, size: int | None = None) -> bytes:
+    """The same as bytes, with the right checksum."""
+    content = (len(text) if size is None else size).to_bytes(8, "little") + text + arrays
+    return FORMAT + hashlib.blake2b(content, digest_size=16).digest() + content
+
+
+def text_of(header: Any) -> bytes:
+    return json.dumps(header, ensure_ascii=False).encode()
+
+
+def assert_damaged(data: bytes, bench: Benchmark) -> None:
+    with pytest.raises(InputError, match="a partial result is damaged: "):
+        Partial.from_bytes(data, bench)
+
+
+CELLS: dict[str, Callable[[Any], Any]] = {
+    "number": lambda cells: cells[0].__setitem__(0, 14),
+    "negative number": lambda cells: cells[0].__setitem__(0, -1),
+    "text as number": lambda cells: cells[0].__setitem__(0, "a"),
+    "true as number": lambda cells: cells[0].__setitem__(0, True),
+    "doubled": lambda cells: cells.append(cells[-1]),
+    "no rows": lambda cells: cells[0].__setitem__(1, 0),
+    "part of a row": lambda cells: cells[0].__setitem__(1, 1.5),
+    "few sums": lambda cells: cells[0].pop(),
+    "many sums": lambda cells: cells[0].append("1.0"),
+    "no number": lambda cells: cells[0].__setitem__(3, "zz.0"),
+    "negative shift": lambda cells: cells[0].__setitem__(3, "1.-4"),
+    "long shift": lambda cells: cells[0].__setitem__(3, "1.99999999999"),
+    "other digits": lambda cells: cells[0].__setitem__(3, "10.1000"),
+    "large sum": lambda cells: cells[0].__setitem__(2, "1.2000"),
+    "negative length": lambda cells: cells[0].__setitem__(-3, "-1.1074"),
+    "squares": lambda cells: cells[0].__setitem__(-1, "0.0"),
+    "none": lambda cells: cells.clear(),
+}
+HEADERS: dict[str, dict[str, Any]] = {
+    "left out text": {"left_out": [[None, [["x", "y"]]]]},
+    "left out below": {"left_out": [[None, [["x", -5]]]]},
+    "left out twice": {"left_out": [[None, [["x", 1]]], [None, [["x", 1]]]]},
+    "left out number": {"left_out": 3},
+    "a run's name": {"left_out": [["a", [["x", 1]]]]},
+    "no about": {"about": None},
+    "more": {"more": 1},
+    "rows of nothing": {"rows": [[None, 1]]},
+    "negative rows": {"rows": [[None, -1]]},
+    "rows without end": {"rows": [[None, 10**30]]},
+}
+
+
+@pytest.mark.parametrize("order", [None, "row"])
+@pytest.mark.parametrize("name", HEADERS)
+def test_headers_that_are_wrong(
+    name: str, order: str | None, mini: Benchmark, answers: pl.DataFrame
+) -> None:
+    partial = Partial(mini, order=order)
+    partial.update(table_of(answers[:20], mini))
+    header, arrays = parts_of(partial.to_bytes())
+    assert whole_of(text_of(header), arrays) == partial.to_bytes()
+    assert_damaged(whole_of(text_of(header | HEADERS[name]), arrays), mini)
+    for about in ({"by": 7}, {"clean": "?"}, {"clean": 1}, {"more": 1}):
+        text = text_of(header | {"about": header["about"] | about})
+        assert_damaged(whole_of(text, arrays), mini)
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_sums_that_are_wrong(name: str, mini: Benchmark, answers: pl.DataFrame) -> None:
+    partial = Partial(mini)
+    partial.update(table_of(answers[:20], mini))
+    header, _ = parts_of(partial.to_bytes())
+    CELLS[name](header["cells"][0][1])
+    assert_damaged(whole_of(text_of(header), b""), mini)
+
+
+def test_rows_that_are_wrong(mini: Benchmark, answers: pl.DataFrame) -> None:
+    partial = Partial(mini, order="row")
+    partial.update(table_of(answers[:20], mini))
+    header, arrays = parts_of(partial.to_bytes())
+    text = text_of(header)
+    for wrong in (arrays[:-8], b"", arrays + b"more"):
+        assert_damaged(whole_of(text, wrong), mini)
+    for value in (4_000_000_000, 14):
+        number = np.array([value], np.uint32).tobytes()
+        assert_damaged(whole_of(text, arrays[:160] + number + arrays[164:]), mini)
+    for score in (math.nan, -1e300, math.inf, 0.5):  # the last is a length
+        last = np.array([score]).tobytes()
+        assert_damaged(whole_of(text, arrays[:-8] + last), mini)
+    assert_damaged(whole_of(text, arrays[8:16] + arrays[:8] + arrays[16:]), mini)
+    fewer = text_of(header | {"rows": [[None, 19]]})
+    assert_damaged(whole_of(fewer, arrays), mini)
+
+
+def test_bytes_without_a_header(mini: Benchmark) -> None:
+    texts = [b"", b"{x", b"[]", b"\xff\xfe", b"[" * 200_000, b"9" * 5000, b'{"about": "\\ud800"}']
+    for text in texts:
+        assert_damaged(whole_of(text, b""), mini)
+    assert_damaged(whole_of(b"{}", b"", 1 << 63), mini)
+    for short in (b"", b"abc"):
+        assert_damaged(FORMAT + hashlib.blake2b(short, digest_size=16).digest() + short, mini)
+
+
+@pytest.mark.parametrize("order", [None, "row"])
+def test_scores_that_cannot_be(order: str | None, mini: Benchmark, answers: pl.DataFrame) -> None:
+    good = table_of(answers[:20], mini)
+    partial = Partial(mini, order=order)
+    for name, value in (
+        ("length", -3),
+        ("length", 2**40),
+        ("length", 8.3),
+        ("fluency_A", 1e308),
+        ("average", -1e300),
+    ):
+        with pytest.raises(
+            InputError, match=rf"has {value:.15g} in '{name}': expected ".replace("+", r"\+")
+        ):
+            partial.update(good.with_columns(pl.lit(value).alias(name)))
+    partial.update(good.with_columns(length=pl.lit(2**32 - 1)))
+    [run] = partial.results().values()
+    assert run.length == 2**32 - 1
+
+
+def test_columns_that_cannot_be(mini: Benchmark, answers: pl.DataFrame) -> None:
+    good = table_of(answers[:20], mini)
+    for value in ([1], b"a", {"a": 1}):
+        named = good.with_columns(model=pl.Series([value] * 20))
+        with pytest.raises(InputError, match="column 'model' must have texts, not"):
+            Partial(mini, by="model").update(named)
+        with pytest.raises(InputError, match="column 'problem' must have texts, not"):
+            Partial(mini).update(named.drop("problem", strict=False).rename({"model": "problem"}))
+    hows: list[dict[str, Any]] = [{"by": "pfgen_rs reason"}, {"order": "pfgen_rs reason"}]
+    for how in hows:
+        with pytest.raises(InputError, match="name the column otherwise"):
+            Partial(mini, **how)
 
 
 def test_nothing_is_a_partial_result_too(mini: Benchmark) -> None:

@@ -25,11 +25,20 @@ from pfgen_rs.runs.summaries import (
     run_scores,
 )
 
-__all__ = ["SQUARED", "Cell", "exact_cells", "summarise_exactly", "summed_columns"]
+__all__ = [
+    "SQUARED",
+    "Cell",
+    "exact_cells",
+    "limits",
+    "out_of_range",
+    "summarise_exactly",
+    "summed_columns",
+]
 
 SQUARED = ("average", "length")
 """The columns whose squares are summed, too."""
 _ONE = 1 << _native.SUM_UNIT
+_LARGEST = 1e9  # far more than any score
 _ULP = 2.0**-53  # the relative error of an addition
 _OWN = 8  # additions that make up for the other roundings on the way to a figure
 
@@ -49,6 +58,26 @@ class Cell(NamedTuple):
 def summed_columns(sources: Sequence[str]) -> list[str]:
     """Returns the columns of scores that figures follow from, for a benchmark with these sources."""
     return [*share_names(sources), "helpfulness", "average", "length"]
+
+
+def limits(column: str) -> tuple[float, float]:
+    """Returns the least and the largest value that is taken for a score, or for a length in characters."""
+    return (0, 2**32 - 1) if column == "length" else (-_LARGEST, _LARGEST)
+
+
+def out_of_range(cell: Cell, columns: Sequence[str]) -> str | None:
+    """Returns a column whose sums no values within its limits have, or None. `columns`: those summed."""
+    sums = dict(zip(columns, cell.sums, strict=False))
+    for name, total in sums.items():
+        least, most = map(int, limits(name))
+        if not least * cell.answers * _ONE <= total <= most * cell.answers * _ONE:
+            return name
+    for name, squares in zip(SQUARED, cell.sums[len(columns) :], strict=True):
+        # Each square may have lost less than a unit; no sum of squares is smaller than that of equal values.
+        too_small = cell.answers * (squares + cell.answers) * _ONE < sums[name] ** 2
+        if too_small or squares > int(limits(name)[1]) ** 2 * cell.answers * _ONE:
+            return name
+    return None
 
 
 def exact_cells(
@@ -92,9 +121,8 @@ class _Exact:
     def variance(self, name: str) -> float:
         """The population variance."""
         total = self._sums[name]
-        return (self.answers * self._squares[name] * _ONE - total * total) / (
-            self.answers * self.answers * _ONE * _ONE
-        )
+        squares = max(self.answers * self._squares[name] * _ONE - total * total, 0)
+        return squares / (self.answers * self.answers * _ONE * _ONE)
 
     def is_near_tie(self, name: str, digits: int) -> bool:
         """Whether additions that round may give the mean another last digit."""

@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import struct
+import math
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.cleaning import Clean, cleaning_mode
+from pfgen_rs.io.cleaning import MODES, Clean, cleaning_mode
 from pfgen_rs.metrics.names import share_names
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.aggregate import summarise
-from pfgen_rs.runs.exact_sums import Cell, exact_cells, summarise_exactly, summed_columns
+from pfgen_rs.runs.exact_sums import Cell, exact_cells, limits, summarise_exactly, summed_columns
 from pfgen_rs.runs.figures import Evaluation, RunFigures
+from pfgen_rs.runs.partial_bytes import (
+    Rows,
+    damaged,
+    opened,
+    read_cells,
+    read_left_out,
+    read_rows,
+    sealed,
+)
 from pfgen_rs.runs.score_store import ResponseScores, Store, chunk_matrix
 from pfgen_rs.scoring.batch import ScoreArrays
 from pfgen_rs.scoring.columns import Table, table
 
 __all__ = ["Partial"]
 
-_FORMAT = b"pfgen-rs partial result 1\n"
-_DIGEST = 16  # bytes
-_SIZE = struct.Struct("<Q")
 _PLACE = ("line", "start", "length")
 _REASON = "pfgen_rs reason"  # no column of the user's
-
-
-class _Rows(NamedTuple):
-    """Scored answers of a run: places in its order, numbers of questions, and scores as columns."""
-
-    places: NDArray[np.int64]
-    numbers: NDArray[np.uint32]
-    scores: NDArray[np.float64]
-
-    def taken(self, rows: Any) -> _Rows:
-        return _Rows(self.places[rows], self.numbers[rows], self.scores[rows])
 
 
 class Partial:
@@ -68,10 +61,12 @@ class Partial:
     ) -> None:
         self.benchmark, self.by, self.order = benchmark, by, order
         self.clean = cleaning_mode(clean)
+        if _REASON in (by, order):
+            raise InputError(f"a column called {_REASON!r} is made here: name the column otherwise")
         self.left_out: dict[str | None, Counter[str]] = {}
         self._columns = summed_columns(benchmark.sources)
         self._cells: dict[str | None, dict[int, Cell]] = {}
-        self._rows: dict[str | None, list[_Rows]] = {}
+        self._rows: dict[str | None, list[Rows]] = {}
 
     @property
     def about(self) -> dict[str, Any]:
@@ -132,20 +127,8 @@ class Partial:
 
     def to_bytes(self) -> bytes:
         """Returns the partial result as bytes, the same for the same rows, with a checksum."""
-        together = {run: _in_order_of_places(rows) for run, rows in _sorted_by_run(self._rows)}
-        header = {
-            "about": self.about,
-            "left_out": [[run, sorted(c.items())] for run, c in _sorted_by_run(self.left_out)],
-            "cells": [
-                [run, [[n, c.answers, *map(_as_text, c.sums)] for n, c in sorted(cells.items())]]
-                for run, cells in _sorted_by_run(self._cells)
-            ],
-            "rows": [[run, len(rows.places)] for run, rows in together.items()],
-        }
-        text = json.dumps(header, ensure_ascii=False).encode()
-        arrays = [array.tobytes() for rows in together.values() for array in rows]
-        content = b"".join([_SIZE.pack(len(text)), text, *arrays])
-        return _FORMAT + _digest_of_partial(content) + content
+        together = {run: _in_order_of_places(rows) for run, rows in self._rows.items()}
+        return sealed(self.about, self.left_out, self._cells, together)
 
     @classmethod
     def from_bytes(cls, data: bytes, benchmark: QuestionSet) -> Partial:
@@ -153,22 +136,18 @@ class Partial:
 
         Raises `InputError` for bytes that are damaged, of another format, benchmark, version or settings.
         """
-        content = memoryview(data)[len(_FORMAT) + _DIGEST :]
-        if not data.startswith(_FORMAT):
-            raise InputError("no partial result of this version of pfgen_rs")
-        if data[len(_FORMAT) : len(_FORMAT) + _DIGEST] != _digest_of_partial(content):
-            raise InputError("a partial result is damaged: its checksum differs")
-        [size] = _SIZE.unpack_from(content)
-        header = json.loads(bytes(content[_SIZE.size : _SIZE.size + size]))
+        header, content = opened(data)
         about = header["about"]
-        made = cls(benchmark, by=about["by"], order=about["order"], clean=about["clean"] or False)
+        by, order, clean = (about.get(name) for name in ("by", "order", "clean"))
+        if not all(value is None or type(value) is str for value in (by, order, clean)):
+            raise damaged("it does not say of what it is")
+        if clean is not None and clean not in MODES:
+            raise damaged(f"unknown mode {clean!r}")
+        made = cls(benchmark, by=by, order=order, clean=clean or False)
         _check_same_about(made.about, about)
-        made.left_out = {run: Counter(dict(counts)) for run, counts in header["left_out"]}
-        for run, cells in header["cells"]:
-            made._cells[run] = {
-                n: Cell(count, [*map(_as_number, sums)]) for n, count, *sums in cells
-            }
-        made._read_rows(header["rows"], content[_SIZE.size + size :])
+        if made.about != about:
+            raise damaged("it does not say of what it is")
+        made._read(header, content)
         return made
 
     @cached_property
@@ -198,15 +177,22 @@ class Partial:
         missing = [name for name in self._needed if name not in schema]
         if missing:
             raise InputError(f"missing column {missing[0]!r}: found {', '.join(schema.names())}")
-        if self.order is not None and not (
-            schema[self.order].is_integer() or not len(data.lazy().head(1).collect())
-        ):
-            raise InputError(f"column {self.order!r} must have integers, not {schema[self.order]}")
-        reasons = [pl.col("problem")] if "problem" in schema else []
+        self._check_types(data, schema)
+        reasons = [pl.col("problem").cast(pl.String)] if "problem" in schema else []
         places = [name for name in (self.by, self.order) if name is not None]
         checked = [("question_id", "no scores"), *((name, f"{name!r} is null") for name in places)]
         reasons += [pl.when(pl.col(name).is_null()).then(pl.lit(text)) for name, text in checked]
         return data.lazy().select(*self._needed, pl.coalesce(reasons).alias(_REASON)).collect()
+
+    def _check_types(self, data: pl.DataFrame | pl.LazyFrame, schema: pl.Schema) -> None:
+        """Raise `InputError` for places that are no integers, and values that have no text."""
+        if self.order is not None and not (
+            schema[self.order].is_integer() or not len(data.lazy().head(1).collect())
+        ):
+            raise InputError(f"column {self.order!r} must have integers, not {schema[self.order]}")
+        for name in (self.by, "question_id", "signature", "problem"):
+            if name is not None and name in schema and not _has_texts(schema[name]):
+                raise InputError(f"column {name!r} must have texts, not {schema[name]}")
 
     def _add(self, frame: pl.DataFrame) -> None:
         """Add rows that all have scores."""
@@ -225,7 +211,7 @@ class Partial:
             self._add_sums(names.to_list(), codes, numbers, columns)
             return
         places = _as_places(frame.get_column(self.order))
-        rows = _Rows(places, numbers, np.stack(list(columns.values()), axis=1))
+        rows = Rows(places, numbers, np.stack(list(columns.values()), axis=1))
         for code, name in enumerate(names.to_list()):
             self._rows.setdefault(name, []).append(
                 rows.taken(codes == code) if len(names) > 1 else rows
@@ -257,24 +243,30 @@ class Partial:
         return numbers.to_numpy()
 
     def _check_values(self, numbers: NDArray[np.uint32], columns: dict[str, Any]) -> None:
-        """Raise `InputError` where a score that the row's question has is missing, or no finite number."""
+        """Raise `InputError` where a score that the row's question has is missing, or no possible number."""
         for name, values in columns.items():
-            wrong = ~np.isfinite(values)
+            wrong = _impossible(name, values)
             if name in self._lacking:
                 wrong &= ~(np.isnan(values) & self._lacking[name][numbers])
             if wrong.any():
-                id_ = self.benchmark.ids[int(numbers[wrong][0])]
-                raise InputError(f"a row of {id_} has no number in {name!r}, but other scores")
+                row = np.flatnonzero(wrong)[0]
+                raise _wrong_value(self.benchmark.ids[int(numbers[row])], name, float(values[row]))
 
-    def _read_rows(self, counts: list[list[Any]], content: memoryview) -> None:
-        at, width = 0, len(self._columns)
-        for run, count in counts:
-            places = np.frombuffer(content, np.int64, count, at)
-            numbers = np.frombuffer(content, np.uint32, count, at + places.nbytes)
-            at += places.nbytes + numbers.nbytes
-            scores = np.frombuffer(content, np.float64, count * width, at)
-            at += scores.nbytes
-            self._rows[run] = [_Rows(places, numbers, scores.reshape(count, width))]
+    def _read(self, header: dict[str, Any], content: memoryview) -> None:
+        named, questions = self.by is not None, len(self.benchmark)
+        if header["cells" if self.order is not None else "rows"]:
+            raise damaged("it has sums and rows")
+        self.left_out = read_left_out(header["left_out"], named)
+        self._cells = read_cells(header["cells"], named, questions, self._columns)
+        rows = read_rows(header["rows"], named, questions, len(self._columns), content)
+        for run, of_run in rows.items():
+            try:
+                self._check_values(
+                    of_run.numbers, dict(zip(self._columns, of_run.scores.T, strict=True))
+                )
+            except InputError as error:
+                raise damaged(str(error)) from None
+            self._rows[run] = [of_run]
 
     def _exact_results(self) -> Iterator[tuple[str | None, RunFigures]]:
         for run, cells in self._cells.items():
@@ -292,7 +284,7 @@ class Partial:
             summaries = summarise(self.benchmark, self._stored(rows))
             yield run, self._figures(run, summaries, [])
 
-    def _stored(self, rows: _Rows) -> ResponseScores:
+    def _stored(self, rows: Rows) -> ResponseScores:
         """Returns the rows as the store of a run, which `summarise` takes."""
         count, length = len(rows.places), self._columns.index("length")
         others = [name for name in self._columns if name != "length"]
@@ -327,6 +319,11 @@ def _without_texts(data: Any, used: list[str]) -> Any:
     return data.select([name for name in data.schema.names if name in used])
 
 
+def _has_texts(dtype: pl.DataType) -> bool:
+    """Whether values of this type have one text each."""
+    return not (dtype.is_nested() or dtype in (pl.Binary, pl.Object))
+
+
 def _check_signatures(column: pl.Series, expected: str) -> None:
     found = column.cast(pl.String)
     other = found.filter(found.ne_missing(pl.Series([expected])))
@@ -343,6 +340,23 @@ def _check_same_about(expected: dict[str, Any], found: dict[str, Any]) -> None:
             )
 
 
+def _impossible(name: str, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Returns which values the column of scores cannot have."""
+    least, most = limits(name)
+    wrong = ~((values >= least) & (values <= most))
+    return wrong | (values != np.floor(values)) if name == "length" else wrong
+
+
+def _wrong_value(id_: str, name: str, value: float) -> InputError:
+    if not math.isfinite(value):
+        return InputError(f"a row of {id_} has no number in {name!r}, but other scores")
+    least, most = limits(name)
+    kind = "an integer" if name == "length" else "a number"
+    return InputError(
+        f"a row of {id_} has {value:.15g} in {name!r}: expected {kind} from {least:.10g} to {most:.10g}"
+    )
+
+
 def _as_floats(column: pl.Series) -> NDArray[np.float64]:
     if not column.dtype.is_numeric() and column.dtype != pl.Null:
         raise InputError(f"column {column.name!r} must have numbers, not {column.dtype}")
@@ -356,25 +370,6 @@ def _as_places(column: pl.Series) -> NDArray[np.int64]:
         raise InputError(f"column {column.name!r} has integers of more than 63 bits") from None
 
 
-def _in_order_of_places(parts: list[_Rows]) -> _Rows:
-    whole = _Rows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+def _in_order_of_places(parts: list[Rows]) -> Rows:
+    whole = Rows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     return whole.taken(np.argsort(whole.places, kind="stable"))
-
-
-def _sorted_by_run(runs: dict[str | None, Any]) -> list[tuple[str | None, Any]]:
-    return sorted(runs.items(), key=lambda item: (item[0] is not None, item[0] or ""))
-
-
-def _as_text(number: int) -> str:
-    """Returns an integer in hexadecimal, without the zeros at its end, which are counted."""
-    zeros = max((number & -number).bit_length() - 1, 0)
-    return f"{number >> zeros:x}.{zeros}"
-
-
-def _as_number(text: str) -> int:
-    digits, _, zeros = text.partition(".")
-    return int(digits, 16) << int(zeros)
-
-
-def _digest_of_partial(content: bytes | memoryview) -> bytes:
-    return hashlib.blake2b(content, digest_size=_DIGEST).digest()
