@@ -30,7 +30,7 @@ from pfgen_rs import (
     score_shard,
 )
 from pfgen_rs.io import Options, Source, write_atomic
-from pfgen_rs.io.patterns import expand, expand_runs
+from pfgen_rs.io.patterns import expand, expand_runs, refuse_overwriting
 from pfgen_rs.io.remote import hub, storage
 from pfgen_rs.io.remote import source as remote_source
 from pfgen_rs.io.remote.listing import expanded_url
@@ -94,6 +94,16 @@ def parquet(tmp_path: Path) -> bytes:
         ("az://b/x?sig=secret", "az://b/x"),
         ("https://me:secret@host/a?X-Amz-Signature=secret#part", "https://host/a"),
         ("https:/host/a?token=secret", "https://host/a"),
+        ("https://me:sec/secret@host/a", "https://host/a"),
+        ("https://[::1]:8080/a", "https://[::1]:8080/a"),
+        ("ftp://host:21/a@b", "ftp://host:21/a@b"),
+        ("s3://key:sec/secret@b/x", "s3://b/x"),
+        ("s3://key:secret/x", "s3://…"),
+        ("s3://b/12:00@x", "s3://b/12:00@x"),
+        ("gs://b/x?sig=secret/abc", "gs://b/x"),
+        ("az://b/x?sv=1&sig=secret/a/b", "az://b/x"),
+        ("hf://me:secret/x@datasets/u/n@v1/x", "hf://v1/x"),
+        ("hf://datasets/u/n@v1/x", "hf://datasets/u/n@v1/x"),
         (
             "abfss://box@account.dfs.core.windows.net/x",
             "abfss://box@account.dfs.core.windows.net/x",
@@ -120,6 +130,9 @@ def test_paths_are_no_urls(text: str) -> None:
         ("file:///x/y", "write its path alone"),
         ("s3://key:secret@b/x", "credentials in a URL are not used"),
         ("az://b/x?sv=1&sig=secret", "credentials in a URL are not used"),
+        ("s3://key:secret/x@b/x", "credentials in a URL are not used"),
+        ("gs://b/x?sig=secret/a", "credentials in a URL are not used"),
+        ("https://[x/a.jsonl", "invalid web address"),
         ("s3:///x", "names no bucket"),
     ],
 )
@@ -387,6 +400,51 @@ def test_outputs_that_cannot_be_written_are_refused_first(
     bucket({"in.jsonl": lines()}, memory)
     with pytest.raises(OutputError, match=words):
         Job(load_benchmark(bench), ["s3://b/in.jsonl"], Options(), **how)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("s3://b/in.jsonl", "s3a://b/in.jsonl"),
+        ("s3a://b/in.jsonl", "S3://b/in.jsonl"),
+        ("s3://b/in.jsonl", "s3://B//in.jsonl/"),
+        ("az://b/in.jsonl", "abfs://b/in.jsonl"),
+        ("azure://b/in.jsonl", "abfss://b@account.dfs.core.windows.net/in.jsonl"),
+    ],
+)
+def test_an_input_is_not_overwritten_by_another_name(source: str, target: str) -> None:
+    with pytest.raises(OutputError, match="is one of the inputs"):
+        refuse_overwriting(target, ["-", "x.jsonl", source])
+    refuse_overwriting(target.replace("in.", "out."), [source])
+    refuse_overwriting(target, ["https://b/in.jsonl", "gs://b/in.jsonl", "s3://c/in.jsonl"])
+
+
+@pytest.mark.parametrize("key", ["/x.jsonl", "a//x.jsonl", "x.jsonl/"])
+def test_keys_that_would_be_changed_are_refused(key: str, memory: dict[str, Any]) -> None:
+    bucket({"x.jsonl": lines(), "a/x.jsonl": lines()}, memory)
+    with pytest.raises(InputError, match="not the name of an object"):
+        Storage().object(f"s3://b/{key}")
+    with pytest.raises(OutputError, match="not the name of an object"):
+        RemoteTarget(f"s3://b/{key}").check()
+
+
+@pytest.mark.parametrize(
+    "url", ["s3://user@b/x", "s3://b:443/x", "s3://b#c/x", "s3://b?c/x", "s3://b\t/x"]
+)
+def test_buckets_have_one_name(url: str) -> None:
+    with pytest.raises(InputError):
+        split_url(url)
+
+
+@pytest.mark.parametrize("key", ["a[1].jsonl", "a?.jsonl", "a*.jsonl", "[ab]/x.jsonl"])
+def test_an_object_is_not_taken_for_a_glob(key: str, memory: dict[str, Any]) -> None:
+    others = {"a1.jsonl": b"", "ab.jsonl": b"", "a/x.jsonl": b""}
+    store = bucket({key: b"literal", **others}, memory)
+    found = Storage()
+    assert expanded_url(f"s3://b/{key}", found) == [f"s3://b/{key}"]
+    assert found.sizes == {f"s3://b/{key}": 7}
+    store.delete(key)
+    assert set(expanded_url(f"s3://b/{key}", found)) <= {f"s3://b/{name}" for name in others}
 
 
 def test_shards_of_remote_files_are_merged_into_storage(

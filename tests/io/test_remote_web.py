@@ -14,6 +14,8 @@ import pytest
 
 from helpers import GOOD, lines, write_benchmark
 from pfgen_rs import InputError, score_file, score_runs
+from pfgen_rs.io.remote.listing import expanded_url
+from pfgen_rs.io.remote.storage import Storage
 
 pytest.importorskip("obstore")
 TOKEN = "hf_" + "x" * 20
@@ -206,6 +208,9 @@ def test_the_hub(web: Web, bench: Path, monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert [result.path for result in results] == [f"hf://datasets/u/n/a/{i}.jsonl" for i in (1, 2)]
     assert [result.config for result in results] == [{"model": "m"}] * 2
     assert len(score_runs("hf://datasets/u/n@main/**/*.jsonl", bench)) == 3
+    web.files[f"{begin}/a/[12].jsonl"] = lines(GOOD[:1])
+    literal = "hf://datasets/u/n/a/[12].jsonl"
+    assert expanded_url(literal, Storage()) == [literal]
     (tmp_path / "1.jsonl").write_bytes(lines())
     local = score_file(tmp_path / "1.jsonl", bench)
     assert (results[0].score, results[0].input_hash) == (local.score, local.input_hash)

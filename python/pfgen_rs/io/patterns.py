@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfgen_rs.errors import InputError, OutputError
-from pfgen_rs.io.remote.urls import COPY_FIRST, is_url, refused_url, shown_url, url_text
+from pfgen_rs.io.remote.urls import (
+    COPY_FIRST,
+    identity_of_url,
+    is_url,
+    refused_url,
+    shown_url,
+    url_text,
+)
 from pfgen_rs.io.run_files import runs_below
 
 if TYPE_CHECKING:
@@ -76,10 +83,13 @@ def _paths_of_pattern(pattern: str, storage: Storage | None) -> list[str]:
 
 def refuse_overwriting(target: str | os.PathLike[str], inputs: Iterable[str]) -> None:
     """Raise `OutputError` if `target` is one of the inputs."""
-    place = _identity_of_path(target)
+    try:
+        place = _identity_of_path(target)
+    except InputError as error:
+        raise OutputError(str(error)) from None
     if any(place == _identity_of_path(path) for path in inputs if path != STANDARD_INPUT):
         raise OutputError(f"{shown_url(target)}: is one of the inputs: choose another name")
 
 
-def _identity_of_path(path: str | os.PathLike[str]) -> str | Path:
-    return url_text(path) if is_url(path) else Path(path).resolve()
+def _identity_of_path(path: str | os.PathLike[str]) -> object:
+    return identity_of_url(url_text(path)) if is_url(path) else Path(path).resolve()

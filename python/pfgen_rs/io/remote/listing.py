@@ -9,7 +9,7 @@ from typing import Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.ahead import interruptibly
 from pfgen_rs.io.remote import hub
-from pfgen_rs.io.remote.storage import Storage, storage_errors
+from pfgen_rs.io.remote.storage import Storage, StorageError, storage_errors
 from pfgen_rs.io.remote.urls import Place, shown_url, split_url
 from pfgen_rs.io.run_files import RESPONSES
 
@@ -17,6 +17,7 @@ __all__ = ["expanded_url", "runs_below_url"]
 
 _MAGIC = frozenset("*?[")
 _ANY_DEPTH = "**"
+_WEB = ("http", "https")
 Found = Iterator[tuple[str, int]]
 
 
@@ -26,15 +27,13 @@ def expanded_url(url: str, storage: Storage) -> list[str]:
     Raises `InputError` if a glob matches nothing, and for globs on web servers, which list no files.
     """
     place = split_url(url)
-    if place.scheme in ("http", "https"):
+    if place.scheme in _WEB:
         if "*" in place.path:
             problem = "web servers list no files, so globs are not read there: name the files"
             raise InputError(problem, path=shown_url(url))
         return [url]
-    if not _MAGIC.intersection(url):
+    if not _MAGIC.intersection(url) or interruptibly(lambda: _is_object(url, place, storage)):
         return [url]
-    if _MAGIC.intersection(place.host):
-        raise InputError("the bucket must be named, not matched", path=shown_url(url))
     found = interruptibly(lambda: sorted(_matches(url, place, storage)))
     if not found:
         raise InputError("no file matches this pattern", path=shown_url(url))
@@ -47,6 +46,12 @@ def runs_below_url(folder: str, storage: Storage) -> list[str]:
 
     Skips runs within runs and hidden folders, as for local folders. Raises `InputError` if there are none.
     """
+    place_of_folder = split_url(folder)
+    if place_of_folder.scheme in _WEB:
+        if place_of_folder.path.endswith("/") or not place_of_folder.path:
+            problem = "web servers list no files, so folders are not read there: name the files"
+            raise InputError(problem, path=shown_url(folder))
+        return [folder]  # whose query ends in "/"
     found = interruptibly(
         lambda: sorted(_matches(f"{folder}**", split_url(f"{folder}**"), storage))
     )
@@ -66,6 +71,23 @@ def runs_below_url(folder: str, storage: Storage) -> list[str]:
     return list(runs.values())
 
 
+def _is_object(url: str, place: Place, storage: Storage) -> bool:
+    """Whether an object has exactly this name, such as "a[1].jsonl"; those of the hub are in its list."""
+    if place.scheme == "hf":
+        return False
+    found = storage.object(url)
+    try:
+        with storage_errors(found.shown):
+            storage.sizes[url] = found.store.head(found.key)["size"]
+    except StorageError as error:
+        if error.kind == "missing" and error.code != "NoSuchBucket":
+            return False
+        if error.kind == "denied":  # what is not there is denied to those who may not list
+            return False
+        raise
+    return True
+
+
 def _matches(url: str, place: Place, storage: Storage) -> Found:
     """Yield matching URLs and sizes."""
     if place.scheme == "hf":
@@ -81,8 +103,10 @@ def _in_hub(url: str) -> Found:
     segments = pattern.split("/")
     fixed = next(at for at, segment in enumerate(segments) if _MAGIC.intersection(segment))
     folder = "/".join(segments[:fixed])
-    for key, size in hub.files_below(repository.begin + folder):
-        if _fits(key.split("/"), segments):
+    files = list(hub.files_below(repository.begin + folder))
+    exact = [(key, size) for key, size in files if key == pattern]
+    for key, size in exact or files:
+        if exact or _fits(key.split("/"), segments):
             yield repository.begin + key, size
 
 

@@ -111,6 +111,9 @@ class Storage:
         if place.scheme == "hf":
             address = hub.address(url)
             return Object(self._store("http", address, hub.headers()), "", shown_url(url))
+        if not all(key.split("/")):  # which obstore drops in part, and so names another object
+            problem = "not the name of an object: it begins or ends with '/', or contains '//'"
+            raise InputError(problem, path=shown_url(url))
         return Object(self.bucket(place, url), key, shown_url(url))
 
     def bucket(self, place: Place, url: str) -> Any:

@@ -13,6 +13,7 @@ __all__ = [
     "BUCKETS",
     "COPY_FIRST",
     "Place",
+    "identity_of_url",
     "is_url",
     "refused_url",
     "shown_url",
@@ -27,7 +28,11 @@ _WEB = ("http", "https")
 _KNOWN = (*BUCKETS, "hf", *_WEB)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _COLLAPSED = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?=[^/])")
-_SECRET = re.compile(r"://[^/@]*:[^/@]*@|\?[^/]*=[^/]*$")
+_FAMILIES = {"s3a": "s3", "azure": "az", "abfs": "az", "abfss": "az"}
+_BUCKET = re.compile(r"[\w.@$-]+", re.ASCII)
+_PORT = re.compile(r"(?:[^:]*@)?(?:\[[^\]]*\]?|[^:]*)(?::\d*)?")
+_QUERY = re.compile(r"\?[^/]*=.*", re.DOTALL)
+_MAGIC = frozenset("*?[")
 _ANYWHERE = re.compile(r"\bhttps?://[^\s\"'<>]+")
 COPY_FIRST = (
     "copy the file first; only scoring reads URLs (pfgen-rs score, scan, score_file, score_runs)"
@@ -61,12 +66,29 @@ def url_text(path: str | os.PathLike[str]) -> str:
 def shown_url(path: str | os.PathLike[str]) -> str:
     """Returns a URL as it may be shown: without password, and a web address without its query."""
     text = url_text(path)
-    if is_url(text):
-        if text.lower().startswith(_WEB):
-            text = re.sub(r"://[^/?#]*@", "://", text.partition("#")[0].partition("?")[0], count=1)
-        else:
-            text = re.sub(r"\?[^/]*=[^/]*$", "", re.sub(r"://[^/@]*:[^/@]*@", "://", text, count=1))
-    return text
+    if not is_url(text):
+        return text
+    scheme, _, rest = text.partition("://")
+    rest = _without_credentials(scheme.lower(), rest)
+    if scheme.lower() in _WEB:
+        rest = rest.partition("#")[0].partition("?")[0]
+    return f"{scheme}://{_QUERY.sub('', rest)}"
+
+
+def _without_credentials(scheme: str, rest: str) -> str:
+    """Returns what follows `://` without user and password, which may contain slashes."""
+    authority = re.split("[/?#]", rest, maxsplit=1)[0]
+    if scheme in _WEB and "@" in authority:
+        return authority.rpartition("@")[2] + rest[len(authority) :]
+    if not _has_credentials(scheme, authority):
+        return rest
+    return rest.rpartition("@")[2] if "@" in rest else "…"
+
+
+def _has_credentials(scheme: str, authority: str) -> bool:
+    if scheme in _WEB or scheme not in _KNOWN:
+        return "@" in authority or _PORT.fullmatch(authority) is None
+    return ":" in authority or (scheme in ("s3", "s3a", "gs") and "@" in authority)
 
 
 def without_web_addresses(text: str) -> str:
@@ -83,17 +105,47 @@ def split_url(url: str) -> Place:
     if scheme not in _KNOWN:
         raise InputError(f"unknown scheme {scheme!r}: {_EXPECTED}", path=shown_url(url))
     if scheme in _WEB:
-        parts = urlsplit(url)
-        return Place(scheme, parts.netloc, parts.path.lstrip("/"))
-    if _SECRET.search(url):
+        return _web_place(scheme, url)
+    host, _, path = rest.partition("/")
+    if _has_credentials(scheme, host) or _QUERY.search(rest):
         raise InputError(
             "credentials in a URL are not used: set them in the environment or as storage options",
             path=shown_url(url),
         )
-    host, _, path = rest.partition("/")
-    if not host:
-        raise InputError("the URL names no bucket", path=url)
+    problem = _problem_of_bucket(host)
+    if problem:
+        raise InputError(problem, path=shown_url(url))
     return Place(scheme, host, path)
+
+
+def _web_place(scheme: str, url: str) -> Place:
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise InputError(f"invalid web address: {error}", path=shown_url(url)) from None
+    return Place(scheme, parts.netloc, parts.path.lstrip("/"))
+
+
+def _problem_of_bucket(name: str) -> str:
+    if not name:
+        return "the URL names no bucket"
+    if _MAGIC.intersection(name):
+        return "the bucket must be named, not matched"
+    return "" if _BUCKET.fullmatch(name) else f"invalid name of a bucket: {name!r}"
+
+
+def identity_of_url(url: str) -> tuple[str, str, str]:
+    """Returns what is equal for URLs that may stand for the same object, however they are written.
+
+    Of Azure's containers, whose account may be named in the URL or elsewhere, only the name counts.
+    Raises `InputError` as `split_url` does.
+    """
+    place = split_url(url)
+    if place.scheme in _WEB:
+        return place.scheme, "", url.partition("://")[2]
+    family = _FAMILIES.get(place.scheme, place.scheme)
+    host = place.host.partition("@")[0] if family == "az" else place.host
+    return family, host.lower(), "/".join(filter(None, place.path.split("/")))
 
 
 def refused_url(path: str | os.PathLike[str], instead: str) -> InputError:
