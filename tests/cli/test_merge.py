@@ -76,14 +76,14 @@ def test_output_is_that_of_one_command(tmp_path: Path) -> None:
 
 
 WRONG = [
-    (["--shard", "0/3", "--out", "s"], "shards count from 1"),
-    (["--shard", "4/3", "--out", "s"], "shards count from 1"),
+    (["--shard", "0/3", "--out", "s"], "expected 1/3 to 3/3"),
+    (["--shard", "4/3", "--out", "s"], "expected 1/3 to 3/3"),
     (["--shard", "x", "--out", "s"], "expected I/N, such as 1/7"),
-    (["--shard", "1/3"], "needs the folder of the shard: --out DIR"),
+    (["--shard", "1/3"], "requires --out DIR"),
     (["--shard", "1/3", "--out", "s", "--resume"], "run the same command again"),
     (["--shard", "1/3", "--out", "s", "--format", "json"], "give it to pfgen-rs merge"),
     (["--shard", "1/3", "--out", "s", "--per-response", "a.csv"], "and --rows here"),
-    (["--rows"], "is only for --shard"),
+    (["--rows"], "requires --shard"),
 ]
 
 

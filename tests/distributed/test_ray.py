@@ -325,8 +325,8 @@ def test_the_command_scores_object_storage(bucket: Any) -> None:
     ("arguments", "message"),
     [
         (["--engine", "ray"], "needs a folder for the scores of all rows"),
-        (["--address", "auto"], "is only for --engine ray"),
-        (["--engine", "ray", "--out", "o", "--resume"], "not with --engine ray"),
+        (["--address", "auto"], "requires --engine ray"),
+        (["--engine", "ray", "--out", "o", "--resume"], "cannot be used with --engine ray"),
     ],
 )
 def test_options_of_the_engine(arguments: list[str], message: str, tmp_path: Path) -> None:

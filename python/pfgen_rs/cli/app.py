@@ -21,7 +21,10 @@ COMMANDS = {
         "score", "score", "Score runs and print them as a leaderboard.", "ScoreCommand", urls=True
     ),
     "merge": Deferred(
-        "merge", "merge", "Merge scored shards, as if one machine had scored all of their files."
+        "merge",
+        "merge",
+        "Merge scored shards, as if one machine had scored all of their files.",
+        urls=True,
     ),
     "compare": Deferred("compare", "compare", "Compare runs, paired by question."),
     "plan-trials": Deferred(

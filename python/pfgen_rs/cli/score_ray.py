@@ -27,11 +27,13 @@ def refuse_with_engine(
     """Raise for options that make no sense with, or without, an engine; values: whether they are given."""
     wrong = only_with if engine is None else only_here
     for name in (name for name, given in wrong.items() if given):
-        problem = "is only for --engine ray" if engine is None else f"not with --engine {engine}"
+        problem = (
+            "requires --engine ray" if engine is None else f"cannot be used with --engine {engine}"
+        )
         raise typer.BadParameter(problem, param_hint=f"'{name}'")
     if engine is not None and out is None:
         raise typer.BadParameter(
-            "needs a folder for the scores of all rows: --out DIR, or a URL of object storage",
+            "requires --out DIR, the folder (or a URL of object storage) for the scores of all rows",
             param_hint="'--engine'",
         )
 

@@ -43,13 +43,15 @@ def refuse_with_shard(
     """Raise for options that make no sense with, or without, a shard; `others`: whether they are given."""
     if shard is None:
         if rows:
-            raise typer.BadParameter("is only for --shard", param_hint="'--rows'")
+            raise typer.BadParameter("requires --shard", param_hint="'--rows'")
         return
     for name in (name for name, given in others.items() if given):
         advice = _ADVICE.get(name, _OTHERWISE)
-        raise typer.BadParameter(f"not with --shard: {advice}", param_hint=f"'{name}'")
+        raise typer.BadParameter(f"cannot be used with --shard: {advice}", param_hint=f"'{name}'")
     if out is None:
-        raise typer.BadParameter("needs the folder of the shard: --out DIR", param_hint="'--shard'")
+        raise typer.BadParameter(
+            "requires --out DIR, the folder of the shard", param_hint="'--shard'"
+        )
 
 
 def score_and_report(

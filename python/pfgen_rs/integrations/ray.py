@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import pickle
 import re
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pfgen_rs import errors
-from pfgen_rs.errors import InputError, PfgenError, SettingsError
+from pfgen_rs.errors import InputError, PfgenError, SettingsError, unreadable
 from pfgen_rs.extras import needed
 
 needed("ray.data", "ray")
@@ -29,7 +30,7 @@ from pfgen_rs.integrations.ray_tasks import (  # noqa: E402
     partials_of,
 )
 from pfgen_rs.io.cleaning import Clean  # noqa: E402
-from pfgen_rs.io.patterns import expand_runs  # noqa: E402
+from pfgen_rs.io.patterns import STANDARD_INPUT, expand_runs  # noqa: E402
 from pfgen_rs.io.remote.storage import Storage  # noqa: E402
 from pfgen_rs.io.remote.urls import is_url  # noqa: E402
 from pfgen_rs.metrics.settings import Settings  # noqa: E402
@@ -240,6 +241,8 @@ def _read(paths: Sequence[str]) -> ray.data.Dataset:
         raise InputError("files of one format are needed: all Parquet, or all JSON lines")
     # Workers may have another working directory.
     found = expand_runs(paths, Storage({}))
+    for path in found:
+        _check_that_ray_reads(path)
     return kinds.pop()([path if is_url(path) else str(Path(path).absolute()) for path in found])
 
 
@@ -253,6 +256,22 @@ def _reader_of(path: str) -> Any:
         "Ray reads Parquet and JSON lines (plain or .gz): convert the file, or score it without Ray",
         path=path,
     )
+
+
+def _check_that_ray_reads(path: str) -> None:
+    """Raise `InputError` for what Ray would name in a traceback of its workers."""
+    if is_url(path):
+        if path.lower().startswith(("http", "hf")):
+            raise InputError("Ray reads local files and object storage: copy it there", path=path)
+        return
+    if path == STANDARD_INPUT:
+        raise InputError("Ray cannot read standard input: name files", path=path)
+    try:
+        is_folder = stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116 - the error says why
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+    if is_folder and not any(Path(path).rglob("*.parquet")):
+        raise InputError("the folder has no Parquet files", path=path)
 
 
 def _about(made: ArrowScorer, found: Evaluation) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Shard(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read `3/7`. Raises `SettingsError` for anything else, and for numbers that are out of range."""
-        match = re.fullmatch(r"([0-9]{1,7})/([0-9]{1,7})", text)
+        match = re.fullmatch(r"([0-9]{1,18})/([0-9]{1,18})", text)
         if match is None:
             raise SettingsError(f"invalid shard {text!r}: expected I/N, such as 1/7")
         return cls(int(match[1]), int(match[2])).checked()
@@ -54,8 +54,8 @@ class Shard(NamedTuple):
             raise SettingsError(f"invalid number of shards {self.total}: expected 1 to {_MOST:,}")
         if not 1 <= self.number <= self.total:
             raise SettingsError(
-                f"invalid shard '{self.number}/{self.total}': shards count from 1, so the {self.total} are "
-                f"1/{self.total} to {self.total}/{self.total} (of a Slurm array: --array=1-{self.total})"
+                f"invalid shard '{self.number}/{self.total}': expected 1/{self.total} to "
+                f"{self.total}/{self.total} (in Slurm: --array=1-{self.total})"
             )
         return self
 

@@ -49,9 +49,7 @@ class ShardJob:
     ) -> None:
         self._benchmark, self._shard, self._threads = benchmark, shard.checked(), threads
         if keep is not None and not rows:
-            raise SettingsError(
-                "columns are kept in rows, which this shard is not to have (--rows)"
-            )
+            raise SettingsError("keeping columns of a shard requires its rows (--rows)")
         self._inputs = opened_sources(paths, storage)
         self._plan = plan_shards(self._inputs, shard.total, options)
         self._rows = rows

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import polars as pl
@@ -89,6 +89,8 @@ def build_question(
     _refuse_for_shards(config)
     if not shards:
         raise InputError("no shards: expected at least one")
+    if examine not in get_args(Examine):
+        raise SettingsError(f"examine must be 'needed' or 'all', not {examine!r}")
     settings = ShardSettings(
         config, outline.question_id, configured_style(config), configured_rules(config), threads
     )
