@@ -10,6 +10,7 @@ import gzip
 import json
 import lzma
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,9 @@ from pfgen_rs.io import Options, Source, write_atomic
 from pfgen_rs.io.patterns import expand, expand_runs, refuse_overwriting
 from pfgen_rs.io.remote import hub, storage
 from pfgen_rs.io.remote import source as remote_source
-from pfgen_rs.io.remote.listing import expanded_url
+from pfgen_rs.io.remote.listing import _matches, expanded_url
 from pfgen_rs.io.remote.source import opened_source
-from pfgen_rs.io.remote.storage import Storage, parsed_options
+from pfgen_rs.io.remote.storage import Storage, StorageError, parsed_options
 from pfgen_rs.io.remote.target import RemoteTarget
 from pfgen_rs.io.remote.urls import is_url, shown_url, split_url
 from pfgen_rs.io.tables import table_chunks, table_schema
@@ -447,6 +448,90 @@ def test_an_object_is_not_taken_for_a_glob(key: str, memory: dict[str, Any]) -> 
     assert set(expanded_url(f"s3://b/{key}", found)) <= {f"s3://b/{name}" for name in others}
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"endpoint": "localhost:9000"}, "'endpoint': expected an address that begins with https"),
+        ({"aws_endpoint_url": ""}, "'aws_endpoint_url': expected an address"),
+        ({"session_token": "secret\n"}, "'session_token': it has line breaks"),
+        ({"timeout": 5}, "'timeout': expected a string, not int"),
+        ({"secret_access_key": 5}, "'secret_access_key': expected a string, not int"),
+        ({"region": timedelta(1)}, "'region': expected a string"),
+        ({1: "2"}, "1 is not a string"),
+    ],
+)
+def test_options_that_obstore_fails_with(options: dict[Any, Any], words: str) -> None:
+    with pytest.raises(SettingsError, match=f"^invalid storage option:? {words}") as caught:
+        Storage(options).object("s3://b/x")
+    assert "secret\n" not in str(caught.value)
+
+
+def test_options_of_other_types_are_kept() -> None:
+    options = {"timeout": timedelta(seconds=5), "allow_http": True, "service_account_key": "{\n}"}
+    assert Storage(options).options == options
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "value"),
+    [
+        ("s3://b/x", "AWS_ENDPOINT_URL", "localhost:9000"),
+        ("s3a://b/x", "AWS_SESSION_TOKEN", "secret\n"),
+        ("az://b/x", "AZURE_ENDPOINT", "host"),
+    ],
+)
+def test_settings_in_the_environment_that_obstore_fails_with(
+    url: str, name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=f"^invalid {name}: ") as caught:
+        Storage().object(url)
+    assert "secret" not in str(caught.value)
+    Storage({"skip_signature": "true"}).object("gs://b/x")
+
+
+def test_a_panic_of_obstore_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    panic = type("PanicException", (BaseException,), {})
+    monkeypatch.setattr(storage, "_opened_store", lambda *_: Refusing(panic("secret")))
+    with pytest.raises(
+        StorageError, match=r"^s3://b/x: cannot be used: obstore has failed"
+    ) as caught:
+        Storage().object("s3://b/x").get()
+    assert "secret" not in str(caught.value)
+    monkeypatch.setattr(storage, "_opened_store", lambda *_: Refusing(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        Storage().object("s3://b/x").get()
+
+
+@pytest.mark.parametrize(
+    ("message", "is_unranged"),
+    [
+        (
+            "GET http://h/x in 1s - Server returned non-2xx status code: 416 Range Not Satisfiable: ",
+            True,
+        ),
+        ("GET http://h/x - status code: 400 Bad Request: <Code>InvalidRange</Code>", True),
+        ("GET http://range.localhost/x in 1s - HTTP error: error sending request", False),
+        ("GET http://h/x - status code: 503 range: x", False),
+    ],
+)
+def test_a_host_with_range_in_its_name_is_not_a_range(
+    message: str, is_unranged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _refusing(monkeypatch, "GenericError", f"Generic S3 error: Error performing {message}\n\nDebug")
+    target = RemoteTarget("s3://b/range/x")
+    if is_unranged:
+        target.check()
+        return
+    with pytest.raises(OutputError, match="cannot be reached"):
+        target.check()
+
+
+def test_names_that_cannot_be_listed_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    _refusing(monkeypatch, "InvalidPathError", 'Path "a//x" contained empty path segment\n\nDebug')
+    with pytest.raises(InputError, match=r'^s3://b/\*\*: an object there has .* rename .*"a//x"'):
+        list(_matches("s3://b/**", split_url("s3://b/**"), Storage()))
+
+
 def test_shards_of_remote_files_are_merged_into_storage(
     memory: dict[str, Any], bench: Path, tmp_path: Path
 ) -> None:
@@ -486,7 +571,7 @@ def test_a_result_writes_itself_to_storage(memory: dict[str, Any], bench: Path) 
 class Refusing:
     """A store that answers everything with an error."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         self.error = error
 
     def __getattr__(self, name: str) -> Any:

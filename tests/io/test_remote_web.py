@@ -13,7 +13,9 @@ import polars as pl
 import pytest
 
 from helpers import GOOD, lines, write_benchmark
-from pfgen_rs import InputError, score_file, score_runs
+from pfgen_rs import InputError, SettingsError, score_file, score_runs
+from pfgen_rs.io.patterns import expand_runs
+from pfgen_rs.io.remote import hub
 from pfgen_rs.io.remote.listing import expanded_url
 from pfgen_rs.io.remote.storage import Storage
 
@@ -34,7 +36,9 @@ class Handler(BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         if self.server.how == "hang":
             self.server.ended.wait(20)
-        if path.startswith("/api/"):
+        if path.startswith("/api/") and self.server.listing is not None:
+            self._answer(200, self.server.listing)
+        elif path.startswith("/api/"):
             self._list(path, query)
         elif (
             path.startswith("/private/") and self.headers.get("Authorization") != f"Bearer {TOKEN}"
@@ -102,6 +106,7 @@ class Web(ThreadingHTTPServer):
         self.files: dict[str, bytes] = {}
         self.asked: list[tuple[str, str]] = []
         self.how, self.etag = "parts", 'W/"1"'
+        self.listing: bytes | None = None  # instead of the hub's list
         self.ended = threading.Event()
         self.url = f"http://127.0.0.1:{self.server_port}"
 
@@ -232,3 +237,43 @@ def test_the_hub_that_lists_nothing(web: Web, bench: Path, monkeypatch: pytest.M
         score_runs("hf://datasets/u/n/*.jsonl", bench)
     with pytest.raises(InputError, match=r"expected hf://datasets/USER/NAME/PATH"):
         score_runs("hf://datasets/n", bench)
+
+
+@pytest.mark.parametrize(
+    "listing", [b"{", b"{}", b"3", b"[3]", b'[{"type": "file"}]', b'[{"type": "file", "path": 3}]']
+)
+def test_lists_that_are_not_the_hubs(listing: bytes, web: Web, bench: Path) -> None:
+    web.listing = listing
+    with pytest.raises(InputError, match=r"^hf://datasets/u/n/: the hub's answer is not a list"):
+        score_runs("hf://datasets/u/n/*", bench)
+
+
+def test_a_list_that_is_cut_short(web: Web, bench: Path) -> None:
+    web.listing, web.how = json.dumps(["x" * 2000]).encode(), "cut"
+    with pytest.raises(InputError, match=r"^hf://datasets/u/n/: the hub's answer is cut short"):
+        score_runs("hf://datasets/u/n/*", bench)
+
+
+def test_what_is_set_for_the_hub(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", f" {TOKEN}\n")
+    assert hub.headers() == {"authorization": f"Bearer {TOKEN}"}
+    for token in (f"{TOKEN}\n{TOKEN}", f"{TOKEN}\t{TOKEN}", f"{TOKEN}é"):
+        monkeypatch.setenv("HF_TOKEN", token)
+        with pytest.raises(SettingsError, match="invalid token for the hub") as caught:
+            expanded_url("hf://datasets/u/n/*", Storage())
+        assert TOKEN not in str(caught.value)
+    monkeypatch.delenv("HF_TOKEN")
+    assert not web.asked
+    monkeypatch.setenv("HF_ENDPOINT", "localhost:80")
+    for url in ("hf://datasets/u/n/*", "hf://datasets/u/n/x"):
+        with pytest.raises(SettingsError, match="invalid HF_ENDPOINT"):
+            expanded_url(url, Storage()) and Storage().object(url)
+
+
+def test_folders_of_web_servers_are_not_read(web: Web) -> None:
+    for url in (f"{web.url}/a/", f"{web.url}/"):
+        with pytest.raises(InputError, match="web servers list no files, so folders are not read"):
+            expand_runs([url], Storage())
+    signed = f"{web.url}/a.jsonl?signature=a/"
+    assert expand_runs([signed], Storage()) == [signed]
+    assert not web.asked

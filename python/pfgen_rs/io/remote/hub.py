@@ -6,13 +6,14 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.remote.urls import shown_url
 
 __all__ = ["Repository", "address", "files_below", "headers", "repository"]
@@ -55,7 +56,11 @@ def address(url: str) -> str:
 
 def headers() -> dict[str, str]:
     """Returns the header with the user's token, if there is one."""
-    token = os.environ.get("HF_TOKEN") or _stored_token()
+    token = (os.environ.get("HF_TOKEN") or "").strip() or _stored_token()
+    if re.fullmatch("[!-~]*", token) is None:  # and it is not shown
+        raise SettingsError(
+            "invalid token for the hub: HF_TOKEN, or the stored one, is not one word"
+        )
     return {"authorization": f"Bearer {token}"} if token else {}
 
 
@@ -67,13 +72,14 @@ def files_below(url: str) -> Iterator[tuple[str, int]]:
     page: str | None = f"{tree.rstrip('/')}?recursive=true"
     while page is not None:
         entries, page = _page(page, url)
-        for entry in entries:
-            if entry.get("type") == "file":
-                yield entry["path"], entry.get("size", 0)
+        yield from entries
 
 
 def _endpoint() -> str:
-    return (os.environ.get("HF_ENDPOINT") or _ENDPOINT).rstrip("/")
+    endpoint = (os.environ.get("HF_ENDPOINT") or _ENDPOINT).rstrip("/")
+    if re.match("https?://[^/]", endpoint, re.IGNORECASE) is None:
+        raise SettingsError("invalid HF_ENDPOINT: expected an address that begins with https://")
+    return endpoint
 
 
 def _stored_token() -> str:
@@ -87,16 +93,43 @@ def _stored_token() -> str:
         return ""
 
 
-def _page(page: str, url: str) -> tuple[list[dict[str, Any]], str | None]:
-    request = Request(page, headers=headers())  # noqa: S310 - the hub's, or what the user set instead
+def _page(page: str, url: str) -> tuple[list[tuple[str, int]], str | None]:
+    """Returns path and size of the files of a page, and the address of the next page."""
+    content, following = _answer(page, url)
     try:
+        return list(_files(json.loads(content))), following
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise InputError("the hub's answer is not a list of files", path=shown_url(url)) from None
+
+
+def _files(entries: Any) -> Iterator[tuple[str, int]]:
+    if not isinstance(entries, list):
+        raise TypeError
+    for entry in entries:
+        if entry["type"] == "file":
+            path, size = entry["path"], entry.get("size", 0)
+            if not (isinstance(path, str) and isinstance(size, int)):
+                raise TypeError
+            yield path, size
+
+
+def _answer(page: str, url: str) -> tuple[bytes, str | None]:
+    known = headers()
+    try:
+        request = Request(page, headers=known)  # noqa: S310 - the hub's, or what the user set instead
         with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310
             following = _NEXT.search(answer.headers.get("Link") or "")
-            return json.load(answer), following[1] if following else None
+            return answer.read(), following[1] if following else None
     except HTTPError as error:
         hint = ": check HF_TOKEN" if error.code in (401, 403) else ""
         problem = f"the hub answered {error.code} {error.reason}{hint}"
         raise InputError(problem, path=shown_url(url)) from None
-    except (URLError, OSError, ValueError) as error:
+    except HTTPException as error:
+        problem = f"the hub's answer is cut short or not HTTP ({type(error).__name__})"
+        raise InputError(problem, path=shown_url(url)) from None
+    except ValueError as error:  # which may quote headers
+        problem = f"the hub cannot be asked ({type(error).__name__}): check HF_ENDPOINT"
+        raise InputError(problem, path=shown_url(url)) from None
+    except (URLError, OSError) as error:
         reason = getattr(error, "reason", error)
         raise InputError(f"the hub cannot be reached: {reason}", path=shown_url(url)) from None

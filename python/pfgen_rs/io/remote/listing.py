@@ -123,7 +123,7 @@ def _below(store: Any, folder: str, segments: Sequence[str]) -> Found:
         yield from _below(store, f"{folder}{head}/", rest)
     else:
         for name in store.list_with_delimiter(folder or None)["common_prefixes"]:
-            if _is_match(_name(name), head):
+            if _name(name) and _is_match(_name(name), head):  # no name: of keys that begin with "/"
                 yield from _below(store, f"{name.rstrip('/')}/", rest)
 
 

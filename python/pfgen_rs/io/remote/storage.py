@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from pfgen_rs import extras
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.remote import hub
+from pfgen_rs.io.remote.options import check_environment, checked_options
 from pfgen_rs.io.remote.urls import Place, shown_url, split_url, without_web_addresses
 
 __all__ = ["Object", "Storage", "StorageError", "Version", "parsed_options", "storage_errors"]
@@ -90,7 +91,7 @@ class Storage:
     """
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        self.options = dict(options or {})
+        self.options = checked_options(options or {})
         self._stores: dict[tuple[str, str], Any] = {}
         self._contents: dict[str, bytes | None] = {}
         self.sizes: dict[str, int] = {}  # of what was listed
@@ -126,6 +127,7 @@ class Storage:
         key = (kind, url)
         if kind == "http" or key not in self._stores:
             extras.needed("obstore", "remote")
+            check_environment(kind)
             with storage_errors(shown or shown_url(url)):
                 opened = _opened_store(kind, url, self.options, headers)
             if kind == "http":
@@ -223,6 +225,11 @@ def storage_errors(shown: str) -> Iterator[None]:
         if isinstance(error, InputError):
             raise
         raise StorageError(f"cannot be used: {_first_line(error)}", path=shown) from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of PyO3, which may quote settings
+            raise
+        problem = "cannot be used: obstore has failed: check the endpoint, region and credentials"
+        raise StorageError(problem, path=shown) from None
 
 
 def _storage_error(error: Exception, shown: str) -> StorageError | SettingsError:
@@ -231,6 +238,9 @@ def _storage_error(error: Exception, shown: str) -> StorageError | SettingsError
         return SettingsError(f"invalid storage option: {_first_line(error)}")
     if str(error).startswith("Generic Config error: "):
         return SettingsError(f"invalid storage option: {_first_line(error)}")
+    if kind == "InvalidPathError":
+        problem = "an object there has a name that cannot be read; rename it, or list other folders"
+        return StorageError(f"{problem}: {_first_line(error)}", path=shown)
     if any(place in str(error).partition("\n")[0] for place in _OF_MACHINES):
         return StorageError(f"no credentials were found: {_HOW_TO_BE_KNOWN}", path=shown)
     may_not = kind in ("PermissionDeniedError", "UnauthenticatedError")
@@ -240,9 +250,18 @@ def _storage_error(error: Exception, shown: str) -> StorageError | SettingsError
         denied = may_not and code not in _CREDENTIALS  # to this object, or whatever there is
         return StorageError(problem, path=shown, kind="denied" if denied else "", code=code)
     reason = _reason(error)
-    unranged = kind == "NotSupportedError" or "range" in reason.lower()
-    found = "unranged" if unranged else ""
+    found = "unranged" if _is_unranged(error) else ""
     return StorageError(f"cannot be reached: {reason}", path=shown, kind=found, code=code)
+
+
+def _is_unranged(error: Exception) -> bool:
+    """Whether this part cannot be had; texts with addresses, which may be called anything, do not tell."""
+    if type(error).__name__ == "NotSupportedError" or _code(error) == "InvalidRange":
+        return True
+    if _status(error):
+        return _status(error).startswith("416")
+    line = _first_line_with_addresses(error)
+    return "://" not in line and re.search(r"\brange\b", line, re.IGNORECASE) is not None
 
 
 def _code(error: Exception) -> str:
