@@ -452,6 +452,9 @@ def test_an_object_is_not_taken_for_a_glob(key: str, memory: dict[str, Any]) -> 
     ("options", "words"),
     [
         ({"endpoint": "localhost:9000"}, "'endpoint': expected an address that begins with https"),
+        ({"endpoint": "http://a b"}, "'endpoint': expected an address"),
+        ({"endpoint": "http://[x"}, "'endpoint': expected an address"),
+        ({"region": "\u00fc"}, "'region': regions are named in ASCII"),
         ({"aws_endpoint_url": ""}, "'aws_endpoint_url': expected an address"),
         ({"session_token": "secret\n"}, "'session_token': it has line breaks"),
         ({"timeout": 5}, "'timeout': expected a string, not int"),
@@ -469,6 +472,8 @@ def test_options_that_obstore_fails_with(options: dict[Any, Any], words: str) ->
 def test_options_of_other_types_are_kept() -> None:
     options = {"timeout": timedelta(seconds=5), "allow_http": True, "service_account_key": "{\n}"}
     assert Storage(options).options == options
+    for endpoint in ("http://127.0.0.1:9000", "HTTPS://[::1]:80/a/", "https://s3.x_y.example"):
+        assert Storage({"endpoint": endpoint}).options["endpoint"] == endpoint
 
 
 @pytest.mark.parametrize(

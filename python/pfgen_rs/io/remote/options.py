@@ -18,6 +18,10 @@ _AZURE = ("AZURE_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_STORAGE_ACCOUNT_NAM
           "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_KEY", "AZURE_STORAGE_TOKEN")  # fmt: skip
 _NAMES = {"s3": _AWS, "s3a": _AWS, **dict.fromkeys(("az", "azure", "abfs", "abfss"), _AZURE)}
 _ENDPOINT = re.compile(r"(?:.*_)?endpoint(?:_url)?(?:_s3)?", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"https?://(?:[!-~]*@)?(?:\[[0-9a-f:.]+\]|[\w.-]+)(?::\d+)?(?:/[!-~]*)?",
+    re.ASCII | re.IGNORECASE,
+)
 _SWITCH = re.compile(r".*use_fabric_endpoint", re.IGNORECASE)
 _OF_LINES = re.compile(r".*(?:certificate|service_account|credentials)", re.IGNORECASE)
 """Options whose values may have several lines."""
@@ -51,7 +55,9 @@ def _check_text(shown: str, name: str, value: str) -> None:
     if not (value.isprintable() or _OF_LINES.match(name)):
         raise SettingsError(f"invalid {shown}: it has line breaks or other control characters")
     is_address = _ENDPOINT.fullmatch(name) and not _SWITCH.fullmatch(name)
-    if is_address and re.match("https?://[^/]", value, re.IGNORECASE) is None:
+    if is_address and _ADDRESS.fullmatch(value) is None:
         raise SettingsError(
             f"invalid {shown}: expected an address that begins with https:// or http://"
         )
+    if name.lower().endswith("region") and not value.isascii():
+        raise SettingsError(f"invalid {shown}: regions are named in ASCII")
