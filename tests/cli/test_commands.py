@@ -16,6 +16,7 @@ import pytest
 
 from helpers import CATS, GOOD, SCRIPT, SEAS, environment, lines, pfgen, write_benchmark, write_run
 from pfgen_rs import load_benchmark, score_file
+from pfgen_rs.cli import streams
 from pfgen_rs.cli.app import COMMANDS
 from pfgen_rs.cli.bars import Bars, interval_bar
 from pfgen_rs.metrics.signature import fixed_part
@@ -523,3 +524,9 @@ def test_an_output_that_knows_no_japanese(benchmark: Path) -> None:
     assert "\\u72e9" in pfgen(*arguments, env=ascii_only).stdout
     found = json.loads(pfgen(*arguments, "-f", "json", env=ascii_only).stdout)
     assert found == [{"pattern": "狩り", "count": 3}]
+
+
+def test_csv_of_no_rows_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    streams.emit_csv([])
+    streams.emit_csv([{"a": 1}])
+    assert capsys.readouterr().out == "a\n1\n"

@@ -216,6 +216,41 @@ def test_a_job_that_fails_leaves_nothing(adapter: Any, tmp_path: Path) -> None:
         adapter.score_file(f"{tmp_path}/*.jsonl", out, "mini")
 
 
+def test_only_rows_that_cannot_be_scored(adapter: Any, tmp_path: Path) -> None:
+    pl.DataFrame({"question": ["Q98", "Q99"], "answer": ["草", "葉"]}).write_parquet(
+        tmp_path / "a.parquet"
+    )
+    out = tmp_path / "out"
+    with pytest.raises(InputError, match="2 rows that cannot be scored were left out"):
+        adapter.score_file(tmp_path / "a.parquet", out, "mini")
+    assert list(out.iterdir()) == []
+
+
+def test_errors_of_workers_are_short(adapter: Any, tmp_path: Path) -> None:
+    pl.DataFrame({"question": ["Q02"], "answer": ["草"]}).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"^missing column 'nothere': ") as caught:
+        adapter.score_file(tmp_path / "a.parquet", tmp_path / "out", "mini", order="nothere")
+    assert "Traceback" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_names_that_ray_does_not_take(adapter: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a?b.parquet"
+    pl.DataFrame({"question": ["Q02"], "answer": ["草"]}).write_parquet(path)
+    with pytest.raises(InputError, match="for a query: rename the file"):
+        adapter.score_file(path, tmp_path / "out", "mini")
+
+
+def test_credentials_in_urls_are_refused_and_not_shown(adapter: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pl.DataFrame({"question": ["Q02"], "answer": ["草"]}).write_parquet(path)
+    for url in ("s3://AK:SECRET@bucket/x.parquet", "s3://bucket/x.parquet?secret_key=SECRET"):
+        for paths, out in ((path, url), (url, tmp_path / "out")):
+            with pytest.raises(InputError, match="credentials in a URL are not used") as caught:
+                adapter.score_file(paths, out, "mini")
+            assert "SECRET" not in str(caught.value)
+
+
 def test_json_lines(adapter: Any, tmp_path: Path) -> None:
     lines = [json.dumps({"question": "Q02", "answer": text}) + "\n" for text in "草葉木"]
     (tmp_path / "a.jsonl").write_text("".join(lines), encoding="utf-8")
@@ -319,6 +354,20 @@ def test_the_command_scores_object_storage(bucket: Any) -> None:
     again = run_score(*asked, **variables)
     assert again.returncode != 0
     assert "s3://bucket/out: is not empty: name another folder" in again.stderr
+
+
+def test_names_in_object_storage_are_taken_as_they_are(bucket: Any) -> None:
+    ray.shutdown()
+    files, variables = bucket
+    rows = pa.table({"question": ["Q02", "Q14"], "answer": ["光合成です。", "布"]})
+    pq.write_table(rows, "bucket/in/日本 a%20b.parquet", filesystem=files)
+    where = ["--engine", "ray", "--out", "s3://bucket/日本 x%20y"]
+    for url in ("s3://bucket/in/日本 a%20b.parquet", "s3://bucket/in/*.parquet"):
+        done = run_score(url, "-b", "mini", *where, **variables)
+        assert done.returncode == 0, done.stderr
+        out = where[-1].removeprefix("s3://")
+        assert files.get_file_info(f"{out}/_SUCCESS").is_file
+        where[-1] += "z"
 
 
 @pytest.mark.parametrize(

@@ -129,9 +129,11 @@ def emit_json(data: Any) -> None:
 
 
 def emit_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows with the same keys as CSV with a header."""
+    """Write rows with the same keys as CSV with a header; nothing without rows, whose keys are unknown."""
     import csv
 
+    if not rows:
+        return
     buffer = io.StringIO(newline="")
     writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -22,7 +22,7 @@ from ray.exceptions import RayError  # noqa: E402
 from pfgen_rs import distributed  # noqa: E402
 from pfgen_rs.benchmark import Benchmark  # noqa: E402
 from pfgen_rs.integrations.arrow import ArrowScorer, OnProblem, scorer  # noqa: E402
-from pfgen_rs.integrations.ray_parts import Parts, empty_folder  # noqa: E402
+from pfgen_rs.integrations.ray_parts import Parts, empty_folder, encoded_url  # noqa: E402
 from pfgen_rs.integrations.ray_tasks import (  # noqa: E402
     FiguresTask,
     ScoringTask,
@@ -32,8 +32,9 @@ from pfgen_rs.integrations.ray_tasks import (  # noqa: E402
 from pfgen_rs.io.cleaning import Clean  # noqa: E402
 from pfgen_rs.io.patterns import STANDARD_INPUT, expand_runs  # noqa: E402
 from pfgen_rs.io.remote.storage import Storage  # noqa: E402
-from pfgen_rs.io.remote.urls import is_url  # noqa: E402
+from pfgen_rs.io.remote.urls import is_url, shown_url  # noqa: E402
 from pfgen_rs.metrics.settings import Settings  # noqa: E402
+from pfgen_rs.runs.figures import left_out_note  # noqa: E402
 
 if TYPE_CHECKING:
     from pfgen_rs.distributed import Evaluation
@@ -114,7 +115,7 @@ def evaluate(
     task = FiguresTask(pickle.dumps(made), by, order)
     partials = _mapped(dataset, task, concurrency, remote_args)
     refs = list(_run(partials.to_arrow_refs))
-    return _evaluated(made, _merged_in_a_tree(task.pickled, refs))
+    return distributed.noted(_results(made, _merged_in_a_tree(task.pickled, refs)))
 
 
 def score_file(
@@ -140,7 +141,8 @@ def score_file(
     arguments are those of `evaluate`.
 
     Raises `OutputError` for a folder that is not empty or cannot be written, and `InputError` for files of
-    other formats, before anything is scored; then what `evaluate` raises.
+    other formats, before anything is scored; then what `evaluate` raises, and `InputError` if no row can be
+    scored.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     made = _scorer_of(benchmark, settings, question_field, answer_field, clean, on_problem)
@@ -150,12 +152,14 @@ def score_file(
     scored = _mapped(dataset, ScoringTask(figures.pickled), concurrency, remote_args)
     try:
         _run(lambda: scored.write_datasink(parts))
-        found = _evaluated(made, parts.partials)
+        found = _results(made, parts.partials)
+        if not found:
+            raise InputError(f"nothing to summarise: {left_out_note(found.left_out)}")
         parts.mark(_about(made, found))
     except BaseException:
         parts.remove()
         raise
-    return found
+    return distributed.noted(found)
 
 
 def _scorer_of(
@@ -205,10 +209,10 @@ def _merged_in_a_tree(pickled: bytes, refs: list[Any]) -> list[bytes]:
     return partials_of(_run(lambda: ray.get(refs)))
 
 
-def _evaluated(made: ArrowScorer, partials: list[bytes]) -> Evaluation:
+def _results(made: ArrowScorer, partials: list[bytes]) -> Evaluation:
     if not partials:
         raise InputError("the dataset has no rows")
-    return distributed.noted(distributed.merged(partials, made.benchmark).results())
+    return distributed.merged(partials, made.benchmark).results()
 
 
 def _run(work: Callable[[], Made]) -> Made:
@@ -223,10 +227,13 @@ def _run(work: Callable[[], Made]) -> Made:
 
 
 def _own_error(error: Exception) -> PfgenError | None:
-    """Returns the error of this package that is behind one of Ray's, in which causes are only text."""
-    if isinstance(error, PfgenError):
-        return error
-    found = _OWN_ERROR.findall(str(error)) if isinstance(error, RayError) else []
+    """Returns the error of this package that is behind one of Ray's, in which causes are only text.
+
+    Ray's may be of the class of its cause, too, with a whole traceback as its message.
+    """
+    if not isinstance(error, RayError):
+        return error if isinstance(error, PfgenError) else None
+    found = _OWN_ERROR.findall(str(error))
     if not found:
         return None
     name, message = found[-1]
@@ -236,6 +243,8 @@ def _own_error(error: Exception) -> PfgenError | None:
 
 
 def _read(paths: Sequence[str]) -> ray.data.Dataset:
+    for path in paths:
+        encoded_url(path)  # refuses credentials, before anything shows them
     kinds = {_reader_of(path) for path in paths}
     if len(kinds) != 1:
         raise InputError("files of one format are needed: all Parquet, or all JSON lines")
@@ -243,7 +252,15 @@ def _read(paths: Sequence[str]) -> ray.data.Dataset:
     found = expand_runs(paths, Storage({}))
     for path in found:
         _check_that_ray_reads(path)
-    return kinds.pop()([path if is_url(path) else str(Path(path).absolute()) for path in found])
+    return kinds.pop()([_as_ray_takes(path) for path in found])
+
+
+def _as_ray_takes(path: str) -> str:
+    if is_url(path):
+        return encoded_url(path)
+    if "?" in path:
+        raise InputError("Ray takes what follows '?' for a query: rename the file", path=path)
+    return str(Path(path).absolute())
 
 
 def _reader_of(path: str) -> Any:
@@ -254,7 +271,7 @@ def _reader_of(path: str) -> Any:
         return ray.data.read_parquet
     raise InputError(
         "Ray reads Parquet and JSON lines (plain or .gz): convert the file, or score it without Ray",
-        path=path,
+        path=shown_url(path),
     )
 
 
@@ -262,7 +279,9 @@ def _check_that_ray_reads(path: str) -> None:
     """Raise `InputError` for what Ray would name in a traceback of its workers."""
     if is_url(path):
         if path.lower().startswith(("http", "hf")):
-            raise InputError("Ray reads local files and object storage: copy it there", path=path)
+            raise InputError(
+                "Ray reads local files and object storage: copy it there", path=shown_url(path)
+            )
         return
     if path == STANDARD_INPUT:
         raise InputError("Ray cannot read standard input: name files", path=path)

@@ -7,6 +7,7 @@ import os
 import posixpath
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import pyarrow.fs as pafs  # type: ignore[import-untyped]
@@ -16,8 +17,9 @@ from ray.data.block import BlockAccessor
 
 from pfgen_rs.errors import OutputError
 from pfgen_rs.integrations.ray_tasks import FiguresTask
+from pfgen_rs.io.remote.urls import BUCKETS, shown_url, split_url
 
-__all__ = ["MARK", "Parts", "empty_folder"]
+__all__ = ["MARK", "Parts", "empty_folder", "encoded_url"]
 
 MARK = "_SUCCESS"
 """The file that is written last: a folder with it is whole."""
@@ -71,24 +73,37 @@ class Parts(Datasink[bytes]):
         self.filesystem.move(unfinished, path)
 
 
+def encoded_url(url: str) -> str:
+    """Returns a URL of object storage, whose path names an object as it is, as pyarrow takes it.
+
+    Other URLs stay as they are. Raises `InputError` for credentials in a URL.
+    """
+    if not url.lower().startswith(tuple(f"{scheme}://" for scheme in BUCKETS)):
+        return url
+    place = split_url(url)
+    return f"{place.scheme}://{place.host}/{quote(place.path)}"
+
+
 def empty_folder(url: str) -> tuple[Any, str]:
     """Returns the file system and the path of a folder, a URL or a path; it is made unless it exists.
 
-    Raises `OutputError` if there is something in it, or it cannot be made.
+    Raises `OutputError` if there is something in it, or it cannot be made, and `InputError` for credentials
+    in a URL.
     """
+    encoded, shown = encoded_url(url), shown_url(url)
     try:
         if "://" in url:
-            filesystem, path = pafs.FileSystem.from_uri(url)
+            filesystem, path = pafs.FileSystem.from_uri(encoded)
         else:
             filesystem, path = pafs.LocalFileSystem(), os.path.abspath(url)  # noqa: PTH100 - keeps links
         found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
         if not found:
             filesystem.create_dir(path)
     except (OSError, ValueError) as error:
-        raise OutputError(f"{url}: cannot be written: {error}") from error
+        raise OutputError(f"{shown}: cannot be written: {error}") from error
     if found:
         names = {info.base_name for info in found}
         is_unfinished = MARK not in names and any("part-" in name for name in names)
         hint = f" (without {MARK}, it is of a job that did not end)" if is_unfinished else ""
-        raise OutputError(f"{url}: is not empty{hint}: name another folder, or remove it")
+        raise OutputError(f"{shown}: is not empty{hint}: name another folder, or remove it")
     return filesystem, path
