@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -35,7 +36,7 @@ from pfgen_rs import (
 )
 from pfgen_rs.io import TABLES, Options, Source
 from pfgen_rs.io.unclean import Census, counted_together
-from pfgen_rs.runs import shard_folder, shard_plan, streaming
+from pfgen_rs.runs import journal, shard_folder, shard_plan, streaming
 from pfgen_rs.runs.merging import MergeJob
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.resumable import Job
@@ -360,8 +361,8 @@ def edit(path: Path, change: Callable[[bytes], bytes]) -> None:
     path.write_bytes(change(path.read_bytes()))
 
 
-def flipped(content: bytes, at: int) -> bytes:
-    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+def flipped(content: bytes, at: int, bit: int = 0) -> bytes:
+    return content[:at] + bytes([content[at] ^ 1 << bit]) + content[at + 1 :]
 
 
 def older(content: bytes) -> bytes:
@@ -387,6 +388,11 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "runs": (lambda s: edit(s / "2/runs.jsonl", lambda c: flipped(c, -20)), "jsonl: is damaged"),
     "rows": (lambda s: edit(s / "2/rows.bin", lambda c: flipped(c, -20)), "rows.bin: is damaged"),
     "front": (lambda s: edit(s / "2/rows.bin", lambda c: flipped(c, 0)), "rows.bin: is damaged"),
+    "piece": (lambda s: edit(s / "2/rows.bin", lambda c: flipped(c, 4)), "rows.bin: is damaged"),
+    "high piece": (
+        lambda s: edit(s / "2/rows.bin", lambda c: flipped(c, 4, 2)),
+        "rows.bin: is damaged",
+    ),
     "cut rows": (lambda s: edit(s / "2/rows.bin", lambda c: c[:-1]), "rows.bin: is damaged"),
     "of another": (
         lambda s: shutil.copy(s / "1/scores.journal", s / "2/scores.journal"),
@@ -424,6 +430,64 @@ def test_damaged_shards_are_refused(damage: str, shards: Path) -> None:
     change, reason = DAMAGES[damage]
     change(shards)
     refused(shards, reason)
+
+
+def rewritten(shard: Path, **changes: Any) -> None:
+    """Write the manifest again, with its checksum and the sizes that files have now."""
+    manifest = shard_folder.Manifest.read(shard)
+    files = {name: (shard / name).stat().st_size for name in manifest.files or {}}
+    manifest = replace(manifest, **{"files": files, **changes})
+    (shard / "shard.json").write_bytes(manifest.to_bytes())
+
+
+def with_scores(key: str = "1 0 0", times: int = 1, **changes: Any) -> Callable[[Path], None]:
+    """Scores whose header says something else, with a checksum that is right."""
+
+    def change(shard: Path) -> None:
+        path = shard / "scores.journal"
+        first, rest = path.read_bytes().split(b"\n", 1)
+        magic, size, body_size, _ = journal._FRONT.unpack_from(rest)
+        begin = journal._FRONT.size + size
+        header = json.loads(rest[begin - size : begin])
+        header |= {"key": key, **{k: v for k, v in changes.items() if k != "bounds"}}
+        for question, bounds in changes.get("bounds", {}).items():
+            header["bounds"][question] = bounds
+        content = json.dumps(header).encode()
+        body = rest[begin:]
+        check = zlib.crc32(content + body)
+        front = journal._FRONT.pack(magic, len(content), body_size, check)
+        path.write_bytes(first + b"\n" + (front + content + body) * times)
+
+    return change
+
+
+WRONG: dict[str, Callable[[Path], object]] = {
+    "no rows": lambda s: (s / "rows.bin").write_bytes(b""),
+    "rows twice": lambda s: edit(s / "rows.bin", lambda c: c * 2),
+    "responses": lambda s: rewritten(s, responses=3),
+    "outside": with_scores(bounds={"Q02": [2, 400]}),
+    "reversed": with_scores(bounds={"Q02": [4, 2]}),
+    "text": with_scores(bounds={"Q02": ["2", "4"]}),
+    "gap": with_scores(bounds={"Q02": [3, 4]}),
+    "one bound": with_scores(bounds={"Q02": [2]}),
+    "many rows": with_scores(rows=10**9),
+    "text rows": with_scores(rows="4"),
+    "no such chunk": with_scores("1 1 0"),
+    "no such run": with_scores("1 0 1"),
+    "no such piece": with_scores("9 0 0"),
+    "a key of letters": with_scores("abc"),
+    "a number as key": with_scores(7),  # type: ignore[arg-type]
+    "scores twice": with_scores(times=2),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_wrong_content_is_refused_whatever_its_checksums(wrong: str, shards: Path) -> None:
+    shard = shards / "2"
+    WRONG[wrong](shard)
+    if wrong != "responses":
+        rewritten(shard)
+    refused(shards, "is damaged")
 
 
 FOREIGN: dict[str, tuple[dict[str, Any], str]] = {

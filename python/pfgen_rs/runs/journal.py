@@ -137,7 +137,23 @@ class Journal:
         header = self._file.read(header_size)
         if zlib.crc32(self._file.read(body_size), zlib.crc32(header)) != check:
             return None
+        record = _record(header, end - body_size)
+        if record is None or record.rows * self._width * np.dtype("<f8").itemsize != body_size:
+            return None
+        self._end = end
+        return record
+
+
+def _record(header: bytes, offset: int) -> Record | None:
+    """Returns what a header says; `None` unless each row is that of exactly one question."""
+    try:
         found = json.loads(header)
-        offset, self._end = end - body_size, end
+        key, rows = found["key"], found["rows"]
         bounds = {question: (first, last) for question, (first, last) in found["bounds"].items()}
-        return Record(found["key"], found["rows"], bounds, offset)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    numbers = [0, *(number for pair in bounds.values() for number in pair), rows]
+    if not isinstance(key, str) or any(type(number) is not int for number in numbers):
+        return None
+    joined = all(one == other for one, other in zip(numbers[::2], numbers[1::2], strict=True))
+    return Record(key, rows, bounds, offset) if joined and numbers == sorted(numbers) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,7 @@ from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.score_store import Part, ResponseScores, Store, stored_columns
 from pfgen_rs.runs.shard_folder import Manifest, ShardFolder, is_shard
 from pfgen_rs.runs.shard_plan import Input, is_unchanged
+from pfgen_rs.runs.shard_rows import DAMAGED
 
 __all__ = ["MergeJob", "open_shards"]
 
@@ -235,8 +237,16 @@ class MergeJob(Closing):
         found = {about["piece"]: _Scored(shard, about) for about in shard.pieces()}
         names = stored_columns(self._benchmark.sources)
         for record, matrix in shard.scores(len(names), self._benchmark.ids):
-            piece, chunk, run = map(int, record.key.split())
-            found[piece].parts[run, chunk] = store.add(str, matrix, record.bounds)
+            part = store.add(str, matrix, record.bounds)
+            if not _is_placed(part, record.key, found):
+                raise InputError(DAMAGED, path=shard.path)
+        heights = Counter(
+            {piece: sum(part.rows for part in of.parts.values()) for piece, of in found.items()}
+        )
+        if heights.total() != manifest.responses:
+            raise InputError(DAMAGED, path=shard.path)
+        if self._about["options"]["rows"] and shard.rows.heights() != +heights:
+            raise InputError(DAMAGED, path=shard.path)
         for number, scored in found.items():
             self._files[manifest.pieces[number].file].append(scored)
 
@@ -300,6 +310,16 @@ class MergeJob(Closing):
         """Remove a table that is not in place."""
         if self._table is not None:
             self._table.discard()
+
+
+def _is_placed(part: Part, key: str, pieces: Mapping[int, _Scored]) -> bool:
+    """Put a part where its key says, once; returns whether there is such a place."""
+    match = re.fullmatch(r"([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,9})", key)
+    piece, chunk, run = map(int, match.groups()) if match else (-1, -1, -1)
+    scored = pieces.get(piece)
+    if scored is None or chunk >= scored.about["chunks"] or run >= len(scored.about["runs"]):
+        return False
+    return scored.parts.setdefault((run, chunk), part) is part
 
 
 def _signed_rows(rows: pl.DataFrame, results: Sequence[Result], run: str | None) -> pl.DataFrame:

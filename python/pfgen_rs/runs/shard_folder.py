@@ -33,13 +33,12 @@ from pfgen_rs.io.closing import Closing
 from pfgen_rs.io.remote.urls import is_url, shown_url
 from pfgen_rs.runs.journal import Journal, Record
 from pfgen_rs.runs.shard_plan import Input, Piece, Shard
-from pfgen_rs.runs.shard_rows import RowReader, RowWriter
+from pfgen_rs.runs.shard_rows import DAMAGED, RowReader, RowWriter
 
 __all__ = ["Manifest", "ShardFolder", "ShardWriter", "is_shard"]
 
-_FORMAT = 1
+_FORMAT = 2
 _MANIFEST, _SCORES, _RUNS, _ROWS = "shard.json", "scores.journal", "runs.jsonl", "rows.bin"
-_DAMAGED = "is damaged or cut short: score this shard again"
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class Manifest:
                 raise InputError(problem, path=folder)
             digest = content.pop("digest")
             if digest != _manifest_digest(content):
-                raise InputError(_DAMAGED, path=path)
+                raise InputError(DAMAGED, path=path)
             del content["format"]
             return cls(
                 **{
@@ -102,7 +101,7 @@ class Manifest:
         except InputError:
             raise
         except (ValueError, KeyError, TypeError, IndexError, RecursionError):
-            raise InputError(_DAMAGED, path=path) from None
+            raise InputError(DAMAGED, path=path) from None
 
 
 def _manifest_digest(content: Mapping[str, Any]) -> str:
@@ -243,7 +242,7 @@ class ShardFolder:
             except OSError as error:
                 raise InputError(unreadable(error), path=place) from error
             if found != size:
-                raise InputError(_DAMAGED, path=place)
+                raise InputError(DAMAGED, path=place)
 
     @property
     def has_rows(self) -> bool:
@@ -265,7 +264,7 @@ class ShardFolder:
         except OSError as error:
             raise InputError(unreadable(error), path=path) from error
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise InputError(_DAMAGED, path=path) from None
+            raise InputError(DAMAGED, path=path) from None
         return found
 
     def scores(self, width: int, questions: Sequence[str]) -> Iterator[tuple[Record, Any]]:
@@ -281,7 +280,7 @@ class ShardFolder:
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(_DAMAGED, path=path) from None
+            raise InputError(DAMAGED, path=path) from None
         except OSError as error:
             raise InputError(unreadable(error), path=path) from error
 
