@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -107,3 +109,22 @@ def test_nobody_waits_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert lock(held.fileno())
         with index_lock.alone(index, lambda: waits.append(None)):
             assert len(waits) == 1
+
+
+def test_an_index_that_cannot_be_written_is_built_side_by_side(tmp_path: Path) -> None:
+    """Those that waited do not wait for each other as well."""
+    index = tmp_path / "a.pfgenidx"
+    waiting, inside = threading.Semaphore(0), threading.Barrier(3, timeout=5)
+
+    def build() -> None:
+        with index_lock.alone(index, waiting.release):
+            inside.wait()
+
+    with ThreadPoolExecutor(3) as pool:
+        with index_lock.alone(index, lambda: None):
+            running = [pool.submit(build) for _ in range(3)]
+            for _ in running:
+                assert waiting.acquire(timeout=60)
+        for process in running:
+            process.result()
+    assert list(tmp_path.iterdir()) == []

@@ -7,6 +7,9 @@ process, however that ends, so whoever waits for one that was killed builds in i
 systems without such locks, or whose locks hold on one machine only (Lustre with `localflock`), on Windows,
 and after `PATIENCE` seconds of waiting, the index is built more than once. That costs time alone: files of
 indexes appear whole, and are the same whoever builds them.
+
+Whoever is done removes the file, and one that is killed cannot. So those that waited and find it removed have
+the index, or it could not be written (a full disk): then they build it side by side, not one after another.
 """
 
 from __future__ import annotations
@@ -42,14 +45,25 @@ def alone(index: Path, waiting: Callable[[], None]) -> Iterator[None]:
         return
     try:
         _lock_index(handle, waiting)
+        if not _is_at(path, handle):
+            unlock(handle)
         yield
     finally:
         # Those that wait have opened this file, too; one that begins now and finds no file opens another, and
         # finds the index, unless that could not be written.
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
+        if _is_at(path, handle):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
         unlock(handle)
         os.close(handle)
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    """Whether an open file is still the one at `path`."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except OSError:
+        return False
 
 
 def _lock_index(handle: int, waiting: Callable[[], None]) -> None:

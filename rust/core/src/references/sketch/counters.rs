@@ -133,7 +133,7 @@ impl Counters {
         true
     }
 
-    /// Adds counters as they were written; `None` if as many cannot be read.
+    /// Adds counters as they were written; `None`, and nothing is added, if as many cannot be read.
     pub(super) fn merge_written(&mut self, bytes: &[u8]) -> Option<()> {
         match bytes.split_first()? {
             (&DENSE, words) => self.merge_words(words),
@@ -161,14 +161,19 @@ impl Counters {
         Some(())
     }
 
-    fn merge_gaps(&self, mut bytes: &[u8]) -> Option<()> {
+    fn merge_gaps(&self, bytes: &[u8]) -> Option<()> {
+        self.each_written(bytes, |_, _| ())?;
+        self.each_written(bytes, |at, count| self.add(at, count))
+    }
+
+    fn each_written(&self, mut bytes: &[u8], take: impl Fn(usize, u32)) -> Option<()> {
         let mut next = 0_u64;
         while !bytes.is_empty() {
             let (number, rest) = read_number(bytes)?;
             bytes = rest;
             let at = next.checked_add(number / u64::from(MOST)).filter(|&at| at < self.len as u64)?;
             next = at + 1;
-            self.add(at as usize, (number % u64::from(MOST)) as u32 + 1);
+            take(at as usize, (number % u64::from(MOST)) as u32 + 1);
         }
         Some(())
     }
@@ -252,6 +257,13 @@ mod tests {
         assert!(accepts(&[SPARSE, 39 * 3], 40) && !accepts(&[SPARSE, 40 * 3], 40));
         assert!(!accepts(&[SPARSE, 0x80], 40));
         assert!(!accepts(&[&[SPARSE], &[0x80; 9][..], &[1]].concat(), 40));
+    }
+
+    #[test]
+    fn nothing_is_added_from_what_is_refused() {
+        let mut counters = counters(&[0; 40]);
+        assert!(counters.merge_written(&[SPARSE, 0, 0, 40 * 3]).is_none());
+        assert_eq!(counters.used(), 0);
     }
 
     proptest! {

@@ -180,7 +180,7 @@ impl NgramKeys {
         seal(&header, |bytes| self.counters.write(bytes))
     }
 
-    /// Adds counts of the same n-grams. After an error the counts must not be used.
+    /// Adds counts of the same n-grams. After an error nothing is added.
     ///
     /// # Errors
     /// [`Error::DamagedSketch`] for anything but the counts of the same n-grams.

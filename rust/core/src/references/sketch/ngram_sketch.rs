@@ -163,7 +163,7 @@ impl NgramSketch {
         seal(&header, |bytes| self.counters.write(bytes))
     }
 
-    /// Adds a sketch from its bytes. After an error the counts must not be used.
+    /// Adds a sketch from its bytes. After an error nothing is added.
     ///
     /// # Errors
     /// [`Error::DamagedSketch`] for anything but a sketch of the same shape.
