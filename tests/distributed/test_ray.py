@@ -373,7 +373,7 @@ def test_names_in_object_storage_are_taken_as_they_are(bucket: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--engine", "ray"], "needs a folder for the scores of all rows"),
+        (["--engine", "ray"], "requires --out DIR"),
         (["--address", "auto"], "requires --engine ray"),
         (["--engine", "ray", "--out", "o", "--resume"], "cannot be used with --engine ray"),
     ],
