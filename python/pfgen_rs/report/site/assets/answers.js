@@ -3,16 +3,6 @@
   const { element, tr, t } = pfgen;
   const metrics = ["fluency", "truthfulness", "helpfulness"];
 
-  /** The values of payloads, loaded one after the other; `null` where one fails, which `place` then says. */
-  pfgen.loadEach = async (place, names) => {
-    const values = [];
-    for (const name of names) {
-      await pfgen.loadInto(place, name, (value) => values.push(value));
-      if (values.length === 0 || place.hasChildNodes()) return null;
-    }
-    return values;
-  };
-
   /** One answer of a payload (`answers.py`), by its row. */
   pfgen.answer = (data, row) => {
     const sources = data.sources.length;

@@ -1,7 +1,8 @@
 // Data in files of its own (`payload.py`): scripts, since pages opened from disk may not fetch.
 (() => {
-  const waiting = new Map(); // name -> { resolve, reject }
+  const waiting = new Map(); // name -> what hands over the text of a file that was asked for
   const values = new Map(); // name -> promise of the value
+  const asked = new WeakMap(); // place -> what was last asked for there
 
   const decoded = async (base64) => {
     const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
@@ -10,15 +11,21 @@
   };
 
   /** Called by the files themselves. */
-  pfgen.take = (name, base64) => waiting.get(name)?.resolve(decoded(base64));
+  pfgen.take = (name, base64) => waiting.get(name)?.(base64);
 
+  /** Promise of the text of a file; it fails where there is none, and where the file hands over nothing. */
   const requested = (name) => new Promise((resolve, reject) => {
-    waiting.set(name, { resolve, reject });
+    const end = () => {
+      script.remove();
+      waiting.delete(name);
+      reject(new Error(`${name}.js`)); // unless it was taken
+    };
     const script = pfgen.element("script", {
       src: `${pfgen.root}${name.split("/").map(encodeURIComponent).join("/")}.js`,
-      onerror: () => reject(new Error(`${name}.js`)),
+      onload: end,
+      onerror: end,
     });
-    script.addEventListener("load", () => script.remove());
+    waiting.set(name, resolve);
     document.head.append(script);
   });
 
@@ -26,7 +33,7 @@
   pfgen.load = (name) => {
     if (!values.has(name)) {
       const inside = document.getElementById(`payload-${name}`);
-      const value = inside ? decoded(inside.textContent) : requested(name);
+      const value = inside ? decoded(inside.textContent) : requested(name).then(decoded);
       value.catch(() => values.delete(name)); // so that it can be tried again
       values.set(name, value);
     }
@@ -34,22 +41,30 @@
   };
 
   /** Free the memory of a payload in a file, which is loaded again when it is needed. */
-  pfgen.forget = (name) => document.getElementById(`payload-${name}`) || values.delete(name);
+  pfgen.forget = (name) => document.getElementById(`payload-${name}`) || waiting.has(name) || values.delete(name);
+
+  /**
+   * The values of payloads. Meanwhile, and where one fails, a line in `place` says so; else it is left empty.
+   * `null` where one fails, and if something else was asked for there meanwhile, which `place` then belongs to.
+   */
+  pfgen.loadEach = async (place, names) => {
+    const own = {};
+    asked.set(place, own);
+    place.setAttribute("aria-busy", "true");
+    place.replaceChildren(pfgen.element("p", { class: "quiet" }, pfgen.tr("loading")));
+    const [{ value: found, reason }] = await Promise.allSettled([Promise.all(names.map(pfgen.load))]);
+    if (asked.get(place) !== own) return null;
+    place.removeAttribute("aria-busy");
+    place.replaceChildren();
+    if (found) return found;
+    place.append(pfgen.element("p", { class: "problem", role: "alert" }, pfgen.tr("not_loaded")));
+    if (!/\.js$/.test(reason.message)) throw reason; // a fault, not a missing file
+    return null;
+  };
 
   /** Show in `place` what `show` makes of a payload; meanwhile, and where it fails, a line that says so. */
   pfgen.loadInto = async (place, name, show) => {
-    place.setAttribute("aria-busy", "true");
-    place.replaceChildren(pfgen.element("p", { class: "quiet" }, pfgen.tr("loading")));
-    try {
-      const value = await pfgen.load(name);
-      place.replaceChildren();
-      show(value);
-    } catch (error) {
-      const alert = pfgen.element("p", { class: "problem", role: "alert" }, pfgen.tr("not_loaded"));
-      place.replaceChildren(alert);
-      if (!/\.js$/.test(error.message)) throw error; // a fault, not a missing file
-    } finally {
-      place.removeAttribute("aria-busy");
-    }
+    const found = await pfgen.loadEach(place, [name]);
+    if (found) show(found[0]);
   };
 })();

@@ -1,0 +1,87 @@
+"""Payloads in a real browser: pages that ask for several at once, and files that are damaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from browser import NewPage
+from pfgen_rs import Benchmark, score_file
+from pfgen_rs.questions.locate import bundled_path
+from pfgen_rs.report import site
+from pfgen_rs.report.site import names
+from site_samples import RUNS, made_entries
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = sync_api.expect
+
+ENTRIES = made_entries(2)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, mini: Benchmark) -> Path:
+    """A site of the bundled benchmark with two runs."""
+    folder = tmp_path_factory.mktemp("site")
+    runs = bundled_path() / "runs"
+    results = {e.run: score_file(runs / name, mini) for e, name in zip(ENTRIES, RUNS, strict=False)}
+    site.build(folder, mini, ENTRIES, results)
+    return folder
+
+
+def address(folder: Path, number: int = 0) -> str:
+    return (folder / "runs" / names.slug(ENTRIES[number].run) / "index.html").as_uri()
+
+
+def choose(page: Page, form: str, *numbers: int) -> None:
+    """Choose questions in a form one after the other, before anything else can happen."""
+    page.evaluate(
+        """([form, numbers]) => {
+          const { question } = document.querySelector(form).elements;
+          for (const number of numbers) {
+            question.value = number;
+            question.dispatchEvent(new Event("change", { bubbles: true }));
+          }
+        }""",
+        [form, numbers],
+    )
+
+
+@pytest.mark.parametrize("numbers", [(2, 2), (2, 3, 2), (2, 3, 4, 5)])
+def test_the_last_of_several_choices_is_shown(
+    page: Page, folder: Path, numbers: tuple[int, ...]
+) -> None:
+    """What was asked for first does not take away what was asked for last, while both are loading."""
+    page.goto(address(folder))
+    expect(page.locator("#list .answer")).to_have_count(5)
+    choose(page, "#choice", *numbers)
+    expect(page.locator("#list .answer")).to_have_count(5)
+    asked = page.locator("#asked").inner_text()
+    chosen = page.locator("#choice [name=question] option:checked").inner_text()
+    assert chosen.endswith(asked)
+
+
+def test_compared_answers_are_shown_while_choices_change(page: Page, folder: Path) -> None:
+    page.goto((folder / "compare" / "index.html").as_uri())
+    expect(page.locator("#answers .answer")).to_have_count(2)
+    choose(page, "#side-choice", 3, 3)
+    expect(page.locator("#answers .answer")).to_have_count(2)
+
+
+@pytest.mark.parametrize("left", [0, 40])
+def test_a_file_that_hands_over_nothing_is_told(new_page: NewPage, folder: Path, left: int) -> None:
+    page = new_page(expected="SyntaxError|Invalid or unexpected token|missing \\)")
+    damaged = folder / "runs" / names.slug(ENTRIES[1].run) / "q004.js"
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[:left])
+    try:
+        page.goto(f"{address(folder, 1)}#q4")
+        expect(page.locator("#list [role=alert]")).to_contain_text("could not be loaded")
+    finally:
+        damaged.write_bytes(content)
+    choose(page, "#choice", 4)
+    expect(page.locator("#list .answer")).to_have_count(5)
