@@ -192,7 +192,7 @@ def test_folders_that_are_not_empty_are_refused(adapter: Any, tmp_path: Path) ->
     out = tmp_path / "out"
     adapter.score_file(tmp_path / "a.parquet", out, "mini")
     before = sorted(out.iterdir())
-    with pytest.raises(OutputError, match="is not empty: name another folder"):
+    with pytest.raises(OutputError, match="is not empty: choose another folder"):
         adapter.score_file(tmp_path / "a.parquet", out, "mini")
     (out / "_SUCCESS").unlink()
     with pytest.raises(OutputError, match="of a job that did not end"):
@@ -353,7 +353,7 @@ def test_the_command_scores_object_storage(bucket: Any) -> None:
     assert json.loads(files.open_input_stream("bucket/out/_SUCCESS").read())["rows"] == 6
     again = run_score(*asked, **variables)
     assert again.returncode != 0
-    assert "s3://bucket/out: is not empty: name another folder" in again.stderr
+    assert "s3://bucket/out: is not empty: choose another folder" in again.stderr
 
 
 def test_names_in_object_storage_are_taken_as_they_are(bucket: Any) -> None:

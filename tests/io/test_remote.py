@@ -672,6 +672,12 @@ def test_addresses_on_the_hub(url: str, address: str, monkeypatch: pytest.Monkey
     assert hub.address(url) == f"http://127.0.0.1:9{address}"
 
 
+@pytest.mark.parametrize("url", ["hf://datasets/u*/n/x.jsonl", "hf://u/n@v*/*.jsonl"])
+def test_repositories_of_the_hub_are_not_matched(url: str) -> None:
+    with pytest.raises(InputError, match="the repository must be named, not matched"):
+        expand([url], Storage())
+
+
 def test_names_of_runs_behind_urls() -> None:
     assert run_name("s3://b/runs/model/trials.jsonl.xz") == "model"
     assert run_name("s3://b/part-1.parquet") == "part-1"

@@ -133,6 +133,12 @@ def test_with_an_order_all_figures_are_those_of_evaluate(
     assert again.to_bytes() == partial.to_bytes()
 
 
+def test_runs_that_rows_do_not_name(mini: Benchmark, answers: pl.DataFrame) -> None:
+    unnamed = evaluate([table_of(answers, mini)], mini)
+    named = evaluate([table_of(answers, mini, model=["m"] * len(answers))], mini, by="model")
+    assert [run.name for run in (*unnamed.values(), *named.values())] == ["all rows", "m"]
+
+
 @examples(max_examples=60)
 @given(data=st.data())
 def test_without_an_order_figures_are_those_of_exact_sums(

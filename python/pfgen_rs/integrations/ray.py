@@ -188,7 +188,7 @@ def _mapped(
     if "compute" in remote_args or isinstance(concurrency, tuple | list):
         raise SettingsError(
             "scores are computed by tasks: a pool of actors that takes every CPU leaves none to read with, "
-            "and Ray waits for ever; limit the number of tasks with concurrency=N"
+            "and Ray waits forever; limit the number of tasks with concurrency=N"
         )
     return dataset.map_batches(
         task,

@@ -105,5 +105,5 @@ def empty_folder(url: str) -> tuple[Any, str]:
         names = {info.base_name for info in found}
         is_unfinished = MARK not in names and any("part-" in name for name in names)
         hint = f" (without {MARK}, it is of a job that did not end)" if is_unfinished else ""
-        raise OutputError(f"{shown}: is not empty{hint}: name another folder, or remove it")
+        raise OutputError(f"{shown}: is not empty{hint}: choose another folder")
     return filesystem, path

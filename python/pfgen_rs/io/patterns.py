@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pfgen_rs.errors import InputError, OutputError
 from pfgen_rs.io.remote.urls import (
     COPY_FIRST,
+    MAGIC,
     identity_of_url,
     is_url,
     refused_url,
@@ -28,7 +29,6 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """One path or glob, or several."""
 
 STANDARD_INPUT = "-"
-_MAGIC = frozenset("*?[")
 
 
 def expand(patterns: Iterable[str], storage: Storage | None = None) -> list[str]:
@@ -73,7 +73,7 @@ def _paths_of_pattern(pattern: str, storage: Storage | None) -> list[str]:
 
         return expanded_url(url_text(pattern), storage)
     # A file may actually be named "a[1].jsonl".
-    if not _MAGIC.intersection(pattern) or os.path.lexists(pattern):
+    if not MAGIC.intersection(pattern) or os.path.lexists(pattern):
         return [pattern]
     found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - keeps absolute patterns
     if not found:

@@ -48,6 +48,11 @@ class RunFigures(RunValues):
         return f"{type(self).__name__}({self.run!r}, {values}, signature={self.signature!r})"
 
     @property
+    def name(self) -> str:
+        """The run's name; `all rows` if rows name none."""
+        return "all rows" if self.run is None else self.run
+
+    @property
     def problems(self) -> list[InputError]:  # type: ignore[override]
         """Nothing: `left_out` counts them."""
         return []

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.remote.urls import shown_url
+from pfgen_rs.io.remote.urls import MAGIC, shown_url
 
 __all__ = ["Repository", "address", "files_below", "headers", "repository"]
 
@@ -43,6 +43,8 @@ def repository(url: str) -> tuple[Repository, str]:
         raise InputError(f"invalid address: {_EXPECTED}", path=shown_url(url))
     kind, name, revision, path = match.groups()
     begin = url[: len(url) - len(path)]
+    if MAGIC.intersection(begin):
+        raise InputError("the repository must be named, not matched", path=shown_url(url))
     return Repository((kind or "models").lower(), name, revision or "main", begin), path
 
 

@@ -10,14 +10,12 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.ahead import interruptibly
 from pfgen_rs.io.remote import hub
 from pfgen_rs.io.remote.storage import Storage, StorageError, storage_errors
-from pfgen_rs.io.remote.urls import Place, shown_url, split_url
+from pfgen_rs.io.remote.urls import MAGIC, WEB, Place, shown_url, split_url
 from pfgen_rs.io.run_files import RESPONSES
 
 __all__ = ["expanded_url", "runs_below_url"]
 
-_MAGIC = frozenset("*?[")
 _ANY_DEPTH = "**"
-_WEB = ("http", "https")
 Found = Iterator[tuple[str, int]]
 
 
@@ -27,12 +25,12 @@ def expanded_url(url: str, storage: Storage) -> list[str]:
     Raises `InputError` if a glob matches nothing, and for globs on web servers, which list no files.
     """
     place = split_url(url)
-    if place.scheme in _WEB:
+    if place.scheme in WEB:
         if "*" in place.path:
             problem = "web servers list no files, so globs are not read there: name the files"
             raise InputError(problem, path=shown_url(url))
         return [url]
-    if not _MAGIC.intersection(url) or interruptibly(lambda: _is_object(url, place, storage)):
+    if not MAGIC.intersection(url) or interruptibly(lambda: _is_object(url, place, storage)):
         return [url]
     found = interruptibly(lambda: sorted(_matches(url, place, storage)))
     if not found:
@@ -47,7 +45,7 @@ def runs_below_url(folder: str, storage: Storage) -> list[str]:
     Skips runs within runs and hidden folders, as for local folders. Raises `InputError` if there are none.
     """
     place_of_folder = split_url(folder)
-    if place_of_folder.scheme in _WEB:
+    if place_of_folder.scheme in WEB:
         if place_of_folder.path.endswith("/") or not place_of_folder.path:
             problem = "web servers list no files, so folders are not read there: name the files"
             raise InputError(problem, path=shown_url(folder))
@@ -101,7 +99,7 @@ def _matches(url: str, place: Place, storage: Storage) -> Found:
 def _in_hub(url: str) -> Found:
     repository, pattern = hub.repository(url)
     segments = pattern.split("/")
-    fixed = next(at for at, segment in enumerate(segments) if _MAGIC.intersection(segment))
+    fixed = next(at for at, segment in enumerate(segments) if MAGIC.intersection(segment))
     folder = "/".join(segments[:fixed])
     files = list(hub.files_below(repository.begin + folder))
     exact = [(key, size) for key, size in files if key == pattern]
@@ -119,7 +117,7 @@ def _below(store: Any, folder: str, segments: Sequence[str]) -> Found:
         for entry in store.list_with_delimiter(folder or None)["objects"]:
             if _is_match(_name(entry["path"]), head):
                 yield entry["path"], entry["size"]
-    elif not _MAGIC.intersection(head):
+    elif not MAGIC.intersection(head):
         yield from _below(store, f"{folder}{head}/", rest)
     else:
         for name in store.list_with_delimiter(folder or None)["common_prefixes"]:

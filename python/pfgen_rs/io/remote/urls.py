@@ -12,6 +12,8 @@ from pfgen_rs.errors import InputError
 __all__ = [
     "BUCKETS",
     "COPY_FIRST",
+    "MAGIC",
+    "WEB",
     "Place",
     "identity_of_url",
     "is_url",
@@ -24,15 +26,17 @@ __all__ = [
 
 BUCKETS = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss")
 """Schemes of object storage, which is read, listed and written."""
-_WEB = ("http", "https")
-_KNOWN = (*BUCKETS, "hf", *_WEB)
+WEB = ("http", "https")
+"""Schemes of web servers, whose files are read alone."""
+_KNOWN = (*BUCKETS, "hf", *WEB)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _COLLAPSED = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?=[^/])")
 _FAMILIES = {"s3a": "s3", "azure": "az", "abfs": "az", "abfss": "az"}
 _BUCKET = re.compile(r"[\w.@$-]+", re.ASCII)
 _PORT = re.compile(r"(?:[^:]*@)?(?:\[[^\]]*\]?|[^:]*)(?::\d*)?")
 _QUERY = re.compile(r"\?[^/]*=.*", re.DOTALL)
-_MAGIC = frozenset("*?[")
+MAGIC = frozenset("*?[")
+"""What makes a path or URL a glob."""
 _ANYWHERE = re.compile(r"\bhttps?://[^\s\"'<>]+")
 COPY_FIRST = (
     "copy the file first; only scoring reads URLs (pfgen-rs score, scan, score_file, score_runs)"
@@ -70,7 +74,7 @@ def shown_url(path: str | os.PathLike[str]) -> str:
         return text
     scheme, _, rest = text.partition("://")
     rest = _without_credentials(scheme.lower(), rest)
-    if scheme.lower() in _WEB:
+    if scheme.lower() in WEB:
         rest = rest.partition("#")[0].partition("?")[0]
     return f"{scheme}://{_QUERY.sub('', rest)}"
 
@@ -78,7 +82,7 @@ def shown_url(path: str | os.PathLike[str]) -> str:
 def _without_credentials(scheme: str, rest: str) -> str:
     """Returns what follows `://` without user and password, which may contain slashes."""
     authority = re.split("[/?#]", rest, maxsplit=1)[0]
-    if scheme in _WEB and "@" in authority:
+    if scheme in WEB and "@" in authority:
         return authority.rpartition("@")[2] + rest[len(authority) :]
     if not _has_credentials(scheme, authority):
         return rest
@@ -86,7 +90,7 @@ def _without_credentials(scheme: str, rest: str) -> str:
 
 
 def _has_credentials(scheme: str, authority: str) -> bool:
-    if scheme in _WEB or scheme not in _KNOWN:
+    if scheme in WEB or scheme not in _KNOWN:
         return "@" in authority or _PORT.fullmatch(authority) is None
     return ":" in authority or (scheme in ("s3", "s3a", "gs") and "@" in authority)
 
@@ -104,7 +108,7 @@ def split_url(url: str) -> Place:
         raise InputError("is a file on this machine: write its path alone", path=shown_url(url))
     if scheme not in _KNOWN:
         raise InputError(f"unknown scheme {scheme!r}: {_EXPECTED}", path=shown_url(url))
-    if scheme in _WEB:
+    if scheme in WEB:
         return _web_place(scheme, url)
     host, _, path = rest.partition("/")
     if _has_credentials(scheme, host) or _QUERY.search(rest):
@@ -129,7 +133,7 @@ def _web_place(scheme: str, url: str) -> Place:
 def _problem_of_bucket(name: str) -> str:
     if not name:
         return "the URL names no bucket"
-    if _MAGIC.intersection(name):
+    if MAGIC.intersection(name):
         return "the bucket must be named, not matched"
     return "" if _BUCKET.fullmatch(name) else f"invalid name of a bucket: {name!r}"
 
@@ -141,7 +145,7 @@ def identity_of_url(url: str) -> tuple[str, str, str]:
     Raises `InputError` as `split_url` does.
     """
     place = split_url(url)
-    if place.scheme in _WEB:
+    if place.scheme in WEB:
         return place.scheme, "", url.partition("://")[2]
     family = _FAMILIES.get(place.scheme, place.scheme)
     host = place.host.partition("@")[0] if family == "az" else place.host
