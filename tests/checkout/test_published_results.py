@@ -47,7 +47,9 @@ def reported(
     """A copy in which everything was made anew by one command; the cache has the index."""
     folder = emptied_copy(published_dir, tmp_path_factory.mktemp("checkout"))
     done = pfgen("report", folder)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert done.stderr.startswith("scoring 25 runs: no result.json: data, result/")
+    assert done.stderr.count("\n") == 1
     assert done.stdout.startswith("26 runs: 25 scored;")
     return folder
 
@@ -84,9 +86,10 @@ def test_no_other_file_appears(published_dir: Path, reported: Path) -> None:
 def test_nothing_stale_nothing_written(reported: Path) -> None:
     before = times(reported)
     done = pfgen("report", reported)
-    assert (done.returncode, done.stdout) == (
+    assert (done.returncode, done.stdout, done.stderr) == (
         0,
         "26 runs: 0 scored; 0 files written in the checkout\n",
+        "",
     )
     assert times(reported) == before
 

@@ -1,6 +1,7 @@
 """Remembers which runs of a checkout are up to date, so that only files that have changed are read again.
 
-    CACHE/checkouts/KEY.json      one file per checkout
+    CACHE/checkouts/KEY.json                    one file per checkout
+    CACHE/checkouts-as-published/KEY.json       the same where hashes alone decide what is stale
 
 Files are recognised as `pfgen_rs.io.known_files` says.
 """
@@ -25,8 +26,9 @@ _VERSION = [1, _native.__version__]  # of the format, and of what decides what i
 class KnownRuns:
     """What is known about a checkout: the digest of its questions, and its runs that are up to date."""
 
-    def __init__(self, checkout: Path) -> None:
-        self._path = path_of_known("checkouts", checkout)
+    def __init__(self, checkout: Path, *, as_published: bool = False) -> None:
+        kind = "checkouts-as-published" if as_published else "checkouts"
+        self._path = path_of_known(kind, checkout)
         self._old = read_known(self._path, _VERSION) or {"questions": None, "runs": {}}
         self._new: dict[str, Any] = {"version": _VERSION, "questions": None, "runs": {}}
 

@@ -15,6 +15,7 @@ from pfgen_rs.metrics.names import BY_SOURCE
 from pfgen_rs.questions.files import file_digest
 
 __all__ = [
+    "ADVICE",
     "Published",
     "digest_line",
     "published",
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 _SPREAD = ("score", "score_std", "length", "length_std")
-_ADVICE = "the file may be of another version: score the run again"
+ADVICE = "the file may be of another version: score the run again"
 _WIDEST = 40
 _LARGEST = sys.float_info.max
 
@@ -101,7 +102,7 @@ def published(content: bytes, path: Path, run: str) -> Published:
             "contains a lone surrogate, which is not valid Unicode", path=path
         ) from None
     except InputError as error:
-        raise InputError(f"{error.problem}: {_ADVICE}", path=path) from None
+        raise InputError(f"{error.problem}: {ADVICE}", path=path) from None
     return Published(run, result, file_digest(content))
 
 
@@ -113,7 +114,7 @@ def published_now(content: bytes, result: dict[str, Any], path: Path, run: str) 
     try:
         _check_published_config(result)
     except InputError as error:
-        raise InputError(f"{error.problem}: {_ADVICE}", path=path) from None
+        raise InputError(f"{error.problem}: {ADVICE}", path=path) from None
     return Published(run, result, file_digest(content))
 
 

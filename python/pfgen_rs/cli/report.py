@@ -13,9 +13,10 @@ from pfgen_rs.io.counted import counted
 from pfgen_rs.io.safe_text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from pfgen_rs.checkout.staleness import Reasons
     from pfgen_rs.io import Source
     from pfgen_rs.report.update import Report
     from pfgen_rs.runs.streaming import ScoringProgress
@@ -35,6 +36,14 @@ def report(
     force: Annotated[
         bool, typer.Option("--force", help="Rewrite everything, even if it is up to date.")
     ] = False,
+    as_published: Annotated[
+        bool,
+        typer.Option(
+            "--as-published",
+            help="Score a run again only if the hash of its answers or of the questions is another, as "
+            "pfgen-bench's own tool does; by default, also if its config.json was edited.",
+        ),
+    ] = False,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -53,8 +62,8 @@ def report(
 
     Packs finished trials into trials.jsonl.xz, scores runs whose result.json is stale, and writes every run's
     README.md, the leaderboard in the main README.md, and leaderboard.parquet, .csv and .json beside it. Files
-    are written atomically, and only if they change. Runs that cannot be used are reported at the end; the
-    others are updated nevertheless (exit code 1).
+    are written atomically, and only if they change. Runs that are scored are named with the reason. Runs that
+    cannot be used are reported at the end; the others are updated nevertheless (exit code 1).
 
     With --html, also writes a website, which needs neither server nor network: open its index.html.
 
@@ -69,9 +78,23 @@ def report(
     from pfgen_rs.report import update
 
     done = update.report(
-        checkout, force=force, html=html, jobs=jobs, watch=_report_progress, busy=_report_busy
+        checkout,
+        force=force,
+        as_published=as_published,
+        html=html,
+        jobs=jobs,
+        announce=_report_stale_runs,
+        watch=_report_progress,
+        busy=_report_busy,
     )
     _print_report(done)
+
+
+def _report_stale_runs(stale: Mapping[str, Reasons]) -> None:
+    from pfgen_rs.checkout.staleness import reason_lines
+
+    for line in reason_lines(stale):
+        streams.remark(f"scoring {line}")
 
 
 def _report_progress(sources: Sequence[Source]) -> AbstractContextManager[ScoringProgress]:

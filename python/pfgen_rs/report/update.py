@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfgen_rs.checkout.checkout import (
-    Checkout,
-    State,
-    inspect_run,
-    open_checkout,
-    remember_run,
-    remembered_run,
-)
+from pfgen_rs.checkout.checkout import Checkout, open_checkout
 from pfgen_rs.checkout.files import write_changed
+from pfgen_rs.checkout.inspection import State, inspect_run, remember_run, remembered_run
 from pfgen_rs.checkout.published import Published
-from pfgen_rs.errors import InputError, PfgenError, unreadable
+from pfgen_rs.checkout.staleness import Reasons
+from pfgen_rs.errors import InputError, PfgenError, SettingsError, unreadable
 from pfgen_rs.io.run_files import PACKED, README, RESULT
 from pfgen_rs.report import leaderboard
 from pfgen_rs.report.tables import write_tables
@@ -28,7 +23,10 @@ if TYPE_CHECKING:
     from pfgen_rs.questions.question_set import QuestionSet
     from pfgen_rs.report.site.checkout import Busy
 
-__all__ = ["Report", "report"]
+__all__ = ["Announce", "Report", "report"]
+
+Announce = Callable[[Mapping[str, Reasons]], None]
+"""Takes the runs that are about to be scored, by name, with the reasons."""
 
 _TOGETHER = 16  # runs whose samples are looked up in the reference answers together
 
@@ -37,12 +35,13 @@ _TOGETHER = 16  # runs whose samples are looked up in the reference answers toge
 class Report:
     """What a report has done: usable runs, scored runs, failed runs, and files written in the checkout.
 
-    `problems`: errors of runs and files. `unfinished`: files that were left out. `site`: the first page of
-    the site, if one was requested.
+    `stale`: why runs were to be scored, by name, also those that failed. `problems`: errors of runs and
+    files. `unfinished`: files that were left out. `site`: the first page of the site, if one was requested.
     """
 
     checkout: Checkout
     runs: list[Published] = field(default_factory=list)
+    stale: dict[str, Reasons] = field(default_factory=dict)
     scored: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     written: list[Path] = field(default_factory=list)
@@ -55,8 +54,10 @@ def report(
     checkout: str | os.PathLike[str],
     *,
     force: bool = False,
+    as_published: bool = False,
     html: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
+    announce: Announce | None = None,
     watch: Watch | None = None,
     busy: Busy | None = None,
 ) -> Report:
@@ -64,15 +65,25 @@ def report(
 
     Packs finished trials, scores stale runs, and writes READMEs and leaderboards, each file atomically and
     only if it changes. An unusable run is listed in `problems`; its files stay unchanged, and other runs are
-    not affected. `force`: treat everything as stale. `html`: folder for a site of all runs. `jobs`: number of
-    threads (default: all cores). `watch` is told about the progress of scoring, `busy` about work of
-    unknown duration.
+    not affected. `force`: treat everything as stale. `as_published`: a result is stale only if the hash of
+    its answers or of its questions is another, as pfgen-bench's own tool judges; otherwise, also if its
+    `config.json` was edited since. `html`: folder for a site of all runs. `jobs`: number of threads (default:
+    all cores). `announce` is told which runs will be scored and why, `watch` about the progress of
+    scoring, `busy` about work of unknown duration.
 
-    Raises `BenchmarkNotFoundError` if the folder is not a checkout, and `BenchmarkError` for bad questions.
+    Raises `BenchmarkNotFoundError` if the folder is not a checkout, `BenchmarkError` for bad questions, and
+    `SettingsError` for both `force` and `as_published`.
     """
-    found = open_checkout(checkout)
+    if force and as_published:
+        raise SettingsError(
+            "everything is either stale (force) or judged as published: choose one of the two"
+        )
+    found = open_checkout(checkout, as_published=as_published)
     done = Report(found)
     states = _runs_inspected_for_update(done, force, jobs)
+    done.stale = {state.run.name: state.stale for state in states if state.stale}
+    if announce is not None and done.stale:
+        announce(done.stale)
     _update_runs(done, states, jobs, watch)
     for state in states:
         done.problems += state.problems
@@ -114,7 +125,9 @@ def _runs_remembered_for_update(checkout: Checkout) -> dict[str, State]:
 def _update_packed_trials(done: Report, state: State) -> State:
     if state.packed is not None:
         written = _update_run_file(done, state, state.run.folder / PACKED, state.packed)
-        state.stale, state.packed = state.stale and written, None
+        state.packed = None
+        if not written:
+            state.stale = ()
     return state
 
 

@@ -1,0 +1,198 @@
+"""The state of a checkout's runs: their results, and what is stale about them.
+
+Compares digests only, so a checkout that is up to date is done at once.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs.checkout.checkout import DATA, Checkout, Run
+from pfgen_rs.checkout.files import remove_unfinished
+from pfgen_rs.checkout.published import ADVICE, Published, digest_line, read_published
+from pfgen_rs.checkout.staleness import Reason, Reasons, StaleKind, stale_reasons
+from pfgen_rs.errors import BenchmarkError, InputError, PfgenError, unreadable
+from pfgen_rs.io import run_files
+from pfgen_rs.io.known_files import Files, file_states, is_settled
+from pfgen_rs.io.run_files import CONFIG, README, RESULT
+from pfgen_rs.questions.files import file_digest
+
+__all__ = ["State", "inspect_run", "remember_run", "remembered_run"]
+
+
+@dataclass
+class State:
+    """The state of a run; `published` is its result if it is usable, `stale` why it is to be scored.
+
+    `packed`: the new content of `trials.jsonl.xz`, if it changes. `files`: the run's files before they were
+    read, unless they had just changed; `remembered`: whether that was enough to know that nothing is stale.
+    """
+
+    run: Run
+    published: Published | None = None
+    stale: Reasons = ()
+    stale_readme: bool = False
+    problems: list[PfgenError] = field(default_factory=list)
+    packed: bytes | None = None
+    unfinished: list[Path] = field(default_factory=list)
+    files: Files | None = None
+    remembered: bool = False
+
+
+def remembered_run(checkout: Checkout, run: Run) -> State | None:
+    """Returns the state of a run of which nothing is stale, if its files are those of an earlier report."""
+    files = file_states(run.folder, run.files)
+    published = checkout.known.published(run.name, files, checkout.metadata_hash)
+    return None if published is None else State(run, published, remembered=True)
+
+
+def remember_run(checkout: Checkout, state: State) -> None:
+    """Remember a run of which nothing is stale any more, for later reports.
+
+    A result and a README that were just written are read, so that they are known to be what is there.
+    """
+    if state.remembered or state.published is None or state.problems or state.unfinished:
+        return
+    now = time.time_ns()
+    names = sorted({*(state.files or ()), RESULT, README})
+    files = file_states(state.run.folder, names)
+    if state.files is None or files is None or not is_settled(files, now):
+        return
+    if any(files[name] != old for name, old in state.files.items() if name not in (RESULT, README)):
+        return
+    if files == state.files or _is_inspected_run_written(state):
+        checkout.known.keep(state.published, files)
+
+
+def _is_inspected_run_written(state: State) -> bool:
+    """Whether the files of a run are those that were written for its result."""
+    try:
+        digest = file_digest((state.run.folder / RESULT).read_bytes())
+    except OSError:
+        return False
+    return (
+        state.published is not None
+        and digest == state.published.digest
+        and _is_inspected_readme_current(state)
+    )
+
+
+def inspect_run(checkout: Checkout, run: Run, *, force: bool = False) -> State:
+    """Find out what is stale about a run, and pack its finished trials in memory; writes nothing.
+
+    Problems of the run are listed, not raised.
+    """
+    state = State(run)
+    config = None  # stays so where the run cannot be scored
+    now = time.time_ns()
+    files = file_states(run.folder, run.files)
+    if files is not None and is_settled(files, now):
+        state.files = files
+    try:
+        remove_unfinished(run.folder)
+        found = _inspected_config(run)
+        _pack_inspected_trials(checkout, state)
+        config = found
+    except (PfgenError, OSError) as error:
+        state.problems.append(_inspection_error(error, run.folder))
+    there = state.packed is not None or run.responses is not None
+    fault = _read_inspected_result(checkout, state, lost=not there)
+    if there and config is not None:
+        forced = (Reason(StaleKind.FORCED),) if force else ()
+        state.stale = forced or _stale_reasons_of_inspected(checkout, state, config) or fault
+    state.stale_readme = force or not _is_inspected_readme_current(state)
+    if state.published is not None and not state.stale_readme:
+        state.published.drop_samples()
+    return state
+
+
+def _read_inspected_result(checkout: Checkout, state: State, *, lost: bool) -> Reasons:
+    """Read the result; returns why there is none.
+
+    If the responses are lost, it cannot be rebuilt, so its faults are problems.
+    """
+    path = state.run.folder / RESULT
+    if not path.exists():
+        return (Reason(StaleKind.MISSING),)
+    try:
+        state.published = read_published(state.run.folder, state.run.name)
+    except InputError as error:
+        if lost:
+            state.problems.append(error)
+        return (Reason(StaleKind.UNUSABLE, error.problem.removesuffix(f": {ADVICE}")),)
+    if (
+        lost
+        and state.published
+        and state.published.result["metadata_hash"] != checkout.metadata_hash
+    ):
+        problem = (
+            "was made with other questions than those in data/, and cannot be rebuilt without its responses: "
+            "left unchanged"
+        )
+        state.problems.append(BenchmarkError(problem, path=path))
+    return ()
+
+
+def _inspection_error(error: PfgenError | OSError, place: Path) -> PfgenError:
+    if isinstance(error, PfgenError):
+        return error
+    return InputError(unreadable(error), path=error.filename or place)
+
+
+def _inspected_config(run: Run) -> dict[str, Any] | None:
+    """Returns the run's configuration; `None` for a result without any other files."""
+    path = run.folder / CONFIG
+    if not path.is_file():
+        if run.responses is None and (run.folder / RESULT).exists():
+            return None
+        raise InputError("missing config.json, which names the model", path=run.folder)
+    try:
+        config = json.loads(path.read_bytes().decode())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"invalid JSON: {error}", path=path) from None
+    if not isinstance(config, dict) or not isinstance(config.get("model"), str):
+        raise InputError("expected a JSON object with the name of the 'model'", path=path)
+    return config
+
+
+def _pack_inspected_trials(checkout: Checkout, state: State) -> None:
+    if state.run.name == DATA:
+        return
+    state.packed, state.unfinished = run_files.packed_trials(state.run.folder, checkout.questions)
+
+
+def _stale_reasons_of_inspected(
+    checkout: Checkout, state: State, config: dict[str, Any]
+) -> Reasons:
+    if state.published is None:  # for a fault that is known
+        return ()
+    return stale_reasons(
+        state.published.result,
+        metadata_hash=checkout.metadata_hash,
+        input_hash=_inspected_input_hash(state),
+        config=config,
+        as_published=checkout.as_published,
+    )
+
+
+def _inspected_input_hash(state: State) -> str | None:
+    """Returns the SHA-1 of the responses; `None` if they cannot be read, which scoring will report."""
+    if state.packed is not None:
+        return file_digest(state.packed)
+    try:
+        return file_digest(state.run.responses.read_bytes()) if state.run.responses else None
+    except OSError:
+        return None
+
+
+def _is_inspected_readme_current(state: State) -> bool:
+    try:
+        text = (state.run.folder / README).read_bytes()
+    except OSError:
+        return False
+    published = state.published
+    return published is not None and b"\n%b\n" % digest_line(published.digest).encode() in text

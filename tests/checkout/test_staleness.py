@@ -1,0 +1,165 @@
+"""Runs that are scored are named with the reason; hashes alone decide where that is asked for."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkouts import FIRST, SECOND, add_run, contents, make_checkout
+from helpers import GOOD, pfgen
+from pfgen_rs.checkout.inspection import inspect_run
+from pfgen_rs.checkout.staleness import Reason, StaleKind, reason_lines
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.report import update
+from pfgen_rs.report.update import report
+
+
+@pytest.fixture
+def reported(tmp_path: Path) -> Path:
+    checkout = make_checkout(tmp_path / "checkout")
+    assert report(checkout).problems == []
+    return checkout
+
+
+def edit(path: Path, **changes: Any) -> None:
+    found = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**found, **changes}, ensure_ascii=False), encoding="utf-8")
+
+
+def told(checkout: Path, **options: Any) -> dict[str, list[str]]:
+    """The kinds of the reasons by run; what is announced is what the report has."""
+    announced: list[Any] = []
+    done = report(checkout, announce=announced.append, **options)
+    assert announced == ([done.stale] if done.stale else [])
+    return {run: [str(reason.kind) for reason in reasons] for run, reasons in done.stale.items()}
+
+
+CHANGES: dict[str, Callable[[Path], Any]] = {
+    "missing": lambda run: (run / "result.json").unlink(),
+    "unusable": lambda run: (run / "result.json").write_bytes(b"{"),
+    "responses": lambda run: edit(run / "result.json", input_hash="0" * 40),
+    "questions": lambda run: edit(run / "result.json", metadata_hash="0" * 40),
+    "config": lambda run: edit(run / "config.json", temperature=0.5),
+    "settings": lambda run: edit(run / "result.json", signature="pfgen|…"),
+}
+OF_PUBLISHED = {"missing", "unusable", "responses", "questions"}
+"""What pfgen-bench's own tool scores, or ends at: it compares the two hashes and nothing else."""
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_each_change_is_a_reason(reported: Path, kind: str) -> None:
+    CHANGES[kind](reported / FIRST)
+    assert told(reported) == {FIRST: [kind]}
+    assert told(reported) == {}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_as_published_the_hashes_alone_decide(reported: Path, kind: str) -> None:
+    CHANGES[kind](reported / FIRST)
+    left = contents(reported)
+    assert told(reported, as_published=True) == ({FIRST: [kind]} if kind in OF_PUBLISHED else {})
+    if kind not in OF_PUBLISHED:
+        assert contents(reported / FIRST)["result.json"] == left[f"{FIRST}/result.json"]
+
+
+def test_all_reasons_are_told(reported: Path) -> None:
+    for kind in ("settings", "config", "questions", "responses"):
+        CHANGES[kind](reported / FIRST)
+    assert told(reported) == {FIRST: ["responses", "questions", "config", "settings"]}
+    assert told(reported, force=True) == {SECOND: ["forced"], FIRST: ["forced"]}
+
+
+def test_force_as_published_is_neither(reported: Path) -> None:
+    with pytest.raises(SettingsError, match="choose one"):
+        report(reported, force=True, as_published=True)
+    done = pfgen("report", reported, "--force", "--as-published")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_a_line_says_which_keys_were_edited(reported: Path) -> None:
+    config = {"b": 1, "a": 2, "mode": "qa", "top_p": 1, "z": 0}
+    edit(reported / FIRST / "config.json", **config)
+    done = pfgen("report", reported)
+    line = f"scoring {FIRST}: its config.json was edited since (a, b, mode, top_p, …)\n"
+    assert (done.returncode, done.stderr) == (0, line)
+    assert done.stdout.startswith("2 runs: 1 scored;")
+
+
+def test_a_line_says_why_a_result_cannot_be_used(reported: Path) -> None:
+    CHANGES["unusable"](reported / FIRST)
+    [line] = reason_lines(report(reported).stale)
+    assert line.startswith(f"{FIRST}: result.json cannot be used (invalid JSON: ")
+    assert "score the run again" not in line
+
+
+def test_many_runs_with_the_same_reason_share_a_line() -> None:
+    missing = (Reason(StaleKind.MISSING),)
+    edited = (Reason(StaleKind.CONFIG, "model"),)
+    stale = {f"result/m/{i}": missing for i in range(11)} | {"result/n/0": edited}
+    assert list(reason_lines(stale)) == [
+        "11 runs: no result.json: result/m/0, result/m/1, result/m/2, …",
+        "result/n/0: its config.json was edited since (model)",
+    ]
+    stale.pop("result/m/10")
+    assert len(list(reason_lines(stale))) == 11
+
+
+def test_names_of_strangers_act_nowhere(reported: Path) -> None:
+    add_run(reported, "result/evil\x1b[31m\n/0", GOOD)
+    done = pfgen("report", reported)
+    assert done.returncode == 0
+    assert done.stderr == "scoring result/evil\\x1b[31m\\n/0: no result.json\n"
+
+
+# What is remembered.
+
+
+def test_each_way_of_judging_has_its_own_memory(
+    reported: Path, settled: None, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for trials in reported.rglob("trials.jsonl"):
+        trials.unlink()
+    inspected: list[str] = []
+
+    def inspect_and_tell(place: Any, run: Any, **how: Any) -> Any:
+        inspected.append(run.name)
+        return inspect_run(place, run, **how)
+
+    monkeypatch.setattr(update, "inspect_run", inspect_and_tell)
+    edit(reported / FIRST / "config.json", temperature=0.5)
+    assert told(reported, as_published=True) == {}
+    inspected.clear()
+    assert told(reported, as_published=True) == {}
+    assert inspected == []  # remembered
+    assert told(reported) == {FIRST: ["config"]}  # and not by the other way of judging
+    assert inspected == [SECOND, FIRST]
+
+
+# The published runs.
+
+
+def test_edited_configurations_of_published_runs(published_dir: Path, tmp_path: Path) -> None:
+    """Seven runs whose `config.json` is edited, and no others, are named; as published, none."""
+    runs = sorted(path.parent for path in published_dir.rglob("trials.jsonl.xz"))[:9]
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    for path in published_dir.glob("data/Q*.json"):
+        (checkout / "data").mkdir(exist_ok=True)
+        (checkout / "data" / path.name).symlink_to(path)
+    shutil.copyfile(published_dir / "README.md", checkout / "README.md")
+    names = [run.relative_to(published_dir).as_posix() for run in runs]
+    for run, name in zip(runs, names, strict=True):
+        shutil.copytree(run, checkout / name, copy_function=shutil.copyfile)
+    assert told(checkout) == {}
+    for name in names[:7]:
+        edit(checkout / name / "config.json", note="edited after publishing")
+    assert told(checkout, as_published=True) == {}
+    done = pfgen("report", checkout)
+    assert done.stderr.splitlines() == [
+        f"scoring {name}: its config.json was edited since (note)" for name in names[:7]
+    ]
