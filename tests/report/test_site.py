@@ -12,6 +12,8 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
@@ -146,7 +148,8 @@ def test_every_string_is_used() -> None:
     made = re.findall(
         r""""(\w+_)" ~|`(\w+_)\$\{|f"(\w+_)\{""", text
     )  # names made of a beginning and a kind
-    beginnings = tuple("".join(found) for found in made)
+    groups = re.findall(r"""\bknown\("(\w+)",""", text)
+    beginnings = (*("".join(found) for found in made), *(f"{group}_" for group in groups))
     keys = [key for key in all_strings() if not key.startswith(beginnings)]
     assert [key for key in keys if not re.search(rf"""["']{key}["']|\b{key}:""", text)] == []
 
@@ -206,10 +209,87 @@ def test_no_page_has_handlers_inline_styles_or_anything_from_elsewhere(mini: Ben
     for name, page in pages(mini).items():
         for tag, attrs, _ in Elements(page).found:
             assert not [a for a in attrs if a.startswith("on") or a == "style"], (name, tag, attrs)
+            if (tag, attrs.get("rel")) == ("link", "icon"):
+                assert (attrs["href"] or "").startswith("data:image/svg+xml,"), name
+                continue
             for attribute in ("src", "href", "action", "data"):
                 value = attrs.get(attribute) or ""
                 assert not re.match(r"\s*(\w+:|//)", value), (name, tag, value)
             assert tag not in ("link", "base", "iframe", "object", "embed", "img"), name
+
+
+def test_pages_say_in_their_heads_what_they_are(mini: Benchmark) -> None:
+    for name, page in pages(mini).items():
+        elements = Elements(page)
+        said = {
+            attrs.get("name") or attrs.get("property"): attrs["content"] or ""
+            for attrs, _ in elements.named("meta")
+            if attrs.get("name") or attrs.get("property")
+        }
+        [(_, title)] = elements.named("title")
+        assert title == f"{said['og:title']} · {said['og:site_name']}", name
+        assert said["description"] == said["og:description"] != "", name
+        assert (said["og:type"], said["og:locale"]) == ("website", "ja_JP"), name
+        [(icon, _)] = [found for found in elements.named("link") if found[0]["rel"] == "icon"]
+        drawing = unquote((icon["href"] or "").removeprefix("data:image/svg+xml,"))
+        assert ElementTree.fromstring(drawing).tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_categories_are_named_in_both_languages(mini: Benchmark) -> None:
+    strings = i18n.strings(("common",))
+    assert strings.known("category", "math") == strings("category_math")
+    assert strings.text("category_math") == "数学"
+    for text in ("数学", "", "</b>", "none\u202e"):
+        assert strings.known("category", text) == shown(text)
+
+
+def test_labels_are_short_and_unique() -> None:
+    made = made_entries(1)[0]
+    runs = [
+        ("anthropic/claude-opus-4-20250514", "qa"),
+        ("anthropic/claude-opus-4-20250514", "chat"),
+        ("a/Max-2025-01-25", "qa"),
+        ("a/Max", "qa"),
+        ("a/plamo", "completion"),
+        ("b/plamo", "completion"),
+        ("openai/gpt-4o", "chat"),
+        ("gpt-4o", "chat"),
+        ("c/ONE-20259999", None),
+        ("x/", ""),
+    ]
+    entries = [
+        replace(made, run=f"result/r/{i}", model=model, mode=mode, organisation=of(model))
+        for i, (model, mode) in enumerate(runs)
+    ]
+    found = names.labels(entries)
+    assert list(found.values()) == [
+        "claude-opus-4 · qa",
+        "claude-opus-4 · chat",
+        "Max-2025-01-25 · qa",
+        "Max · qa",
+        "a/plamo · completion",
+        "b/plamo · completion",
+        "gpt-4o · chat · 6",
+        "gpt-4o · chat · 7",
+        "ONE-20259999",
+        "x/",
+    ]
+
+
+def of(model: str) -> str:
+    """The organisation of a model; of one without, that of its folder."""
+    return model.split("/")[0] if "/" in model else "openai"
+
+
+@given(st.lists(st.tuples(ANY_TEXT, st.sampled_from([None, "", "qa"])), max_size=8))
+def test_no_two_labels_are_alike(runs: list[tuple[str, str | None]]) -> None:
+    made = made_entries(1)[0]
+    entries = [
+        replace(made, run=f"result/{i}", model=model, mode=mode)
+        for i, (model, mode) in enumerate(runs)
+    ]
+    found = names.labels(entries)
+    assert len({label.casefold() for label in found.values()}) == len(runs)
 
 
 def test_hostile_text_makes_no_element(mini: Benchmark) -> None:

@@ -465,7 +465,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def test_the_policy_lets_data_in_over_http_too(new_page: NewPage, served: str) -> None:
-    page = new_page(home=served, expected="favicon")
+    page = new_page(home=served)
     page.goto(f"{served}benchmark/index.html")
     assert opened(page, 2).locator("li").count() == 20
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pfgen_rs.report.site.shown import plain
+from pfgen_rs.report.site.shown import plain, shown
 
 __all__ = ["LANGUAGES", "Strings", "strings"]
 
@@ -43,6 +43,11 @@ class Strings:
             return _SPAN.format(key, self.text(key))
         safe = {name: plain(v) if isinstance(v, str) else v for name, v in values.items()}
         return _SPAN_WITH.format(key, json.dumps(safe, ensure_ascii=False), self.text(key, **safe))
+
+    def known(self, group: str, text: str) -> Markup:
+        """Returns a term of a group whose names some data have (`category`), or the text if it is none."""
+        key = f"{group}_{text}"
+        return self(key) if key in self.table else shown(text)
 
     def of(self, attribute: str, key: str) -> Markup:
         """Returns a string as an attribute (`aria-label`, `placeholder`, …) that follows the language."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 from markupsafe import Markup
@@ -18,7 +19,7 @@ from pfgen_rs.report.site.shown import plain, shown
 
 __all__ = ["render"]
 
-_COMMON = ("common", "text", "language", "theme", "payload", "tables")
+_COMMON = ("common", "address", "text", "language", "theme", "payload", "tables")
 _EARLY = "early"
 
 
@@ -52,7 +53,7 @@ def render(kind: str, *, parts: Sequence[str] = (), root: str = "", **context: A
     assets = _page_assets(names)
     strings = i18n.strings(names)
     template = _page_template_environment().get_template(f"{kind}.html.j2")
-    page = template.render(root=root, assets=assets, t=strings, **context)
+    page = template.render(root=root, assets=assets, icon=_page_icon(), t=strings, **context)
     return page.encode()
 
 
@@ -90,6 +91,13 @@ def _page_assets(names: tuple[str, ...]) -> _SitePageAssets:
         _joined_page_assets((_EARLY,), "js"),
         _joined_page_assets(names, "js"),
     )
+
+
+@cache
+def _page_icon() -> str:
+    """Returns the icon of all pages as an address that contains it."""
+    image = resources.files("pfgen_rs.report.site") / "assets" / "favicon.svg"
+    return f"data:image/svg+xml,{quote(image.read_text(encoding='utf-8').strip())}"
 
 
 def _joined_page_assets(names: Sequence[str], suffix: str) -> Markup:

@@ -108,7 +108,7 @@
       element("td", {}, pfgen.shown(data.questions[i].name)),
       element("th", { scope: "row", class: "long", "data-v": data.questions[i].text },
         element("button", { type: "button", class: "link", onclick: () => lead(i) }, pfgen.shown(data.questions[i].text))),
-      element("td", {}, pfgen.shown(data.questions[i].category)),
+      element("td", {}, pfgen.known("category", data.questions[i].category)),
       ...[a(), b()].map((run) => number((data.means.average[run][i] / unit).toFixed(4))),
       number(signed(found[i][0]), found[i][0]), interval(axis, found[i])));
     return tableOf("by_question", [heading("id", "text"), heading("question", "text"), heading("category", "text"),
@@ -120,7 +120,7 @@
   const categoriesTable = () => {
     const found = rows(data.by_category, "average");
     const axis = pfgen.axisAround(known(found));
-    const body = found.map((bounds, i) => element("tr", {}, element("th", { scope: "row" }, pfgen.shown(data.categories[i])),
+    const body = found.map((bounds, i) => element("tr", {}, element("th", { scope: "row" }, pfgen.known("category", data.categories[i])),
       number(signed(bounds[0]), bounds[0]), interval(axis, bounds)));
     return tableOf("by_category", [heading("category", "text"), heading("difference"),
       heading("size", "number", { class: "spread" }, pfgen.scale(axis))], body, { sortable: true });

@@ -1,4 +1,5 @@
-// Before anything shows: the language and the colours chosen earlier, so that nothing flashes.
+// Before anything shows: language and colours as the address states them, or as they were chosen earlier, so that
+// nothing flashes.
 (() => {
   "use strict";
   const kept = (key) => {
@@ -8,11 +9,12 @@
       return null; // storage may be forbidden
     }
   };
+  const address = new URLSearchParams(location.search);
   const root = document.documentElement;
   const preferred = (navigator.languages ?? [navigator.language]).find((l) => /^(ja|en)\b/.test(l));
-  const language = kept("language") ?? preferred?.slice(0, 2) ?? "en";
-  root.lang = language === "ja" ? "ja" : "en";
-  const theme = kept("theme");
-  if (theme === "light" || theme === "dark") root.dataset.theme = theme;
+  const known = (choices, ...values) => values.find((value) => choices.includes(value));
+  root.lang = known(["ja", "en"], address.get("lang"), kept("language"), preferred?.slice(0, 2)) ?? "en";
+  const theme = known(["light", "dark"], address.get("theme"), kept("theme"));
+  if (theme) root.dataset.theme = theme;
   root.classList.add("scripted");
 })();

@@ -23,6 +23,9 @@
     return pfgen.element("span", { "data-t": key, "data-t-args": args }, pfgen.t(key, values));
   };
 
+  /** A term of a list that the page may know (`category`), in its language; else the text itself. */
+  pfgen.known = (list, text) => (Object.hasOwn(strings, `${list}_${text}`) ? pfgen.tr(`${list}_${text}`) : pfgen.shown(text));
+
   /** Call `listener` when the language changes. */
   pfgen.onLanguage = (listener) => listeners.push(listener);
 
@@ -45,6 +48,7 @@
     onclick: () => {
       document.documentElement.lang = pfgen.language() === "ja" ? "en" : "ja";
       pfgen.keep("language", pfgen.language());
+      pfgen.address.set({ lang: pfgen.language() });
       update();
       for (const listener of listeners) listener();
     },

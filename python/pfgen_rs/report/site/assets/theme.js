@@ -10,6 +10,7 @@
     onclick: () => {
       root.dataset.theme = isDark() ? "light" : "dark";
       pfgen.keep("theme", root.dataset.theme);
+      pfgen.address.set({ theme: root.dataset.theme });
       update();
     },
   }, pfgen.tr("dark"));

@@ -1,0 +1,43 @@
+// What a page shows stands in its address, so that a link to it reproduces the view.
+(() => {
+  const carried = ["lang", "theme"]; // from page to page; the rest belongs to one
+
+  pfgen.address = {
+    /** A value of the address, "" where there is none. */
+    get(name) {
+      return new URLSearchParams(location.search).get(name) ?? "";
+    },
+
+    /** Put values into the address; those that are empty leave it. No step back in history is made of it. */
+    set(changes) {
+      const url = new URL(location.href);
+      for (const [name, value] of Object.entries(changes)) {
+        if (value) url.searchParams.set(name, value);
+        else url.searchParams.delete(name);
+      }
+      if (url.href === location.href) return;
+      try {
+        history.replaceState(history.state, "", url);
+      } catch {
+        // browsers may refuse this, for too many changes a second or from disk; the page works without
+      }
+    },
+  };
+
+  /** Whether a link leads to another page of the site. */
+  const isOwn = (link) => !/^([a-z][a-z0-9+.-]*:|\/\/|#)/i.test(link.getAttribute("href"));
+
+  /** Links hand on the language and colours that the address states, since not every browser shares what is
+      stored among files. They do so when they are reached, so that scripts may add links at any time. */
+  const handOn = ({ target }) => {
+    const link = target instanceof Element ? target.closest("a[href]") : null;
+    if (!link || !(link.dataset.own ??= isOwn(link) ? "1" : "")) return;
+    const url = new URL(link.getAttribute("href"), location.href);
+    for (const name of carried) {
+      if (pfgen.address.get(name)) url.searchParams.set(name, pfgen.address.get(name));
+      else url.searchParams.delete(name);
+    }
+    if (url.href !== new URL(link.getAttribute("href"), location.href).href) link.setAttribute("href", url.href);
+  };
+  for (const kind of ["pointerover", "focusin", "click"]) document.addEventListener(kind, handOn, true);
+})();
