@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -32,6 +33,30 @@ def test_pairs_say_what_their_differences_say() -> None:
     assert pair.minimum_detectable == pytest.approx((t + z) * pair.se)
     analytic = scipy.stats.t.interval(0.95, 49, loc=differences.mean(), scale=pair.se)
     assert (pair.low, pair.high) == pytest.approx(analytic, abs=0.25 * pair.se)
+
+
+def test_intervals_of_students_t_need_no_resamples() -> None:
+    samples = three()
+    found = stats.compare(samples, interval="student", level=0.9)
+    for pair in found.pairs:
+        differences = np.subtract(
+            *(samples["abc".index(n)].means(pair.metric) for n in (pair.a, pair.b))
+        )
+        wanted = scipy.stats.t.interval(0.9, 49, differences.mean(), scipy.stats.sem(differences))
+        assert (pair.low, pair.high) == pytest.approx(wanted)
+    resampled = stats.compare(samples, level=0.9)
+    for pair, other in zip(found.pairs, resampled.pairs, strict=True):
+        assert replace(pair, low=other.low, high=other.high) == other
+    assert found.ranks == resampled.ranks
+    for each in found.estimates["average"]:
+        assert each.low is not None
+        assert each.bootstrap_low is None
+
+
+@pytest.mark.parametrize("settings", [{"interval": "normal"}, {"interval": "student", "seed": -1}])
+def test_settings_of_intervals_are_checked(settings: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match=r"unknown interval 'normal'|invalid seed -1"):
+        stats.compare(three(), **settings)
 
 
 def test_p_values_are_corrected_for_all_pairs_of_a_metric() -> None:

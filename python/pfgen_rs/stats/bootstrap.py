@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.stats.student import two_sided_quantile
 
-__all__ = ["Resampler", "interval", "normal_quantile"]
+__all__ = ["Resampler", "check_seed", "interval", "normal_quantile"]
 
 Floats = NDArray[np.float64]
 _DRAWS = 512  # resampled means per question, drawn once and reused
@@ -43,8 +43,7 @@ class Resampler:
     """
 
     def __init__(self, questions: int, resamples: int, seed: int) -> None:
-        if seed < 0:
-            raise SettingsError(f"invalid seed {seed}: expected 0 or more")
+        check_seed(seed)
         if resamples < _FEWEST:
             raise SettingsError(
                 f"invalid number of resamples {resamples}: expected at least {_FEWEST}"
@@ -87,6 +86,12 @@ class Resampler:
         places = random.integers(0, draws, self._picks.shape, dtype=np.int32)
         places += self._picks * np.int32(draws)
         return np.asarray(noise.ravel()[places].mean(axis=1))
+
+
+def check_seed(seed: int) -> None:
+    """Raise `SettingsError` for a negative seed."""
+    if seed < 0:
+        raise SettingsError(f"invalid seed {seed}: expected 0 or more")
 
 
 def interval(mean: float, resampled: Floats, questions: int, level: float) -> tuple[float, float]:

@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 _TEXTS = {"a": pl.String, "b": pl.String, "metric": pl.String}
 _MEANS = {"mean_a": pl.Float64, "mean_b": pl.Float64, "difference": pl.Float64}
 _BOUNDS = {"low": pl.Float64, "high": pl.Float64}
+_ROUNDING = 1e-9  # of equal variances, the degrees of freedom are a whole number
 _FEWEST = 4  # questions; with fewer, an interval is wider than anything that scores can be
 
 
@@ -120,4 +121,4 @@ def _welch_freedom_in_table(var_a: float, n_a: int, var_b: float, n_b: int) -> i
     below = var_a**2 / (n_a - 1) + var_b**2 / (n_b - 1)
     if below == 0.0:
         return 1
-    return max(1, min(int((var_a + var_b) ** 2 / below), MOST_FREEDOM))
+    return max(1, min(int((var_a + var_b) ** 2 / below + _ROUNDING), MOST_FREEDOM))
