@@ -74,7 +74,7 @@ def score_shard(
         loaded,
         expand_runs(paths, storage),
         options,
-        Shard.parse(shard) if isinstance(shard, str) else Shard(*shard),
+        Shard.of(shard),
         rows=rows,
         keep=keep,
         run_field=run_field,
@@ -102,7 +102,7 @@ def merge_shards(
 
     Files that were divided must be where they were when samples of results are asked for (`out`, `to_dict`).
 
-    Raises `InputError`, before anything is written, for shards that are missing, damaged, there twice, or
+    Raises `InputError`, before anything is written, for shards that are missing, damaged, given twice, or
     scored from other files or with other options, settings or questions than the others.
     """
     load = loader_of_shards(benchmark, load_benchmark)

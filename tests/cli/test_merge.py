@@ -125,7 +125,7 @@ def test_a_killed_shard_leaves_nothing_that_merges(tmp_path: Path) -> None:
         killed.send_signal(signal.SIGKILL)
     (left,) = out.parent.iterdir()
     assert left.name.startswith(".1.")
-    with pytest.raises(InputError, match="is no shard"):
+    with pytest.raises(InputError, match="not a shard"):
         merge_shards(out.parent)
     score_shard(runs, "1/1", out, bench)
     assert list(out.parent.iterdir()) == [out]

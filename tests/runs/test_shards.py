@@ -167,7 +167,10 @@ def test_there_is_no_such_shard(text: str) -> None:
 
 
 def test_shards_count_from_one() -> None:
-    assert Shard.parse("7/7") == (7, 7)
+    assert Shard.parse("7/7") == Shard.of("7/7") == Shard.of((7, 7)) == (7, 7)
+    for wrong in (3, (3,), (3, 7, 1), ("3", "7"), (0.5, 2), None):
+        with pytest.raises(SettingsError, match="expected 'I/N' or"):
+            Shard.of(wrong)  # type: ignore[arg-type]
     with pytest.raises(SettingsError, match=r"1/7 to 7/7 .*--array=1-7"):
         Shard.parse("0/7")
 
@@ -324,13 +327,28 @@ def test_functions(bench: Benchmark, tmp_path: Path) -> None:
 def test_a_shard_replaces_an_earlier_one_and_nothing_else(bench: Benchmark, tmp_path: Path) -> None:
     path = helpers.write_run(tmp_path / "run")
     out = tmp_path / "shard"
-    (tmp_path / f".shard.{'0' * 16}.tmp").mkdir()  # left by a killed process
+    left = tmp_path / f".shard.{'0' * 16}.tmp"  # by a killed process
+    left.mkdir()
+    os.utime(left, (0, 0))
     for _ in range(2):
         score_shard(path, "1/1", out, bench)
         assert sorted(place.name for place in tmp_path.iterdir()) == ["questions", "run", "shard"]
-    with pytest.raises(OutputError, match="exists and is no shard"):
+    with pytest.raises(OutputError, match="not empty and not a shard"):
         score_shard(path, "1/1", path, bench)
     assert contents(path) == {"trials.jsonl": helpers.lines()}
+
+
+def test_a_shard_that_is_scored_twice_at_once(bench: Benchmark, tmp_path: Path) -> None:
+    job = ShardJob(bench, [str(helpers.write_run(tmp_path / "run"))], Options(), Shard(1, 1))
+    out = tmp_path / "shard"
+
+    def again(*_: object) -> None:
+        score_shard(tmp_path / "run", "1/1", out, bench)
+
+    job._scored_pieces = lambda *rest: [again(), *ShardJob._scored_pieces(job, *rest)][1:]  # type: ignore[assignment, method-assign, func-returns-value]
+    job.run(out)
+    assert sorted(place.name for place in tmp_path.iterdir()) == ["questions", "run", "shard"]
+    assert len(merge_shards(out, bench)) == 1
 
 
 def test_what_fails_leaves_nothing(bench: Benchmark, tmp_path: Path) -> None:
@@ -348,7 +366,7 @@ def test_inputs_that_cannot_be_divided(bench: Benchmark, tmp_path: Path) -> None
         score_shard(tmp_path / "none.jsonl", "1/2", tmp_path / "shard", bench)
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe")
-        with pytest.raises(InputError, match="is no regular file"):
+        with pytest.raises(InputError, match="not a regular file"):
             score_shard(tmp_path / "pipe", "1/2", tmp_path / "shard", bench)
     with pytest.raises(SettingsError, match="--rows"):
         score_shard(tmp_path, "1/2", tmp_path / "shard", bench, keep="all")
@@ -371,7 +389,7 @@ def older(content: bytes) -> bytes:
 
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda s: shutil.rmtree(s / "2"), "1 of 3 shards is missing: 2"),
-    "doubled": (lambda s: shutil.copytree(s / "2", s / "x"), "shard 2 of 3 is there twice"),
+    "doubled": (lambda s: shutil.copytree(s / "2", s / "x"), "shard 2 of 3 was given twice"),
     "manifest": (lambda s: (s / "2/shard.json").unlink(), "shards is missing: 2"),
     "format": (lambda s: edit(s / "2/shard.json", older), "another version of pfgen-rs"),
     "digit": (
@@ -465,6 +483,10 @@ WRONG: dict[str, Callable[[Path], object]] = {
     "no rows": lambda s: (s / "rows.bin").write_bytes(b""),
     "rows twice": lambda s: edit(s / "rows.bin", lambda c: c * 2),
     "responses": lambda s: rewritten(s, responses=3),
+    "piece of another": lambda s: rewritten(s, mine=[0]),
+    "piece twice": lambda s: rewritten(s, mine=[1, 1]),
+    "no such piece of a file": lambda s: rewritten(s, mine=[9]),
+    "negative piece": lambda s: rewritten(s, mine=[-1]),
     "outside": with_scores(bounds={"Q02": [2, 400]}),
     "reversed": with_scores(bounds={"Q02": [4, 2]}),
     "text": with_scores(bounds={"Q02": ["2", "4"]}),
@@ -481,13 +503,27 @@ WRONG: dict[str, Callable[[Path], object]] = {
 }
 
 
+MANIFESTS = {
+    "responses",
+    "piece of another",
+    "piece twice",
+    "no such piece of a file",
+    "negative piece",
+}
+
+
 @pytest.mark.parametrize("wrong", WRONG)
 def test_wrong_content_is_refused_whatever_its_checksums(wrong: str, shards: Path) -> None:
     shard = shards / "2"
     WRONG[wrong](shard)
-    if wrong != "responses":
+    if wrong not in MANIFESTS:
         rewritten(shard)
     refused(shards, "is damaged")
+
+
+def test_pieces_that_no_shard_has_are_refused(shards: Path) -> None:
+    rewritten(shards / "2", mine=[])
+    refused(shards, "the shards do not have all pieces")
 
 
 FOREIGN: dict[str, tuple[dict[str, Any], str]] = {
@@ -516,9 +552,9 @@ def test_shards_of_other_files_are_refused(bench: Benchmark, shards: Path, tmp_p
     score_shard([tmp_path / "a.jsonl", tmp_path / "c.jsonl"], "2/3", shards / "2", bench, rows=True)
     refused(shards, "other inputs (")
     score_shard([tmp_path / "a.jsonl"], "2/3", shards / "2", bench, rows=True)
-    refused(shards, "other inputs (1 files, not 2)")
+    refused(shards, "other inputs (1 file, not 2)")
     score_shard([tmp_path / "a.jsonl"], "2/4", shards / "2", bench, rows=True)
-    refused(shards, "is shard 2 of 4, but there is shard 1 of 3")
+    refused(shards, "shard 2 of 4 does not belong with shard 1 of 3")
 
 
 def test_shards_of_other_questions_are_refused(
@@ -545,9 +581,9 @@ def test_shards_without_rows_make_no_table(bench: Benchmark, shards: Path, tmp_p
 
 
 def test_no_shards(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no shard: it has no"):
+    with pytest.raises(InputError, match=r"not a shard: shard\.json is missing"):
         merge_shards(tmp_path)
-    with pytest.raises(InputError, match="is no shard: there is no such folder"):
+    with pytest.raises(InputError, match="not a shard: no such folder"):
         merge_shards(tmp_path / "none")
     with pytest.raises(InputError, match="no shards"):
         merge_shards([])

@@ -55,7 +55,7 @@ def merge(
     """Merge scored shards, as if one machine had scored all of their files.
 
     Prints and writes what `pfgen-rs score` of all files would have, byte for byte, in the order of the files.
-    Shards that are missing, damaged, there twice, or scored from other files or with other options are
+    Shards that are missing, damaged, given twice, or scored from other files or with other options are
     refused before anything is written. Of the files themselves, only Parquet files that were divided are
     needed, for the samples in `result.json`.
 

@@ -56,7 +56,7 @@ _DIFFERENCES = {
 def open_shards(places: Iterable[str | os.PathLike[str]]) -> list[ShardFolder]:
     """Open the folders of shards, or all shards directly in a folder. Returns them by number.
 
-    Raises `InputError` if shards are missing, are there twice, or do not belong together.
+    Raises `InputError` if shards are missing, are given twice, or do not belong together.
     """
     found = [ShardFolder(path) for place in places for path in _shards_in(Path(place))]
     if not found:
@@ -68,7 +68,7 @@ def open_shards(places: Iterable[str | os.PathLike[str]]) -> list[ShardFolder]:
         number = shard.manifest.shard.number
         if number in by_number:
             raise InputError(
-                f"{shard.manifest.shard} is there twice: {by_number[number].path} and {shard.path}"
+                f"{shard.manifest.shard} was given twice: {by_number[number].path} and {shard.path}"
             )
         by_number[number] = shard
     total = first.manifest.shard.total
@@ -77,7 +77,20 @@ def open_shards(places: Iterable[str | os.PathLike[str]]) -> list[ShardFolder]:
         shown = ", ".join(map(str, missing[:_SHOWN])) + (", …" if len(missing) > _SHOWN else "")
         is_are = plural(len(missing), "is", "are")
         raise InputError(f"{len(missing)} of {counted(total, 'shard')} {is_are} missing: {shown}")
-    return [by_number[number] for number in sorted(by_number)]
+    shards = [by_number[number] for number in sorted(by_number)]
+    _refuse_incomplete(shards)
+    return shards
+
+
+def _refuse_incomplete(shards: Sequence[ShardFolder]) -> None:
+    """Raise `InputError` unless the shards have every piece once: their manifests may have been edited."""
+    pieces = range(len(shards[0].manifest.pieces))
+    owners = Counter(number for shard in shards for number in shard.manifest.mine)
+    for shard in shards:
+        if any(owners[number] > 1 or number not in pieces for number in shard.manifest.mine):
+            raise InputError(DAMAGED, path=shard.path)
+    if len(owners) < len(pieces):
+        raise InputError("the shards do not have all pieces of the inputs: score them again")
 
 
 def _shards_in(place: Path) -> list[Path]:
@@ -93,7 +106,7 @@ def _refuse_foreign(shard: ShardFolder, first: ShardFolder) -> None:
     mine, theirs = shard.manifest, first.manifest
     other = f"{theirs.shard} ({first.path})"
     if mine.shard.total != theirs.shard.total:
-        raise InputError(f"is {mine.shard}, but there is {other}", path=shard.path)
+        raise InputError(f"{mine.shard} does not belong with {other}", path=shard.path)
     difference = _difference_of_shards(mine, theirs)
     if difference is not None:
         raise InputError(
@@ -111,7 +124,7 @@ def _difference_of_shards(mine: Manifest, theirs: Manifest) -> str | None:
         if one != other:
             return f"other inputs ({_difference_of_inputs(one, other)})"
     if len(mine.inputs) != len(theirs.inputs):
-        return f"other inputs ({len(mine.inputs)} files, not {len(theirs.inputs)})"
+        return f"other inputs ({counted(len(mine.inputs), 'file')}, not {len(theirs.inputs)})"
     return None if mine.pieces == theirs.pieces else "inputs divided otherwise"
 
 

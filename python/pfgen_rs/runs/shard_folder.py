@@ -16,6 +16,7 @@ import os
 import re
 import secrets
 import shutil
+import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from pfgen_rs.errors import InputError, OutputError, unreadable
 from pfgen_rs.io import writing_failed
 from pfgen_rs.io.closing import Closing
+from pfgen_rs.io.locks import lock
 from pfgen_rs.io.remote.urls import is_url, shown_url
 from pfgen_rs.runs.journal import Journal, Record
 from pfgen_rs.runs.shard_plan import Input, Piece, Shard
@@ -38,6 +40,7 @@ from pfgen_rs.runs.shard_rows import DAMAGED, RowReader, RowWriter
 __all__ = ["Manifest", "ShardFolder", "ShardWriter", "is_shard"]
 
 _FORMAT = 2
+_JUST_MADE = 60  # seconds
 _MANIFEST, _SCORES, _RUNS, _ROWS = "shard.json", "scores.journal", "runs.jsonl", "rows.bin"
 
 
@@ -94,8 +97,8 @@ class Manifest:
                 }
             )
         except FileNotFoundError:
-            lacks = f"it has no {_MANIFEST}" if folder.is_dir() else "there is no such folder"
-            raise InputError(f"is no shard: {lacks}", path=folder) from None
+            lacks = f"{_MANIFEST} is missing" if folder.is_dir() else "no such folder"
+            raise InputError(f"not a shard: {lacks}", path=folder) from None
         except OSError as error:
             raise InputError(unreadable(error), path=path) from error
         except InputError:
@@ -129,10 +132,11 @@ class ShardWriter(Closing):
         _refuse_other_folder(self._target)
         self._remove_leftovers()
         self._folder = self._unfinished()
-        self._opened = ExitStack()
+        self._opened, self._held = ExitStack(), ExitStack()
         try:
             self._folder.mkdir(parents=True)
             file = cast("IO[bytes]", self._open(_SCORES, buffering=0))
+            self._hold()
             place = self._target / _SCORES
             self._journal = Journal.new(file, place, width, manifest.key)
             self._runs = self._open(_RUNS)
@@ -145,15 +149,20 @@ class ShardWriter(Closing):
     def _open(self, name: str, buffering: int = -1) -> Any:
         return self._opened.enter_context((self._folder / name).open("w+b", buffering=buffering))
 
+    def _hold(self) -> None:
+        """Lock the folder until it is in place or removed."""
+        file = self._held.enter_context((self._folder / _SCORES).open("r+b"))
+        lock(file.fileno())
+
     def _unfinished(self) -> Path:
         return self._target.parent / f".{self._target.name}.{secrets.token_hex(8)}.tmp"
 
     def _remove_leftovers(self) -> None:
-        """Remove what killed processes left of this shard."""
+        """Remove what killed processes left of this shard, but nothing that another one is writing."""
         name = re.compile(rf"\.{re.escape(self._target.name)}\.[0-9a-f]{{16}}\.tmp")
         with suppress(OSError):
             for path in list(self._target.parent.iterdir()):
-                if name.fullmatch(path.name):
+                if name.fullmatch(path.name) and not _is_being_written(path):
                     shutil.rmtree(path, ignore_errors=True)
 
     def add_rows(self, piece: int, frame: pl.DataFrame) -> None:
@@ -214,6 +223,18 @@ class ShardWriter(Closing):
         with suppress(OSError):  # what a full disk rejected is removed anyway
             self._opened.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+        self._held.close()
+
+
+def _is_being_written(folder: Path) -> bool:
+    """Whether a process has the folder's scores open; also if it has just made the folder."""
+    try:
+        with (folder / _SCORES).open(
+            "r+b"
+        ) as file:  # over NFS, locks need a file that can be written
+            return not lock(file.fileno())
+    except FileNotFoundError:
+        return time.time() - folder.stat().st_mtime < _JUST_MADE
 
 
 def _line_check(line: bytes) -> int:
@@ -225,7 +246,7 @@ def _refuse_other_folder(target: Path) -> None:
         return
     if not target.is_dir() or any(target.iterdir()):
         raise OutputError(
-            f"{target}: exists and is no shard: choose another folder, which will be that of this shard alone"
+            f"{target}: not empty and not a shard: choose another folder, for this shard alone"
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import operator
 import os
 import re
 import stat
@@ -47,6 +48,19 @@ class Shard(NamedTuple):
         if match is None:
             raise SettingsError(f"invalid shard {text!r}: expected I/N, such as 1/7")
         return cls(int(match[1]), int(match[2])).checked()
+
+    @classmethod
+    def of(cls, shard: str | tuple[int, int]) -> Self:
+        """Read `"3/7"` or `(3, 7)`. Raises `SettingsError` for anything else."""
+        if isinstance(shard, str):
+            return cls.parse(shard)
+        try:
+            number, total = map(operator.index, shard)
+        except (TypeError, ValueError):
+            raise SettingsError(
+                f"invalid shard {shard!r}: expected 'I/N' or (I, N), such as (1, 7)"
+            ) from None
+        return cls(number, total).checked()
 
     def checked(self) -> Self:
         """Returns itself. Raises `SettingsError` if there is no such shard."""
@@ -133,7 +147,7 @@ def _size_to_divide(source: Source) -> int:
         raise InputError(unreadable(error), path=source.path) from error
     if not stat.S_ISREG(found.st_mode):
         raise InputError(
-            "is no regular file: only files can be divided into shards", path=source.path
+            "not a regular file: only files can be divided into shards", path=source.path
         )
     return found.st_size
 
