@@ -118,11 +118,17 @@ def test_ranks_of_the_published_runs(published_dir: Path) -> None:
     for entry in ranked:
         assert entry.rank_low is not None
         assert entry.rank_high is not None
-        assert 1 <= entry.rank_low <= entry.rank_high <= 24
+        assert entry.own_rank_low is not None
+        assert entry.own_rank_high is not None
+        assert 1 <= entry.rank_low <= entry.own_rank_low
+        assert entry.own_rank_low <= entry.own_rank_high <= entry.rank_high <= 24
         assert entry.estimate.low is not None
         assert entry.estimate.high is not None
         assert entry.estimate.low <= entry.score <= entry.estimate.high
     assert (ranked[-1].rank_low, ranked[-1].rank_high) == (24, 24)  # it answers nothing
+    [gpt] = [entry for entry in ranked if entry.model == "openai/gpt-4o"]
+    assert (gpt.rank, gpt.rank_low, gpt.rank_high) == (3, 2, 6)
+    assert (gpt.own_rank_low, gpt.own_rank_high) == (3, 4)
 
 
 def test_marks_do_not_depend_on_other_runs(

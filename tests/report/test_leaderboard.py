@@ -120,13 +120,15 @@ def test_ranks_leave_open_what_tests_do() -> None:
     found = entries([*runs, made("data", flat(1.0), engine="system")])
     ranges = [(entry.rank, entry.rank_low, entry.rank_high) for entry in found]
     assert ranges == [(None, None, None), (1, 1, 1), (2, 2, 3), (3, 2, 3)]
+    own = [(entry.own_rank_low, entry.own_rank_high) for entry in found]
+    assert own == [(None, None), (1, 1), (2, 3), (2, 3)]
     assert [entry.run for entry in found] == ["data", "result/1", "result/2", "result/3"]
 
 
 def test_runs_of_other_questions_have_a_rank_but_no_range() -> None:
     runs = [made(f"result/{i}", flat(0.5 + i / 10)) for i in range(3)]
     found = entries([*runs, made("result/other", {"X": 0.1})])
-    assert (found[-1].rank, found[-1].rank_low) == (4, None)
+    assert (found[-1].rank, found[-1].rank_low, found[-1].own_rank_low) == (4, None, None)
     assert [entry.rank_high for entry in found[:3]] == [1, 2, 3]
 
 
@@ -142,7 +144,7 @@ def test_columns() -> None:
     assert table["question_se"].to_list() == [entry.estimate.question_se for entry in found]
     assert table["questions"].to_list() == [20, 1]
     assert table["fluency_A"].to_list() == [entry.sources["fluency"]["A"] for entry in found]
-    assert table.schema["rank_low"] == pl.Int64
+    assert table.schema["rank_low"] == table.schema["own_rank_low"] == pl.Int64
     assert "fluency_B" not in table.columns
     assert all(name in table.columns for name in Entry.__annotations__ if name not in NESTED)
 
@@ -205,7 +207,7 @@ def test_json_and_csv_are_the_tables(checkout: Path) -> None:
     assert list(found[0]) == list(rows[0])
 
 
-@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("width", [40, 80, 140])
 def test_the_table_fits_the_window(checkout: Path, width: int) -> None:
     done = pfgen("leaderboard", checkout, env={"COLUMNS": str(width)})
     assert (done.returncode, done.stderr) == (0, "")
@@ -215,11 +217,13 @@ def test_the_table_fits_the_window(checkout: Path, width: int) -> None:
     assert max(map(cell_len, lines[:end])) <= width
     assert "other/" in table
     assert "[low, high]" in table
-    assert ("●" in table) == ("├─●─┤" in captions[0]) == (width >= 120)
+    assert ("●" in table) == ("├─●─┤" in captions[0]) == (width >= 140)
     assert ("truthfulness" in table) == (width != 80)
     assert ("truth-" in table) == (width == 80)
     assert "95 % interval over questions (Student's t)" in captions[0]
     assert any(line.startswith("range: ranks that") for line in captions)
+    assert any(line.startswith("own range: the same for one run") for line in captions)
+    assert ("not shown: own range, length" in done.stdout) == (width == 80)
     assert captions[-1] == load_benchmark(checkout / "data").signature
 
 
@@ -238,7 +242,7 @@ def test_runs_of_one_model_are_told_apart(tmp_path: Path) -> None:
 def test_plain_lines(checkout: Path) -> None:
     done = pfgen("leaderboard", checkout, "--plain")
     head, *rows = done.stdout.splitlines()
-    assert head.split()[:5] == ["rank", "ranks", "score", "low", "high"]
+    assert head.split()[:6] == ["rank", "ranks", "own", "score", "low", "high"]
     assert [row.split()[0] for row in rows] == ["1", "2", "-"]
     assert [row.split()[-1] for row in rows] == [SECOND, FIRST, "result/system/x/0000000"]
     assert done.stdout.isascii()

@@ -39,7 +39,7 @@ def made_entries(count: int, *, seed: int = 0) -> list[Entry]:
     entries = [_entry(i, score, chance) for i, score in enumerate(scores)]
     if count > 2:
         system = {"mode": "system", "engine": "system", "organisation": "system"}
-        unranked = {"rank": None, "rank_low": None, "rank_high": None}
+        unranked = dict.fromkeys(("rank", "rank_low", "rank_high", "own_rank_low", "own_rank_high"))
         entries[2] = replace(entries[2], model="system/criteria", **system, **unranked)  # type: ignore[arg-type]
     return entries
 
@@ -67,6 +67,8 @@ def _entry(i: int, score: float, chance: random.Random) -> Entry:
         rank=i + 1,
         rank_low=max(1, i - 1),
         rank_high=i + 3,
+        own_rank_low=max(1, i),
+        own_rank_high=i + 2,
         icon="🟢",
         input_hash=None,
         metadata_hash="0" * 40,

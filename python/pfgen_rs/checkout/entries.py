@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,19 +20,29 @@ from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.sources import sources_in_order
-from pfgen_rs.stats import Estimate, from_summary, rank_ranges
+from pfgen_rs.stats import Estimate, from_summary
+from pfgen_rs.stats.ranks import RankTests
 
 __all__ = ["Entry", "entries", "entries_frame", "read_entries"]
 
+_LEVEL = 0.95
 _HASHES = ("input_hash", "metadata_hash", "signature")
 _COLUMNS = {
     **dict.fromkeys(("run", "model", "organisation", "mode", "engine", "icon"), pl.String),
     **dict.fromkeys(("rank", "rank_low", "rank_high"), pl.Int64),
+    **dict.fromkeys(("own_rank_low", "own_rank_high"), pl.Int64),
     **dict.fromkeys(("score", "score_std", "mean", "score_low", "score_high", "level"), pl.Float64),
     **dict.fromkeys(("trial_sd", "trial_se", "question_se"), pl.Float64),
     **dict.fromkeys(("num_trials", "questions"), pl.Int64),
     **dict.fromkeys(("length", "length_std", *BY_SOURCE, "helpfulness"), pl.Float64),
 }
+
+
+class _RankRanges(NamedTuple):
+    """The rank ranges of a run: among those of all runs, and its own."""
+
+    joint: tuple[int | None, int | None] = (None, None)
+    own: tuple[int | None, int | None] = (None, None)
 
 
 @dataclass(frozen=True)
@@ -45,9 +55,11 @@ class Entry:
     metric and source. `estimate`: mean over questions with errors and interval, from `stats.from_summary`;
     without bounds if the score is not that mean (`Estimate.of`).
     `rank`: by descending score, from 1; `None` for system runs. `rank_low`, `rank_high`: the rank range, best
-    and worst rank that paired tests over questions cannot exclude (`stats.rank_ranges`), for models that
-    answered the same questions as most models and whose score is their mean. `questions`: mean `average` by
-    id.
+    and worst rank that paired tests over questions cannot exclude, corrected so that the ranges of all runs
+    hold together (`stats.rank_ranges`). `own_rank_low`, `own_rank_high`: the same for this run alone, a
+    narrower range that holds for a run named beforehand (`stats.own_rank_ranges`). Both are for models that
+    answered the same questions as most models and whose score is their mean, and `None` for others.
+    `questions`: mean `average` by id.
     """
 
     run: str
@@ -68,6 +80,8 @@ class Entry:
     rank: int | None
     rank_low: int | None
     rank_high: int | None
+    own_rank_low: int | None
+    own_rank_high: int | None
     icon: str
     input_hash: str | None
     metadata_hash: str
@@ -102,11 +116,8 @@ def entries(runs: Iterable[Published]) -> list[Entry]:
     return [_entry(*place) for place in places]
 
 
-def _entry(
-    run: Published, rank: int | None, between: tuple[int, int] | None, estimate: Estimate
-) -> Entry:
+def _entry(run: Published, rank: int | None, between: _RankRanges, estimate: Estimate) -> Entry:
     result, config, scores = run.result, run.config, run.result["scores"]
-    low, high = between or (None, None)
     return Entry(
         run=run.run,
         model=run.model,
@@ -124,8 +135,10 @@ def _entry(
         sources={metric: sources_in_order(scores[metric]) for metric in BY_SOURCE},
         estimate=estimate,
         rank=rank,
-        rank_low=low,
-        rank_high=high,
+        rank_low=between.joint[0],
+        rank_high=between.joint[1],
+        own_rank_low=between.own[0],
+        own_rank_high=between.own[1],
         icon=run.icon,
         input_hash=result.get("input_hash"),
         metadata_hash=result["metadata_hash"],
@@ -164,8 +177,8 @@ def _entry_estimate(result: Mapping[str, Any]) -> Estimate:
 
 def _entry_rank_ranges(
     runs: Sequence[Published], estimates: Sequence[Estimate]
-) -> list[tuple[int, int] | None]:
-    """Returns rank ranges of models that have the same questions as most models; `None` for all others.
+) -> list[_RankRanges]:
+    """Returns rank ranges of models that have the same questions as most models; none for all others.
 
     Tests compare means over questions, so a run with another score has no range, either.
     """
@@ -177,11 +190,12 @@ def _entry_rank_ranges(
     ]
     counts = Counter(ids for ids in sets if ids is not None)
     if not counts:
-        return [None] * len(runs)
+        return [_RankRanges()] * len(runs)
     [(ids, _)] = counts.most_common(1)
     alike = [_entry_question_means(run) for run, own in zip(runs, sets, strict=True) if own == ids]
-    ranges = iter(rank_ranges(np.array([[means[key] for key in ids] for means in alike])))
-    return [next(ranges) if own == ids else None for own in sets]
+    tests = RankTests(np.array([[means[key] for key in ids] for means in alike]), _LEVEL)
+    found = map(_RankRanges, tests.joint(), tests.own())
+    return [next(found) if own == ids else _RankRanges() for own in sets]
 
 
 def entries_frame(found: Sequence[Entry]) -> pl.DataFrame:

@@ -26,6 +26,7 @@ _NEEDED = {
     **dict.fromkeys(("run", "model", "icon"), (str,)),
     **dict.fromkeys(("organisation", "mode", "engine"), _ANY_TEXT),
     **dict.fromkeys(("rank", "rank_low", "rank_high"), (int, type(None))),
+    **dict.fromkeys(("own_rank_low", "own_rank_high"), (int, type(None))),
     **dict.fromkeys(("score_low", "score_high"), (*_NUMBER, type(None))),
     **dict.fromkeys(("score", "score_std", "num_trials", "length", "length_std"), _NUMBER),
     **dict.fromkeys(PARTS, _NUMBER),

@@ -16,7 +16,12 @@ __all__ = ["leaderboard_lines", "leaderboard_report"]
 
 Row = Mapping[str, Any]
 _LENGTH = "length"
-_LEGEND = "range: ranks that paired tests cannot rule out"
+_RANGES = ("rank", "own_rank")
+_OWN = "own range"
+_LEGENDS = {
+    "range": "range: ranks that paired tests cannot rule out, for all runs at once",
+    _OWN: "own range: the same for one run alone, if you chose it before seeing any scores",
+}
 
 
 def leaderboard_report(rows: Sequence[Row], room: int) -> list[RenderableType]:
@@ -25,15 +30,18 @@ def leaderboard_report(rows: Sequence[Row], room: int) -> list[RenderableType]:
         rows,
         about={
             "rank": [_leaderboard_rank(row) for row in rows],
-            "range": [_leaderboard_rank_range(row) for row in rows],
+            "range": [_leaderboard_rank_range(row, _RANGES[0]) for row in rows],
             "": [row["icon"] for row in rows],
             "model": _leaderboard_names(rows),
         },
-        columns=_leaderboard_columns(rows),
-        optional=(_LENGTH,),
+        columns={
+            _OWN: [_leaderboard_rank_range(row, _RANGES[1]) for row in rows],
+            **_leaderboard_columns(rows),
+        },
+        optional=(_OWN, _LENGTH),
     )
     signatures = dict.fromkeys(row["signature"] for row in rows if row.get("signature"))
-    captions = (f"{_LEGEND}; {_leaderboard_icons(rows)}", *signatures)
+    captions = (*_LEGENDS.values(), _leaderboard_icons(rows), *signatures)
     return [*table.parts(room), *map(output.cell, captions)]
 
 
@@ -61,7 +69,7 @@ def _leaderboard_names_with(row: Row, addition: str | None, names: Sequence[str]
 
 
 def _leaderboard_columns(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """Returns the cells of all columns after the interval."""
+    """Returns the cells of the length and the metrics."""
     return {
         _LENGTH: [f"{row['length']:.1f}" for row in rows],
         **{metric: [f"{row[metric]:.3f}" for row in rows] for metric in PARTS},
@@ -72,8 +80,8 @@ def _leaderboard_rank(row: Row) -> str:
     return "–" if row["rank"] is None else str(row["rank"])
 
 
-def _leaderboard_rank_range(row: Row) -> str:
-    low, high = row["rank_low"], row["rank_high"]
+def _leaderboard_rank_range(row: Row, which: str) -> str:
+    low, high = row[f"{which}_low"], row[f"{which}_high"]
     if low is None or high is None:
         return ""
     return str(low) if low == high else f"{low}–{high}"
@@ -81,14 +89,26 @@ def _leaderboard_rank_range(row: Row) -> str:
 
 def leaderboard_lines(rows: Sequence[Row]) -> str:
     """Returns one line per run below a header, in aligned columns, with no non-ASCII symbols of our own."""
-    head = ("rank", "ranks", "score", "low", "high", "trials", "length", *PARTS, "model", "run")
+    head = (
+        "rank",
+        "ranks",
+        "own",
+        "score",
+        "low",
+        "high",
+        "trials",
+        "length",
+        *PARTS,
+        "model",
+        "run",
+    )
     return aligned_score_lines([head, *map(_plain_leaderboard_line, rows)], texts=2)
 
 
 def _plain_leaderboard_line(row: Row) -> tuple[str, ...]:
     return (
         _leaderboard_rank(row).replace("–", "-"),
-        _leaderboard_rank_range(row).replace("–", "-") or "-",
+        *(_leaderboard_rank_range(row, each).replace("–", "-") or "-" for each in _RANGES),
         f"{row['score']:.4f}",
         *map(score_number, (row["score_low"], row["score_high"])),
         str(row["num_trials"]),

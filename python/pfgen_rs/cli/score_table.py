@@ -20,8 +20,12 @@ from pfgen_rs.cli.bars import NARROWEST, WIDEST, Bars, bar_bounds
 __all__ = ["INTERVAL", "ScoreTable", "aligned_score_lines", "score_number"]
 
 INTERVAL = "[low, high]"
-_IN_PLAIN = {INTERVAL, "length"}
-_NARROW = {"truthfulness": "truth-\nfulness", "helpfulness": "help-\nfulness"}
+_IN_PLAIN = {INTERVAL, "own range", "length"}
+_NARROW = {
+    "own range": "own\nrange",
+    "truthfulness": "truth-\nfulness",
+    "helpfulness": "help-\nfulness",
+}
 _NARROWEST = {
     "fluency": "flu-\nency",
     "truthfulness": "truth-\nful-\nness",

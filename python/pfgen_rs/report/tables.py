@@ -16,6 +16,7 @@ from pfgen_rs.questions.files import file_digest
 
 __all__ = ["write_tables"]
 
+_COLUMNS = "2"  # changes with the columns, so that older files are written again
 _PARQUET, _CSV = "leaderboard.parquet", "leaderboard.csv"
 
 
@@ -27,7 +28,8 @@ def write_tables(
     The JSON object has `signature` and `metadata_hash` of the questions, `results` (a digest of the results
     that it was made from), and `runs` (the rows of `entries_frame`).
     """
-    about = "".join(f"{run.digest}  {run.run}\n" for run in runs) + _native.__version__
+    about = "".join(f"{run.digest}  {run.run}\n" for run in runs)
+    about += f"{_native.__version__} {_COLUMNS}"
     head = {"metadata_hash": metadata_hash, "results": file_digest(about.encode())}
     if not force and _are_report_tables_current(folder, head):
         return []

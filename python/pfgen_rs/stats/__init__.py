@@ -19,6 +19,7 @@ __all__ = [
     "estimate",
     "from_summary",
     "holm",
+    "own_rank_ranges",
     "plan_trials",
     "rank_ranges",
     "sign_flip",
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pfgen_rs.stats.many_tests import holm
     from pfgen_rs.stats.permutation import sign_flip
     from pfgen_rs.stats.planning import Plan, Step, plan_trials
-    from pfgen_rs.stats.ranks import rank_ranges
+    from pfgen_rs.stats.ranks import own_rank_ranges, rank_ranges
     from pfgen_rs.stats.sample import Sample
 else:  # the error of a score needs neither numpy nor the rest
     from pfgen_rs import lazy
@@ -45,7 +46,7 @@ else:  # the error of a score needs neither numpy nor the rest
             "many_tests": ("holm",),
             "permutation": ("sign_flip",),
             "planning": ("Plan", "Step", "plan_trials"),
-            "ranks": ("rank_ranges",),
+            "ranks": ("own_rank_ranges", "rank_ranges"),
             "sample": ("Sample",),
         },
     )

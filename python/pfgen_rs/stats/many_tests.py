@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["holm"]
+__all__ = ["holm", "holm_by_row"]
 
 Floats = NDArray[np.float64]
 
@@ -21,8 +21,15 @@ def holm(p: Floats) -> Floats:
     >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
     [0.03, 0.06, 0.06]
     """
-    order = np.argsort(p, kind="stable")
-    stepped = p[order] * np.arange(len(p), 0, -1)
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
+    return holm_by_row(p[None]).ravel()
+
+
+def holm_by_row(p: Floats) -> Floats:
+    """Returns Holm-adjusted p-values, each row of `p` (shape (families, tests)) a family."""
+    order = np.argsort(p, axis=1, kind="stable")
+    stepped = np.take_along_axis(p, order, axis=1) * np.arange(p.shape[1], 0, -1)
+    adjusted = np.empty(p.shape)
+    np.put_along_axis(
+        adjusted, order, np.minimum(np.maximum.accumulate(stepped, axis=1), 1.0), axis=1
+    )
     return adjusted
