@@ -17,6 +17,7 @@ import sorting
 from browser import NewPage
 from pfgen_rs import Benchmark
 from pfgen_rs.report import site
+from pfgen_rs.report.site import names
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 from site_samples import HOSTILE, hostile_entries, made_entries
 
@@ -45,7 +46,8 @@ def hostile_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     site.build(folder, hostile_benchmark(), hostile_entries())
     pages = {entry.run: "runs/index.html" for entry in hostile_entries()}
-    (folder / "index.html").write_bytes(leaderboard_page(hostile_entries(), run_pages=pages))
+    page = leaderboard_page(hostile_entries(), run_pages=pages, comparison="compare/index.html")
+    (folder / "index.html").write_bytes(page)
     return folder
 
 
@@ -254,7 +256,7 @@ def test_runs_are_linked_and_compared(page: Page, tmp_path: Path) -> None:
     content = leaderboard_page(
         ENTRIES,
         run_pages={e.run: f"runs/{'abc'[i]}/index.html" for i, e in enumerate((a, b, c))},
-        comparisons={(b.run, a.run): "compare/ab.html"},
+        comparison="compare/index.html",
     )
     (tmp_path / "index.html").write_bytes(content)
     (tmp_path / "runs" / "a").mkdir(parents=True)
@@ -263,16 +265,32 @@ def test_runs_are_linked_and_compared(page: Page, tmp_path: Path) -> None:
     for entry in (a, b):
         page.get_by_role("checkbox", name=entry.model).first.check()
     link = page.get_by_role("link", name="Open comparison")
-    assert link.get_attribute("href") == "compare/ab.html"
+    address = "+".join(names.slug(entry.run) for entry in (a, b))
+    assert link.get_attribute("href") == f"compare/index.html#runs={address}"
     page.get_by_role("checkbox", name=c.model).first.check()
-    command = page.locator("#comparison code").inner_text()
-    assert command.startswith(f"pfgen-rs compare -b data {a.run} {b.run} ")
+    assert link.get_attribute("href") == f"compare/index.html#runs={address}+{names.slug(c.run)}"
     assert page.get_by_role("checkbox").count() == 3, "runs without answers are not compared"
     page.get_by_role("button", name="Clear selection").click()
     assert page.locator("#comparison").is_hidden()
     page.get_by_role("link", name=a.model).click()
     page.wait_for_load_state()
     assert page.title() == "the run"
+
+
+def test_more_than_ten_runs_are_not_compared_at_a_time(page: Page, tmp_path: Path) -> None:
+    entries = made_entries(12)
+    run_pages = {entry.run: f"runs/{i}/index.html" for i, entry in enumerate(entries)}
+    content = leaderboard_page(entries, run_pages=run_pages, comparison="compare/index.html")
+    (tmp_path / "index.html").write_bytes(content)
+    leaderboard(page, tmp_path)
+    for box in page.locator("tbody input").all():
+        box.check()
+    place = page.locator("#comparison")
+    expect(place).to_contain_text("Up to 10 runs can be compared at a time: clear 2 of them.")
+    assert place.get_by_role("link").count() == 0
+    for number in (0, 5):
+        page.locator("tbody input").nth(number).uncheck()
+    expect(place.get_by_role("link", name="Open comparison")).to_have_count(1)
 
 
 def test_a_thousand_runs_are_sorted_at_once(page: Page, tmp_path: Path) -> None:
@@ -430,7 +448,7 @@ def test_hostile_names_act_nowhere(page: Page, hostile_folder: Path) -> None:
     assert len(boxes) == len(HOSTILE)
     for box in boxes:
         box.check()
-    expect(page.locator("#comparison code")).to_contain_text("-b data")
+    expect(page.locator("#comparison .problem")).to_contain_text("10 件まで")
     assert page.locator("script[src], img, body svg[onload]").count() == 0
 
 

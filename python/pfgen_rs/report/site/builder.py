@@ -16,12 +16,12 @@ from pfgen_rs.report.site.benchmark_page import (
     references_payload,
     references_payload_name,
 )
+from pfgen_rs.report.site.compare_page import COMPARISON_PAGE
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 from pfgen_rs.report.site.runs import (
     Nav,
     Runs,
-    comparisons,
     most_compared,
     run_page_path,
     write_runs,
@@ -34,7 +34,7 @@ File = tuple[str, bytes]
 """Path within the site, with slashes, and content."""
 
 NAV = (("leaderboard", "index.html"), ("benchmark", "benchmark/index.html"))
-COMPARE = ("compare", "compare/index.html")
+COMPARE = ("compare", COMPARISON_PAGE)
 
 
 def build(
@@ -67,7 +67,7 @@ def build(
         entries,
         nav=nav,
         run_pages={run: run_page_path(run) for run in runs.results},
-        comparisons=comparisons(compared),
+        comparison=COMPARISON_PAGE if compared else None,
         signature=benchmark.signature,
     )
     tasks = _benchmark_tasks_to_build(benchmark, samples, references_per_source, nav)

@@ -16,7 +16,20 @@ from pfgen_rs.report.site.pages import render
 from pfgen_rs.report.site.run_page import answers_name, reading, windows_name
 from pfgen_rs.stats import Comparison, Estimate
 
-__all__ = ["COMPARISON", "Compared", "comparison_page", "comparison_payload"]
+__all__ = [
+    "COMPARISON",
+    "COMPARISON_PAGE",
+    "MOST_COMPARED",
+    "Compared",
+    "comparison_page",
+    "comparison_payload",
+]
+
+COMPARISON_PAGE = "compare/index.html"
+"""Path of the page within a site."""
+
+MOST_COMPARED = 10
+"""Maximum number of runs that are compared at a time."""
 
 COMPARISON = "compare/data"
 """Name of the payload with the comparison."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.report.site import names
 from pfgen_rs.report.site.charts import Axis
+from pfgen_rs.report.site.compare_page import MOST_COMPARED
 from pfgen_rs.report.site.pages import render
 
 __all__ = ["leaderboard_page"]
@@ -17,14 +18,14 @@ def leaderboard_page(
     *,
     nav: Sequence[tuple[str, str]] = (),
     run_pages: Mapping[str, str] | None = None,
-    comparisons: Mapping[Sequence[str], str] | None = None,
+    comparison: str | None = None,
     signature: str = "",
 ) -> bytes:
     """Returns the page with the leaderboard of `entries`, in their order.
 
     `run_pages`: path of each run's page within the site, by run; runs without a page are not links and cannot
-    be compared. `comparisons`: path of each comparison page, by its runs. `nav`: names (keys of strings) and
-    paths of the site's pages.
+    be compared. `comparison`: path of the page that compares runs, if there is one. `nav`: names (keys of
+    strings) and paths of the site's pages.
     """
     pages = run_pages or {}
     ranked = [entry for entry in entries if entry.rank is not None] or entries
@@ -42,9 +43,8 @@ def leaderboard_page(
             key: _leaderboard_page_choices(entries, key)
             for key in ("mode", "engine", "organisation")
         },
-        comparisons={
-            _leaderboard_page_pair(runs): path for runs, path in (comparisons or {}).items()
-        },
+        comparison=comparison,
+        most_compared=MOST_COMPARED,
     )
 
 
@@ -56,8 +56,3 @@ def _leaderboard_page_interval(entry: Entry) -> tuple[float, float]:
 def _leaderboard_page_choices(entries: Sequence[Entry], name: str) -> list[str]:
     """Returns the values of a column to choose from."""
     return sorted({getattr(entry, name) or "" for entry in entries} - {""}, key=str.casefold)
-
-
-def _leaderboard_page_pair(runs: Sequence[str]) -> str:
-    """Returns pairs of runs regardless of order."""
-    return " ".join(sorted(names.slug(run) for run in runs))

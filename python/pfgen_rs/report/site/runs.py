@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import combinations
 from threading import Lock
 from typing import Any
 
@@ -29,19 +28,15 @@ from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import sample_of
 
 __all__ = [
-    "MOST_COMPARED",
     "Runs",
     "Tables",
-    "comparisons",
     "most_compared",
     "run_page_folder",
     "run_page_path",
     "write_runs",
 ]
 
-MOST_COMPARED = 30
-"""Maximum number of runs that are compared in a site, since every two are tested."""
-
+_MOST = 30  # runs that are compared in a site, since every two are tested
 _MERGED = 1 << 19  # windows of a question that are kept with duplicates
 Payload = tuple[str, Any]
 Metrics = Mapping[str, stats.Estimate]
@@ -122,11 +117,11 @@ class Runs:
 
 
 def most_compared(runs: Runs) -> list[str]:
-    """Returns the best runs that answer all questions, up to `MOST_COMPARED`; none if fewer than two."""
+    """Returns the best runs that answer all questions, up to 30; none if fewer than two."""
     if len(runs.benchmark) < 2:
         return []
     complete = [run for run, result in runs.results.items() if not result.missing]
-    best = sorted(complete, key=lambda run: -runs.results[run].score)[:MOST_COMPARED]
+    best = sorted(complete, key=lambda run: -runs.results[run].score)[:_MOST]
     return [run for run in complete if run in best] if len(best) > 1 else []
 
 
@@ -138,14 +133,6 @@ def run_page_folder(run: str) -> str:
 def run_page_path(run: str) -> str:
     """Returns the path of a run's page within a site."""
     return f"{run_page_folder(run)}/index.html"
-
-
-def comparisons(compared: Sequence[str]) -> dict[Sequence[str], str]:
-    """Returns the address of the comparison of every two of these runs within a site."""
-    return {
-        (a, b): f"compare/index.html#{names.slug(a)}+{names.slug(b)}"
-        for a, b in combinations(compared, 2)
-    }
 
 
 def write_runs(

@@ -177,7 +177,7 @@
 
   /** The two runs of the address, if it names two. */
   const addressed = (address) => {
-    const found = address.split("+").map((slug) => data.runs.findIndex((run) => run.slug === slug));
+    const found = address.replace(/^runs=/, "").split("+").map((slug) => data.runs.findIndex((run) => run.slug === slug));
     return found.length === 2 && !found.includes(-1) && found[0] !== found[1] ? found : null;
   };
 

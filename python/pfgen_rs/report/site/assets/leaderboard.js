@@ -4,7 +4,7 @@
   const form = document.getElementById("filters");
   const output = document.getElementById("count");
   const box = document.getElementById("comparison");
-  const pages = pfgen.data("comparisons");
+  const { page, most } = pfgen.data("comparison");
   const plain = (text) => text.normalize("NFKC").toLowerCase();
   const rows = table.sorting.rows.map((row) => ({ row, data: row.dataset, text: plain(row.querySelector(".model").textContent) }));
 
@@ -40,18 +40,11 @@
     compare();
   };
 
-  /** An argument as shells take it. */
-  const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-
   const next = (chosen) => {
     if (chosen.length < 2) return [pfgen.element("p", {}, pfgen.tr("compare_more"))];
-    const page = pages[chosen.map((row) => row.id).sort().join(" ")];
-    if (page) return [pfgen.element("p", {}, pfgen.element("a", { href: pfgen.root + page }, pfgen.tr("compare_open")))];
-    const command = ["pfgen-rs", "compare", "-b", "data", ...chosen.map((row) => quoted(row.dataset.run))].join(" ");
-    return [
-      pfgen.element("p", {}, pfgen.tr("compare_none")),
-      pfgen.element("code", {}, ...pfgen.shownNodes(command)),
-    ];
+    if (chosen.length > most) return [pfgen.element("p", { class: "problem" }, pfgen.tr("compare_too_many", { most, n: chosen.length - most }))];
+    const href = `${pfgen.root}${page}#runs=${chosen.map((row) => row.id).join("+")}`;
+    return [pfgen.element("p", {}, pfgen.element("a", { href }, pfgen.tr("compare_open")))];
   };
 
   const compare = () => {
