@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,23 +10,55 @@ import pytest
 
 from browser import NewPage
 from pfgen_rs import Benchmark
+from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.report import site
+from pfgen_rs.report.site.builder import NAV
+from pfgen_rs.report.site.leaderboard import leaderboard_page
 from site_samples import made_entries
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = sync_api.expect
 
+ENTRIES = made_entries(524)
+PHONE = {"width": 390, "height": 844}
+
+NAMES = """() => [...document.querySelectorAll("tbody tr")].filter((row) => row.checkVisibility())
+  .map((row) => row.querySelector(".model span").textContent)"""
 LOOKS = "() => [document.documentElement.lang, getComputedStyle(document.body).colorScheme]"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, mini: Benchmark) -> Path:
-    """A site of the bundled benchmark and made runs."""
+    """A site of the bundled benchmark and made runs, which can all be chosen."""
     folder = tmp_path_factory.mktemp("site")
-    site.build(folder, mini, made_entries(130))
+    site.build(folder, mini, ENTRIES)
+    return with_leaderboard(folder, ENTRIES)
+
+
+def with_leaderboard(folder: Path, entries: list[Entry]) -> Path:
+    """The folder with the leaderboard of these entries, all of which can be chosen."""
+    content = leaderboard_page(
+        entries,
+        nav=NAV,
+        run_pages={entry.run: "runs/index.html" for entry in entries},
+        comparison="compare/index.html",
+    )
+    (folder / "index.html").write_bytes(content)
     return folder
+
+
+def shown(page: Page) -> list[str]:
+    """The names of the rows in sight, in their order."""
+    found: list[str] = page.evaluate(NAMES)
+    return found
+
+
+def opened(page: Page, folder: Path, address: str = "") -> Page:
+    page.goto((folder / "index.html").as_uri() + address)
+    return page
 
 
 def looks(page: Page) -> list[str]:
@@ -66,3 +99,188 @@ def test_links_to_places_within_a_page_are_left_alone(new_page: NewPage, folder:
     page.goto((folder / "benchmark" / "index.html").as_uri() + "?lang=ja")
     page.locator("table a[href^='#question']").first.click()
     assert page.url.endswith("index.html?lang=ja#question-1")
+
+
+def view(page: Page) -> tuple[object, ...]:
+    """Everything that a reader has chosen on a leaderboard."""
+    fields = page.locator("#filters :is(input, select)")
+    return (
+        shown(page),
+        fields.evaluate_all("all => all.map(e => e.value)"),
+        page.locator("[aria-sort]").evaluate_all("all => all.map(e => [e.innerText, e.ariaSort])"),
+        page.locator(".tray li").all_inner_texts(),
+        page.locator("#pages").inner_text(),
+        page.locator("#count").inner_text(),
+        looks(page),
+    )
+
+
+def test_a_link_reproduces_filters_order_page_selection_language_and_colours(
+    new_page: NewPage, folder: Path
+) -> None:
+    page = opened(new_page(color_scheme="light"), folder)
+    page.get_by_role("searchbox").fill("model")
+    page.locator("select[name=engine]").select_option("vllm")
+    page.locator("select[name=runs]").select_option("all")
+    page.get_by_role("columnheader", name="Length").get_by_role("button").click()
+    page.get_by_role("columnheader", name="Length").get_by_role("button").click()
+    page.get_by_role("button", name="Next").click()
+    for number in (2, 5):
+        page.locator("tbody tr:visible input").nth(number).check()
+    page.get_by_role("button", name="日本語").click()
+    page.get_by_role("button", name="ダークモード").click()
+    chosen = [
+        e for e in ENTRIES if e.engine == "vllm" and e.model.split("/")[1].startswith("model")
+    ]
+    in_order = [e.model for e in sorted(chosen, key=lambda e: e.length)]
+    assert shown(page) == in_order[50:100]
+    assert "sort=length&page=2&chosen=" in page.url
+    other = new_page(color_scheme="light")
+    other.goto(page.url)
+    assert view(other) == view(page)
+    assert len(other.locator(".tray li").all()) == 2
+    assert "page=" not in opened(page, folder).url
+    assert len(shown(page)) == 50
+
+
+def test_addresses_that_mean_nothing_are_passed_over(page: Page, folder: Path) -> None:
+    nonsense = "?mode=<b>&runs=none&sort=-nothing&page=-3&chosen=x+y&text=&unknown=%FF"
+    opened(page, folder, nonsense)
+    assert shown(page) == [entry.model for entry in ENTRIES[:50]]
+    opened(page, folder, "?page=999&sort=model")
+    assert page.locator("#pages").inner_text().split() == [
+        "Previous",
+        "Page",
+        "11",
+        "of",
+        "11",
+        "Next",
+        "Show",
+        "all",
+    ]
+    assert len(shown(page)) == 24
+
+
+def test_pages_are_turned_and_all_is_shown(page: Page, folder: Path) -> None:
+    opened(page, folder)
+    assert shown(page) == [entry.model for entry in ENTRIES[:50]]
+    page.get_by_role("button", name="Next").press("Enter")
+    assert shown(page) == [entry.model for entry in ENTRIES[50:100]]
+    assert page.evaluate("document.activeElement.textContent") == "Next"
+    page.get_by_role("searchbox").fill("model-400")
+    expect(page.locator("#count")).to_have_text("1 of 524 models")
+    assert page.locator("#pages").is_hidden()
+    page.get_by_role("button", name="Reset").click()
+    page.get_by_role("button", name="Show all").click()
+    assert len(shown(page)) == 524
+    page.reload()
+    assert len(shown(page)) == 524
+    page.get_by_role("button", name="Show by pages").click()
+    assert len(shown(page)) == 50
+
+
+def test_all_pages_are_printed(page: Page, folder: Path) -> None:
+    opened(page, folder, "?page=2&engine=hf")
+    page.emulate_media(media="print")
+    assert shown(page) == [entry.model for entry in ENTRIES if entry.engine == "hf"]
+
+
+INSIDE = """(selector) => {
+  const box = document.querySelector(selector).getBoundingClientRect();
+  return box.top >= 0 && box.bottom <= innerHeight && box.height > 0;
+}"""
+
+
+@pytest.mark.parametrize("viewport", [PHONE, {"width": 1280, "height": 720}])
+def test_headings_and_selection_stay_in_sight(
+    new_page: NewPage, folder: Path, viewport: dict[str, int]
+) -> None:
+    page = opened(new_page(viewport=viewport), folder, "?page=all")
+    for number in (0, 1):
+        page.locator("tbody input").nth(number).check()
+    row = page.locator("tbody tr").nth(298)
+    row.evaluate("row => row.scrollIntoView({ block: 'center' })")
+    page.wait_for_timeout(100)
+    for selector in ("table.leaderboard thead", ".tray", ".tray a"):
+        assert page.evaluate(INSIDE, selector), selector
+    above, box = page.locator(".leaderboard thead").bounding_box(), row.bounding_box()
+    assert above is not None
+    assert box is not None
+    assert above["y"] + above["height"] <= box["y"], "the headings do not hide the row"
+
+
+def test_headings_are_scrolled_sideways_with_their_columns(new_page: NewPage, folder: Path) -> None:
+    page = opened(new_page(viewport=PHONE), folder)
+    page.locator(".leaderboard tbody").evaluate("body => { body.scrollLeft = 300; }")
+    left = """() => ["thead th.engine", "tbody tr .engine"].map(
+      (each) => Math.round(document.querySelector(each).getBoundingClientRect().left))"""
+    page.wait_for_function("document.querySelector('.leaderboard thead').scrollLeft === 300")
+    heading, cell = page.evaluate(left)
+    assert heading == cell
+
+
+def test_a_telephone_scrolls_little_and_never_sideways(new_page: NewPage, folder: Path) -> None:
+    for locale in ("ja-JP", "en-GB"):
+        page = opened(new_page(viewport=PHONE, locale=locale), folder)
+        size = page.evaluate(
+            "['scrollWidth', 'scrollHeight'].map(n => document.documentElement[n])"
+        )
+        assert size[0] == PHONE["width"]
+        assert size[1] < 7000
+
+
+def several_runs(folder: Path) -> list[Entry]:
+    """Two models with three runs in all; the second run is the worse one of the first model."""
+    best, other, worse = made_entries(5)[0], made_entries(5)[1], made_entries(5)[3]
+    first = {"model": "acme/under_scored-20240229", "organisation": "acme"}
+    return [
+        replace(best, **first, mode="qa"),  # type: ignore[arg-type]
+        replace(other, model="acme/other", organisation="acme", mode="qa"),
+        replace(worse, **first, mode="chat"),  # type: ignore[arg-type]
+    ]
+
+
+def test_each_model_is_shown_with_its_best_run_until_all_are_asked_for(
+    page: Page, tmp_path: Path
+) -> None:
+    entries = several_runs(tmp_path)
+    opened(page, with_leaderboard(tmp_path, entries))
+    names = [entry.model for entry in entries]
+    assert shown(page) == names[:2]
+    assert page.locator("#count").inner_text() == "2 of 2 models"
+    folded = page.locator("tbody tr").first.locator(".folded")
+    assert folded.inner_text() == f"Also chat {entries[2].score:.4f}"
+    page.locator("select[name=mode]").select_option("chat")
+    assert shown(page) == names[2:], "the best run among those that match"
+    page.locator("select[name=mode]").select_option("")
+    page.locator("select[name=runs]").select_option("all")
+    assert shown(page) == names
+    assert page.locator("#count").inner_text() == "3 of 3 runs"
+    assert page.locator(".folded:visible").count() == 0
+    for box in page.locator("tbody input").all():
+        box.check()
+    chips = [text.removesuffix(" ×") for text in page.locator(".tray li").all_inner_texts()]
+    assert chips == ["under_scored · qa", "other", "under_scored · chat"]
+    page.locator(".tray li button").first.click()
+    assert page.locator("tbody input").first.is_checked() is False
+
+
+def test_both_rank_ranges_are_named(page: Page, tmp_path: Path) -> None:
+    entries = several_runs(tmp_path)
+    entries[0] = replace(entries[0], own_rank_low=2, own_rank_high=3, rank_low=1, rank_high=9)
+    opened(page, with_leaderboard(tmp_path, entries))
+    assert page.locator("thead .ranks").inner_text().split("\n")[-1] == "own / joint"
+    assert page.locator("tbody .ranks").first.inner_text().split() == ["2–3", "1–9"]
+
+
+def test_runs_without_a_page_say_why(page: Page, tmp_path: Path) -> None:
+    entries = several_runs(tmp_path)
+    content = leaderboard_page(entries, run_pages={entries[0].run: "x.html"}, comparison="c.html")
+    (tmp_path / "index.html").write_bytes(content)
+    opened(page, tmp_path)
+    [reason] = page.locator("tbody tr:visible .choose span").evaluate_all(
+        "all => all.map(e => e.title)"
+    )
+    assert reason == "No answers here, so no page and no comparison"
+    page.get_by_text("How to read the table").click()
+    assert page.get_by_text("trials.jsonl.xz").is_visible()

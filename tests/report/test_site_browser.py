@@ -126,10 +126,10 @@ def test_filters_combine_say_how_many_and_reset(page: Page, folder: Path) -> Non
     chosen = [e.model for e in ENTRIES if (e.mode, e.organisation) == ("chat", "Qwen")]
     assert chosen
     assert models(page) == chosen
-    assert page.locator("#count").inner_text() == f"{len(chosen)} of {len(ENTRIES)} runs"
+    assert page.locator("#count").inner_text() == f"{len(chosen)} of {len(ENTRIES)} models"
     heading(page, "Length").click()
     page.get_by_role("button", name="Reset").click()
-    expect(page.locator("#count")).to_have_text("30 of 30 runs")
+    expect(page.locator("#count")).to_have_text("30 of 30 models")
     assert models(page) == [entry.model for entry in ENTRIES]
 
 
@@ -137,7 +137,7 @@ def test_the_text_filter_takes_words_in_any_width_and_case(page: Page, folder: P
     leaderboard(page, folder)
     field(page, "Search models").fill("ＱＷＥＮ model")
     chosen = [entry.model for entry in ENTRIES if entry.organisation == "Qwen"]
-    expect(page.locator("#count")).to_have_text(f"{len(chosen)} of 30 runs")
+    expect(page.locator("#count")).to_have_text(f"{len(chosen)} of 30 models")
     assert models(page) == chosen
 
 
@@ -150,7 +150,7 @@ def test_the_language_switches_without_reload_and_is_kept(page: Page, folder: Pa
     assert page.evaluate("[document.documentElement.lang, window.mark]") == ["ja", 1]
     assert page.title() == "リーダーボード · pfgen-bench"
     assert field(page, "モデル名で検索").is_visible()
-    assert page.locator("#count").inner_text() == "30 件中 30 件"
+    assert page.locator("#count").inner_text() == "30 モデル中 30 モデル"
     benchmark(page, folder)
     assert page.evaluate("document.documentElement.lang") == "ja"
 

@@ -28,6 +28,7 @@ def leaderboard_page(
     strings) and paths of the site's pages.
     """
     pages = run_pages or {}
+    keys = {key: i for i, key in enumerate(dict.fromkeys(map(names.model_key, entries)))}
     ranked = [entry for entry in entries if entry.rank is not None] or entries
     return render(
         "leaderboard",
@@ -37,6 +38,8 @@ def leaderboard_page(
         entries=entries,
         pages=pages,
         slugs={entry.run: names.slug(entry.run) for entry in entries},
+        labels=names.labels(entries),
+        models={entry.run: keys[names.model_key(entry)] for entry in entries},
         axis=Axis.of_most([_leaderboard_page_interval(entry) for entry in ranked]),
         ranked=max((entry.rank or 0 for entry in entries), default=0),
         choices={

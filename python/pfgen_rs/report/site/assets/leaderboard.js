@@ -1,62 +1,182 @@
-// Leaderboard: filters, and runs chosen for comparison.
+// Leaderboard: filters, the best run of each model, pages, and runs chosen for comparison, all in the address.
 (() => {
+  const { address, element, t, tr } = pfgen;
+  const onPage = 50;
   const table = document.querySelector("table.leaderboard");
+  const body = table.tBodies[0];
   const form = document.getElementById("filters");
   const output = document.getElementById("count");
+  const pager = document.getElementById("pages");
   const box = document.getElementById("comparison");
-  const { page, most } = pfgen.data("comparison");
+  const comparison = pfgen.data("comparison");
   const plain = (text) => text.normalize("NFKC").toLowerCase();
-  const rows = table.sorting.rows.map((row) => ({ row, data: row.dataset, text: plain(row.querySelector(".model").textContent) }));
+  const choices = ["mode", "engine", "organisation"];
+
+  const rows = table.sorting.rows.map((row) => ({
+    row,
+    data: row.dataset,
+    name: row.querySelector(".model"),
+    score: row.querySelector(".score").textContent,
+    text: plain(row.querySelector(".model").textContent),
+  }));
+  const entries = new Map(rows.map((entry) => [entry.row, entry]));
+  const runsOf = new Map(); // by model
+  for (const entry of rows) runsOf.set(entry.data.model, [...(runsOf.get(entry.data.model) ?? []), entry]);
+  let page = 1; // 0 for all
+
+  /** Rows that match the filters: of each model the best unless all runs are asked for (rows come best first). */
+  const matching = () => {
+    const wanted = new FormData(form);
+    const words = plain(wanted.get("text")).split(/\s+/).filter(Boolean);
+    const chosen = choices.filter((name) => wanted.get(name));
+    const found = rows.filter(({ data, text }) =>
+      chosen.every((name) => data[name] === wanted.get(name)) && words.every((word) => text.includes(word)));
+    if (wanted.get("runs")) return found;
+    const models = new Set();
+    return found.filter(({ data }) => !models.has(data.model) && models.add(data.model));
+  };
+
+  /** The other runs of a row's model, which it stands for. */
+  const folded = ({ row, data, name }, isAll) => {
+    name.querySelector(".folded")?.remove();
+    const others = isAll ? [] : runsOf.get(data.model).filter((other) => other.row !== row);
+    if (!others.length) return;
+    const items = others.map((other) => {
+      const link = other.name.querySelector("a")?.getAttribute("href");
+      const text = [pfgen.shown(other.data.mode || "–"), ` ${other.score}`];
+      return element("span", {}, ...(link ? [element("a", { href: link }, ...text)] : text));
+    });
+    name.append(element("small", { class: "folded" }, tr("folded"), " ", ...items.flatMap((item, i) => (i ? [" · ", item] : [item]))));
+  };
 
   const count = () => {
+    const isAll = Boolean(form.elements.runs.value);
     const n = rows.filter(({ row }) => !row.hidden).length;
-    output.textContent = pfgen.t("count", { n, all: rows.length });
+    output.textContent = t(isAll ? "count" : "count_models", { n, all: isAll ? rows.length : runsOf.size });
+  };
+
+  /** Show the rows of the page; the others stay there for printing. */
+  const turn = () => {
+    const shown = [...body.rows].filter((row) => !row.hidden);
+    const last = Math.max(Math.ceil(shown.length / onPage), 1);
+    page = Math.min(page, last);
+    const isAll = Boolean(form.elements.runs.value);
+    shown.forEach((row, i) => {
+      const isHere = page === 0 || (i >= (page - 1) * onPage && i < page * onPage);
+      row.classList.toggle("beyond", !isHere);
+      if (isHere) folded(entries.get(row), isAll);
+    });
+    const button = (key, target, isOff = false) => element("button", { type: "button", disabled: isOff, "data-page": target, onclick: () => open(target, key) }, tr(key));
+    pager.hidden = last === 1;
+    pager.replaceChildren(...(page === 0 ? [button("by_pages", 1)] : [
+      button("previous", page - 1, page === 1), tr("page_of", { page, pages: last }), button("next", page + 1, page === last), button("all_pages", 0)]));
+  };
+
+  const open = (target, key) => {
+    page = target;
+    turn();
+    remember();
+    const again = pager.querySelector(`button:has([data-t="${key}"]):enabled`) ?? pager.querySelector("button:enabled");
+    again?.focus({ preventScroll: true });
+    if (table.getBoundingClientRect().top < 0) table.scrollIntoView();
   };
 
   const filter = () => {
-    const wanted = new FormData(form);
-    const words = plain(wanted.get("text")).split(/\s+/).filter(Boolean);
-    const chosen = ["mode", "engine", "organisation"].filter((name) => wanted.get(name));
-    for (const { row, data, text } of rows) {
-      row.hidden = !(chosen.every((name) => data[name] === wanted.get(name)) && words.every((word) => text.includes(word)));
-    }
+    const kept = new Set(matching());
+    for (const entry of rows) entry.row.hidden = !kept.has(entry);
+    turn();
     count();
   };
 
-  const reset = () => {
-    table.sorting.reset();
-    setTimeout(filter); // the form empties its fields after this event
+  const changed = () => {
+    page = 1;
+    filter();
+    remember();
   };
 
-  form.addEventListener("change", filter);
-  form.addEventListener("input", pfgen.later(filter, 80));
-  form.addEventListener("reset", reset);
+  form.addEventListener("change", changed);
+  form.addEventListener("input", pfgen.later(changed, 80));
+  form.addEventListener("reset", () => {
+    table.sorting.reset();
+    setTimeout(changed); // the form empties its fields after this event
+  });
   form.addEventListener("submit", (event) => event.preventDefault());
+  table.addEventListener("sorted", () => {
+    page = Math.min(page, 1);
+    turn();
+    remember();
+  });
 
-  const boxes = () => table.querySelectorAll("tbody input:checked");
+  const chosenRows = () => rows.filter(({ row }) => row.querySelector("input:checked"));
 
   const clear = () => {
-    for (const input of boxes()) input.checked = false;
-    compare();
+    for (const { row } of chosenRows()) row.querySelector("input").checked = false;
+    choose();
   };
 
   const next = (chosen) => {
-    if (chosen.length < 2) return [pfgen.element("p", {}, pfgen.tr("compare_more"))];
-    if (chosen.length > most) return [pfgen.element("p", { class: "problem" }, pfgen.tr("compare_too_many", { most, n: chosen.length - most }))];
-    const href = `${pfgen.root}${page}#runs=${chosen.map((row) => row.id).join("+")}`;
-    return [pfgen.element("p", {}, pfgen.element("a", { href }, pfgen.tr("compare_open")))];
+    const { page: target, most } = comparison;
+    if (chosen.length < 2) return [element("p", {}, tr("compare_more"))];
+    if (chosen.length > most) return [element("p", { class: "problem" }, tr("compare_too_many", { most, n: chosen.length - most }))];
+    const href = `${pfgen.root}${target}#runs=${chosen.map((row) => row.id).join("+")}`;
+    return [element("p", {}, element("a", { href, class: "open" }, tr("compare_open")))];
   };
 
-  const compare = () => {
-    const chosen = [...boxes()].map((input) => input.closest("tr"));
+  /** A chosen run, which a click leaves out again. */
+  const chip = ({ row, data }) => element("li", {},
+    element("button", { type: "button", class: "chip", title: t("compare_drop"), "data-t-title": "compare_drop", onclick: () => {
+      row.querySelector("input").checked = false;
+      choose();
+    } }, pfgen.shown(data.label), element("span", { "aria-hidden": "true" }, " ×")));
+
+  const tray = () => {
+    const chosen = chosenRows();
     box.hidden = chosen.length === 0;
-    const items = chosen.map((row) => pfgen.element("li", {}, pfgen.shown(row.querySelector(".model").dataset.v)));
-    const button = pfgen.element("button", { type: "button", onclick: clear }, pfgen.tr("compare_clear"));
-    box.replaceChildren(pfgen.element("ul", {}, ...items), ...next(chosen), button);
+    const button = element("button", { type: "button", onclick: clear }, tr("compare_clear"));
+    box.replaceChildren(element("ul", {}, ...chosen.map(chip)), ...next(chosen.map(({ row }) => row)), button);
   };
 
-  table.tBodies[0].addEventListener("change", compare);
+  const choose = () => {
+    tray();
+    remember();
+  };
+
+  /** The view as the address has it. */
+  const remember = () => {
+    const fields = ["text", "runs", ...choices].map((name) => [name, form.elements[name].value.trim()]);
+    address.set({
+      ...Object.fromEntries(fields),
+      sort: table.sorting.state(),
+      page: page === 0 ? "all" : page > 1 ? String(page) : "",
+      chosen: chosenRows().map(({ row }) => row.id).join(" "),
+    });
+  };
+
+  const recall = () => {
+    for (const name of ["text", "runs", ...choices]) {
+      const field = form.elements[name];
+      const value = address.get(name);
+      if (name === "text" || [...field.options].some((option) => option.value === value)) field.value = value;
+    }
+    const ids = new Set(address.get("chosen").split(" "));
+    for (const { row } of rows) {
+      const input = row.querySelector("input");
+      if (input) input.checked = ids.has(row.id);
+    }
+    table.sorting.recall(address.get("sort"));
+    page = address.get("page") === "all" ? 0 : Math.max(Math.trunc(Number(address.get("page"))) || 1, 1);
+  };
+
+  // Headings and rows are scrolled sideways together; headings alone stay in sight (leaderboard.css).
+  const together = (from, to) => from.addEventListener("scroll", () => {
+    if (to.scrollLeft !== from.scrollLeft) to.scrollLeft = from.scrollLeft;
+  });
+  together(body, table.tHead);
+  together(table.tHead, body);
+
+  body.addEventListener("change", choose);
   pfgen.onLanguage(count);
+  recall();
   filter();
-  compare();
+  tray();
 })();

@@ -31,14 +31,19 @@
     const keys = new Map(); // column -> rows with their values, read once
     const headings = [...table.tHead.rows[0].cells];
 
-    const sort = (heading, falling) => {
+    const arrange = (heading, falling) => {
       for (const other of headings) other.removeAttribute("aria-sort");
       heading.setAttribute("aria-sort", falling ? "descending" : "ascending");
       const isNumber = heading.dataset.sort === "number";
       const column = heading.cellIndex;
       if (!keys.has(column)) keys.set(column, original.map((row) => ({ row, key: value(row, column, isNumber) })));
       body.replaceChildren(...sorted(keys.get(column), isNumber, falling));
+    };
+
+    const sort = (heading, falling) => {
+      arrange(heading, falling);
       announce(heading);
+      table.dispatchEvent(new Event("sorted"));
     };
 
     const clicked = (heading) => {
@@ -52,12 +57,27 @@
       button.append(heading.firstChild); // what else is there, such as an axis, stays below
       heading.prepend(button);
     }
+    pfgen.onLanguage(() => keys.clear()); // texts may have changed
+    const isInitial = (heading) => heading.dataset.initial !== undefined && heading.getAttribute("aria-sort") === "ascending";
+    const name = (heading) => heading.querySelector("[data-t]")?.dataset.t;
+
     return {
       rows: original,
+      /** The order as an address has it: the heading's name, after "-" if values fall; "" for that of the page. */
+      state() {
+        const heading = headings.find((h) => h.hasAttribute("aria-sort"));
+        if (!heading || isInitial(heading)) return "";
+        return (heading.getAttribute("aria-sort") === "descending" ? "-" : "") + name(heading);
+      },
+      /** Sort as an address says; what it cannot mean is passed over. */
+      recall(state) {
+        const heading = headings.find((h) => h.dataset.sort && name(h) === state.replace(/^-/, ""));
+        if (heading) arrange(heading, state.startsWith("-"));
+      },
       /** The order of the page. */
       reset() {
         for (const heading of headings) heading.removeAttribute("aria-sort");
-        headings.find((h) => h.dataset.initial)?.setAttribute("aria-sort", "ascending");
+        headings.find((h) => h.dataset.initial !== undefined)?.setAttribute("aria-sort", "ascending");
         body.replaceChildren(...original);
       },
     };
