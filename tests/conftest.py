@@ -20,6 +20,7 @@ pytest_plugins = ["browser", "jpeval_converted", "skips"]
 VECTORS = "PFGEN_VECTORS_DIR"
 JUDGING = "PFGEN_JUDGING_DIR"
 JPEVAL = "PFGEN_JPEVAL_DIR"
+STUDIES = "PFGEN_STUDIES_DIR"
 
 hypothesis.settings.register_profile("pfgen", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("pfgen")
@@ -102,6 +103,12 @@ def judging_dir() -> Path:
 def jpeval_dir() -> Path:
     """llm-jp-eval: raw data, and what the published tool makes of it."""
     return _folder(JPEVAL)
+
+
+@pytest.fixture(scope="session")
+def studies_dir() -> Path:
+    """Tables of other benchmarks, the published figures, and what their correlations are."""
+    return _folder(STUDIES)
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ ORDER = (
     "llm_jp_eval",
     "generate",
     "references",
+    "studies",
     "report",
     "checkout",
     "",  # what users call: the modules at the root

@@ -54,6 +54,11 @@ COMMANDS = {
     "plot": Deferred(
         "plot", "plot", "Plot runs. Requires matplotlib (`pip install 'pfgen_rs[plots]'`)."
     ),
+    "study": Deferred(
+        "study",
+        "app",
+        "Repeat the papers' studies: correlations of metrics, sources and other benchmarks.",
+    ),
     "harness-path": Deferred(
         "harness_path",
         "harness_path",

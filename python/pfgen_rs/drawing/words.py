@@ -96,6 +96,9 @@ JAPANESE = {
     "Mean rating": "評点の平均",
     "Scores by category": "カテゴリ別スコア",
     "Scores by task": "タスク別スコア",
+    "Correlations": "相関",
+    "Two benchmarks of the same models": "同じモデルの 2 つのベンチマーク",
+    "pfgen score": "pfgen のスコア",
     "* some tasks were not run": "* 一部のタスクは未実行",
 }
 

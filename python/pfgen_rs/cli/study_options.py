@@ -1,0 +1,59 @@
+"""Options and arguments that the subcommands of `pfgen-rs study` share."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pfgen_rs.cli import output
+from pfgen_rs.cli.plot import plot_file_path
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Format", "PlotFile", "StudyFormat", "write_plot"]
+
+
+class StudyFormat(StrEnum):
+    """Output for people, for programs, for spreadsheets, or for READMEs."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+
+
+Format = Annotated[StudyFormat, typer.Option("--format", "-f", help="Output format.")]
+
+
+def _plot_path(path: Path | None) -> Path | None:
+    return None if path is None else plot_file_path(path)
+
+
+PlotFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot",
+        metavar="FILE",
+        callback=_plot_path,
+        help="Also draw a figure: .svg or .png. Requires matplotlib (`pip install 'pfgen_rs[plots]'`).",
+        show_default=False,
+    ),
+]
+
+
+def write_plot(draw: Callable[[], Figure], path: Path) -> None:
+    """Draw a figure and write it."""
+    from pfgen_rs.drawing.fonts import FontWarning
+    from pfgen_rs.drawing.saving import save
+
+    with warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always", FontWarning)
+        save(draw(), path)
+    for remark in remarks:
+        output.warn(str(remark.message))

@@ -1,0 +1,39 @@
+"""The studies of the papers: sources, metrics, and the leaderboard against other benchmarks."""
+
+from typing import TYPE_CHECKING
+
+__all__ = [
+    "AgainstStudy",
+    "BenchmarkCorrelation",
+    "BenchmarkTable",
+    "Correlation",
+    "CorrelationMatrix",
+    "Leaderboard",
+    "model_key",
+    "read_aliases",
+    "read_benchmark_table",
+    "read_leaderboard",
+    "study_against",
+]
+
+if TYPE_CHECKING:
+    from pfgen_rs.studies.against import AgainstStudy, BenchmarkCorrelation, study_against
+    from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix
+    from pfgen_rs.studies.leaderboard import Leaderboard, read_leaderboard
+    from pfgen_rs.studies.model_names import model_key, read_aliases
+    from pfgen_rs.studies.table_files import read_benchmark_table
+    from pfgen_rs.studies.tables import BenchmarkTable
+else:
+    from pfgen_rs import lazy
+
+    __getattr__, __dir__ = lazy.exports(
+        __name__,
+        {
+            "against": ("AgainstStudy", "BenchmarkCorrelation", "study_against"),
+            "correlations": ("Correlation", "CorrelationMatrix"),
+            "leaderboard": ("Leaderboard", "read_leaderboard"),
+            "model_names": ("model_key", "read_aliases"),
+            "table_files": ("read_benchmark_table",),
+            "tables": ("BenchmarkTable",),
+        },
+    )

@@ -1,0 +1,169 @@
+"""Correlations of lists of figures over the same models or runs, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from itertools import combinations
+from typing import Any, Literal, get_args
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
+from pfgen_rs.studies.markdown import correlation_text, interval_text, markdown_table
+
+__all__ = ["FEWEST", "Correlation", "CorrelationMatrix", "Statistic", "correlate", "correlations"]
+
+Statistic = Literal["pearson", "spearman"]
+Floats = NDArray[np.float64]
+FEWEST = 3  # two points always lie on a line
+"""The least number of models that a correlation is over."""
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """The correlations of two lists of figures, named `one` and `other`, over `n` models or runs.
+
+    `pearson`, `spearman`: the coefficients, with their intervals at `level` by Fisher's transformation, which
+    takes the models for independent; without bounds for three models.
+    """
+
+    one: str
+    other: str
+    n: int
+    pearson: float
+    pearson_low: float | None
+    pearson_high: float | None
+    spearman: float
+    spearman_low: float | None
+    spearman_high: float | None
+    level: float = 0.95
+
+    def interval(self, statistic: Statistic) -> tuple[float | None, float | None]:
+        """Returns the bounds of one of the two."""
+        if statistic == "pearson":
+            return self.pearson_low, self.pearson_high
+        return self.spearman_low, self.spearman_high
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns everything as JSON."""
+        return asdict(self)
+
+
+_SCHEMA = {
+    field.name: {"n": pl.Int64, "one": pl.String, "other": pl.String}.get(field.name, pl.Float64)
+    for field in fields(Correlation)
+}
+
+
+@dataclass(frozen=True)
+class CorrelationMatrix:
+    """The correlations of every two of several lists of figures, in the order of `names`."""
+
+    names: tuple[str, ...]
+    pairs: tuple[Correlation, ...]
+
+    def frame(self) -> pl.DataFrame:
+        """Returns a row for each pair, with the fields of `Correlation` as columns."""
+        return pl.DataFrame([pair.to_dict() for pair in self.pairs], schema=_SCHEMA)
+
+    def values(self, statistic: Statistic = "pearson") -> Floats:
+        """Returns the coefficients: float64, shape (names, names), 1 on the diagonal, NaN where undefined."""
+        check_statistic(statistic)
+        found = np.full((len(self.names), len(self.names)), np.nan)
+        np.fill_diagonal(found, 1.0)
+        for pair in self.pairs:
+            i, j = self.names.index(pair.one), self.names.index(pair.other)
+            found[i, j] = found[j, i] = getattr(pair, statistic)
+        return found
+
+    def to_markdown(self) -> str:
+        """Returns a table with a row for each pair."""
+        rows = [
+            [
+                pair.one,
+                pair.other,
+                str(pair.n),
+                correlation_text(pair.pearson),
+                interval_text(*pair.interval("pearson")),
+                correlation_text(pair.spearman),
+                interval_text(*pair.interval("spearman")),
+            ]
+            for pair in self.pairs
+        ]
+        level = f"{100 * self.pairs[0].level:g} %" if self.pairs else ""
+        headings = ["", "and", "n", "Pearson's r", level, "Spearman's ρ", level]
+        return markdown_table(headings, rows, texts=2)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns everything as JSON."""
+        return {"names": list(self.names), "pairs": [pair.to_dict() for pair in self.pairs]}
+
+
+def check_statistic(statistic: str) -> None:
+    """Raise `SettingsError` for anything but a `Statistic`."""
+    if statistic not in get_args(Statistic):
+        raise SettingsError(
+            f"unknown statistic {statistic!r}: expected one of {', '.join(get_args(Statistic))}"
+        )
+
+
+def correlate(
+    one: str, x: Sequence[float] | Floats, other: str, y: Sequence[float] | Floats, level: float
+) -> Correlation:
+    """Correlate two lists of finite figures, of the same models in the same order.
+
+    Raises `InputError` for fewer than three models, and for a list of equal figures, whose correlation is
+    undefined.
+    """
+    found = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    n = len(found[0])
+    if n < FEWEST:
+        raise InputError(
+            f"{_both(one, other)} have {n} models in common: expected at least {FEWEST}"
+        )
+    for name, values in zip((one, other), found, strict=True):
+        if np.ptp(values) == 0:
+            raise InputError(
+                f"{shortened(name)!r} is {values[0]:g} for all {n} models that it has in common with "
+                f"{shortened(one if name == other else other)!r}: the correlation is undefined"
+            )
+    r, rho = pearson(*found), spearman(*found)
+    if r is None or rho is None or r != r or rho != rho:  # differences that squares cannot hold
+        raise InputError(f"{_both(one, other)}: the correlation is undefined")
+    return Correlation(
+        one,
+        other,
+        n,
+        r,
+        *fisher_interval(r, n, level),
+        rho,
+        *fisher_interval(rho, n, level, ranks=True),
+        level,
+    )
+
+
+def _both(one: str, other: str) -> str:
+    return f"{shortened(one)!r} and {shortened(other)!r}"
+
+
+def correlations(
+    columns: Mapping[str, Sequence[float] | Floats], level: float
+) -> CorrelationMatrix:
+    """Correlate every two columns, over the rows that have finite figures in both.
+
+    Pairs whose correlation is undefined are left out.
+    """
+    found = {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}
+    pairs = []
+    for one, other in combinations(found, 2):
+        both = np.isfinite(found[one]) & np.isfinite(found[other])
+        try:
+            pairs.append(correlate(one, found[one][both], other, found[other][both], level))
+        except InputError:
+            continue
+    return CorrelationMatrix(tuple(found), tuple(pairs))

@@ -1,0 +1,320 @@
+"""The leaderboard against other benchmarks: the published tables' figures, and made-up tables."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pfgen_rs.checkout.entries import read_entries
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.studies import (
+    BenchmarkTable,
+    Leaderboard,
+    model_key,
+    read_leaderboard,
+    study_against,
+)
+from study_tables import (
+    SCORES,
+    fisher_of,
+    key_of,
+    pearson_of,
+    residuals_of,
+    spearman_of,
+    write_csv,
+    write_leaderboard,
+)
+
+TABLES = {
+    "swallow": ("swallow-leaderboard.yml", "id"),
+    "shaberi": ("shaberi.csv", "model_name"),
+}
+
+
+def expected(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("source", TABLES)
+def test_published_tables(source: str, studies_dir: Path) -> None:
+    file, name = TABLES[source]
+    wanted = {
+        column.removeprefix(f"{source} "): figures
+        for column, figures in expected(studies_dir).items()
+        if column.startswith(f"{source} ")
+    }
+    assert len(wanted) == 5
+    study = study_against(
+        studies_dir / file, studies_dir / "published.csv", list(wanted), name=name
+    )
+    assert {found.column for found in study.columns} == set(wanted)
+    for found in study.columns:
+        told, r = wanted[found.column], found.correlation
+        assert r.n == told["n"]
+        assert found.points.height == told["n"]
+        names = ("pearson", "pearson_low", "pearson_high", "spearman")
+        values = [getattr(r, key) for key in names]
+        assert values == pytest.approx(
+            [told[key] for key in ("pearson", "low", "high", "spearman")], abs=1e-9
+        )
+        outliers = found.outliers(3).select("key", "residual").rows()
+        assert [key for key, _ in outliers] == [key for key, _ in told["outliers"]]
+        assert [x for _, x in outliers] == pytest.approx([x for _, x in told["outliers"]], abs=1e-9)
+    rs = [found.correlation.pearson for found in study.columns]
+    assert rs == sorted(rs, reverse=True)
+
+
+def test_published_tables_by_other_means(studies_dir: Path) -> None:
+    """Every column of the YAML file, with the csv and statistics modules and the rule spelled out."""
+    ours: dict[str, float] = {}
+    with (studies_dir / "published.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            key = key_of(row["model"])
+            ours[key] = max(float(row["score"]), ours.get(key, -math.inf))
+    records = yaml.safe_load((studies_dir / "swallow-leaderboard.yml").read_text(encoding="utf-8"))
+    study = study_against(
+        studies_dir / "swallow-leaderboard.yml",
+        studies_dir / "published.csv",
+        ["ja_pre.*"],
+        name="id",
+    )
+    assert len(study.columns) == 11
+    for found in study.columns:
+        theirs: dict[str, float] = {}
+        for record in records:
+            value = record["results"].get("ja_pre", {}).get(found.column.removeprefix("ja_pre."))
+            if value is not None:
+                key = key_of(record["id"])
+                theirs[key] = max(value, theirs.get(key, -math.inf))
+        common = sorted(ours.keys() & theirs.keys())
+        x, y = [ours[key] for key in common], [theirs[key] for key in common]
+        r = found.correlation
+        assert r.pearson == pytest.approx(pearson_of(x, y), abs=1e-9)
+        assert r.spearman == pytest.approx(spearman_of(x, y), abs=1e-9)
+        assert r.interval("pearson") == pytest.approx(fisher_of(r.pearson, len(x)), abs=1e-9)
+        residuals = dict(found.points.select("key", "residual").iter_rows())
+        assert [residuals[key] for key in common] == pytest.approx(residuals_of(x, y), abs=1e-9)
+
+
+def test_a_checkout_and_the_table_of_its_figures_agree(
+    studies_dir: Path, published_dir: Path
+) -> None:
+    """`published.csv` has the figures of a checkout's results, under the names of their folders."""
+    with (studies_dir / "published.csv").open(encoding="utf-8", newline="") as file:
+        known = {f"result/{row['model']}/{row['run']}": row for row in csv.DictReader(file)}
+    found, problems = read_entries(published_dir)
+    runs = [entry for entry in found if entry.mode != "system"]
+    assert (len(runs), problems) == (24, [])
+    renamed = []
+    for entry in runs:
+        row = known[entry.run]
+        assert (row["mode"], float(row["score"])) == (entry.mode, entry.score)
+        if model_key(row["model"]) != model_key(entry.model):
+            renamed.append((row["model"], entry.model))
+    assert renamed == [("pfnet/plamo-100b", "pfnet/plamo-100b-base")]
+    board = read_leaderboard(published_dir)
+    assert sorted(board.runs["model"]) == sorted(entry.model for entry in runs)
+    same = [known[entry.run] for entry in runs]
+    table = Leaderboard(
+        pl.DataFrame(
+            {
+                "model": [row["model"] for row in same],
+                "mode": [row["mode"] for row in same],
+                "score": [float(row["score"]) for row in same],
+            }
+        )
+    )
+    one, other = (
+        study_against(studies_dir / "shaberi.csv", place, ["JA-MT (All)"], name="model_name")
+        for place in (board, table)
+    )
+    assert one.columns[0].correlation == other.columns[0].correlation
+
+
+OTHERS = [
+    ("alpha_7b", "1", "9"),
+    ("BETA 13B", "3", "-2"),
+    ("x/gamma-2-0", "2", "4"),
+    ("delta", "5", "1"),
+    ("モデル3", "4", "0"),
+    ("delta", "4.5", "100"),
+    ("Epsilon", "7", "8"),
+    ("org/DELTA/", "50", "50"),
+    ("Alpha-7B", "", "nan"),
+]
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Path:
+    return write_leaderboard(tmp_path)
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Path:
+    return write_csv(tmp_path / "theirs.csv", ["name", "a", "b"], OTHERS)
+
+
+def test_made_up_tables(ours: Path, theirs: Path) -> None:
+    study = study_against(theirs, ours, ["a", "b"], name="name")
+    found = {one.column: one for one in study.columns}
+    x, y = [0.9, 0.7, 0.6, 0.4, 0.2], [1.0, 3.0, 2.0, 5.0, 4.0]
+    r = found["a"].correlation
+    assert (r.n, r.level, found["a"].missing) == (5, 0.95, 2)  # a name without letters is none
+    assert r.pearson == pytest.approx(pearson_of(x, y))
+    assert r.spearman == pytest.approx(-0.8)
+    assert found["a"].points["figure"].to_list() == x
+    assert found["a"].points["mode"].unique().to_list() == ["completion"]
+    assert found["a"].points["residual"].to_list() == pytest.approx(residuals_of(x, y))
+    assert found["b"].points.filter(pl.col("key") == "delta")["value"].to_list() == [100.0]
+    assert study.unmatched_theirs == {"epsilon": "Epsilon"}
+    assert study.unmatched_ours == {}
+    assert study.frame()["column"].to_list() == ["b", "a"]
+
+
+def test_all_modes(ours: Path, theirs: Path) -> None:
+    study = study_against(theirs, ours, ["a"], name="name", modes="all")
+    assert study.columns[0].correlation.n == 2 * len(SCORES)
+    assert any("not independent" in note for note in study.notes)
+    assert [pair.n for pair in study.matrix.pairs] == [len(SCORES)]
+
+
+def test_order_of_rows_changes_nothing(tmp_path: Path, ours: Path, theirs: Path) -> None:
+    turned = write_csv(tmp_path / "turned.csv", ["name", "a", "b"], OTHERS[::-1])
+    rows = list(csv.reader(ours.read_text(encoding="utf-8").splitlines()))
+    mirrored = write_csv(tmp_path / "mirrored.csv", rows[0], rows[:0:-1])
+    one = study_against(theirs, ours, ["b", "a"], name="name")
+    other = study_against(turned, mirrored, ["a", "b"], name="name")
+    assert [x.correlation for x in one.columns] == [x.correlation for x in other.columns]
+    assert one.frame().equals(other.frame())
+
+
+def test_aliases_join_and_idle_ones_are_told(ours: Path, theirs: Path) -> None:
+    named = {"epsilon": "ORG/delta", "zeta": "Delta", "alpha-7b": "Omega"}
+    study = study_against(theirs, ours, ["a"], name="name", aliases=named)
+    points = dict(study.columns[0].points.select("key", "value").iter_rows())
+    assert points == {"beta-13b": 3.0, "gamma-2-0": 2.0, "delta": 7.0, "モデル3": 4.0}
+    assert study.unmatched_ours == {"alpha-7b": "org/Alpha-7B"}
+    assert set(study.notes) == {
+        "alias 'zeta': the table has no such model",
+        "alias 'Omega': the leaderboard has no such model",
+    }
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ([("alpha-7b", "1"), ("delta", "2")], "have 2 models in common: expected at least 3"),
+        ([("x", "1"), ("y", "2")], "have 0 models in common"),
+        ([(name, "2") for name in SCORES], "'a' is 2 for all 5 models"),
+        ([("alpha-7b", "1"), ("delta", "high")], "row 2: 'a' is 'high': expected a number"),
+        ([("alpha-7b", "inf")], "row 1: 'a' is 'inf': expected a number"),
+        ([("alpha-7b", "1_000")], "row 1: 'a' is '1_000': expected a number"),
+        ([("alpha-7b", "=1+1")], "row 1: 'a' is '=1+1': expected a number"),
+        ([("alpha-7b", "95%")], "row 1: 'a' is '95%': expected a number"),
+    ],
+)
+def test_what_cannot_be_correlated(
+    rows: list[tuple[str, str]], problem: str, ours: Path, tmp_path: Path
+) -> None:
+    table = write_csv(tmp_path / "t.csv", ["name", "a"], rows)
+    with pytest.raises(InputError) as caught:
+        study_against(table, ours, ["a"], name="name")
+    assert problem in str(caught.value)
+    assert str(table) in str(caught.value)
+
+
+def test_patterns_leave_out_what_cannot_be_correlated(ours: Path, tmp_path: Path) -> None:
+    header = ["name", "good", "constant", "text"]
+    rows = [(name, i * i, 1, "?") for i, name in enumerate(SCORES)]
+    table = write_csv(tmp_path / "t.csv", header, rows)
+    study = study_against(table, ours, ["*"], name="name")
+    assert [found.column for found in study.columns] == ["good"]
+    assert len(study.notes) == 2
+    assert "left out: 'constant'" in study.notes[0]
+    assert "left out: 'text'" in study.notes[1]
+    with pytest.raises(InputError, match="no column matches 'z\\*'"):
+        study_against(table, ours, ["z*"], name="name")
+    with pytest.raises(InputError, match="no column can be correlated"):
+        study_against(table, ours, ["c*"], name="name")
+
+
+@pytest.mark.parametrize(
+    ("choices", "problem"),
+    [
+        ({"modes": "worst"}, "unknown choice of modes 'worst'"),
+        ({"metric": "speed"}, "unknown metric 'speed'"),
+        ({"level": 2}, "invalid confidence level 2"),
+        ({"columns": []}, "no column to correlate with"),
+        ({"name": "nobody"}, "no column 'nobody'"),
+        ({"columns": ["aa"]}, "no column 'aa': the table has 'name', 'a', 'b'"),
+        ({"name": None}, "which column has the models' names"),
+        ({"metric": "fluency"}, "the leaderboard has no run with 'fluency'"),
+    ],
+)
+def test_unknown_choices(choices: dict[str, Any], problem: str, ours: Path, theirs: Path) -> None:
+    arguments = {"columns": ["a"], "name": "name", **choices}
+    with pytest.raises((InputError, SettingsError)) as caught:
+        study_against(theirs, ours, **arguments)
+    assert problem in str(caught.value)
+
+
+def test_system_runs_are_no_models(tmp_path: Path, theirs: Path) -> None:
+    rows = [(name, "completion", score) for name, score in SCORES.items()]
+    ours = write_csv(
+        tmp_path / "o.csv", ["model", "mode", "score"], [*rows, ("Epsilon", "system", 2)]
+    )
+    assert study_against(theirs, ours, ["a"], name="name").columns[0].correlation.n == 5
+
+
+def test_points_on_a_line_have_no_residuals(ours: Path, tmp_path: Path) -> None:
+    table = write_csv(tmp_path / "t.csv", ["name", "a"], [(n, 2 * s) for n, s in SCORES.items()])
+    [found] = study_against(table, ours, ["a"], name="name").columns
+    assert found.correlation.pearson == pytest.approx(1)
+    assert found.points["residual"].to_list() == [0.0] * 5
+
+
+FIGURE = st.floats(-1e6, 1e6).map(lambda x: round(x, 3))
+
+
+@given(
+    st.lists(
+        st.tuples(FIGURE, FIGURE),
+        min_size=3,
+        max_size=20,
+        unique_by=(lambda p: p[0], lambda p: p[1]),
+    )
+)
+def test_any_figures(pairs: list[tuple[float, float]]) -> None:
+    names = [f"model {i}" for i in range(len(pairs))]
+    x, y = [a for a, _ in pairs], [b for _, b in pairs]
+    board = Leaderboard(
+        pl.DataFrame(
+            {"model": names, "mode": ["qa"] * len(names), "score": x},
+            schema_overrides={"score": pl.Float64},
+        )
+    )
+    rows = tuple({"name": name, "b": value} for name, value in zip(names, y, strict=True))
+    study = study_against(BenchmarkTable("t", ("name", "b"), rows), board, ["b"], name="name")
+    [found] = study.columns
+    r = found.correlation
+    assert r.n == len(pairs)
+    assert r.pearson == pytest.approx(pearson_of(x, y), abs=1e-6)
+    assert r.spearman == pytest.approx(spearman_of(x, y), abs=1e-9)
+    low, high = r.interval("pearson")
+    if len(pairs) == 3:
+        assert (low, high) == (None, None)
+    else:
+        assert low is not None
+        assert high is not None
+        assert low <= r.pearson <= high
+    assert abs(sum(found.points["residual"].to_list())) < 1e-3
