@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -75,7 +78,7 @@ def test_compared_answers_are_shown_while_choices_change(page: Page, folder: Pat
 @pytest.mark.parametrize("left", [0, 40])
 def test_a_file_that_hands_over_nothing_is_told(new_page: NewPage, folder: Path, left: int) -> None:
     page = new_page(expected="SyntaxError|Invalid or unexpected token|missing \\)")
-    damaged = folder / "runs" / names.slug(ENTRIES[1].run) / "q004.js"
+    damaged = folder / "runs" / names.slug(ENTRIES[1].run) / "data.js"
     content = damaged.read_bytes()
     damaged.write_bytes(content[:left])
     try:
@@ -85,3 +88,30 @@ def test_a_file_that_hands_over_nothing_is_told(new_page: NewPage, folder: Path,
         damaged.write_bytes(content)
     choose(page, "#choice", 4)
     expect(page.locator("#list .answer")).to_have_count(5)
+
+
+class _Served(SimpleHTTPRequestHandler):
+    """Sends scripts as servers do that take every text for UTF-8."""
+
+    extensions_map = {  # noqa: RUF012 - as its base has it
+        ".html": "text/html; charset=utf-8",
+        ".js": "text/javascript; charset=utf-8",
+    }
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_answers_are_read_from_servers_too(new_page: NewPage, folder: Path) -> None:
+    """The mark of their encoding counts, whatever the server says."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Served, directory=str(folder)))
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        home = f"http://127.0.0.1:{server.server_port}/"
+        page = new_page(home=home)
+        page.goto(f"{home}runs/{names.slug(ENTRIES[0].run)}/index.html")
+        expect(page.locator("#list .answer")).to_have_count(5)
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 import re
 from collections.abc import Sequence
@@ -19,12 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import small
+from payload_texts import file_payloads, page_payloads
 from pfgen_rs import (
     Benchmark,
     InputError,
     Result,
     Settings,
     SettingsError,
+    _native,
     load_benchmark,
     score_file,
     stats,
@@ -34,13 +34,12 @@ from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import windows as tables
 from pfgen_rs.report.answers import QuestionAnswers, quantile_ranks, run_answers
 from pfgen_rs.report.run_view import Histogram, estimates, run_view
-from pfgen_rs.report.site import single
+from pfgen_rs.report.site import payload, single
 from pfgen_rs.report.site.charts import Bars
 from pfgen_rs.report.site.compare_page import Compared, comparison_payload
 from pfgen_rs.report.site.folder import MARKER
 from pfgen_rs.report.site.i18n import strings
 from pfgen_rs.report.site.run_page import run_page
-from pfgen_rs.report.site.runs import Tables
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.sample import sample_of
 from site_samples import HOSTILE, RUNS, Elements, hostile_run
@@ -138,6 +137,36 @@ def test_too_few_answers_are_refused(results: list[Result], limit: int, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+def part(depth: int) -> st.SearchStrategy[dict[str, Any]]:
+    """Rules, nested or not, with names or not."""
+    named = st.one_of(st.just({}), st.builds(lambda name: {"name": name}, st.sampled_from("xyz")))
+    single = st.builds(
+        lambda t: {"t": t}, st.sampled_from(["あ", "い", "う", "い+", "あ|う", "[^あ]う"])
+    )
+    if not depth:
+        return st.builds(lambda a, b: {**a, **b}, single, named)
+    parts = st.lists(part(depth - 1), min_size=1, max_size=3)
+    nested = st.builds(lambda kind, p: {kind: p}, st.sampled_from(["and", "or"]), parts)
+    return st.builds(lambda a, b: {**a, **b}, st.one_of(single, nested), named)
+
+
+@given(
+    rules=st.lists(part(2), max_size=3), texts=st.lists(st.text("あいう", max_size=6), min_size=1)
+)
+def test_rules_are_located_as_in_single_answers(
+    rules: list[dict[str, Any]], texts: list[str]
+) -> None:
+    benchmark = small.benchmark({"answers": {"A": ["あいう"]}, "keywords": rules})
+    question = benchmark["Q1"]
+    helpfulness = benchmark.helpfulness(question)
+    [found] = run_answers(benchmark.evaluate([question.text] * len(texts), texts))
+    for row, text in enumerate(found.texts):
+        for j, (_, label, position) in enumerate(helpfulness.positions(helpfulness.ends(text))):
+            assert found.label_names[j][found.labels[row, j]] == label
+            assert found.positions[row, j] == (-1 if position == _native.NOT_FOUND else position)
+        assert found.cuts[row, -1] == helpfulness.evaluate(text)[1]
+
+
 def test_words_are_refused_in_a_sentence(tmp_path: Path) -> None:
     words = load_benchmark("mini", settings=Settings(unit="word"))
     result = words.evaluate(["Q02"] * 2, ["光合成は植物が行う", "光"])
@@ -161,9 +190,8 @@ def test_windows_are_counted_as_by_searching(
 ) -> None:
     sources = {"A": ["あい", *references], "B": ["い$^う", "^あ"]}
     benchmark = small.benchmark({"answers": sources})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "SHADED", shaded)
-        table = tables.window_table(benchmark, "Q1", tables.distinct_windows(answers))
+    windows = tables.distinct_windows(answers, characters=shaded)
+    table = tables.window_table(benchmark, "Q1", windows)
     found = [table.text[i : i + 3] for i in range(0, len(table.text), 3)]
     counts = {
         window: [sum(window in text for text in texts) for texts in sources.values()]
@@ -175,16 +203,47 @@ def test_windows_are_counted_as_by_searching(
     assert table.payload()["answers"] == [len(texts) for texts in sources.values()]
 
 
-@given(runs=st.lists(TEXTS, min_size=1, max_size=5))
-def test_windows_of_several_runs_are_those_of_all_answers(runs: list[list[str]]) -> None:
-    benchmark = small.benchmark({"answers": {"A": ["あいう", "い^う", "$$"]}})
-    together, gathered = Tables(benchmark), Tables(benchmark)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pfgen_rs.report.site.runs._MERGED", 3)
-        for answers in runs:
-            gathered.add("Q1", answers)
-    together.add("Q1", [answer for answers in runs for answer in answers])
-    assert gathered.payload(0, "Q1") == together.payload(0, "Q1")
+@given(answers=TEXTS, references=TEXTS)
+def test_windows_of_all_references_serve_any_answers(
+    answers: list[str], references: list[str]
+) -> None:
+    """What the table of references has of an answer's windows is what the answer's own table has."""
+    benchmark = small.benchmark({"answers": {"A": ["あい", *references], "B": ["い$^う", "^あ"]}})
+    everything = tables.reference_table(benchmark, "Q1")
+    own = tables.window_table(benchmark, "Q1", tables.distinct_windows(answers, characters=None))
+    of_all, of_own = (
+        {table.text[3 * i : 3 * i + 3]: counts.tolist() for i, counts in enumerate(table.counts)}
+        for table in (everything, own)
+    )
+    windows = naive(answers, 99)
+    assert {window: of_all[window] for window in windows if window in of_all} == of_own
+    assert everything.answers == own.answers
+
+
+@given(
+    st.recursive(
+        st.one_of(
+            st.none(),
+            st.text(),
+            st.integers(-3, 60_000),
+            st.lists(st.integers(-3, 60_000), max_size=9),
+            st.lists(st.integers(0, 10**6), min_size=3).map(lambda v: sorted(v, reverse=True)),
+        ),
+        lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text("ab~"), inner)),
+        max_leaves=9,
+    )
+)
+def test_packed_values_are_unpacked_unchanged(value: Any) -> None:
+    value = {"value": value}
+    if "~" in repr(value):
+        return  # the name of columns
+    name = "runs/x/data"
+    script = payload.parts_file(name, [value, None, payload.packed(value), [value]])
+    expected = {f"{name}#{i}": v for i, v in enumerate([value, None, value, [value]])}
+    assert file_payloads(script) == expected
+    again = dict(payload.payload_files({f"{name}#1": payload.packed(value), "w": value}))
+    assert file_payloads(again["w.js"]) == {"w": value}
+    assert file_payloads(again[f"{name}.js"]) == {f"{name}#0": None, f"{name}#1": value}
 
 
 def test_a_view_has_the_runs_own_figures(results: list[Result]) -> None:
@@ -258,14 +317,6 @@ def test_a_comparison_keeps_its_numbers(mini: Benchmark, results: list[Result]) 
     assert [q["name"] for q in payload["questions"]] == list(compared.compared)
 
 
-def payloads(page: bytes) -> dict[str, Any]:
-    """The data inside of a page, by name."""
-    found = re.findall(rb'id="payload-([^"]+)">([^<]*)<', page)
-    return {
-        name.decode(): json.loads(gzip.decompress(base64.b64decode(value))) for name, value in found
-    }
-
-
 def files(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
@@ -305,9 +356,14 @@ def test_the_page_says_what_the_published_spread_is() -> None:
 def test_one_file_holds_what_a_folder_holds(results: list[Result], tmp_path: Path) -> None:
     results[1].to_html(tmp_path / "run.html")
     results[1].to_html(str(tmp_path / "folder"))
-    inside = payloads((tmp_path / "run.html").read_bytes())
+    inside = page_payloads((tmp_path / "run.html").read_bytes())
     beside = files(tmp_path / "folder")
-    assert set(beside) == {MARKER, "index.html", *(f"{name}.js" for name in inside)}
+    names = {name.partition("#")[0] for name in inside}
+    assert set(beside) == {MARKER, "index.html", *(f"{name}.js" for name in names)}
+    in_files: dict[str, Any] = {}
+    for name in names:
+        in_files |= file_payloads(beside[f"{name}.js"])
+    assert in_files == inside
     assert b"payload-" not in re.sub(
         rb"<script>.*?</script>", b"", beside["index.html"], flags=re.S
     )
@@ -325,7 +381,7 @@ def test_the_same_run_gives_the_same_bytes(results: list[Result], tmp_path: Path
 
 def test_runs_with_one_name_are_told_apart(results: list[Result], tmp_path: Path) -> None:
     single.write_comparison([results[1]] * 3, tmp_path / "three.html")
-    found = payloads((tmp_path / "three.html").read_bytes())["compare/data"]
+    found = page_payloads((tmp_path / "three.html").read_bytes())["compare/data"]
     assert [run["name"] for run in found["runs"]] == [
         f"mini/careless{number}" for number in ("", " (2)", " (3)")
     ]
@@ -353,8 +409,6 @@ def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
         for _, attrs, _ in page.found:
             assert not [key for key in attrs if key.startswith("on")]
         assert not re.search("[\u202a-\u202e\u2066-\u2069\x00]", content.decode())
-    found = payloads((tmp_path / "run.html").read_bytes())
-    [texts] = [
-        value["texts"] for key, value in found.items() if key.endswith("q000") and "texts" in value
-    ]
+    found = page_payloads((tmp_path / "run.html").read_bytes())
+    [texts] = [value["texts"] for key, value in found.items() if key.endswith("data#0")]
     assert sorted(texts) == sorted(["", *HOSTILE])

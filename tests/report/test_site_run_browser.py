@@ -306,7 +306,7 @@ def test_a_file_that_is_missing_is_told_and_can_be_tried_again(
     new_page: NewPage, folder: Path
 ) -> None:
     page = new_page(expected="ERR_FILE_NOT_FOUND|ERR_FAILED")
-    lost = folder / "runs" / names.slug(ENTRIES[0].run) / "q002.js"
+    lost = folder / "runs" / names.slug(ENTRIES[0].run) / "data.js"
     content = lost.read_bytes()
     lost.unlink()
     try:

@@ -242,9 +242,15 @@ class Helpfulness:
 
     def ends(self, answer: str) -> dict[str, int]:
         """Returns the end of the first match of every pattern in one answer, or NOT_FOUND."""
-        literals = self.native.ends(self._settings.native, answer)
-        others = self.expression_ends([answer])[0].tolist()
-        return dict(zip([*self._literals, *self._expressions], [*literals, *others], strict=True))
+        return {pattern: int(ends[0]) for pattern, ends in self.ends_of([answer]).items()}
+
+    def ends_of(self, answers: Sequence[str], others: Ends | None = None) -> dict[str, Ends]:
+        """Returns for every pattern what `ends` has of each answer; `others`: their `expression_ends`."""
+        patterns = [*self._literals, *self._expressions]
+        others = self.expression_ends(answers) if others is None else others
+        literals = [self.native.ends(self._settings.native, answer) for answer in answers]
+        found = np.array(literals, np.uint32).reshape(len(answers), len(patterns) - others.shape[1])
+        return dict(zip(patterns, np.hstack([found, others]).T, strict=True))
 
     def evaluate(self, answer: str, coded: str | None = None) -> tuple[float, int]:
         """Returns the unrounded Helpfulness of one answer, and the largest cut that attains it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.metrics.helpfulness import Ends, Rule
 from pfgen_rs.metrics.names import share_names
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
@@ -160,8 +161,9 @@ def _detailed_answers(
     benchmark: QuestionSet, question: Question, total: int, frame: pl.DataFrame
 ) -> QuestionAnswers:
     texts = frame.get_column("answer").to_list()
-    cuts, ends = _cuts_of_answers(benchmark, question, texts)
-    positions, labels, names = _keywords_in_answers(benchmark, question, ends)
+    others = benchmark.helpfulness(question).expression_ends(texts)
+    cuts = _cuts_of_answers(benchmark, question, texts, others)
+    positions, labels, names = _keywords_in_answers(benchmark, question, texts, others)
     return QuestionAnswers(
         question=question,
         total=total,
@@ -175,29 +177,50 @@ def _detailed_answers(
 
 
 def _cuts_of_answers(
-    benchmark: QuestionSet, question: Question, texts: Sequence[str]
-) -> tuple[NDArray[np.int64], list[dict[str, int]]]:
-    """Returns the cuts of each text, and the end of each keyword in it."""
-    scorer, rules = benchmark.native_scorer(question), benchmark.helpfulness(question)
+    benchmark: QuestionSet, question: Question, texts: Sequence[str], others: Ends
+) -> NDArray[np.int64]:
+    """Returns the cuts of each text; `others`: the ends of regular expressions in it."""
+    scorer, rules = benchmark.native_scorer(question), benchmark.helpfulness(question).native
+    settings = benchmark.settings.native
     cuts = np.empty((len(texts), 2 * len(question.sources) + 1), dtype=np.int64)
-    ends = []
-    for row, text in zip(cuts, texts, strict=True):
+    for row, text, ends in zip(cuts, texts, others.tolist(), strict=True):
         _, fluency, _, truthfulness = zip(*scorer.cuts(text), strict=True)
-        row[:] = (*fluency, *truthfulness, rules.evaluate(text)[1])
-        ends.append(rules.ends(text))
-    return cuts, ends
+        row[:] = (*fluency, *truthfulness, rules.score(settings, text, ends)[1])
+    return cuts
 
 
 def _keywords_in_answers(
-    benchmark: QuestionSet, question: Question, ends: Sequence[dict[str, int]]
+    benchmark: QuestionSet, question: Question, texts: Sequence[str], others: Ends
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[list[str]]]:
     """Returns positions and indices of labels (shape (answers, rules)), and the labels of each rule."""
-    rules = benchmark.helpfulness(question)
-    shape = (len(ends), len(question.rules))
+    ends = benchmark.helpfulness(question).ends_of(texts, others)
+    shape = (len(texts), len(question.rules))
     positions, labels = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
-    numbers: list[dict[str, int]] = [{} for _ in question.rules]
-    for i, found in enumerate(ends):
-        for j, (_, label, position) in enumerate(rules.positions(found)):
-            positions[i, j] = -1 if position == _native.NOT_FOUND else position
-            labels[i, j] = numbers[j].setdefault(label, len(numbers[j]))
-    return positions, labels, [list(names) for names in numbers]
+    names = []
+    for j, rule in enumerate(question.rules):
+        all_names, positions[:, j], numbers = _located_rule_in_answers(rule, ends)
+        occurring, labels[:, j] = np.unique(numbers, return_inverse=True)
+        names.append([all_names[number] for number in occurring])
+    positions[positions == _native.NOT_FOUND] = -1
+    return positions, labels, names
+
+
+def _located_rule_in_answers(
+    rule: Rule, ends: Mapping[str, Ends]
+) -> tuple[list[str], Ends, NDArray[np.int64]]:
+    """Returns labels of a rule, and its position and the number of its label in each answer.
+
+    They are those of the first part that decides it, as `Helpfulness.positions` has them for one answer.
+    """
+    if rule.kind == "t":
+        names, positions = [rule.pattern], ends[rule.pattern]
+        labels = np.zeros(len(positions), dtype=np.int64)
+    else:
+        names, positions, labels = _located_rule_in_answers(rule.parts[0], ends)
+        for part in rule.parts[1:]:
+            more, others, numbers = _located_rule_in_answers(part, ends)
+            decides = others > positions if rule.kind == "and" else others < positions
+            labels = np.where(decides, numbers + len(names), labels)
+            positions = np.where(decides, others, positions)
+            names = [*names, *more]
+    return (names, positions, labels) if rule.name is None else ([rule.name], positions, labels * 0)

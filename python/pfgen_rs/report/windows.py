@@ -1,9 +1,10 @@
-"""Tables of the windows of shown answers, with the number of reference answers that contain each."""
+"""Tables of windows, with the number of reference answers that contain each: of shown answers, or of all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,14 @@ from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.questions.sources import order
 from pfgen_rs.scoring.shading import WINDOW, Counts, window_counts
 
-__all__ = ["SHADED", "WindowTable", "Windows", "distinct_windows", "window_table"]
+__all__ = [
+    "SHADED",
+    "WindowTable",
+    "Windows",
+    "distinct_windows",
+    "reference_table",
+    "window_table",
+]
 
 SHADED = 1000
 """Number of characters of an answer that pages shade; scoring reads 200."""
@@ -51,13 +59,14 @@ class WindowTable:
         }
 
 
-def distinct_windows(answers: Iterable[str]) -> Windows:
-    """Returns the distinct windows of the first `SHADED` characters of these answers, ascending.
+def distinct_windows(answers: Iterable[str], *, characters: int | None = SHADED) -> Windows:
+    """Returns the distinct windows of these answers, or of their first `characters`, ascending.
 
     Windows are those of `^answer$`, as in `window_counts`. Time and memory are linear in the answers' length.
     """
     # Includes the windows that cover the last shaded character.
-    texts = [f"^{answer}$"[: SHADED + WINDOW] for answer in answers]
+    end = None if characters is None else characters + WINDOW
+    texts = [f"^{answer}$"[:end] for answer in answers]
     points = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4").astype(np.uint64)
     windows = points[:-2] << np.uint64(2 * _BITS) | points[1:-1] << np.uint64(_BITS) | points[2:]
     own = np.ones(len(windows), dtype=bool)
@@ -78,6 +87,16 @@ def window_table(benchmark: QuestionSet, question_id: str, windows: Windows) -> 
         _window_text(windows[known]),
         counts[known],
     )
+
+
+def reference_table(benchmark: QuestionSet, question_id: str) -> WindowTable:
+    """Returns the table of all windows that occur in the reference answers to a question.
+
+    It holds for answers of any runs: what it lacks does not occur.
+    """
+    references = chain.from_iterable(benchmark[question_id].answers.values())
+    windows = distinct_windows(references, characters=None)
+    return window_table(benchmark, question_id, windows)
 
 
 def _window_text(windows: Windows) -> str:

@@ -11,16 +11,21 @@ from pfgen_rs.report.run_view import RunView
 from pfgen_rs.report.site.charts import Axis, Bars
 from pfgen_rs.report.site.pages import render
 
-__all__ = ["answers_name", "reading", "run_page", "windows_name"]
+__all__ = ["answers_file", "answers_name", "reading", "run_page", "windows_name"]
+
+
+def answers_file(folder: str) -> str:
+    """Returns the name of the file with a run's answers, a part for each question of the benchmark."""
+    return f"{folder}/data"
 
 
 def answers_name(folder: str, number: int) -> str:
     """Returns the name of the payload with a run's answers to the question with this number."""
-    return f"{folder}/q{number:03d}"
+    return f"{answers_file(folder)}#{number}"
 
 
 def windows_name(number: int) -> str:
-    """Returns the name of the payload with the windows of all shown answers to a question."""
+    """Returns the name of the payload with the windows of the reference answers to a question."""
     return f"windows/q{number:03d}"
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import Any
-
-import numpy as np
 
 from pfgen_rs import stats
 from pfgen_rs.io.run_files import is_system
+from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.report.answers import PER_QUESTION, run_answers
+from pfgen_rs.report.answers import PER_QUESTION, QuestionAnswers, run_answers
 from pfgen_rs.report.run_view import estimates, run_view
 from pfgen_rs.report.site import names, payload
 from pfgen_rs.report.site.compare_page import (
@@ -22,14 +20,13 @@ from pfgen_rs.report.site.compare_page import (
     comparison_page,
     comparison_payload,
 )
-from pfgen_rs.report.site.run_page import answers_name, run_page, windows_name
-from pfgen_rs.report.windows import Windows, distinct_windows, window_table
+from pfgen_rs.report.site.run_page import answers_file, run_page, windows_name
+from pfgen_rs.report.windows import reference_table
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import sample_of
 
 __all__ = [
     "Runs",
-    "Tables",
     "most_compared",
     "run_page_folder",
     "run_page_path",
@@ -37,41 +34,9 @@ __all__ = [
 ]
 
 _MOST = 30  # runs that are compared in a site, since every two are tested
-_MERGED = 1 << 19  # windows of a question that are kept with duplicates
-Payload = tuple[str, Any]
 Metrics = Mapping[str, stats.Estimate]
 Write = Callable[[str, bytes], None]
 Nav = Sequence[tuple[str, str]]
-
-
-@dataclass
-class Tables:
-    """The windows of all shown answers by question, which runs add to (from any thread)."""
-
-    benchmark: QuestionSet
-    found: dict[str, list[Windows]] = field(default_factory=dict)
-    lock: Lock = field(default_factory=Lock)
-
-    def add(self, question_id: str, answers: Sequence[str]) -> None:
-        """Add the windows of some answers."""
-        windows = distinct_windows(answers)
-        with self.lock:
-            pieces = self.found.setdefault(question_id, [])
-            pieces.append(windows)
-            if sum(map(len, pieces)) > max(_MERGED, 2 * len(pieces[0])):
-                pieces[:] = [np.unique(np.concatenate(pieces))]
-
-    def payload(self, number: int, question_id: str) -> Payload:
-        """Returns the name of a question's payload, and its table."""
-        windows = np.unique(np.concatenate(self.found[question_id]))
-        table = window_table(self.benchmark, question_id, windows)
-        return windows_name(number), table.payload()
-
-    @property
-    def places(self) -> list[tuple[int, str]]:
-        """Numbers and ids of the questions with answers."""
-        numbered = enumerate(self.benchmark)
-        return [(number, question.id) for number, question in numbered if question.id in self.found]
 
 
 @dataclass(frozen=True)
@@ -86,12 +51,11 @@ class Runs:
     limit: int = PER_QUESTION
     ranks: Mapping[str, tuple[int, int] | None] = field(default_factory=dict)
 
-    def answers(self, run: str, tables: Tables) -> Iterator[Payload]:
-        """Yields the payloads of a run's answers, and adds their windows to `tables`."""
+    def answers(self, run: str) -> Iterator[tuple[int, QuestionAnswers]]:
+        """Yields the answers of a run that are shown, with the numbers of their questions."""
         numbers = {question.id: number for number, question in enumerate(self.benchmark)}
         for found in run_answers(self.results[run], limit=self.limit):
-            tables.add(found.question.id, found.texts)
-            yield answers_name(run_page_folder(run), numbers[found.question.id]), found.payload()
+            yield numbers[found.question.id], found
 
     @property
     def sources(self) -> set[str]:
@@ -143,15 +107,11 @@ def write_runs(
     `write` takes a path within the site and content, and is called from `jobs` threads. Memory: the shown
     answers of one run per thread.
     """
-    tables = Tables(runs.benchmark)
     with ThreadPoolExecutor(jobs) as pool:
         comparing = pool.submit(_write_site_comparison, runs, compared, write, nav)
-        list(pool.map(lambda run: _write_site_answers(runs, run, tables, write), runs.results))
-        list(
-            pool.map(
-                lambda place: _write_site_payload(write, *tables.payload(*place)), tables.places
-            )
-        )
+        list(pool.map(lambda run: _write_site_answers(runs, run, write), runs.results))
+        places = enumerate(runs.benchmark) if runs.results else ()
+        list(pool.map(lambda place: _write_site_windows(runs, write, *place), places))
         known = comparing.result()
         list(
             pool.map(
@@ -161,9 +121,17 @@ def write_runs(
         )
 
 
-def _write_site_answers(runs: Runs, run: str, tables: Tables, write: Write) -> None:
-    for name, value in runs.answers(run, tables):
-        _write_site_payload(write, name, value)
+def _write_site_answers(runs: Runs, run: str, write: Write) -> None:
+    parts: list[Any] = [None] * len(runs.benchmark)
+    for number, found in runs.answers(run):
+        parts[number] = payload.packed(found.payload())
+    name = answers_file(run_page_folder(run))
+    write(f"{name}.js", payload.parts_file(name, parts))
+
+
+def _write_site_windows(runs: Runs, write: Write, number: int, question: Question) -> None:
+    table = reference_table(runs.benchmark, question.id)
+    _write_site_payload(write, windows_name(number), payload.packed(table.payload()))
 
 
 def _write_site_run_page(

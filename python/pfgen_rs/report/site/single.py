@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import write_atomic
 from pfgen_rs.report.answers import PER_QUESTION
@@ -14,8 +16,9 @@ from pfgen_rs.report.run_view import estimates, run_view
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.compare_page import COMPARISON, comparison_page, comparison_payload
 from pfgen_rs.report.site.folder import SiteFolder
-from pfgen_rs.report.site.run_page import run_page
-from pfgen_rs.report.site.runs import Runs, Tables, run_page_folder
+from pfgen_rs.report.site.run_page import answers_name, run_page, windows_name
+from pfgen_rs.report.site.runs import Runs, run_page_folder
+from pfgen_rs.report.windows import Windows, distinct_windows, window_table
 from pfgen_rs.runs.naming import named_results
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import sample_of
@@ -76,10 +79,20 @@ def write_comparison(
 
 
 def _single_page_payloads(runs: Runs) -> dict[str, Any]:
-    """Returns all payloads of pages about these runs, by name."""
-    tables = Tables(runs.benchmark)
-    answers = {name: value for run in runs.results for name, value in runs.answers(run, tables)}
-    return answers | dict(tables.payload(*place) for place in tables.places)
+    """Returns all payloads of pages about these runs, by name: answers, and the windows in them."""
+    found: dict[str, Any] = {}
+    windows: dict[int, list[Windows]] = {}
+    for run in runs.results:
+        for number, answers in runs.answers(run):
+            name = answers_name(run_page_folder(run), number)
+            found[name] = payload.packed(answers.payload())
+            windows.setdefault(number, []).append(distinct_windows(answers.texts))
+    questions = list(runs.benchmark)
+    for number, pieces in windows.items():
+        merged = np.unique(np.concatenate(pieces))
+        table = window_table(runs.benchmark, questions[number].id, merged)
+        found[windows_name(number)] = payload.packed(table.payload())
+    return found
 
 
 def _write_single_page(path: Path, payloads: Mapping[str, Any], page: Page) -> None:
@@ -88,7 +101,7 @@ def _write_single_page(path: Path, payloads: Mapping[str, Any], page: Page) -> N
         write_atomic(path, page(payloads))
         return
     folder = SiteFolder(path)
-    for name, value in payloads.items():
-        folder.write(f"{name}.js", payload.payload_file(name, value))
+    for file, content in payload.payload_files(payloads):
+        folder.write(file, content)
     folder.write("index.html", page({}))
     folder.finish()

@@ -1,19 +1,55 @@
 // Data in files of its own (`payload.py`): scripts, since pages opened from disk may not fetch.
 (() => {
-  const waiting = new Map(); // name -> what hands over the text of a file that was asked for
+  const bits = 15; // of a character of a part
+  const first = 0x4000; // the first of those characters
+  const zero = 0x100; // the character of the number 0 in columns
+  const waiting = new Map(); // name of a file -> what hands over its content
+  const files = new Map(); // name -> promise of the content of a file with parts: their texts
   const values = new Map(); // name -> promise of the value
   const asked = new WeakMap(); // place -> what was last asked for there
 
-  const decoded = async (base64) => {
-    const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return JSON.parse(new TextDecoder("utf-16le").decode(await new Response(stream).arrayBuffer()));
+  /** The bytes of a part; its first character says how many too many its bits make. */
+  const bytesOf = (text) => {
+    const bytes = new Uint8Array(Math.floor(((text.length - 1) * bits) / 8));
+    let [held, kept, place] = [0, 0, 0];
+    for (let i = 1; i < text.length; i += 1) {
+      held = (held << bits) | (text.charCodeAt(i) - first);
+      for (kept += bits; kept >= 8; place += 1) {
+        kept -= 8;
+        bytes[place] = held >> kept; // stores the lowest eight
+      }
+      held &= (1 << kept) - 1;
+    }
+    return bytes.subarray(0, bytes.length - (text.charCodeAt(0) - first));
+  };
+
+  /** The numbers of a column (`payload.packed`). */
+  const column = ({ "~": text, from = null }) => {
+    const numbers = Array.from({ length: text.length }, (_, i) => text.charCodeAt(i) - zero);
+    if (from === null) return numbers;
+    let last = from;
+    return [from, ...numbers.map((fall) => (last -= fall))];
+  };
+
+  const unpacked = (value) => {
+    if (Array.isArray(value)) return value.map(unpacked);
+    if (value === null || typeof value !== "object") return value;
+    if ("~" in value) return column(value);
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, unpacked(item)]));
+  };
+
+  const decoded = async (text) => {
+    const isPart = text.charCodeAt(0) >= first;
+    const bytes = isPart ? bytesOf(text) : Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream(isPart ? "deflate" : "gzip"));
+    const value = JSON.parse(new TextDecoder("utf-16le").decode(await new Response(stream).arrayBuffer()));
+    return value?.packed ? unpacked(value.packed) : value;
   };
 
   /** Called by the files themselves. */
-  pfgen.take = (name, base64) => waiting.get(name)?.(base64);
+  pfgen.take = (name, content) => waiting.get(name)?.(content);
 
-  /** Promise of the text of a file; it fails where there is none, and where the file hands over nothing. */
+  /** Promise of the content of a file; it fails where there is none, and where the file hands over nothing. */
   const requested = (name) => new Promise((resolve, reject) => {
     const end = () => {
       script.remove();
@@ -29,11 +65,29 @@
     document.head.append(script);
   });
 
-  /** Promise of the value of a payload: inside the page, or in the file `{name}.js` of the site. */
+  /** Promise of the text of one part of a file. */
+  const partOf = async (file, number) => {
+    if (!files.has(file)) {
+      const parts = requested(file);
+      parts.catch(() => files.delete(file));
+      files.set(file, parts);
+    }
+    const text = (await files.get(file))[number];
+    if (!text) throw new Error(`${file}.js`); // of another site, if it lacks what its page has
+    return text;
+  };
+
+  const textOf = (name) => {
+    const inside = document.getElementById(`payload-${name}`);
+    const [file, number] = name.split("#");
+    if (inside) return Promise.resolve(inside.textContent);
+    return number === undefined ? requested(file) : partOf(file, number);
+  };
+
+  /** Promise of the value of a payload: inside the page, in the file `{name}.js` of the site, or (`file#3`) in part of one. */
   pfgen.load = (name) => {
     if (!values.has(name)) {
-      const inside = document.getElementById(`payload-${name}`);
-      const value = inside ? decoded(inside.textContent) : requested(name).then(decoded);
+      const value = textOf(name).then(decoded);
       value.catch(() => values.delete(name)); // so that it can be tried again
       values.set(name, value);
     }
