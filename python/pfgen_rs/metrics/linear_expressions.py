@@ -28,7 +28,7 @@ from functools import cache
 
 import numpy as np
 
-__all__ = ["linear_expression"]
+__all__ = ["DOLLAR", "linear_expression"]
 
 _Ranges = tuple[tuple[int, int], ...]
 
@@ -41,8 +41,8 @@ _BY_NUMBER = {"x": 2, "u": 4, "U": 8}
 _REPETITION = re.compile(r"(?:[*+?]|\{(?=[0-9,]+\})([0-9]*)(?:,([0-9]*))?\})(\??)", re.ASCII)
 _GROUP = re.compile(r"\((?:\?:|\?P<[^<>()]*>|(?!\?))")
 _NOTHING = r"[^\x{0}-\x{10FFFF}]"
-# The group ends the match before the newline: see `Expression` in native code.
-_DOLLAR = r"(?:\z|(\n\z))"
+DOLLAR = r"(?:\z|(\n\z))"
+"""How `$` is written: the group ends the match before the newline (`Expression` in native code)."""
 
 
 class _OutsideTableError(Exception):
@@ -91,7 +91,7 @@ def _written_item(item: _Item, *, is_last: bool) -> tuple[str, bool]:
             item.branches, is_last=is_last and not item.repeated
         )
         text = f"(?:{inner})"
-    elif text == _DOLLAR and not is_last:
+    elif text == DOLLAR and not is_last:
         raise _OutsideTableError
     if not item.repeated:
         return text, can_be_empty
@@ -136,7 +136,7 @@ class _ExpressionReader:
             item = self._group(depth)
         elif character in "^$":
             self._at += 1
-            return _Item(_ANCHORS["\\A"] if character == "^" else _DOLLAR, can_be_empty=True)
+            return _Item(_ANCHORS["\\A"] if character == "^" else DOLLAR, can_be_empty=True)
         elif (anchor := self._pattern[self._at : self._at + 2]) in _ANCHORS:
             self._at += 2
             return _Item(_ANCHORS[anchor], can_be_empty=True)

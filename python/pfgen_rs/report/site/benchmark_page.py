@@ -1,4 +1,4 @@
-"""The page of a benchmark: its questions, keyword rules and reference answers."""
+"""The page of a benchmark: questions, rules and reference answers, and scores of answers that readers try."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.questions.sources import explained, order
 from pfgen_rs.report.site import names
+from pfgen_rs.report.site.page_scoring import page_scoring, page_settings, scoring_refusal
 from pfgen_rs.report.site.pages import render
 
 __all__ = ["benchmark_page", "references_payload", "references_payload_name"]
@@ -36,23 +37,51 @@ def benchmark_page(
     `samples`: example answers by text of the question. `shown`: as for `references_payload`, for a remark.
     `payloads`: values of `references_payload` by name, for a page in a single file.
     """
+    questions = list(benchmark)
+    refusals = [scoring_refusal(benchmark, question, shown) for question in questions]
     return render(
         "benchmark",
+        parts=("windows", "inspector", "answers", "scoring", "scorer", "trial", "benchmark"),
         root=root,
         nav=nav,
         here="benchmark",
         signature=benchmark.signature,
         benchmark=benchmark,
-        questions=list(benchmark),
-        baselines={question.id: benchmark.baselines(question) for question in benchmark},
+        questions=questions,
+        baselines={question.id: benchmark.baselines(question) for question in questions},
         samples=samples or {},
-        counts={question.id: _reference_counts_of_benchmark(question) for question in benchmark},
-        explained=explained(source for question in benchmark for source in question.sources),
+        counts={question.id: _reference_counts_of_benchmark(question) for question in questions},
+        explained=explained(source for question in questions for source in question.sources),
         shown=shown,
         payload_name=references_payload_name,
         payloads=payloads or {},
         is_literal=is_literal,
+        refusals=refusals,
+        refused=refusals[0] if len(set(refusals)) == 1 else None,
+        trial=_trials_on_page(benchmark, questions, refusals, samples or {}),
     )
+
+
+def _trials_on_page(
+    benchmark: QuestionSet,
+    questions: Sequence[Question],
+    refusals: Sequence[str | None],
+    samples: Mapping[str, str],
+) -> dict[str, Any]:
+    """Returns what scripts need to score answers; `questions`: `None` where there is a refusal."""
+    return {
+        **page_settings(benchmark.settings),
+        "questions": [
+            {
+                "id": question.id,
+                "sample": samples.get(question.text),
+                **page_scoring(benchmark, question),
+            }
+            if refusal is None
+            else None
+            for question, refusal in zip(questions, refusals, strict=True)
+        ],
+    }
 
 
 def references_payload_name(question: Question) -> str:

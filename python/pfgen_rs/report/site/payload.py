@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from pfgen_rs.io.safe_text import acts
+
 __all__ = [
     "data_block",
     "encode",
@@ -134,6 +136,10 @@ def data_block(name: str, value: Any) -> Markup:
 
 
 def _payload_json(value: Any) -> str:
-    """Returns JSON without characters that could end a script or an element."""
+    """Returns JSON without characters that could end a script or an element, or reorder what is shown."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
-    return text.encode("utf-8", "backslashreplace").decode()
+    return text if text.isprintable() else "".join(map(_payload_character, text))
+
+
+def _payload_character(character: str) -> str:
+    return json.dumps(character)[1:-1] if acts(character) else character

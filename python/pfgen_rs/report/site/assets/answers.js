@@ -86,7 +86,8 @@
   /** The text of an answer: an element a character, which others may mark (`classes(i)`). */
   pfgen.answerText = (answer, table, reading, { query = "", classes = () => "" } = {}) => {
     const cover = table.cover(answer.characters);
-    const counted = Math.max(...answer.parts.map(({ share, cut }) => (share > 0 ? cut : 0)));
+    const cuts = answer.parts.map(({ share, cut }) => (share > 0 ? cut : 0));
+    const counted = answer.average === null ? Infinity : Math.max(...cuts); // null: not all metrics are known
     const ends = marks(answer, reading);
     const found = hits(answer, query);
     const text = element("p", { class: "text shaded", lang: "ja" });
@@ -117,7 +118,8 @@
     ? element("ul", { class: "rules", "aria-label": t("rules"), "data-t-aria-label": "rules" }, ...answer.rules.map(rule))
     : element("p", { class: "quiet" }, tr("no_rules")));
 
-  const sums = (answer) => metrics.map((metric) =>
+  /** The metrics that are known of an answer, each summed over the sources. */
+  const sums = (answer) => metrics.filter((metric) => answer.parts.some((p) => p.metric === metric)).map((metric) =>
     [metric, answer.parts.filter((p) => p.metric === metric).reduce((sum, p) => sum + p.share, 0)]);
 
   const lost = (value) => (value > 0 ? `−${value.toFixed(4)}` : "0");

@@ -35,6 +35,9 @@
     current = null;
   };
 
+  /** Hide the box, for scripts that replace the text. */
+  pfgen.hideCounts = hide;
+
   const show = (character, covered, table) => {
     hide();
     current = character;
