@@ -9,6 +9,16 @@ from pfgen_rs.cli.loading import Deferred, deferring
 __all__ = ["COMMANDS", "app"]
 
 COMMANDS = {
+    "sources": Deferred(
+        "study_sources",
+        "sources",
+        "Correlate scores with the reference answers of one source and of another.",
+    ),
+    "metrics": Deferred(
+        "study_metrics",
+        "metrics",
+        "Correlate Fluency, Truthfulness, Helpfulness and the score.",
+    ),
     "against": Deferred(
         "study_against", "against", "Correlate the leaderboard with another benchmark."
     ),

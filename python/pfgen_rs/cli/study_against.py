@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,19 +10,12 @@ import typer
 from pfgen_rs.cli import options, output, study_options
 from pfgen_rs.cli.loading import is_folder_there
 from pfgen_rs.cli.plot import Font, Language, LanguageName, Title
-from pfgen_rs.cli.study_options import StudyFormat
+from pfgen_rs.cli.study_options import ModesName, StudyFormat
 
 if TYPE_CHECKING:
     from pfgen_rs.studies.against import AgainstStudy
 
-__all__ = ["ModesName", "against"]
-
-
-class ModesName(StrEnum):
-    """Which runs of a model count."""
-
-    BEST = "best"
-    ALL = "all"
+__all__ = ["against"]
 
 
 def _points_path(path: Path | None) -> Path | None:
@@ -48,8 +40,7 @@ def against(
         typer.Option(
             "--leaderboard",
             metavar="CHECKOUT|FILE",
-            help="A checkout of pfgen-bench, a leaderboard.json or .parquet, or a .csv with the columns "
-            "model and score.",
+            help=study_options.LEADERBOARD,
             show_default=False,
         ),
     ],

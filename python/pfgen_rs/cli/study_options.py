@@ -16,7 +16,19 @@ from pfgen_rs.cli.plot import plot_file_path
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Format", "PlotFile", "StudyFormat", "write_plot"]
+__all__ = ["LEADERBOARD", "Format", "ModesName", "PlotFile", "StudyFormat", "write_plot"]
+
+LEADERBOARD = (
+    "A checkout of pfgen-bench, a leaderboard.json or .parquet, "
+    "or a .csv with the columns model and score."
+)
+
+
+class ModesName(StrEnum):
+    """Which runs of a model count."""
+
+    BEST = "best"
+    ALL = "all"
 
 
 class StudyFormat(StrEnum):

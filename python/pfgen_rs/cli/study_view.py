@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
+from rich.table import Table
 
 from pfgen_rs.cli import output
 from pfgen_rs.io.counted import counted
@@ -13,25 +15,17 @@ from pfgen_rs.studies.markdown import correlation_text, interval_text
 if TYPE_CHECKING:
     from pfgen_rs.studies.against import AgainstStudy
     from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix
+    from pfgen_rs.studies.metrics import MetricStudy
+    from pfgen_rs.studies.sources import SourceStudy
 
-__all__ = ["against_csv", "against_parts", "against_unmatched", "correlation_table"]
+__all__ = ["against_csv", "against_parts", "against_unmatched", "metric_parts", "source_parts"]
 
 
 def against_parts(found: AgainstStudy, outliers: int) -> list[RenderableType]:
     """Returns the table of columns, and a line about the outliers of each."""
-    level = _level_text(found.columns[0].correlation)
-    table = output.new_table(
-        "column",
-        "n",
-        "r",
-        f"r, {level}",
-        "ρ",
-        f"ρ, {level}",
-        numbers=("n", "r", f"r, {level}", "ρ", f"ρ, {level}"),
-        title=f"{found.ours} and {counted(len(found.columns), 'column')}",
-    )
-    for one in found.columns:
-        table.add_row(output.cell(one.column), *map(output.cell, _figures(one.correlation)))
+    title = f"{found.ours} and {counted(len(found.columns), 'column')}"
+    rows = [((one.column,), one.correlation) for one in found.columns]
+    table = _fitting_table(("column",), rows, title)
     parts: list[RenderableType] = [table]
     if outliers:
         parts.append(output.cell("furthest from the line, in residual standard deviations:"))
@@ -73,14 +67,46 @@ def against_unmatched(found: AgainstStudy, *, listed: bool) -> list[RenderableTy
     return parts
 
 
-def correlation_table(matrix: CorrelationMatrix, title: str) -> RenderableType:
-    """Returns a table with a row for each pair."""
-    level = _level_text(matrix.pairs[0])
+def metric_parts(found: MetricStudy) -> list[RenderableType]:
+    """Returns the table of pairs, and how far the values of each metric reach."""
+    columns = ("least", "median", "largest")
+    spread = output.new_table("metric", *columns, numbers=columns, title="values")
+    for name, *values in found.spread().iter_rows():
+        spread.add_row(output.cell(name), *(output.cell(f"{value:.4f}") for value in values))
+    title = f"metrics over {counted(len(found.runs), 'run')}"
+    return [_correlation_table(found.matrix, title), spread]
+
+
+def source_parts(found: SourceStudy, metric: str) -> list[RenderableType]:
+    """Returns a table of pairs for the questions with all sources, and one for all questions."""
+    return [
+        _correlation_table(
+            found.matrix(metric, questions), f"{metric} over {found.told(questions)}"
+        )
+        for questions in ("common", "all")
+    ]
+
+
+def _correlation_table(matrix: CorrelationMatrix, title: str) -> RenderableType:
+    rows = [((pair.one, pair.other), pair) for pair in matrix.pairs]
+    return _fitting_table(("", "and"), rows, title)
+
+
+def _fitting_table(
+    names: Sequence[str], rows: Sequence[tuple[Sequence[str], Correlation]], title: str
+) -> Table:
+    """Returns a table with the interval of Spearman's ρ, or without it where the window is narrow."""
+    level = f"{100 * rows[0][1].level:g} %"
     headings = ("n", "r", f"r, {level}", "ρ", f"ρ, {level}")
-    table = output.new_table("", "and", *headings, numbers=headings, title=title)
-    for pair in matrix.pairs:
-        table.add_row(*map(output.cell, (pair.one, pair.other, *_figures(pair))))
-    return table
+    tables = []
+    for count in (len(headings), len(headings) - 1):
+        table = output.new_table(*names, *headings[:count], numbers=headings, title=title)
+        for named, found in rows:
+            table.add_row(*map(output.cell, (*named, *_figures(found)[:count])))
+        for column in table.columns[: len(names)]:
+            column.no_wrap = True  # or every table would fit
+        tables.append(table)
+    return output.first_that_fits(*tables)
 
 
 def _figures(found: Correlation) -> tuple[str, ...]:
@@ -91,7 +117,3 @@ def _figures(found: Correlation) -> tuple[str, ...]:
         correlation_text(found.spearman),
         interval_text(*found.interval("spearman")),
     )
-
-
-def _level_text(found: Correlation) -> str:
-    return f"{100 * found.level:g} %"

@@ -97,6 +97,7 @@ JAPANESE = {
     "Scores by category": "カテゴリ別スコア",
     "Scores by task": "タスク別スコア",
     "Correlations": "相関",
+    "Metrics against each other": "指標どうしの関係",
     "Two benchmarks of the same models": "同じモデルの 2 つのベンチマーク",
     "pfgen score": "pfgen のスコア",
     "* some tasks were not run": "* 一部のタスクは未実行",

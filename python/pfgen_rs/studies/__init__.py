@@ -9,18 +9,24 @@ __all__ = [
     "Correlation",
     "CorrelationMatrix",
     "Leaderboard",
+    "MetricStudy",
+    "SourceStudy",
     "model_key",
     "read_aliases",
     "read_benchmark_table",
     "read_leaderboard",
     "study_against",
+    "study_metrics",
+    "study_sources",
 ]
 
 if TYPE_CHECKING:
     from pfgen_rs.studies.against import AgainstStudy, BenchmarkCorrelation, study_against
     from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix
     from pfgen_rs.studies.leaderboard import Leaderboard, read_leaderboard
+    from pfgen_rs.studies.metrics import MetricStudy, study_metrics
     from pfgen_rs.studies.model_names import model_key, read_aliases
+    from pfgen_rs.studies.sources import SourceStudy, study_sources
     from pfgen_rs.studies.table_files import read_benchmark_table
     from pfgen_rs.studies.tables import BenchmarkTable
 else:
@@ -32,7 +38,9 @@ else:
             "against": ("AgainstStudy", "BenchmarkCorrelation", "study_against"),
             "correlations": ("Correlation", "CorrelationMatrix"),
             "leaderboard": ("Leaderboard", "read_leaderboard"),
+            "metrics": ("MetricStudy", "study_metrics"),
             "model_names": ("model_key", "read_aliases"),
+            "sources": ("SourceStudy", "study_sources"),
             "table_files": ("read_benchmark_table",),
             "tables": ("BenchmarkTable",),
         },

@@ -12,6 +12,7 @@ import polars as pl
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.names import METRICS, Metric
+from pfgen_rs.report.markup import inert
 from pfgen_rs.stats.residuals import regression_line
 from pfgen_rs.stats.student import check_level
 from pfgen_rs.studies.correlations import (
@@ -118,7 +119,7 @@ class AgainstStudy:
         level = f"{100 * self.columns[0].correlation.level:g} %"
         headings = ["column", "n", "Pearson's r", level, "Spearman's ρ", level, "outliers"]
         table = markdown_table(headings, rows)
-        return "\n".join([table, *(f"{note}\n" for note in self.notes)])
+        return "\n".join([table, *(f"{inert(note)}\n" for note in self.notes)])
 
     def to_dict(self, outliers: int = OUTLIERS) -> dict[str, Any]:
         """Returns everything as JSON."""

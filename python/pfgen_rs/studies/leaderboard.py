@@ -16,7 +16,7 @@ from pfgen_rs.studies.model_names import model_key
 from pfgen_rs.studies.table_files import read_benchmark_table
 from pfgen_rs.studies.tables import BenchmarkTable
 
-__all__ = ["Leaderboard", "Modes", "read_leaderboard"]
+__all__ = ["Leaderboard", "Modes", "check_modes", "read_leaderboard"]
 
 Modes = Literal["best", "all"]
 _SYSTEM = "system"
@@ -47,10 +47,7 @@ class Leaderboard:
         and `InputError` if no run has a figure.
         """
         check_metric(metric)
-        if modes not in get_args(Modes):
-            raise SettingsError(
-                f"unknown choice of modes {modes!r}: expected one of {', '.join(get_args(Modes))}"
-            )
+        check_modes(modes)
         column = "score" if metric == METRICS[0] else metric
         keys = [model_key(name) for name in self.runs["model"]]
         found = self.runs.select(
@@ -62,6 +59,20 @@ class Leaderboard:
             return found
         best = found.sort("figure", descending=True, maintain_order=True)
         return best.unique("key", keep="first", maintain_order=True)
+
+    def best(self) -> pl.DataFrame:
+        """Returns the rows of `runs` with the highest score of each model, the first of equal ones."""
+        keys = pl.Series("key", [model_key(name) for name in self.runs["model"]], dtype=pl.String)
+        ordered = self.runs.with_columns(keys).sort("score", descending=True, maintain_order=True)
+        return ordered.unique("key", keep="first", maintain_order=True).drop("key")
+
+
+def check_modes(modes: str) -> None:
+    """Raise `SettingsError` for anything but a choice of `Modes`."""
+    if modes not in get_args(Modes):
+        raise SettingsError(
+            f"unknown choice of modes {modes!r}: expected one of {', '.join(get_args(Modes))}"
+        )
 
 
 def read_leaderboard(place: str | os.PathLike[str]) -> Leaderboard:

@@ -63,7 +63,9 @@ class BenchmarkTable:
             raise self._error(
                 f"column {wanted!r} is ambiguous: it may be any of {_listed_columns(ending)}"
             )
-        near = get_close_matches(wanted, self.columns, n=3, cutoff=0.7)
+        count = wanted.count(".") + 1
+        endings = dict.fromkeys(".".join(name.split(".")[-count:]) for name in self.columns)
+        near = get_close_matches(wanted, [*self.columns, *endings], n=3, cutoff=0.7)
         advice = f"did you mean {' or '.join(map(repr, near))}?" if near else self._known()
         raise self._error(f"no column {wanted!r}: {advice}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -70,13 +69,14 @@ def _nodes_inside(node: Any) -> list[Any]:
         return list(node.value)
     if not isinstance(node, yaml.MappingNode):
         return []
-    keys = [key for key, _ in node.value]
-    names = Counter((key.tag, key.value) for key in keys if isinstance(key, yaml.ScalarNode))
-    for key in keys:
-        if isinstance(key, yaml.ScalarNode) and names[key.tag, key.value] > 1:
-            line = key.start_mark.line + 1
-            raise InputError(f"the key {shortened(key.value)!r} occurs twice", line=line)
-    return [*keys, *(value for _, value in node.value)]
+    seen: set[tuple[str, str]] = set()
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            if (key.tag, key.value) in seen:
+                line = key.start_mark.line + 1
+                raise InputError(f"the key {shortened(key.value)!r} occurs twice", line=line)
+            seen.add((key.tag, key.value))
+    return [inner for pair in node.value for inner in pair]
 
 
 def _check_nodes(events: Iterable[Any]) -> None:

@@ -7,6 +7,7 @@ Every function takes the result of a study and returns a `matplotlib.figure.Figu
 from pfgen_rs.drawing.fonts import FontWarning
 from pfgen_rs.drawing.saving import png, save, svg
 from pfgen_rs.studies.plots.correlation_map import correlation_map
+from pfgen_rs.studies.plots.metric_matrix import metric_matrix
 from pfgen_rs.studies.plots.scatter import against_figure, against_scatter
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "against_figure",
     "against_scatter",
     "correlation_map",
+    "metric_matrix",
     "png",
     "save",
     "svg",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,7 @@ __all__ = ["correlation_map"]
 
 _HEADINGS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ"}
 _MOST = 40  # names
+_CELL = 0.55  # inches: labels within it need not be turned
 _CLOSE = 0.99  # from here on, two decimals say nothing
 
 
@@ -29,13 +31,15 @@ def correlation_map(
     matrix: CorrelationMatrix,
     *,
     statistic: Statistic = "pearson",
+    usual: str = "Correlations",
     title: str | None = None,
     language: Language = "en",
     font: str | None = None,
 ) -> Figure:
     """Draw the correlations of every two names, coloured by value.
 
-    Raises `PlotError` for fewer than two names, for more than 40, and if no pair has a correlation.
+    `usual`: the title if none is given, a key of `drawing.words`. Raises `PlotError` for more than 40 names,
+    and if no pair has a correlation.
     """
     names = matrix.names
     if not matrix.pairs:
@@ -49,12 +53,12 @@ def correlation_map(
         labels = [look.name(name, 30) for name in names]
         room = max(map(_width_of_label, labels))
         size = 1.1 + (0.62 if digits == 4 else 0.5) * len(names)
-        figure = look.figure(title, "Correlations", 2.0 + size + room, 1.3 + size + 0.7 * room)
+        figure = look.figure(title, usual, 2.0 + size + room, 1.3 + size + 0.7 * room)
         axes = figure.subplots()
         bottom = lowest if digits == 4 else min(0.0, lowest)
         image = axes.imshow(cells, cmap="cividis", vmin=bottom, vmax=1)
         _write_coefficients(axes, cells, bottom, digits)
-        axes.set_xticks(range(len(names)), labels, rotation=40, ha="left", rotation_mode="anchor")
+        _name_columns(axes, labels)
         axes.set_yticks(range(len(names)), labels)
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
@@ -83,6 +87,13 @@ def _write_coefficients(axes: Axes, cells: NDArray[np.float64], bottom: float, d
             fontsize=7.5,
             color="white" if cells[i, j] < (bottom + 1) / 2 else INK,
         )
+
+
+def _name_columns(axes: Axes, labels: Sequence[str]) -> None:
+    if max(map(_width_of_label, labels)) < _CELL:
+        axes.set_xticks(range(len(labels)), labels)
+    else:
+        axes.set_xticks(range(len(labels)), labels, rotation=40, ha="left", rotation_mode="anchor")
 
 
 def _width_of_label(label: str) -> float:

@@ -1,0 +1,242 @@
+"""Scores by the reference answers of one source, or of some, alone (experiment 1 of the papers)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations as combinations_of
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import polars as pl
+
+from pfgen_rs.benchmark import Benchmark, log_notes
+from pfgen_rs.checkout.checkout import find_runs, is_checkout
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io import Options
+from pfgen_rs.io.counted import counted
+from pfgen_rs.io.patterns import expand, expand_runs
+from pfgen_rs.io.remote.source import opened_sources
+from pfgen_rs.io.remote.storage import Storage
+from pfgen_rs.io.run_files import is_system
+from pfgen_rs.metrics.names import BY_SOURCE, METRICS
+from pfgen_rs.questions.sources import order
+from pfgen_rs.report.markup import inert
+from pfgen_rs.runs import streaming
+from pfgen_rs.runs.result import Result
+from pfgen_rs.stats.student import check_level
+from pfgen_rs.studies.correlations import FEWEST, CorrelationMatrix, correlations
+
+__all__ = ["Questions", "SourceStudy", "restricted", "study_sources"]
+
+Questions = Literal["common", "all"]
+Track = Callable[[Sequence[str]], Iterable[str]]
+SOURCE_METRICS = (METRICS[0], *BY_SOURCE)
+"""The metrics that depend on the sources."""
+_MOST = 5  # sources, with 31 combinations
+_SCHEMA = {
+    **dict.fromkeys(("run", "model", "mode", "sources"), pl.String),
+    "questions": pl.String,
+    **dict.fromkeys(SOURCE_METRICS, pl.Float64),
+}
+
+
+@dataclass(frozen=True)
+class SourceStudy:
+    """Runs scored with the reference answers of each source, and of each combination of sources.
+
+    `scores`: columns `run`, `model`, `mode`, `sources` (such as `P` or `P+T`), `questions` and the metrics
+    `average`, `fluency`, `truthfulness`: means over questions. `questions` is `common` for the questions that
+    have all of the sources, and `all` for every question of the benchmark, of which those that have none of a
+    combination's sources keep their own. `sources`, `common`: names of sources, and ids of questions.
+    """
+
+    scores: pl.DataFrame
+    sources: tuple[str, ...]
+    common: tuple[str, ...]
+    level: float
+    notes: tuple[str, ...] = ()
+
+    def matrix(
+        self, metric: str = METRICS[0], questions: Questions = "common"
+    ) -> CorrelationMatrix:
+        """Returns the correlations of the combinations with each other, over runs. Raises `SettingsError`."""
+        if metric not in SOURCE_METRICS:
+            raise SettingsError(
+                f"{metric!r} does not depend on sources: expected one of {', '.join(SOURCE_METRICS)}"
+            )
+        if questions not in get_args(Questions):
+            raise SettingsError(
+                f"unknown choice of questions {questions!r}: expected one of "
+                f"{', '.join(get_args(Questions))}"
+            )
+        found = self.scores.filter(pl.col("questions") == questions)
+        return correlations(
+            {
+                name: found.filter(pl.col("sources") == name)[metric].to_numpy()
+                for name in found["sources"].unique(maintain_order=True)
+            },
+            self.level,
+        )
+
+    def frame(self) -> pl.DataFrame:
+        """Returns the pairs of all matrices, with `metric` and `questions` before the fields of each."""
+        return pl.concat(
+            self.matrix(metric, questions)
+            .frame()
+            .select(pl.lit(metric).alias("metric"), pl.lit(questions).alias("questions"), pl.all())
+            for questions in get_args(Questions)
+            for metric in SOURCE_METRICS
+        )
+
+    def told(self, questions: Questions) -> str:
+        """Returns which questions the scores are means over."""
+        if questions == "common":
+            return f"{counted(len(self.common), 'question')} with all of {', '.join(self.sources)}"
+        return "all questions; those without a source keep their own"
+
+    def to_markdown(self, metric: str = METRICS[0]) -> str:
+        """Returns a table of pairs for either choice of questions, and the notes."""
+        parts = []
+        for questions in get_args(Questions):
+            parts += [
+                f"{inert(self.told(questions))}:\n",
+                self.matrix(metric, questions).to_markdown(),
+            ]
+        return "\n".join([*parts, *(f"{inert(note)}\n" for note in self.notes)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns everything as JSON."""
+        return {
+            "sources": list(self.sources),
+            "common_questions": list(self.common),
+            "correlations": self.frame().to_dicts(),
+            "scores": self.scores.to_dicts(),
+            "notes": list(self.notes),
+        }
+
+
+def study_sources(
+    runs: str | Sequence[str],
+    benchmark: Benchmark,
+    *,
+    sources: Sequence[str] | None = None,
+    combinations: bool = False,
+    level: float = 0.95,
+    track: Track = iter,
+) -> SourceStudy:
+    """Score runs with the reference answers of each source alone, and of all together, and correlate.
+
+    `runs`: checkouts of pfgen-bench, all of whose runs with answers are scored, or runs as for `score_runs`;
+    system runs are left out. `sources`: names (default: those that share a question with another).
+    `combinations`: score with all combinations of sources. `track`: wraps the names of the combinations while
+    they are scored, such as `tqdm.tqdm`.
+
+    Raises `InputError` for fewer than three runs, for sources that share no question, for more than five, and
+    what `score_runs` raises.
+    """
+    check_level(level)
+    chosen = _chosen_sources(benchmark, sources)
+    common = tuple(q.id for q in benchmark if set(chosen) <= set(q.sources))
+    if not common:
+        raise InputError(f"no question has reference answers of all of {', '.join(chosen)}")
+    paths, notes = _run_paths([runs] if isinstance(runs, str) else runs)
+    combined = {"+".join(names): names for names in _combinations(chosen, every=combinations)}
+    rows: list[dict[str, Any]] = []
+    for name in track(list(combined)):
+        results = _scored(paths, restricted(benchmark, combined[name]))
+        if not rows:
+            for result in results:
+                log_notes(result)
+        for result in results:
+            if not is_system(result.config or {}):
+                rows += _rows_of_result(result, name, common)
+    scores = pl.DataFrame(rows, schema=_SCHEMA)
+    count = scores["run"].n_unique()
+    if count < FEWEST:
+        raise InputError(f"{counted(count, 'run')} to correlate: expected at least {FEWEST}")
+    return SourceStudy(scores, chosen, common, level, tuple(notes))
+
+
+def _scored(paths: Sequence[str], benchmark: Benchmark) -> list[Result]:
+    storage = Storage(None)
+    sources = opened_sources(expand_runs(paths, storage), storage)
+    options = Options(tokens=benchmark.settings.unit == "token")
+    return streaming.score_sources(benchmark, sources, options, streaming.new_store(benchmark))
+
+
+def _rows_of_result(result: Result, name: str, common: Sequence[str]) -> list[dict[str, Any]]:
+    """Returns a row for the common questions, and one for all."""
+    if result.missing:
+        raise InputError(result.missing_note, path=result.path)
+    mode = (result.config or {}).get("mode")
+    about = {
+        "run": result.path or result.name,
+        "model": result.name,
+        "mode": mode if isinstance(mode, str) else None,
+        "sources": name,
+    }
+    by_question = result.by_question
+    shared = by_question.filter(pl.col("question_id").is_in(list(common)))
+    return [
+        {**about, "questions": kind, **frame.select(SOURCE_METRICS).mean().row(0, named=True)}
+        for kind, frame in (("common", shared), ("all", by_question))
+    ]
+
+
+def restricted(benchmark: Benchmark, sources: Sequence[str]) -> Benchmark:
+    """Returns a benchmark whose questions have the reference answers of some sources alone.
+
+    Questions that have none of them keep their own.
+    """
+    questions = []
+    for question in benchmark:
+        kept = {name: found for name, found in question.answers.items() if name in sources}
+        questions.append(replace(question, answers=kept or question.answers))
+    about = f"{benchmark.metadata_hash}:{'+'.join(sources)}".encode()
+    digest = hashlib.sha1(about, usedforsecurity=False).hexdigest()
+    return Benchmark(questions, digest, benchmark.settings)
+
+
+def _chosen_sources(benchmark: Benchmark, wanted: Sequence[str] | None) -> tuple[str, ...]:
+    known = benchmark.sources
+    for name in wanted or ():
+        if name not in known:
+            raise InputError(f"no source {name!r}: expected one of {', '.join(known)}")
+    if wanted:
+        found = list(dict.fromkeys(wanted))
+    else:
+        shared = {name for q in benchmark if len(q.sources) > 1 for name in q.sources}
+        found = [name for name in known if name in shared]
+        found = [found[place] for place in order(found)]
+    if len(found) < 2:
+        raise InputError(f"{counted(len(found), 'source')} to compare: expected at least 2")
+    if len(found) > _MOST:
+        raise InputError(
+            f"{len(found)} sources to combine, at most {_MOST}: choose some of {', '.join(found)} (--source)"
+        )
+    return tuple(found)
+
+
+def _combinations(sources: Sequence[str], *, every: bool) -> list[tuple[str, ...]]:
+    """Returns each source and all of them, or every source, every two, and so on."""
+    if not every:
+        return [*((name,) for name in sources), tuple(sources)]
+    return [
+        combined for n in range(1, len(sources) + 1) for combined in combinations_of(sources, n)
+    ]
+
+
+def _run_paths(patterns: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Returns the paths of runs with answers, and notes about runs of checkouts without."""
+    paths: list[str] = []
+    lacking = 0
+    for place in expand(patterns):
+        if not is_checkout(Path(place)):
+            paths.append(place)
+            continue
+        runs = [run for run in find_runs(place) if run.name.partition("/")[0] != "data"]
+        paths += [str(run.folder) for run in runs if run.responses]
+        lacking += sum(not run.responses for run in runs)
+    return paths, [f"left out: {counted(lacking, 'run')} without answers"] if lacking else []

@@ -1,0 +1,91 @@
+"""The metrics against each other, from published figures."""
+
+from __future__ import annotations
+
+import ast
+import csv
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.studies import Leaderboard, study_metrics
+from study_tables import fisher_of, pearson_of, spearman_of, write_csv
+
+METRICS = ("fluency", "truthfulness", "helpfulness", "score")
+
+
+def board(rows: list[tuple[object, ...]]) -> Leaderboard:
+    schema = {"model": pl.String, "mode": pl.String, **dict.fromkeys(METRICS, pl.Float64)}
+    return Leaderboard(pl.DataFrame(rows, schema=schema, orient="row"), ("a note",))
+
+
+ROWS: list[tuple[object, ...]] = [
+    ("a", "qa", 0.9, 0.8, 0.5, 0.7333),
+    ("A", "completion", 0.7, 0.9, 0.4, 0.6667),
+    ("b", "qa", 0.3, 0.2, 0.0, 0.1667),
+    ("c", None, 0.5, 0.6, 0.1, 0.4),
+    ("d", "qa", 0.5, None, 0.1, 0.4),
+    ("e", "qa", 0.5, float("nan"), 0.1, 0.4),
+]
+
+
+def test_made_up_runs() -> None:
+    study = study_metrics(board(ROWS))
+    assert study.matrix.names == METRICS
+    assert study.notes == ("a note", "left out: 2 runs without a metric")
+    columns = {name: [row[2 + i] for row in ROWS[:4]] for i, name in enumerate(METRICS)}
+    assert [pair.n for pair in study.matrix.pairs] == [4] * 6
+    for pair in study.matrix.pairs:
+        x, y = ([float(str(value)) for value in columns[name]] for name in (pair.one, pair.other))
+        assert pair.pearson == pytest.approx(pearson_of(x, y))
+        assert pair.spearman == pytest.approx(spearman_of(x, y))
+        assert pair.interval("pearson") == pytest.approx(fisher_of(pair.pearson, 4))
+    assert study.spread().rows()[0] == ("fluency", 0.3, pytest.approx(0.6), 0.9)
+    best = study_metrics(board(ROWS), modes="best")
+    assert best.runs["model"].to_list() == ["a", "c", "b"]
+    assert {pair.n for pair in best.matrix.pairs} == {3}
+    assert best.matrix.pairs[0].interval("pearson") == (None, None)
+
+
+def test_what_cannot_be_correlated() -> None:
+    with pytest.raises(InputError, match="2 runs with all of fluency"):
+        study_metrics(board(ROWS[:2]))
+    with pytest.raises(InputError, match="the metrics of all 4 runs are equal"):
+        study_metrics(board([("m", "qa", 1, 1, 1, 1)] * 4))
+    with pytest.raises(SettingsError, match="unknown choice of modes 'some'"):
+        study_metrics(board(ROWS), modes="some")  # type: ignore[arg-type]
+    constant = study_metrics(board([("m", "qa", i, 0.5, i * i, i) for i in range(5)]))
+    assert {pair.one for pair in constant.matrix.pairs} == {"fluency", "helpfulness"}
+    assert constant.matrix.values()[0, 1] != constant.matrix.values()[0, 1]
+
+
+def test_a_checkout(published_dir: Path) -> None:
+    study = study_metrics(published_dir)
+    assert len(study.runs) == 24
+    assert "system" not in study.runs["mode"]
+    assert study.matrix.pairs[0].pearson == pytest.approx(0.9716, abs=5e-5)
+
+
+def test_all_published_runs(studies_dir: Path, tmp_path: Path) -> None:
+    """The figures that docs/studies.md states."""
+    with (studies_dir / "published.csv").open(encoding="utf-8", newline="") as file:
+        rows = [
+            [
+                row["model"],
+                row["mode"],
+                row["score"],
+                *(sum(ast.literal_eval(row[name]).values()) for name in METRICS[:2]),
+                row["helpfulness"],
+            ]
+            for row in csv.DictReader(file)
+        ]
+    header = ["model", "mode", "score", *METRICS[:3]]
+    study = study_metrics(write_csv(tmp_path / "all.csv", header, rows))
+    found = {
+        (pair.one, pair.other): (pair.n, round(pair.pearson, 3)) for pair in study.matrix.pairs
+    }
+    assert found["fluency", "truthfulness"] == (522, 0.952)
+    assert found["fluency", "helpfulness"] == (522, 0.851)
+    assert found["truthfulness", "helpfulness"] == (522, 0.752)

@@ -1,0 +1,220 @@
+"""Scores by single sources, beside a scorer in plain Python and published results."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import oracle
+from helpers import CATS, QUESTIONS, SEAS, write_benchmark, write_run
+from pfgen_rs import Benchmark, load_benchmark
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.studies import SourceStudy, study_sources
+from pfgen_rs.studies.sources import restricted
+from study_tables import fisher_of, pearson_of, spearman_of
+
+STARS, HILLS = "星はなぜ光るのですか？", "丘はなぜ低いのですか？"
+MORE = {
+    "Q03": {
+        "question_id": "Q03",
+        "question": STARS,
+        "category": "physics",
+        "note": "",
+        "keywords": [{"t": "光"}],
+        "answers": {"A": ["星は熱いので光ります。", "星は核融合で光ります。"]},
+    },
+    "Q04": {
+        "question_id": "Q04",
+        "question": HILLS,
+        "category": "geography",
+        "note": "",
+        "keywords": [{"t": "低"}],
+        "answers": {"C": ["丘は低い山のことです。"]},
+    },
+}
+RUNS = {
+    "one": [
+        (CATS, "猫は狩りのために体力を残して眠ります。"),
+        (SEAS, "海の水は赤い光を吸うので青いのです。"),
+        (STARS, "星は熱いので光ります。"),
+        (HILLS, "丘は低い山のことです。"),
+    ],
+    "two": [
+        (CATS, "狩りをする猫は力をためるために眠ります。"),
+        (SEAS, "水が赤い光を吸収し、青い光が残ります。"),
+        (STARS, "星は光ります。"),
+        (HILLS, "丘です。"),
+    ],
+    "three": [
+        (CATS, "猫は夜に遊ぶので昼に眠ります。"),
+        (SEAS, "空の色が映るからです。"),
+        (STARS, "わかりません。"),
+        (HILLS, "低い山です。"),
+    ],
+    "four": [
+        (CATS, "猫は狩りに備えてよく眠ります。"),
+        (SEAS, "赤い光が水に吸われて青く見えます。"),
+        (STARS, "熱いからです。"),
+        (HILLS, "山より低い土地です。"),
+    ],
+}
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Benchmark:
+    folder = write_benchmark(tmp_path / "bench")
+    for question_id, question in MORE.items():
+        text = json.dumps(question, ensure_ascii=False)
+        (folder / f"{question_id}.json").write_text(text, encoding="utf-8")
+    return load_benchmark(folder)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[str]:
+    return [
+        str(write_run(tmp_path / name, [*answers, *RUNS["one"]], model=f"org/{name}"))
+        for name, answers in RUNS.items()
+    ]
+
+
+def means(name: str, sources: str, questions: list[str]) -> dict[str, float]:
+    """A run's means over questions, by the scorer in plain Python."""
+    found: dict[str, list[float]] = {"average": [], "fluency": [], "truthfulness": []}
+    known: dict[str, dict[str, Any]] = {**QUESTIONS, **MORE}
+    for question_id in questions:
+        data = known[question_id]
+        kept = {key: value for key, value in data["answers"].items() if key in sources}
+        question = oracle.Question({**data, "answers": kept or data["answers"]})
+        answers = [a for q, a in [*RUNS[name], *RUNS["one"]] if q == data["question"]]
+        scores = [question.score(answer) for answer in answers]
+        summary = oracle.mean_scores(sorted(scores, key=lambda score: -score["average"]))
+        found["average"].append(summary["average"])
+        for metric in ("fluency", "truthfulness"):
+            found[metric].append(round(oracle.left_sum(summary[metric].values()), 5))
+    return {metric: statistics.fmean(values) for metric, values in found.items()}
+
+
+def test_scores_are_those_of_plain_python(benchmark: Benchmark, runs: list[str]) -> None:
+    study = study_sources(runs, benchmark)
+    assert (study.sources, study.common) == (("A", "B"), ("Q01", "Q02"))
+    assert len(study.scores) == 4 * 3 * 2
+    for row in study.scores.iter_rows(named=True):
+        questions = list(study.common) if row["questions"] == "common" else [*QUESTIONS, *MORE]
+        wanted = means(row["model"].removeprefix("org/"), row["sources"], questions)
+        assert {key: row[key] for key in wanted} == pytest.approx(wanted, abs=1e-12)
+
+
+def test_correlations(benchmark: Benchmark, runs: list[str]) -> None:
+    study = study_sources(runs, benchmark)
+    matrix = study.matrix()
+    assert matrix.names == ("A", "B", "A+B")
+    values = {
+        sources: [means(name, sources, ["Q01", "Q02"])["average"] for name in RUNS]
+        for sources in ("A", "B")
+    }
+    [pair] = [pair for pair in matrix.pairs if (pair.one, pair.other) == ("A", "B")]
+    assert pair.n == 4
+    assert pair.pearson == pytest.approx(pearson_of(values["A"], values["B"]))
+    assert pair.spearman == pytest.approx(spearman_of(values["A"], values["B"]))
+    assert pair.interval("pearson") == pytest.approx(fisher_of(pair.pearson, 4))
+    assert study.frame().height == 2 * 3 * 3
+    assert set(study.frame()["metric"]) == {"average", "fluency", "truthfulness"}
+    assert study.to_markdown().count("| A | B | 4 |") == 2
+    assert study.to_dict()["common_questions"] == ["Q01", "Q02"]
+
+
+def test_all_combinations_and_the_order_of_names(benchmark: Benchmark, runs: list[str]) -> None:
+    told: list[str] = []
+
+    def track(names: Any) -> Any:
+        told.extend(names)
+        return names
+
+    study = study_sources(runs, benchmark, combinations=True, track=track)
+    assert told == ["A", "B", "A+B"]
+    assert study.matrix().names == ("A", "B", "A+B")
+
+
+@pytest.mark.parametrize(
+    ("choices", "problem"),
+    [
+        ({"sources": ["A", "Z"]}, "no source 'Z': expected one of A, B, C"),
+        ({"sources": ["A"]}, "1 source to compare: expected at least 2"),
+        ({"sources": ["A", "C"]}, "no question has reference answers of all of A, C"),
+        ({"level": 0.1}, "invalid confidence level"),
+    ],
+)
+def test_wrong_choices(
+    choices: dict[str, Any], problem: str, benchmark: Benchmark, runs: list[str]
+) -> None:
+    with pytest.raises((InputError, SettingsError), match=problem):
+        study_sources(runs, benchmark, **choices)
+
+
+def test_too_few_runs_and_unanswered_questions(
+    benchmark: Benchmark, runs: list[str], tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="2 runs to correlate: expected at least 3"):
+        study_sources(runs[:2], benchmark)
+    lacking = write_run(tmp_path / "lacking", RUNS["one"][:2], model="m")
+    with pytest.raises(InputError, match="2 of 4 questions"):
+        study_sources([*runs, str(lacking)], benchmark)
+
+
+def test_wrong_names_of_matrices(benchmark: Benchmark, runs: list[str]) -> None:
+    study = study_sources(runs, benchmark)
+    with pytest.raises(SettingsError, match="'helpfulness' does not depend on sources"):
+        study.matrix("helpfulness")
+    with pytest.raises(SettingsError, match="unknown choice of questions 'most'"):
+        study.matrix("average", "most")  # type: ignore[arg-type]
+
+
+def test_too_many_sources(tmp_path: Path, runs: list[str]) -> None:
+    answers = {name: [f"{name}です。"] for name in "ABCDEF"}
+    folder = write_benchmark(tmp_path / "six", {"Q01": {"answers": answers}})
+    with pytest.raises(InputError, match="6 sources to combine, at most 5: choose some of A, B"):
+        study_sources(runs, load_benchmark(folder))
+
+
+def test_a_set_of_all_sources_is_the_set(benchmark: Benchmark) -> None:
+    whole = restricted(benchmark, ["A", "B", "C"])
+    alone = restricted(benchmark, ["B"])
+    assert [dict(q.answers) for q in whole] == [dict(q.answers) for q in benchmark]
+    assert [q.sources for q in alone] == [["B"], ["B"], ["A"], ["C"]]
+    assert len({whole.metadata_hash, alone.metadata_hash, benchmark.metadata_hash}) == 3
+
+
+@pytest.fixture(scope="module")
+def published(
+    published_dir: Path, published_benchmark: Benchmark, tmp_path_factory: pytest.TempPathFactory
+) -> SourceStudy:
+    """Three published runs in a checkout of their own, without copies of the questions' files."""
+    folder = tmp_path_factory.mktemp("checkout")
+    (folder / "data").symlink_to(published_dir / "data")
+    names = sorted(published_dir.glob("result/**/trials.jsonl.xz"))[:9:3]
+    for path in names:
+        target = folder / path.parent.relative_to(published_dir)
+        shutil.copytree(path.parent, target)
+    return study_sources(str(folder), published_benchmark)
+
+
+def test_published_runs(published: SourceStudy, published_dir: Path) -> None:
+    assert published.sources == ("P", "T", "S")
+    assert len(published.common) == 37
+    by_run = published.scores.filter(questions="all", sources="P+T+S")
+    assert len(by_run) == 3
+    for row in by_run.iter_rows(named=True):
+        result = json.loads((Path(row["run"]).parent / "result.json").read_text(encoding="utf-8"))
+        found = [entry["scores"]["average"] for entry in result["questions"].values()]
+        assert row["average"] == pytest.approx(statistics.fmean(found), abs=1e-12)
+        common = [result["questions"][key]["scores"] for key in published.common]
+        [alone] = published.scores.filter(
+            questions="common", sources="P", run=row["run"]
+        ).iter_rows(named=True)
+        shares = [3 * scores["fluency"]["P"] for scores in common]  # of three sources each
+        assert alone["fluency"] == pytest.approx(statistics.fmean(shares), abs=3e-5)
