@@ -1,0 +1,240 @@
+"""Statistics that the comparison page computes in the browser, against `pfgen_rs.stats`."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import scipy.stats  # type: ignore[import-untyped]
+
+from pfgen_rs import Benchmark, load_benchmark, score_file, stats
+from pfgen_rs.report.site.comparison_data import (
+    Compared,
+    ComparisonSettings,
+    compared_run,
+    comparison_data,
+)
+from pfgen_rs.runs.sample import sample_of
+from pfgen_rs.stats.permutation import flips
+from pfgen_rs.stats.student import two_sided_quantile
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SCRIPTS = ("flips", "statistics", "compared")
+SAME = 5e-5  # four digits
+Data = Mapping[str, Any]
+
+
+@cache
+def script(name: str) -> str:
+    return (resources.files("pfgen_rs.report.site") / "assets" / f"{name}.js").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def calculator(browser: Browser) -> Page:
+    """A page with nothing but the statistics."""
+    page = browser.new_page()
+    page.add_script_tag(content="const pfgen = {};" + "\n".join(map(script, SCRIPTS)))
+    return page
+
+
+def ids_of(benchmark: Benchmark) -> list[str]:
+    return sorted(question.id for question in benchmark)
+
+
+def made_sample(
+    number: int, categories: Mapping[str, str | None], chance: np.random.Generator
+) -> stats.Sample:
+    """A run of some size, with scores of as many decimals as real ones have."""
+    trials = int(chance.choice([1, 2, 10, 37]))
+    skill = chance.uniform(0.3, 0.8)
+    values = {}
+    for metric in stats.METRICS:
+        level = np.clip(skill + chance.normal(0, 0.1, len(categories)), 0, 1)
+        scores = [np.clip(chance.normal(mean, 0.2, trials), 0, 1.4) for mean in level]
+        decimals = 5 if metric == "average" else 6
+        steps = 0.25 if metric == "helpfulness" else 10.0**-decimals  # many ties
+        values[metric] = [np.round(np.round(each / steps) * steps, decimals) for each in scores]
+    system = number in (7, 8)
+    return stats.Sample(f"run {number}", tuple(categories), dict(categories), values, system=system)
+
+
+def made_samples(benchmark: Benchmark) -> list[stats.Sample]:
+    """Forty runs: among them two that are the same, two with a constant difference, and parts of sets."""
+    chance = np.random.default_rng(17)
+    categories = {key: benchmark[key].category or None for key in ids_of(benchmark)}
+    ids = list(categories)
+    found = [made_sample(number, categories, chance) for number in range(40)]
+    found[5] = replace(found[4], name="run 5")
+    higher = {m: [np.round(v + 0.1, 6) for v in each] for m, each in found[2].values.items()}
+    found[3] = replace(found[2], name="run 3", values=higher)
+    found[10], found[11] = found[10].only(ids[2:]), found[11].only(ids[:5])
+    values = {
+        m: [v + chance.random(len(v)) * 1e-3 for v in each] for m, each in found[12].values.items()
+    }
+    found[12] = replace(found[12], values=values)  # scores that were not rounded
+    return found
+
+
+def data_of(benchmark: Benchmark, samples: Sequence[stats.Sample], **settings: Any) -> Data:
+    runs = [
+        (Compared(each.name, f"runs/{i}", is_system=each.system), compared_run(benchmark, each))
+        for i, each in enumerate(samples)
+    ]
+    return comparison_data(benchmark, runs, ComparisonSettings(**settings))
+
+
+COMPARE = """([data, chosen]) => {
+  const found = pfgen.compared(data, chosen);
+  const pairs = pfgen.pairsOf(chosen.length);
+  const byCategory = (metric) => pairs.map(([a, b]) => pfgen.byCategory(data, found, metric, a, b));
+  return {
+    ...found,
+    byQuestion: pairs.flatMap(([a, b]) => pfgen.byQuestion(data, found, a, b)),
+    byCategory: data.metrics.flatMap(byCategory).flat(),
+  };
+}"""
+BOUNDS = ("difference", "low", "high")
+
+
+def same(found: Data, wanted: Any, names: Mapping[str, str]) -> None:
+    """Figures have the same four digits; `names`: those of `wanted` by those of `found`."""
+    for name, other in names.items():
+        value = wanted[other] if isinstance(wanted, dict) else getattr(wanted, other)
+        assert (found[name] is None) == (value is None)
+        assert value is None or abs(found[name] - value) < SAME, (name, found, wanted)
+
+
+def same_tests(found: Data, pair: stats.Pair) -> None:
+    assert found["p"] == pytest.approx(pair.p, abs=1e-12), pair
+    assert found["holm"] == pytest.approx(pair.p_holm, abs=1e-12)
+    assert found["family"] == pair.family
+    names = {name: name for name in (*BOUNDS, "se")} | {"detectable": "minimum_detectable"}
+    same(found, pair, names)
+
+
+def same_tables(found: Data, wanted: stats.Comparison, ids: Sequence[str]) -> None:
+    rows = wanted.questions.filter(wanted.questions["metric"] == "average").to_dicts()
+    for mine, row in zip(found["byQuestion"], rows, strict=True):
+        assert ids[mine["question"]] == row["question_id"]
+        same(mine, row, {"a": "mean_a", "b": "mean_b"} | {name: name for name in BOUNDS})
+    rows = wanted.categories.to_dicts()
+    for mine, row in zip(found["byCategory"], rows, strict=True):
+        assert (mine["name"], mine["questions"]) == (row["category"], row["questions"])
+        same(mine, row, {name: name for name in BOUNDS})
+
+
+def check(
+    page: Page, data: Data, samples: Sequence[stats.Sample], chosen: Sequence[int], **settings: Any
+) -> None:
+    """What the page makes of a choice is what Python makes of it."""
+    found = page.evaluate(COMPARE, [data, list(chosen)])
+    wanted = stats.compare([samples[i] for i in chosen], interval="student", **settings)
+    ids = [question["name"] for question in data["questions"]]
+    assert [ids[i] for i in found["questions"]] == list(wanted.compared)
+    assert [ids[i] for i in found["leftOut"]] == list(wanted.left_out)
+    assert found["smallest"] == pytest.approx(wanted.smallest_p)
+    for metric, own in found["metrics"].items():
+        assert [r and tuple(r) for r in own["ranks"]] == wanted.ranks[metric]
+        for mine, estimate in zip(own["estimates"], wanted.estimates[metric], strict=True):
+            same(mine, estimate, {name: name for name in ("mean", "low", "high")})
+        pairs = [pair for pair in wanted.pairs if pair.metric == metric]
+        for mine, pair in zip(own["pairs"], pairs, strict=True):
+            same_tests(mine, pair)
+    same_tables(found, wanted, ids)
+
+
+@pytest.mark.parametrize("count", [2, 3, 10])
+def test_any_choice_of_made_runs_has_the_figures_of_python(
+    calculator: Page, mini: Benchmark, count: int
+) -> None:
+    samples = made_samples(mini)
+    data, chance = data_of(mini, samples), random.Random(count)
+    choices = [chance.sample(range(40), count) for _ in range(3)]
+    if count == 2:
+        choices += [[4, 5], [2, 3], [7, 8], [10, 11], [12, 9]]
+    for chosen in choices:
+        check(calculator, data, samples, chosen)
+
+
+def test_settings_of_a_comparison_are_those_of_its_data(calculator: Page, mini: Benchmark) -> None:
+    samples = made_samples(mini)
+    settings = {"level": 0.8, "permutations": 333, "seed": 2**70 + 5}
+    check(calculator, data_of(mini, samples, **settings), samples, [0, 1, 9], **settings)
+
+
+@pytest.mark.parametrize("questions", [2, 3])
+def test_few_questions_are_enumerated(calculator: Page, mini: Benchmark, questions: int) -> None:
+    ids = ids_of(mini)
+    samples = [each.only(ids[:questions]) for each in made_samples(mini)[20:30]]
+    check(calculator, data_of(mini, samples), samples, [0, 1, 2])
+
+
+def test_runs_without_two_common_questions_are_not_compared(
+    calculator: Page, mini: Benchmark
+) -> None:
+    ids = ids_of(mini)
+    samples = made_samples(mini)
+    samples[0], samples[1] = samples[0].only(ids[:3]), samples[1].only(ids[2:])
+    found = calculator.evaluate(
+        "([data, chosen]) => pfgen.compared(data, chosen)", [data_of(mini, samples), [0, 1]]
+    )
+    assert found["metrics"] is None
+    assert found["questions"] == [2]
+    assert len(found["leftOut"]) == len(ids) - 1
+
+
+@pytest.mark.parametrize(
+    ("questions", "permutations"), [(1, 7), (2, 3), (3, 8), (13, 100_000), (50, 30_000)]
+)
+@pytest.mark.parametrize("seed", [0, 123456789, 2**40 + 1, 2**200 + 7])
+def test_signs_are_those_that_python_draws(
+    calculator: Page, questions: int, permutations: int, seed: int
+) -> None:
+    words = [(seed >> (32 * i)) % 2**32 for i in range(max(1, -(-seed.bit_length() // 32)))]
+    drawn = "([q, n, seed]) => [...pfgen.flips(q, n, seed)].map(({ signs }) => Array.from(signs).join(''))"
+    found = "".join(calculator.evaluate(drawn, [questions, permutations, words]))
+    wanted = np.concatenate(list(flips(questions, permutations, seed)))
+    assert found == "".join(map(str, (wanted < 0).astype(int).ravel().tolist()))
+
+
+def test_quantiles_are_those_of_students_t(calculator: Page) -> None:
+    for level in (0.5, 0.8, 0.95, 0.9999):
+        for freedom in (1, 2, 3, 13, 49, 198, 1000):
+            found = calculator.evaluate(
+                "([level, n]) => pfgen.tQuantile(level, n)", [level, freedom]
+            )
+            assert found == pytest.approx(two_sided_quantile(level, freedom), rel=1e-9)
+            assert found == pytest.approx(scipy.stats.t.ppf((1 + level) / 2, freedom), rel=1e-7)
+
+
+def test_holm_is_that_of_python(calculator: Page) -> None:
+    chance = np.random.default_rng(3)
+    for p in ([0.2], [0.01, 0.04, 0.03], [0.5, 0.5, 0.1, 0.1], chance.random(45).tolist()):
+        assert calculator.evaluate("pfgen.holm", p) == pytest.approx(
+            stats.holm(np.array(p)).tolist()
+        )
+
+
+@pytest.mark.skipif("PFGEN_BENCH_DIR" not in os.environ, reason="PFGEN_BENCH_DIR is not set")
+def test_published_runs_have_the_figures_of_python(calculator: Page) -> None:
+    checkout = Path(os.environ["PFGEN_BENCH_DIR"])
+    benchmark = load_benchmark(checkout)
+    paths = sorted(checkout.glob("result/**/trials.jsonl.xz"))
+    samples = [sample_of(score_file(path, benchmark), str(path)) for path in paths]
+    data, chance = data_of(benchmark, samples), random.Random(5)
+    for chosen in (
+        *chance.sample(list(combinations(range(len(paths)), 2)), 4),
+        chance.sample(range(len(paths)), 10),
+    ):
+        check(calculator, data, samples, chosen)
