@@ -100,7 +100,7 @@ COMPARE = """([data, chosen]) => {
   const byCategory = (metric) => pairs.map(([a, b]) => pfgen.byCategory(data, found, metric, a, b));
   return {
     ...found,
-    byQuestion: pairs.flatMap(([a, b]) => pfgen.byQuestion(data, found, a, b)),
+    byQuestion: pairs.flatMap(([a, b]) => pfgen.byQuestion(data, found, "average", a, b)),
     byCategory: data.metrics.flatMap(byCategory).flat(),
   };
 }"""

@@ -1,8 +1,9 @@
-"""What a comparison says of pairs among many, of runs that compete with none, and of impossible choices."""
+"""The comparison page: any runs are chosen, what it says of them, and its address."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,10 +15,9 @@ from browser import NewPage, settled
 from pfgen_rs import Benchmark, Result, score_file, stats
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import site
-from pfgen_rs.report.site import names
-from pfgen_rs.report.site.compare_page import Compared, comparison_page, comparison_payload
+from pfgen_rs.report.site import names, single
 from pfgen_rs.runs.sample import sample_of
-from site_samples import Elements, made_entries
+from site_samples import made_entries
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -25,29 +25,32 @@ if TYPE_CHECKING:
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = sync_api.expect
 
-RUNS = ("babbling", "careless", "faithful")
-ENTRIES = made_entries(4)
+COUNT = 12
+ENTRIES = made_entries(COUNT)
 SYSTEM = 2  # of the made entries
+PART = 11  # answers some questions only
+LABELS = [names.labels(ENTRIES)[entry.run] for entry in ENTRIES]
+SLUGS = [names.slug(entry.run) for entry in ENTRIES]
 
 
 @pytest.fixture(scope="module")
 def results(mini: Benchmark) -> list[Result]:
-    """The bundled runs, the best of them a system's, and one that differs from the second by chance."""
-    babbling, careless, faithful = (score_file(bundled_path() / "runs" / n, mini) for n in RUNS)
+    """The bundled runs, the best of them a system's, and runs that differ from the second by chance."""
+    runs = ("babbling", "careless", "faithful")
+    babbling, careless, faithful = (score_file(bundled_path() / "runs" / n, mini) for n in runs)
     chance = np.random.default_rng(4)
-    frame = careless.frame
-    answers = [
-        answer[: -1 if chance.random() < 0.1 else None] for answer in frame["answer"].to_list()
-    ]
-    near = mini.evaluate(frame["question"].to_list(), answers)
+    by_question = {
+        key[0]: part["answer"].to_list()
+        for key, part in careless.frame.partition_by("question_id", as_dict=True).items()
+    }
+    near = []
+    for number in range(3, COUNT):
+        chosen = list(by_question)[5 if number == PART else 0 :]
+        drawn = {key: chance.choice(by_question[key], 10 + number).tolist() for key in chosen}
+        questions = [key for key, answers in drawn.items() for _ in answers]
+        near.append(mini.evaluate(questions, [a for answers in drawn.values() for a in answers]))
     system = replace(faithful, config={"mode": "system"})
-    return [replace(babbling, config={}), replace(careless, config={}), system, near]
-
-
-@pytest.fixture(scope="module")
-def comparison(results: list[Result]) -> stats.Comparison:
-    samples = [sample_of(result, f"run {i}") for i, result in enumerate(results)]
-    return stats.compare(samples, resamples=200, permutations=500)
+    return [replace(babbling, config={}), replace(careless, config={}), system, *near]
 
 
 @pytest.fixture(scope="module")
@@ -56,111 +59,144 @@ def folder(
 ) -> Path:
     folder = tmp_path_factory.mktemp("site")
     by_run = {entry.run: result for entry, result in zip(ENTRIES, results, strict=True)}
-    site.build(folder, mini, ENTRIES, by_run)
+    site.build(folder, mini, ENTRIES, by_run, answers_per_question=5)
     return folder
 
 
-def labels(system: int | None = None) -> list[Compared]:
-    return [Compared(f"run {i}", f"runs/{i}", is_system=i == system) for i in range(4)]
+def runs(*numbers: int) -> str:
+    return "+".join(SLUGS[number] for number in numbers)
 
 
-def test_a_run_that_competes_with_none_has_no_rank(
-    mini: Benchmark, comparison: stats.Comparison
-) -> None:
-    page = comparison_page(mini, comparison, labels(SYSTEM))
-    cells = [attrs for attrs, _ in Elements(page).named("td") if "data-v" in attrs]
-    assert cells[0]["data-v"] == "", "the best run is the system's"
-    payload = comparison_payload(mini, comparison, labels(SYSTEM))
-    assert [row[-1] for row in payload["pairs"]["average"]] == [3] * 6
-    assert [row[-2] for row in payload["pairs"]["fluency"]] == [
-        pair.p_holm for pair in comparison.pairs if pair.metric == "fluency"
-    ]
-
-
-def test_both_pages_of_a_site_have_the_same_ranks(page: Page, folder: Path) -> None:
-    page.goto((folder / "compare" / "index.html").as_uri())
-    rows = page.locator("table.sortable.rows").first.locator("tbody tr")
-    shown = rows.locator("td:first-child").all_inner_texts()
-    wanted = {f"{entry.rank_low}–{entry.rank_high}" for entry in ENTRIES if entry.rank} | {"–"}
-    assert set(shown) == wanted
-    assert shown[0] == "–"
-    assert rows.first.get_attribute("class") == "system"
-
-
-def opened(page: Page, folder: Path, address: str = "") -> Page:
+def opened(page: Page, folder: Path, address: str = "", answers: int = 2) -> Page:
+    page.goto("about:blank")  # so that the page is loaded again
     page.goto(f"{(folder / 'compare' / 'index.html').as_uri()}{address}")
-    expect(page.locator("#answers .answer")).to_have_count(2)
+    expect(page.locator("#answers .answer")).to_have_count(answers)
     return page
 
 
-def chosen(page: Page) -> set[int]:
-    return {int(page.locator(f"[name={name}]").input_value()) for name in ("a", "b")}
-
-
-def pair(a: int, b: int) -> str:
-    return "#" + "+".join(names.slug(ENTRIES[i].run) for i in (a, b))
-
-
-def test_the_two_best_models_are_chosen_at_first(page: Page, folder: Path) -> None:
-    assert chosen(opened(page, folder)) == {1, 3}
-    expect(page.locator("#pair-note")).to_be_hidden()
-
-
-def test_the_verdict_says_what_correction_leaves(page: Page, folder: Path) -> None:
-    verdict = opened(page, folder, pair(0, 1)).locator(".verdict")
-    expect(verdict).to_contain_text("95 % interval")
-    expect(verdict).to_contain_text("uncorrected")
-    expect(verdict).to_contain_text(
-        "The difference remains significant when corrected for all 3 such pairs"
+def cells(page: Page, table: str) -> list[list[str]]:
+    """The text of a table's cells by row."""
+    found: list[list[str]] = page.locator(f"{table} tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.cells].map(cell => cell.innerText.trim()))"
     )
-    page.goto((folder / "compare" / "index.html").as_uri() + pair(1, 3))
-    expect(verdict).to_contain_text("do not differ significantly")
-    expect(verdict).to_contain_text("The same holds when corrected for all 3 such pairs")
-    page.goto((folder / "compare" / "index.html").as_uri() + pair(1, SYSTEM))
-    expect(verdict).to_contain_text("corrected for all 3 such pairs")
+    return found
 
 
-def test_a_p_value_at_the_limit_of_permutations_is_a_bound(
-    new_page: NewPage, mini: Benchmark, comparison: stats.Comparison, tmp_path: Path
-) -> None:
-    """As with many runs: the smallest p that permutations give, and one above it."""
-    page = new_page(expected="ERR_FILE_NOT_FOUND")  # there are no answers
-    p = {0: 2e-5, 1: 2e-5, 2: 9e-5}
-    pairs = [
-        replace(each, p=p.get(i % 6, 0.5), p_holm=min(1.0, 6 * p.get(i % 6, 0.5)))
-        for i, each in enumerate(comparison.pairs)
-    ]
-    found = replace(comparison, pairs=pairs, smallest_p=2e-5)
-    data = {"compare/data": comparison_payload(mini, found, labels())}
-    (tmp_path / "page.html").write_bytes(comparison_page(mini, found, labels(), payloads=data))
-    cells = page.locator("#pair-result table").first.locator("tbody tr").first.locator("td")
-    for number, wanted in {1: "≤ 0.0001", 2: "≤ 0.0001", 3: "0.0005"}.items():
-        page.goto((tmp_path / "page.html").as_uri() + f"#0+{number}")
-        page.reload()
-        expect(cells.nth(-2)).to_have_text(wanted)
-        expect(cells.nth(-3)).to_have_text("< 0.0001")
+def pair(page: Page) -> list[str]:
+    return [LABELS[int(page.locator(f"[name={name}]").input_value())] for name in ("a", "b")]
+
+
+def chips(page: Page) -> list[str]:
+    return [text.removesuffix("×").strip() for text in page.locator(".chips li").all_inner_texts()]
 
 
 def note(page: Page) -> Locator:
-    return page.locator("#pair-note")
+    return page.locator("#note")
 
 
-def test_a_run_chosen_twice_is_said_to_have_made_way(page: Page, folder: Path) -> None:
-    opened(page, folder, pair(0, 1))
-    page.locator("[name=b]").select_option("0")
-    expect(note(page)).to_contain_text("A run cannot be compared with itself, so A is now")
-    assert settled(page, lambda: chosen(page) >= {0}, wanted=True)
-    assert len(chosen(page)) == 2
-    page.get_by_role("button", name="Swap").click()
+def compared(results: Sequence[Result], *numbers: int) -> stats.Comparison:
+    samples = [sample_of(results[number], LABELS[number]) for number in numbers]
+    return stats.compare(samples, interval="student")
+
+
+# What is shown
+
+
+def test_the_two_best_models_are_chosen_at_first(
+    page: Page, folder: Path, results: list[Result]
+) -> None:
+    opened(page, folder)
+    models = [number for number in range(COUNT) if number != SYSTEM]
+    best = sorted(models, key=lambda i: -sample_of(results[i]).means().mean())[:2]
+    assert chips(page) == pair(page) == [LABELS[i] for i in best]
     expect(note(page)).to_be_hidden()
 
 
-@pytest.mark.parametrize("address", ["#nope+nope2", "#nope", "#%zz+a", "#<b>+c"])
-def test_a_link_to_what_is_not_there_is_said(page: Page, folder: Path, address: str) -> None:
-    opened(page, folder, address)
-    expect(note(page)).to_contain_text("The link names runs that are not on this page")
-    expect(note(page)).to_contain_text(re.compile(r"nope|%zz|<b>"))
-    assert chosen(page) == {1, 3}
+def test_chosen_runs_have_their_scores_and_ranks(
+    page: Page, folder: Path, results: list[Result]
+) -> None:
+    chosen = (0, 9, SYSTEM, 1)
+    opened(page, folder, f"#runs={runs(*chosen)}", 4)
+    found = compared(results, *chosen)
+    wanted = []
+    for i, number in enumerate(chosen):
+        each, rank = found.estimates["average"][i], found.ranks["average"][i]
+        score = f"{each.low:.3f}–{each.high:.3f}"
+        ranks = "–" if rank is None else "–".join(dict.fromkeys(map(str, rank)))
+        wanted.append([ranks, LABELS[number], f"{each.mean:.4f}", score])
+    wanted.sort(key=lambda row: row[2], reverse=True)
+    shown = [
+        [row[0], re.sub(r"^[AB]\s", "", row[1]), *row[2:4]] for row in cells(page, "#chosen-table")
+    ]
+    assert shown == wanted
+    assert page.locator("#chosen-table tr.system").count() == 1
+    expect(page.locator("#about-systems")).to_be_visible()
+    caption = page.locator("#chosen-table caption")
+    expect(caption).to_contain_text("not those of the leaderboard")
+
+
+def test_all_pairs_have_their_tests(page: Page, folder: Path, results: list[Result]) -> None:
+    chosen = (9, 0, 1)
+    opened(page, folder, f"#runs={runs(*chosen)}&metric=fluency", 3)
+    found = compared(results, *chosen)
+    means = {LABELS[n]: found.estimates["fluency"][i].mean for i, n in enumerate(chosen)}
+    wanted = {}
+    for each in found.pairs:
+        if each.metric == "fluency":
+            best = each.better_first()
+            bounds = f"{best.low:+.3f} … {best.high:+.3f}".replace("-", "−")
+            p, holm = (f"{v:.4f}" if v >= 0.0001 else "< 0.0001" for v in (best.p, best.p_holm))
+            wanted[best.a, best.b] = [f"{best.difference:+.4f}", bounds, p, holm]
+    shown = {}
+    for row in cells(page, "#pairs-table"):
+        a, b = (re.sub(r"^[AB]\s", "", text) for text in row[:2])
+        assert means[a] > means[b]
+        shown[a, b] = [row[2], row[3], *(text.removeprefix("≤ ") for text in row[4:6])]
+    assert shown == wanted
+
+
+def test_the_verdict_says_what_correction_leaves(page: Page, folder: Path) -> None:
+    verdict = opened(page, folder, f"#runs={runs(0, 1)}").locator(".verdict")
+    expect(verdict).to_contain_text("95 % interval")
+    expect(verdict).to_contain_text("uncorrected")
+    expect(verdict).not_to_contain_text("such pairs")
+    opened(page, folder, f"#runs={runs(0, 1, 3)}", 3)
+    expect(verdict).to_contain_text(
+        "The difference remains significant when corrected for all 3 such pairs"
+    )
+    opened(page, folder, f"#runs={runs(1, 3, 0)}", 3)
+    expect(verdict).to_contain_text("do not differ significantly")
+    expect(verdict).to_contain_text("The same holds when corrected for all 3 such pairs")
+
+
+def test_settings_of_a_single_page_are_honoured(
+    page: Page, results: list[Result], tmp_path: Path
+) -> None:
+    """As with many runs: what few permutations resolve is a bound."""
+    chosen = [replace(results[i], config={"model": str(i)}) for i in (0, 1, SYSTEM)]
+    path = tmp_path / "page.html"
+    single.write_comparison(chosen, path, level=0.9, permutations=120, seed=3)
+    page.goto(path.as_uri())
+    expect(page.locator("#answers .answer")).to_have_count(3)
+    samples = [sample_of(result, str(i)) for i, result in enumerate(chosen)]
+    settings = {"level": 0.9, "permutations": 120, "seed": 3}
+    found = stats.compare(samples, interval="student", **settings)  # type: ignore[arg-type]
+    smallest = min(each.p_holm for each in found.pairs)
+    assert smallest == 3 * found.smallest_p
+    expect(page.locator(".verdict")).to_contain_text("90 % interval")
+    expect(page.locator("#pairs-table")).to_contain_text(f"≤ {smallest:.4f}")
+    assert page.locator("#chosen-table a").count() == 0, "nothing to link to"
+
+
+def test_a_part_of_the_questions_is_said(page: Page, folder: Path, results: list[Result]) -> None:
+    opened(page, folder, f"#runs={runs(1, PART)}")
+    left = compared(results, 1, PART).left_out
+    said = page.locator("#left-out")
+    expect(said).to_contain_text(f"Compared on the {14 - len(left)} questions")
+    expect(said).to_contain_text(", ".join(left))
+    number = sorted(q.id for q in results[1].benchmark).index(left[0])
+    page.locator("[name=question]").select_option(str(number))
+    expect(page.locator("#answers .answer").nth(1)).to_contain_text("does not answer")
 
 
 def test_remarks_stand_at_the_table_they_are_about(page: Page, folder: Path) -> None:
@@ -168,3 +204,166 @@ def test_remarks_stand_at_the_table_they_are_about(page: Page, folder: Path) -> 
     about = "Intervals of single questions reflect trial noise only"
     captions = page.locator("#pair-result caption").all_inner_texts()
     assert [about in caption for caption in captions] == [False, True, False]
+
+
+# Choosing
+
+
+def combobox(page: Page) -> Locator:
+    return page.get_by_role("combobox", name="Add a run")
+
+
+def test_runs_are_found_by_typing_and_chosen_by_key(page: Page, folder: Path) -> None:
+    opened(page, folder, f"#runs={runs(0, 1)}")
+    combobox(page).fill("model")
+    options = page.get_by_role("option")
+    assert len(options.filter(visible=True).all()) >= COUNT - 3
+    combobox(page).fill(LABELS[7])
+    expect(page.locator("#run-options .active")).to_contain_text(LABELS[7])
+    combobox(page).press("Enter")
+    expect(page.locator("#answers .answer")).to_have_count(3)
+    assert chips(page) == [LABELS[i] for i in (0, 1, 7)]
+    expect(combobox(page)).to_have_value("")
+    combobox(page).press("ArrowDown")
+    combobox(page).press("ArrowDown")
+    combobox(page).press("Enter")
+    expect(page.locator("#answers .answer")).to_have_count(4)
+    combobox(page).fill("nothing of this name")
+    expect(page.locator("#run-choice .remark")).to_have_text("No run matches.")
+    combobox(page).press("Escape")
+    expect(combobox(page)).to_have_value("")
+
+
+def test_a_chip_removes_its_run(page: Page, folder: Path) -> None:
+    opened(page, folder, f"#runs={runs(0, 1, 7)}", 3)
+    page.get_by_role("button", name=f"Remove {LABELS[1]}").click()
+    expect(page.locator("#answers .answer")).to_have_count(2)
+    assert pair(page) == [LABELS[i] for i in (0, 7)]
+    expect(page.get_by_role("button", name=f"Remove {LABELS[7]}")).to_be_focused()
+    page.get_by_role("button", name=f"Remove {LABELS[0]}").click()
+    expect(page.locator("#run-choice .remark")).to_contain_text("at least two runs")
+    expect(page.locator("#figures")).to_be_hidden()
+    assert page.evaluate("location.hash") == f"#runs={runs(7)}"
+
+
+def test_no_more_than_ten_are_chosen(page: Page, folder: Path) -> None:
+    opened(page, folder, f"#runs={runs(*range(9))}", 9)
+    combobox(page).fill(LABELS[9])
+    combobox(page).press("Enter")
+    expect(page.locator("#answers .answer")).to_have_count(10)
+    combobox(page).click()
+    expect(page.locator("#run-choice .remark")).to_contain_text("Up to 10 runs can be compared")
+    expect(page.get_by_role("listbox")).to_be_hidden()
+    assert len(cells(page, "#pairs-table")) == 45
+
+
+def test_a_run_chosen_twice_is_said_to_have_made_way(page: Page, folder: Path) -> None:
+    opened(page, folder, f"#runs={runs(0, 1, 3)}", 3)
+    page.locator("[name=b]").select_option("0")
+    expect(note(page)).to_contain_text("A run cannot be compared with itself, so A is now")
+    assert settled(page, lambda: pair(page)[1], wanted=LABELS[0]) != pair(page)[0]
+    page.get_by_role("button", name="Swap").click()
+    expect(note(page)).to_be_hidden()
+
+
+def test_a_pair_is_opened_from_the_table(page: Page, folder: Path) -> None:
+    opened(page, folder, f"#runs={runs(0, 1, 3)}", 3)
+    row = page.locator("#pairs-table tbody tr").first
+    shown = [re.sub(r"^[AB]\s", "", text) for text in row.locator("td").all_inner_texts()[:2]]
+    row.get_by_role("button", name="Details").click()
+    assert settled(page, lambda: pair(page), shown) == shown
+    expect(page.locator("#pairs-table tr.open")).to_have_count(1)
+    headings = page.locator("#answers h3").all_inner_texts()
+    assert [text.replace("\n", " ") for text in headings[:2]] == [
+        f"{letter} {name}" for letter, name in zip("AB", shown, strict=True)
+    ]
+
+
+# The address
+
+
+def test_a_link_reproduces_the_view(page: Page, new_page: NewPage, folder: Path) -> None:
+    opened(page, folder, f"#runs={runs(0, 1, 3)}", 3)
+    page.locator("[name=a]").select_option("3")
+    page.locator("[name=metric]").select_option("helpfulness")
+    page.locator("[name=question]").select_option("4")
+    page.locator("[name=which]").select_option("0")
+    page.locator("[name=marks]").select_option("shade")
+    page.locator("[name=show]").select_option("pair")
+    expect(page.locator("#answers .answer")).to_have_count(2)
+    address = page.evaluate("location.href")
+    other = new_page()
+    other.goto(address)
+    expect(other.locator("#answers .answer")).to_have_count(2)
+    assert pair(other) == pair(page)
+    assert pair(other)[0] == LABELS[3]
+    for name in ("metric", "question", "which", "marks", "show"):
+        value = page.locator(f"[name={name}]").input_value()
+        assert other.locator(f"[name={name}]").input_value() == value
+    for table in ("#chosen-table", "#pairs-table", "#pair-result"):
+        assert cells(other, table) == cells(page, table)
+    assert other.evaluate("location.href") == address
+    answers = page.locator("#answers .shaded").all_inner_texts()
+    assert other.locator("#answers .shaded").all_inner_texts() == answers
+
+
+def test_back_returns_to_the_runs_before(page: Page, folder: Path) -> None:
+    opened(page, folder, f"#runs={runs(0, 1)}")
+    combobox(page).fill(LABELS[7])
+    combobox(page).press("Enter")
+    expect(page.locator("#answers .answer")).to_have_count(3)
+    page.locator("[name=question]").select_option("4")
+    page.get_by_role("button", name="Swap").click()
+    page.go_back()
+    assert settled(page, lambda: pair(page), [LABELS[0], LABELS[1]]) == [LABELS[0], LABELS[1]]
+    assert page.locator("[name=question]").input_value() == "4"
+    page.go_back()
+    expect(page.locator("#answers .answer")).to_have_count(2)
+    assert chips(page) == [LABELS[0], LABELS[1]]
+    page.go_forward()
+    expect(page.locator("#answers .answer")).to_have_count(3)
+
+
+def test_links_to_places_on_the_page_change_nothing(page: Page, folder: Path) -> None:
+    opened(page, folder, f"#runs={runs(0, 3)}")
+    page.evaluate("location.hash = '#main'")
+    page.wait_for_timeout(50)
+    assert chips(page) == [LABELS[0], LABELS[3]]
+    expect(note(page)).to_be_hidden()
+
+
+def test_older_links_name_two_runs(page: Page, folder: Path) -> None:
+    opened(page, folder, f"#{runs(3, 0)}")
+    assert pair(page) == [LABELS[3], LABELS[0]]
+    expect(note(page)).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    "address", ["#nope+nope2", "#nope", "#%zz+a", "#<b>+c", "#runs=nope&q=%zz&which=9&rank=x"]
+)
+def test_a_link_to_what_is_not_there_is_said(page: Page, folder: Path, address: str) -> None:
+    first = chips(opened(page, folder))
+    opened(page, folder, address)
+    expect(note(page)).to_contain_text("The link names runs that are not on this page")
+    expect(note(page)).to_contain_text(re.compile(r"nope|%zz|<b>"))
+    assert chips(page) == first
+
+
+def test_what_is_left_of_a_link_is_shown(page: Page, folder: Path) -> None:
+    opened(page, folder, f"#runs=gone+{runs(4, 4, 5)}&pair={runs(5)}+gone")
+    expect(note(page)).to_contain_text("not on this page: gone")
+    assert pair(page) == [LABELS[4], LABELS[5]]
+    opened(page, folder, f"#runs={runs(*range(COUNT))}", 10)
+    expect(note(page)).to_contain_text("The link names 12 runs, of which the first 10 are shown")
+    assert chips(page) == LABELS[:10]
+
+
+def test_the_language_changes_nothing_else(page: Page, folder: Path) -> None:
+    opened(page, folder, f"#runs={runs(0, 1, 3)}", 3)
+    shown, address = cells(page, "#pairs-table"), page.evaluate("location.hash")
+    page.get_by_role("button", name="日本語").click()
+    expect(page.locator("#pairs-table caption")).to_contain_text("すべての組")
+    assert [row[:6] for row in cells(page, "#pairs-table")] == [row[:6] for row in shown]
+    assert page.evaluate("location.hash") == address
+    remove = page.locator(".chips button").first
+    assert remove.get_attribute("aria-label") == f"{LABELS[0]} を外す"

@@ -112,7 +112,7 @@ def compare(
         from pfgen_rs.report.site import write_comparison
 
         with output.busy(f"writing {html}"):
-            write_comparison(results, html, **settings)
+            write_comparison(results, html, level=level, seed=seed)
     if output_format is options.JsonFormat.JSON:
         output.emit_json(compare_view.comparison_document(found, questions))
     else:

@@ -26,7 +26,15 @@ from pfgen_rs.stats.ranks import ranges
 from pfgen_rs.stats.sample import Sample, check_alike, common_questions
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 
-__all__ = ["POWER", "Comparison", "Pair", "as_html", "check_comparable", "compare"]
+__all__ = [
+    "POWER",
+    "Comparison",
+    "Pair",
+    "as_html",
+    "check_comparable",
+    "check_settings",
+    "compare",
+]
 
 Floats = NDArray[np.float64]
 Interval = Literal["bootstrap", "student"]
@@ -179,14 +187,13 @@ def compare(
     Raises `InputError` for runs with the same name, with different signatures, or with fewer than two
     questions in common, and `SettingsError` for invalid settings.
     """
-    check_level(level)
+    check_settings(level, seed)
     for metric in metrics:
         check_metric(metric)
     if interval not in get_args(Interval):
         raise SettingsError(
             f"unknown interval {interval!r}: expected one of {', '.join(get_args(Interval))}"
         )
-    check_seed(seed)
     common, left_out = check_comparable(samples)
     samples = [sample.only(common) for sample in samples]
     if all(sample.system for sample in samples):
@@ -331,6 +338,12 @@ class _ComparisonWork:
             "high": high,
             "minimum_detectable": (t + normal_quantile(2 * POWER - 1)) * se,
         }
+
+
+def check_settings(level: float, seed: int) -> None:
+    """Raise `SettingsError` for an invalid level or seed of a comparison."""
+    check_level(level)
+    check_seed(seed)
 
 
 def check_comparable(samples: Sequence[Sample]) -> tuple[tuple[str, ...], tuple[str, ...]]:

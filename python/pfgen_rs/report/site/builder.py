@@ -10,7 +10,7 @@ from functools import partial
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.answers import PER_QUESTION
-from pfgen_rs.report.site import payload
+from pfgen_rs.report.site import names, payload
 from pfgen_rs.report.site.benchmark_page import (
     benchmark_page,
     references_payload,
@@ -22,7 +22,6 @@ from pfgen_rs.report.site.leaderboard import leaderboard_page
 from pfgen_rs.report.site.runs import (
     Nav,
     Runs,
-    most_compared,
     run_page_path,
     write_runs,
 )
@@ -51,27 +50,25 @@ def build(
     """Write the site of a benchmark, with the leaderboard of `entries`, into `folder`.
 
     `results`: scored runs by their names in the entries; they get pages, with up to `answers_per_question`
-    answers to each question, and the best of them are compared (`most_compared`). `samples`: example answers
-    by text of the question. `references_per_source`: maximum number of reference answers (default: all).
+    answers to each question, and any of them can be compared. `samples`: example answers by text of the
+    question. `references_per_source`: maximum number of reference answers (default: all).
     `jobs`: number of threads (default: all processors). Files are written atomically, and only if their
     content changes; the same input gives the same bytes. Files of an earlier site that are not part of this
     one are removed. Raises `OutputError`, also if the folder contains other files (`SiteFolder`).
     """
     place, jobs = SiteFolder(folder), jobs or os.cpu_count() or 1
-    ranks = {e.run: (e.rank_low, e.rank_high) for e in entries if e.rank_low and e.rank_high}
-    runs = Runs(benchmark, results or {}, answers_per_question, ranks)
-    compared = most_compared(runs)
-    nav = (*NAV, COMPARE) if compared else NAV
+    runs = Runs(benchmark, results or {}, answers_per_question, names.labels(entries))
+    nav = (*NAV, COMPARE) if runs.are_comparable else NAV
     front = partial(
         leaderboard_page,
         entries,
         nav=nav,
         run_pages={run: run_page_path(run) for run in runs.results},
-        comparison=COMPARISON_PAGE if compared else None,
+        comparison=COMPARISON_PAGE if runs.are_comparable else None,
         signature=benchmark.signature,
     )
     tasks = _benchmark_tasks_to_build(benchmark, samples, references_per_source, nav)
-    write_runs(runs, compared, place.write, nav=nav, jobs=jobs)
+    write_runs(runs, place.write, nav=nav, jobs=jobs)
     _build_all(place, [*tasks, lambda: ("index.html", front())], jobs)
     place.finish()
 

@@ -58,12 +58,16 @@ class Compared:
 
 @dataclass(frozen=True)
 class ComparisonSettings:
-    """Settings as for `pfgen_rs.stats.compare`, and the number of runs that the page compares at a time."""
+    """Settings as for `pfgen_rs.stats.compare`, and of the page.
+
+    `most`: how many runs are compared at a time; `first`: how many, the best ones, before others are chosen.
+    """
 
     level: float = 0.95
     permutations: int = 10_000
     seed: int = 0
     most: int = MOST_COMPARED
+    first: int = 2
 
 
 def compared_run(benchmark: QuestionSet, sample: Sample) -> dict[str, Any]:
@@ -104,6 +108,7 @@ def comparison_data(
         "seed": _seed_words(chosen.seed),
         "power": normal_quantile(2 * POWER - 1),
         "most": chosen.most,
+        "first": chosen.first,
         "errorDecimals": _ERROR_DECIMALS,
         "meanDecimals": _MEAN_DECIMALS,
         "questions": [

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.report.site import names
 from pfgen_rs.report.site.charts import Axis
-from pfgen_rs.report.site.compare_page import MOST_COMPARED
+from pfgen_rs.report.site.comparison_data import MOST_COMPARED
 from pfgen_rs.report.site.pages import render
 
 __all__ = ["leaderboard_page"]

@@ -14,7 +14,8 @@ from pfgen_rs.io import write_atomic
 from pfgen_rs.report.answers import PER_QUESTION
 from pfgen_rs.report.run_view import estimates, run_view
 from pfgen_rs.report.site import payload
-from pfgen_rs.report.site.compare_page import COMPARISON, comparison_page, comparison_payload
+from pfgen_rs.report.site.compare_page import COMPARISON, comparison_page
+from pfgen_rs.report.site.comparison_data import MOST_COMPARED, ComparisonSettings
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.run_page import answers_name, run_page, windows_name
 from pfgen_rs.report.site.runs import Runs, run_page_folder
@@ -22,6 +23,7 @@ from pfgen_rs.report.windows import Windows, distinct_windows, window_table
 from pfgen_rs.runs.naming import named_results
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import sample_of
+from pfgen_rs.stats.comparing import check_comparable, check_settings
 
 __all__ = ["write_comparison", "write_run"]
 
@@ -53,28 +55,28 @@ def write_comparison(
     path: str | os.PathLike[str],
     *,
     answers_per_question: int = PER_QUESTION,
-    **settings: Any,
+    level: float = 0.95,
+    permutations: int = 10_000,
+    seed: int = 0,
 ) -> None:
     """Write the page that compares two or more runs, as `write_run` does.
 
-    `settings` as for `pfgen_rs.stats.compare`, but for the metrics: a page has all. Raises what `write_run`
-    and `stats.compare` raise.
+    It shows what `pfgen_rs.stats.compare` gives with the same settings and `interval="student"`. Raises what
+    `write_run` and `stats.compare` raise.
     """
     if not results:
         raise InputError("no run to compare")
+    check_settings(level, seed)
     named = named_results(results)
     benchmark = results[0].benchmark
+    check_comparable([sample_of(result, name) for name, result in named.items()])
     runs = Runs(benchmark, named, answers_per_question)
-    comparison, labels = (
-        runs.compare(list(named), **settings),
-        runs.labels(list(named), linked=False),
-    )
+    most = max(len(named), MOST_COMPARED)
+    settings = ComparisonSettings(level, permutations, seed, most=most, first=len(named))
     payloads = _single_page_payloads(runs)
-    payloads[COMPARISON] = comparison_payload(benchmark, comparison, labels)
+    payloads[COMPARISON] = runs.comparison(settings, linked=False)
     _write_single_page(
-        Path(path),
-        payloads,
-        lambda data: comparison_page(benchmark, comparison, labels, payloads=data),
+        Path(path), payloads, lambda data: comparison_page(benchmark, most=most, payloads=data)
     )
 
 

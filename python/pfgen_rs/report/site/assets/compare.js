@@ -1,185 +1,22 @@
-// Two of the compared runs: figures, differences by question and category, answers side by side.
+// The page that compares runs: which runs, which two in detail, and which answers; all of it stands in the address.
 (() => {
-  const { element, tr } = pfgen;
+  const { tr } = pfgen;
   const { reading, comparison } = pfgen.data("compare");
-  const pairForm = document.getElementById("pair-choice");
-  const sideForm = document.getElementById("side-choice");
-  const result = document.getElementById("pair-result");
-  const answers = document.getElementById("answers");
-  const note = document.getElementById("pair-note");
-  const unit = 100000;
+  const detail = document.getElementById("pair-choice").elements;
+  const side = document.getElementById("side-choice").elements;
+  const figures = document.getElementById("figures");
+  const note = document.getElementById("note");
+  const places = Object.fromEntries(["chosen-table", "pairs-table", "pair-result", "answers", "legend", "asked", "left-out", "about-systems"]
+    .map((id) => [id, document.getElementById(id)]));
+  const start = { metric: "average", which: "2", rank: 1, marks: "difference", show: "all" }; // what the address need not say
   let data = null;
+  let ranked = []; // numbers of all runs, the best first, systems last
+  let state = null; // { runs, pair: [a, b] (numbers of runs), question (place), … }
+  let shown = { key: null, found: null }; // the comparison of the runs that are shown
+  let showChosen = null;
 
-  const signed = (value, digits = 4) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
-  const small = (p) => (p < 0.0001 ? "< 0.0001" : p.toFixed(4));
-
-  /** A p-value after its sign, for sentences. */
-  const equal = (text) => (/^[<≤]/.test(text) ? text : `= ${text}`);
-  const number = (text, value = null) => element("td", { class: "number", "data-v": value }, text);
-  const heading = (key, sort = "number", more = {}, ...children) =>
-    element("th", { scope: "col", "data-sort": sort, class: sort === "number" ? "number" : "", ...more }, tr(key), ...children);
-
-  const letter = (name, more = {}) => element("th", { scope: "col", class: "number", ...more }, name);
-
-  const a = () => Number(pairForm.elements.a.value);
-  const b = () => Number(pairForm.elements.b.value);
-  const metricName = (metric) => (metric === "average" ? "score" : metric);
-
-  /** Where the pair of two runs, the first before the second, stands among all. */
-  const place = (i, j) => i * data.runs.length - (i * (i + 1)) / 2 + (j - i - 1);
-
-  /** Difference and bounds with the sign that they have for A minus B. */
-  const turned = ([difference, low, high]) =>
-    a() < b() ? [difference, low, high] : [-difference, high === null ? null : -high, low === null ? null : -low];
-
-  const pair = (metric) => {
-    const row = data.pairs[metric][place(Math.min(a(), b()), Math.max(a(), b()))];
-    return { bounds: turned(row), p: row[3], detectable: row[4], holm: row[5], family: row[6] };
-  };
-
-  /** A corrected p-value; one that rests on the smallest p that permutations resolve is a bound. */
-  const corrected = ({ p, holm }) =>
-    (p <= data.smallest_p && holm >= 0.0001 && holm < 1 ? `≤ ${holm.toFixed(4)}` : small(holm));
-
-  const isSure = (p) => p <= 1 - data.level + 1e-9;
-
-  /** Rows of a table by question or category: [difference, low, high]. */
-  const rows = (table, metric) => {
-    const columns = table[metric][place(Math.min(a(), b()), Math.max(a(), b()))];
-    return columns[0].map((_, i) => turned(columns.map((column) => (column[i] === null ? null : column[i] / unit))));
-  };
-
-  const known = (all) => all.flat().filter((value) => value !== null);
-
-  const interval = (axis, [difference, low, high]) => element("td", { class: "strong spread", "data-v": Math.abs(difference) },
-    pfgen.whisker(axis, low, difference, high), " ",
-    element("small", {}, low === null ? "–" : `${signed(low, 3)} … ${signed(high, 3)}`));
-
-  const verdict = () => {
-    const found = pair("average");
-    const [difference, low, high] = found.bounds;
-    const key = !isSure(found.p) ? "alike" : difference > 0 ? "more" : "less";
-    const size = key === "alike" ? signed(difference) : Math.abs(difference).toFixed(4);
-    const names = { a: pfgen.plain(data.runs[a()].name), b: pfgen.plain(data.runs[b()].name) };
-    const values = { level: 100 * data.level, difference: size, low: signed(low), high: signed(high), p: equal(small(found.p)) };
-    return element("p", { class: "verdict", role: "status" }, tr(key, { ...names, ...values }), ...afterCorrection(found));
-  };
-
-  /** What is left of a verdict once all pairs are thought of. */
-  const afterCorrection = (found) => {
-    if (found.family < 2) return [];
-    const key = isSure(found.holm) ? "stands" : isSure(found.p) ? "falls" : "falls_too";
-    return [" ", tr(key, { n: found.family, p: equal(corrected(found)) })];
-  };
-
-  const tableOf = (label, headings, body, { sortable = false, about = null } = {}) => {
-    const caption = element("caption", {}, tr(label), ...(about === null ? [] : [element("br"), tr(about)]));
-    const table = element("table", { class: sortable ? "rows sortable" : "rows" }, caption,
-      element("thead", {}, element("tr", {}, ...headings)), element("tbody", {}, ...body));
-    if (sortable) pfgen.sortable(table);
-    return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": pfgen.t(label), "data-t-aria-label": label }, table);
-  };
-
-  const metricsTable = () => {
-    const found = data.metrics.map((metric) => ({ metric, ...pair(metric) }));
-    const axis = pfgen.axisAround(known(found.map(({ bounds }) => bounds)));
-    const body = found.map(({ metric, bounds, p, holm, detectable }) => element("tr", {},
-      element("th", { scope: "row" }, tr(metricName(metric))),
-      ...[a(), b()].map((run) => number(data.estimates[metric][run].toFixed(4))),
-      number(signed(bounds[0])), interval(axis, bounds),
-      number(small(p)), element("td", { class: isSure(holm) ? "number better" : "number" }, corrected({ p, holm })), number(detectable.toFixed(4))));
-    const plain = (key) => element("th", { scope: "col", class: "number" }, tr(key));
-    return tableOf("pair", [element("th", { scope: "col" }, tr("metric")), letter("A"), letter("B"), plain("difference"),
-      element("th", { scope: "col", class: "spread" }, tr("size"), pfgen.scale(axis)), ...["p", "p_holm", "detectable"].map(plain)], body);
-  };
-
-  const lead = (i) => {
-    sideForm.elements.question.value = i;
-    side();
-    document.getElementById("side").scrollIntoView();
-    sideForm.elements.question.focus({ preventScroll: true });
-  };
-
-  const questionsTable = () => {
-    const found = rows(data.by_question, "average");
-    const axis = pfgen.axisAround(known(found));
-    const order = [...found.keys()].sort((i, j) => Math.abs(found[j][0]) - Math.abs(found[i][0]));
-    const body = order.map((i) => element("tr", {},
-      element("td", {}, pfgen.shown(data.questions[i].name)),
-      element("th", { scope: "row", class: "long", "data-v": data.questions[i].text },
-        element("button", { type: "button", class: "link", onclick: () => lead(i) }, pfgen.shown(data.questions[i].text))),
-      element("td", {}, pfgen.known("category", data.questions[i].category)),
-      ...[a(), b()].map((run) => number((data.means.average[run][i] / unit).toFixed(4))),
-      number(signed(found[i][0]), found[i][0]), interval(axis, found[i])));
-    return tableOf("by_question", [heading("id", "text"), heading("question", "text"), heading("category", "text"),
-      letter("A", { "data-sort": "number" }), letter("B", { "data-sort": "number" }),
-      heading("difference"), heading("size", "number", { class: "spread", "aria-sort": "descending" }, pfgen.scale(axis))], body,
-    { sortable: true, about: "about_by_question" });
-  };
-
-  const categoriesTable = () => {
-    const found = rows(data.by_category, "average");
-    const axis = pfgen.axisAround(known(found));
-    const body = found.map((bounds, i) => element("tr", {}, element("th", { scope: "row" }, pfgen.known("category", data.categories[i])),
-      number(signed(bounds[0]), bounds[0]), interval(axis, bounds)));
-    return tableOf("by_category", [heading("category", "text"), heading("difference"),
-      heading("size", "number", { class: "spread" }, pfgen.scale(axis))], body, { sortable: true });
-  };
-
-  const show = () => {
-    history.replaceState(null, "", `#${data.runs[a()].slug}+${data.runs[b()].slug}`);
-    result.replaceChildren(verdict(), metricsTable(), questionsTable(),
-      ...(data.categories.length ? [categoriesTable()] : []));
-    side();
-  };
-
-  /** Row of the answer to show: at a quantile, or at a rank. */
-  const row = (found) => {
-    const { which, rank } = sideForm.elements;
-    if (which.value !== "rank") return found.quantiles[Number(which.value)];
-    return Math.min(Math.max(Number(rank.value) || 1, 1), found.texts.length) - 1;
-  };
-
-  const card = (run, letter, answer, table, differs) => element("article", { class: "card answer" },
-    element("h3", {}, element("b", {}, letter), " ", pfgen.shown(data.runs[run].name)),
-    element("p", {}, element("b", { class: "average" }, answer.average.toFixed(5)), " ",
-      tr("rank_of", { rank: answer.rank, total: answer.total })),
-    pfgen.answerText(answer, table, reading, { classes: (i) => (differs.has(i) ? "differs" : "") }),
-    ...pfgen.answerFigures(answer, reading),
-    pfgen.answerRules(answer));
-
-  const legend = (differing) => document.getElementById("legend").replaceChildren(
-    differing ? element("p", { class: "quiet" }, tr("about_difference")) : pfgen.legend());
-
-  let wanted = 0;
-
-  const side = async () => {
-    const question = data.questions[Number(sideForm.elements.question.value)];
-    const own = (wanted += 1);
-    document.getElementById("asked").replaceChildren(pfgen.shown(question.text)); // printed, where choices are not
-    const values = await pfgen.loadEach(answers, [question.windows, question.answers[a()], question.answers[b()]]);
-    if (!values || own !== wanted) return; // something else was asked for meanwhile
-    const [windows, first, second] = values;
-    const table = pfgen.windowTable(windows);
-    const both = [pfgen.answer(first, row(first)), pfgen.answer(second, row(second))];
-    const differing = sideForm.elements.marks.value === "difference";
-    const differs = differing ? pfgen.differences(both[0].characters, both[1].characters) : [new Set(), new Set()];
-    legend(differing);
-    answers.replaceChildren(element("div", { class: differing ? "beside differing" : "beside" },
-      card(a(), "A", both[0], table, differs[0]), card(b(), "B", both[1], table, differs[1])));
-  };
-
-  const options = (values, text) => values.map((value, i) => element("option", { value: i }, pfgen.plain(text(value))));
-
-  /** The two best runs, systems only where there are no others. */
-  const best = () => [...data.runs.keys()].sort((i, j) =>
-    data.runs[i].system - data.runs[j].system || data.estimates.average[j] - data.estimates.average[i]).slice(0, 2);
-
-  /** The two runs of the address, if it names two. */
-  const addressed = (address) => {
-    const found = address.replace(/^runs=/, "").split("+").map((slug) => data.runs.findIndex((run) => run.slug === slug));
-    return found.length === 2 && !found.includes(-1) && found[0] !== found[1] ? found : null;
-  };
+  const pfgenRun = (number) => data.runs[number];
+  const slugs = (numbers) => numbers.map((number) => pfgenRun(number).slug).join("+");
 
   const decoded = (text) => {
     try {
@@ -189,55 +26,226 @@
     }
   };
 
+  /** The values of an address: `#runs=a+b&pair=…`, or two runs alone, as in older links. */
+  const addressed = () => {
+    const text = location.hash.slice(1);
+    if (!text.includes("=")) return text ? { runs: decoded(text) } : {};
+    return Object.fromEntries(text.split("&").map((part) => part.split("=").map(decoded)));
+  };
+
+  /** The address of what is shown; what it need not say is left out. */
+  const address = () => {
+    const { runs, pair, question } = state;
+    const parts = [["runs", slugs(runs)]];
+    if (pair && (pair[0] !== runs[0] || pair[1] !== runs[1])) parts.push(["pair", slugs(pair)]);
+    if (question !== 0) parts.push(["q", encodeURIComponent(data.questions[question].name)]);
+    for (const [name, usual] of Object.entries(start)) {
+      if (state[name] !== usual && (name !== "rank" || state.which === "rank")) parts.push([name, state[name]]);
+    }
+    return `#${parts.map((part) => part.join("=")).join("&")}`;
+  };
+
+  /** Other runs are a step in the history, other views of them are not. */
+  const keepAddress = (isStep) => {
+    if (address() === location.hash) return;
+    try {
+      history[isStep ? "pushState" : "replaceState"](history.state, "", address());
+    } catch {
+      // browsers may refuse this, for too many changes a second; the page works without
+    }
+  };
+
   /** Say what was done to a choice that cannot be, or nothing. */
   const remark = (key = null, values = {}) => {
     note.hidden = key === null;
     note.replaceChildren(...(key === null ? [] : [tr(key, values)]));
   };
 
-  const choose = () => {
-    const address = decoded(location.hash.slice(1));
-    const found = addressed(address);
-    if (address && !found && !document.getElementById(address)) remark("bad_address", { names: address.slice(0, 200) });
-    else remark();
-    [pairForm.elements.a.value, pairForm.elements.b.value] = found ?? best();
-    show();
+  const numbersOf = (text = "") => text.split("+").filter(Boolean)
+    .map((slug) => ({ slug, number: data.runs.findIndex((run) => run.slug === slug) }));
+
+  /** The runs of an address, as far as they are on this page; the two best where that leaves too few. */
+  const runsOf = (text) => {
+    const named = numbersOf(text);
+    const missing = named.filter(({ number }) => number < 0).map(({ slug }) => slug).join(", ").slice(0, 200);
+    const found = [...new Set(named.map(({ number }) => number).filter((number) => number >= 0))];
+    remark();
+    if (missing) remark(found.length < 2 ? "bad_address" : "some_missing", { names: missing });
+    if (found.length > data.most) remark("too_many_named", { most: data.most, n: found.length });
+    if (named.length === 0 || (missing && found.length < 2)) return ranked.slice(0, data.first);
+    return found.slice(0, data.most);
+  };
+
+  const pairOf = (text, runs) => {
+    const found = numbersOf(text).map(({ number }) => number).filter((number) => runs.includes(number));
+    if (found.length === 2 && found[0] !== found[1]) return found;
+    return runs.length < 2 ? null : runs.slice(0, 2);
+  };
+
+  const oneOf = (form, name, value) => ([...form[name].options].some((option) => option.value === value) ? value : start[name]);
+
+  const read = () => {
+    const wanted = addressed();
+    const runs = runsOf(wanted.runs);
+    const question = data.questions.findIndex(({ name }) => name === wanted.q);
+    return {
+      runs,
+      pair: pairOf(wanted.pair, runs),
+      question: Math.max(question, 0),
+      metric: data.metrics.includes(wanted.metric) ? wanted.metric : start.metric,
+      which: oneOf(side, "which", wanted.which),
+      rank: Math.max(Math.floor(Number(wanted.rank)) || 1, 1),
+      marks: oneOf(side, "marks", wanted.marks),
+      show: oneOf(side, "show", wanted.show),
+    };
+  };
+
+  const comparisonOf = (runs) => {
+    if (shown.key !== String(runs)) shown = { key: String(runs), found: runs.length < 2 ? null : pfgen.compared(data, runs) };
+    return shown.found;
+  };
+
+  const fillForms = () => {
+    const options = state.runs.map((number) => [number, pfgen.plain(pfgenRun(number).name)]);
+    for (const [i, name] of ["a", "b"].entries()) {
+      detail[name].replaceChildren(...options.map(([value, text]) => pfgen.element("option", { value }, text)));
+      detail[name].value = state.pair[i];
+    }
+    detail.metric.value = state.metric;
+    for (const name of ["question", "which", "rank", "marks", "show"]) side[name].value = state[name];
+    side.show.closest("label").hidden = state.runs.length < 3;
+  };
+
+  const leftOut = ({ questions, leftOut: others }) => {
+    places["left-out"].hidden = others.length === 0;
+    places["left-out"].replaceChildren(...(others.length === 0 ? [] : [
+      tr(questions.length < 2 ? "too_few_questions" : "left_out", { n: questions.length }), " ",
+      ...(questions.length < 2 ? [] : [others.map((q) => pfgen.plain(data.questions[q].name)).join(", ")])]));
+  };
+
+  const drawFigures = () => {
+    const found = comparisonOf(state.runs);
+    figures.hidden = !found?.metrics;
+    places["left-out"].hidden = true;
+    if (found) leftOut(found);
+    if (figures.hidden) return;
+    const view = { data, chosen: state.runs, found, metric: state.metric, pair: state.pair.map((number) => state.runs.indexOf(number)) };
+    const systems = state.runs.filter((number) => pfgenRun(number).system).length;
+    places["about-systems"].hidden = systems === 0 || systems === state.runs.length;
+    places["chosen-table"].replaceChildren(pfgen.chosenTable(view));
+    places["pairs-table"].replaceChildren(...(state.runs.length > 2 ? [pfgen.pairsTable(view, choosePair)] : []));
+    places["pair-result"].replaceChildren(...pfgen.pairDetail(view, lead));
+  };
+
+  const drawAnswers = () => {
+    places.asked.replaceChildren(pfgen.shown(data.questions[state.question].text)); // printed, where choices are not
+    places.legend.replaceChildren(state.marks === "difference" ? pfgen.element("p", { class: "quiet" }, tr("about_difference")) : pfgen.legend());
+    const others = ranked.filter((number) => state.runs.includes(number) && !state.pair.includes(number));
+    const runs = [...state.pair, ...(state.show === "all" ? others : [])].map(pfgenRun);
+    pfgen.sideBySide(places.answers, data, runs, state.question, state, reading);
+  };
+
+  const draw = () => {
+    showChosen(state.runs);
+    if (state.pair) fillForms();
+    drawFigures();
+    if (!figures.hidden) drawAnswers();
+  };
+
+  /** Show another view; `isStep`: one that Back leaves. */
+  const change = (changes, isStep = false) => {
+    state = { ...state, ...changes };
+    keepAddress(isStep);
+  };
+
+  const chooseRuns = (runs) => {
+    remark();
+    const kept = (state.pair ?? []).filter((number) => runs.includes(number));
+    const pair = runs.length < 2 ? null : [...kept, ...runs.filter((number) => !kept.includes(number))].slice(0, 2);
+    change({ runs, pair }, true);
+    draw();
+  };
+
+  const showPair = (pair) => {
+    change({ pair }, true);
+    fillForms();
+    drawFigures();
+    drawAnswers();
+  };
+
+  const choosePair = (pair) => {
+    remark();
+    showPair(pair.map((place) => state.runs[place]));
+    document.getElementById("pair").scrollIntoView();
+    detail.a.focus({ preventScroll: true });
   };
 
   /** A run is not compared with itself: the other choice makes way. */
-  const changed = (event) => {
-    remark();
-    if (a() === b()) {
-      const other = event.target.name === "a" ? "b" : "a";
-      const free = best().find((run) => run !== a());
-      pairForm.elements[other].value = free;
-      remark("not_itself", { letter: other.toUpperCase(), name: data.runs[free].name });
+  const pairChanged = (event) => {
+    if (event.target.name === "metric") {
+      change({ metric: detail.metric.value });
+      drawFigures();
+      return;
     }
-    show();
+    remark();
+    const pair = [Number(detail.a.value), Number(detail.b.value)];
+    if (pair[0] === pair[1]) {
+      const other = event.target.name === "a" ? 1 : 0;
+      pair[other] = state.runs.find((number) => number !== pair[0]);
+      remark("not_itself", { letter: "AB"[other], name: pfgenRun(pair[other]).name });
+    }
+    showPair(pair);
   };
 
   const swap = () => {
-    const { a: first, b: second } = pairForm.elements;
     remark();
-    [first.value, second.value] = [second.value, first.value];
-    show();
+    showPair(state.pair.toReversed());
+  };
+
+  const sideChanged = () => {
+    change({
+      question: Number(side.question.value), which: side.which.value, rank: Math.max(Math.floor(Number(side.rank.value)) || 1, 1),
+      marks: side.marks.value, show: side.show.value,
+    });
+    drawAnswers();
+  };
+
+  const lead = (question) => {
+    side.question.value = question;
+    sideChanged();
+    document.getElementById("side").scrollIntoView();
+    side.question.focus({ preventScroll: true });
+  };
+
+  const follow = () => {
+    const text = decoded(location.hash.slice(1));
+    if (state && text && !text.includes("=") && document.getElementById(text)) return; // a place on this page
+    state = read();
+    draw();
   };
 
   const begin = (value) => {
     data = value;
-    for (const name of ["a", "b"]) pairForm.elements[name].append(...options(data.runs, (run) => run.name));
-    sideForm.elements.question.append(...options(data.questions, (question) => `${question.name} ${question.text}`));
-    pairForm.addEventListener("change", changed);
+    const scores = pfgen.scoresOf(data);
+    ranked = [...data.runs.keys()].sort((i, j) => data.runs[i].system - data.runs[j].system || scores[j] - scores[i]);
+    showChosen = pfgen.chooser(document.getElementById("run-choice"), ranked.map((number) => {
+      const { name, slug } = pfgenRun(number);
+      return { name, text: slug, value: scores[number].toFixed(4) };
+    }), data.most, (chosen) => chooseRuns(chosen.map((place) => ranked[place])));
+    const showNumbers = showChosen;
+    showChosen = (numbers) => showNumbers(numbers.map((number) => ranked.indexOf(number)));
+    side.question.append(...data.questions.map(({ name, text }, i) => pfgen.element("option", { value: i }, pfgen.plain(`${name} ${text}`))));
+    document.getElementById("pair-choice").addEventListener("change", pairChanged);
     document.getElementById("swap").addEventListener("click", swap);
-    sideForm.addEventListener("change", side);
-    sideForm.elements.rank.addEventListener("input", () => {
-      sideForm.elements.which.value = "rank";
-      side();
+    document.getElementById("side-choice").addEventListener("change", sideChanged);
+    side.rank.addEventListener("input", () => {
+      side.which.value = "rank";
+      sideChanged();
     });
-    for (const form of [pairForm, sideForm]) form.addEventListener("submit", (event) => event.preventDefault());
-    addEventListener("hashchange", choose);
-    choose();
+    for (const form of document.querySelectorAll("form")) form.addEventListener("submit", (event) => event.preventDefault());
+    addEventListener("hashchange", follow);
+    follow();
   };
 
-  pfgen.loadInto(result, comparison, begin);
+  pfgen.loadInto(document.getElementById("loading"), comparison, begin);
 })();

@@ -48,10 +48,15 @@
     return { questions, leftOut, means: metrics, moments, ...found };
   };
 
-  /** Differences of two of the compared runs (by their places in the choice) in the average of each question. */
-  pfgen.byQuestion = (data, found, a, b) => found.questions.map((question, q) => ({
-    question, a: found.moments[a][q].mean, b: found.moments[b][q].mean, ...pfgen.welch(found.moments[a][q], found.moments[b][q], data.level),
-  }));
+  /** Differences of two of the compared runs (by their places in the choice) by question; only those of the average have bounds. */
+  pfgen.byQuestion = (data, found, metric, a, b) => found.questions.map((question, q) => {
+    const [first, second] = [a, b].map((run) => found.means[metric][run][q]);
+    const none = { difference: first - second, low: null, high: null };
+    return {
+      question, a: first, b: second,
+      ...(metric === "average" ? pfgen.welch(found.moments[a][q], found.moments[b][q], data.level) : none),
+    };
+  });
 
   /** Differences of two of the compared runs in a metric by category. */
   pfgen.byCategory = (data, found, metric, a, b) => {
