@@ -343,6 +343,11 @@ def test_a_run_without_interval_or_range_has_none_drawn() -> None:
     assert 'class="whisker"' in leaderboard_page([entry]).decode()
 
 
+def table_of(page: bytes) -> str:
+    """The leaderboard's table, without what stands above it."""
+    return page.decode().partition('<div class="board">')[2]
+
+
 def test_the_drawings_show_where_most_runs_are_and_arrows_at_others() -> None:
     entries = [
         replace(
@@ -353,7 +358,7 @@ def test_the_drawings_show_where_most_runs_are_and_arrows_at_others() -> None:
         for entry, score in zip(made_entries(10), [1.4, *([0.75, 0.62] * 4), 0.01], strict=True)
     ]
     system = {"rank": None, "rank_low": None, "rank_high": None}
-    page = leaderboard_page([replace(entries[0], **system), *entries[1:]]).decode()  # type: ignore[arg-type]
+    page = table_of(leaderboard_page([replace(entries[0], **system), *entries[1:]]))  # type: ignore[arg-type]
     assert re.findall(r'text-anchor="middle">([\d.]+)<', page) == ["0.6", "0.7", "0.8"]
     assert len(re.findall("<circle", page)) == 8
     right, left = re.findall(r'class="beyond" d="M([\d.]+) 3.5V12.5L([\d.]+) 8Z"', page)
@@ -365,7 +370,7 @@ def test_a_score_without_interval_is_drawn_where_it_is() -> None:
     entries = made_entries(9)
     axis = Axis(0.0, 2.0)
     unsure = replace(entries[4].estimate, low=None, high=None, mean=9.0)
-    page = leaderboard_page([replace(entries[4], estimate=unsure, score=0.5)]).decode()
+    page = table_of(leaderboard_page([replace(entries[4], estimate=unsure, score=0.5)]))
     assert axis.holds(0.5)
     assert len(re.findall("<circle", page)) == 1
     assert 'class="beyond"' not in page

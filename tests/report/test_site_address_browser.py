@@ -25,7 +25,8 @@ expect = sync_api.expect
 ENTRIES = made_entries(524)
 PHONE = {"width": 390, "height": 844}
 
-NAMES = """() => [...document.querySelectorAll("tbody tr")].filter((row) => row.checkVisibility())
+NAMES = """() => [...document.querySelectorAll(".leaderboard tbody tr")]
+  .filter((row) => row.checkVisibility())
   .map((row) => row.querySelector(".model span").textContent)"""
 LOOKS = "() => [document.documentElement.lang, getComputedStyle(document.body).colorScheme]"
 
@@ -126,7 +127,7 @@ def test_a_link_reproduces_filters_order_page_selection_language_and_colours(
     page.get_by_role("columnheader", name="Length").get_by_role("button").click()
     page.get_by_role("button", name="Next").click()
     for number in (2, 5):
-        page.locator("tbody tr:visible input").nth(number).check()
+        page.locator(".leaderboard tbody tr:visible input").nth(number).check()
     page.get_by_role("button", name="日本語").click()
     page.get_by_role("button", name="ダークモード").click()
     chosen = [
@@ -197,8 +198,8 @@ def test_headings_and_selection_stay_in_sight(
 ) -> None:
     page = opened(new_page(viewport=viewport), folder, "?page=all")
     for number in (0, 1):
-        page.locator("tbody input").nth(number).check()
-    row = page.locator("tbody tr").nth(298)
+        page.locator(".leaderboard tbody input").nth(number).check()
+    row = page.locator(".leaderboard tbody tr").nth(298)
     row.evaluate("row => row.scrollIntoView({ block: 'center' })")
     page.wait_for_timeout(100)
     for selector in ("table.leaderboard thead", ".tray", ".tray a"):
@@ -248,7 +249,7 @@ def test_each_model_is_shown_with_its_best_run_until_all_are_asked_for(
     names = [entry.model for entry in entries]
     assert shown(page) == names[:2]
     assert page.locator("#count").inner_text() == "2 of 2 models"
-    folded = page.locator("tbody tr").first.locator(".folded")
+    folded = page.locator(".leaderboard tbody tr").first.locator(".folded")
     assert folded.inner_text() == f"Also chat {entries[2].score:.4f}"
     page.locator("select[name=mode]").select_option("chat")
     assert shown(page) == names[2:], "the best run among those that match"
@@ -257,12 +258,12 @@ def test_each_model_is_shown_with_its_best_run_until_all_are_asked_for(
     assert shown(page) == names
     assert page.locator("#count").inner_text() == "3 of 3 runs"
     assert page.locator(".folded:visible").count() == 0
-    for box in page.locator("tbody input").all():
+    for box in page.locator(".leaderboard tbody input").all():
         box.check()
     chips = [text.removesuffix(" ×") for text in page.locator(".tray li").all_inner_texts()]
     assert chips == ["under_scored · qa", "other", "under_scored · chat"]
     page.locator(".tray li button").first.click()
-    assert page.locator("tbody input").first.is_checked() is False
+    assert page.locator(".leaderboard tbody input").first.is_checked() is False
 
 
 def test_both_rank_ranges_are_named(page: Page, tmp_path: Path) -> None:
@@ -270,7 +271,7 @@ def test_both_rank_ranges_are_named(page: Page, tmp_path: Path) -> None:
     entries[0] = replace(entries[0], own_rank_low=2, own_rank_high=3, rank_low=1, rank_high=9)
     opened(page, with_leaderboard(tmp_path, entries))
     assert page.locator("thead .ranks").inner_text().split("\n")[-1] == "own / joint"
-    assert page.locator("tbody .ranks").first.inner_text().split() == ["2–3", "1–9"]
+    assert page.locator(".leaderboard tbody .ranks").first.inner_text().split() == ["2–3", "1–9"]
 
 
 def test_runs_without_a_page_say_why(page: Page, tmp_path: Path) -> None:
@@ -278,7 +279,7 @@ def test_runs_without_a_page_say_why(page: Page, tmp_path: Path) -> None:
     content = leaderboard_page(entries, run_pages={entries[0].run: "x.html"}, comparison="c.html")
     (tmp_path / "index.html").write_bytes(content)
     opened(page, tmp_path)
-    [reason] = page.locator("tbody tr:visible .choose span").evaluate_all(
+    [reason] = page.locator(".leaderboard tbody tr:visible .choose span").evaluate_all(
         "all => all.map(e => e.title)"
     )
     assert reason == "No answers here, so no page and no comparison"

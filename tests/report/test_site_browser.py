@@ -78,7 +78,8 @@ def benchmark(page: Page, folder: Path) -> Page:
     return page
 
 
-MODELS = """() => [...document.querySelectorAll("tbody tr")].filter((row) => row.checkVisibility())
+MODELS = """() => [...document.querySelectorAll(".leaderboard tbody tr")]
+  .filter((row) => row.checkVisibility())
   .map((row) => row.querySelector(".model").textContent)"""
 
 
@@ -283,13 +284,13 @@ def test_more_than_ten_runs_are_not_compared_at_a_time(page: Page, tmp_path: Pat
     content = leaderboard_page(entries, run_pages=run_pages, comparison="compare/index.html")
     (tmp_path / "index.html").write_bytes(content)
     leaderboard(page, tmp_path)
-    for box in page.locator("tbody input").all():
+    for box in page.locator(".leaderboard tbody input").all():
         box.check()
     place = page.locator("#comparison")
     expect(place).to_contain_text("Up to 10 runs can be compared at a time: clear 2 of them.")
     assert place.get_by_role("link").count() == 0
     for number in (0, 5):
-        page.locator("tbody input").nth(number).uncheck()
+        page.locator(".leaderboard tbody input").nth(number).uncheck()
     expect(place.get_by_role("link", name="Open comparison")).to_have_count(1)
 
 
@@ -315,7 +316,9 @@ def found(page: Page, details: Locator, pattern: str) -> list[int]:
     """How many answers of each source contain a pattern, as the page counts them."""
     details.get_by_role("searchbox").fill(pattern)
     details.get_by_text(f"“{pattern}”").wait_for()
-    cells = details.locator("table", has_text="By source").locator("tbody td:nth-child(2)")
+    cells = details.locator("table", has_text="By source").locator(
+        ".leaderboard tbody td:nth-child(2)"
+    )
     return [int(text.replace(",", "")) for text in cells.all_inner_texts()]
 
 
@@ -401,17 +404,21 @@ def test_a_telephone_shows_score_interval_and_ranks_at_once(
 ) -> None:
     page = leaderboard(new_page(viewport=NARROW), folder)
     for name in ("model", "score", "whiskers", "ranks"):
-        box = page.locator(f"tbody .{name}").first.bounding_box()
+        box = page.locator(f".leaderboard tbody .{name}").first.bounding_box()
         assert box is not None
         assert 0 < box["x"] < box["x"] + box["width"] < NARROW["width"]
     low, high = ENTRIES[0].estimate.low, ENTRIES[0].estimate.high
-    expect(page.locator("tbody .whiskers").first).to_contain_text(f"{low:.3f}–{high:.3f}")
+    expect(page.locator(".leaderboard tbody .whiskers").first).to_contain_text(
+        f"{low:.3f}–{high:.3f}"
+    )
 
 
 def test_print_keeps_room_for_names(new_page: NewPage, folder: Path) -> None:
     page = leaderboard(new_page(viewport={"width": 718, "height": 1000}), folder)
     page.emulate_media(media="print")
-    widths = page.locator("tbody .model").evaluate_all("all => all.map(e => e.clientWidth)")
+    widths = page.locator(".leaderboard tbody .model").evaluate_all(
+        "all => all.map(e => e.clientWidth)"
+    )
     assert min(widths) >= 150
     assert page.locator(".engine").evaluate_all("all => all.every(e => !e.checkVisibility())")
     assert page.evaluate("document.documentElement.scrollWidth") <= 718
@@ -431,7 +438,7 @@ def test_without_scripts_the_tables_are_there(new_page: NewPage, folder: Path) -
     page = leaderboard(new_page(java_script_enabled=False), folder)
     assert models(page) == [entry.model for entry in ENTRIES]
     assert page.locator("#filters").is_hidden()
-    assert page.locator("tbody td:has(input), tbody td:has([title])").first.is_hidden()
+    assert page.locator(".leaderboard tbody td:has(input), tbody td:has([title])").first.is_hidden()
     benchmark(page, folder)
     assert page.locator("section.card").count() == 14
 
@@ -440,11 +447,11 @@ def test_hostile_names_act_nowhere(page: Page, hostile_folder: Path) -> None:
     leaderboard(page, hostile_folder)
     heading(page, "Model").click()
     page.get_by_role("button", name="日本語").click()
-    shown = page.locator("tbody .model").all_text_contents()
+    shown = page.locator(".leaderboard tbody .model").all_text_contents()
     assert len(shown) == len(HOSTILE)
     for text in ("<script>alert(1)</script>", "aU+202EbU+2066cU+200Fd", "{{7*7}} {n} ${7*7} %s"):
         assert text in shown
-    boxes = page.locator("tbody input").all()
+    boxes = page.locator(".leaderboard tbody input").all()
     assert len(boxes) == len(HOSTILE)
     for box in boxes:
         box.check()

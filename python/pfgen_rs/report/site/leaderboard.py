@@ -8,6 +8,8 @@ from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.report.site import names
 from pfgen_rs.report.site.charts import Axis
 from pfgen_rs.report.site.comparison_data import MOST_COMPARED
+from pfgen_rs.report.site.model_facts import ModelFacts, bundled_facts
+from pfgen_rs.report.site.overview import overview
 from pfgen_rs.report.site.pages import render
 
 __all__ = ["leaderboard_page"]
@@ -20,25 +22,30 @@ def leaderboard_page(
     run_pages: Mapping[str, str] | None = None,
     comparison: str | None = None,
     signature: str = "",
+    facts: ModelFacts | None = None,
 ) -> bytes:
     """Returns the page with the leaderboard of `entries`, in their order.
 
     `run_pages`: path of each run's page within the site, by run; runs without a page are not links and cannot
     be compared. `comparison`: path of the page that compares runs, if there is one. `nav`: names (keys of
-    strings) and paths of the site's pages.
+    strings) and paths of the site's pages. `facts`: sizes and dates of release (default: those of the
+    package).
     """
     pages = run_pages or {}
     keys = {key: i for i, key in enumerate(dict.fromkeys(map(names.model_key, entries)))}
+    labels = names.labels(entries)
     ranked = [entry for entry in entries if entry.rank is not None] or entries
     return render(
         "leaderboard",
+        parts=("overview", "leaderboard"),
         nav=nav,
         here="leaderboard",
         signature=signature,
         entries=entries,
         pages=pages,
         slugs={entry.run: names.slug(entry.run) for entry in entries},
-        labels=names.labels(entries),
+        labels=labels,
+        overview=overview(entries, labels, bundled_facts() if facts is None else facts),
         models={entry.run: keys[names.model_key(entry)] for entry in entries},
         axis=Axis.of_most([_leaderboard_page_interval(entry) for entry in ranked]),
         ranked=max((entry.rank or 0 for entry in entries), default=0),
