@@ -179,8 +179,8 @@ pfgen.scoring = () => {
     const { settings, patterns } = question;
     const { target_length: target, zero_length: zero } = settings;
     const discounts = Array.from({ length: settings.max_length + 2 }, (_, k) => 1 - Math.max(k - target, 0) / (zero - target));
-    const isUnmatched = ({ unknown, expression }) => unknown || (expression !== undefined && !question.expressions);
-    const unmatched = patterns.filter(isUnmatched).map(({ text }) => text);
+    const isAllowed = ({ unknown, expression }) => !unknown && (expression === undefined || question.expressions);
+    const unmatched = patterns.filter((pattern) => !isAllowed(pattern)).map(({ text }) => text);
     const finders = unmatched.length ? [] : patterns.map(finderOf);
     return { ...question, discounts, corpus: corpusOf(question.answers), finders, unmatched };
   };
