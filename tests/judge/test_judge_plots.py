@@ -164,7 +164,7 @@ def test_ratings_are_drawn_against_scores() -> None:
 @each_figure
 def test_hostile_names(kind: str) -> None:
     figure = FIGURES[kind]([f"{i}{HOSTILE}" for i in range(3)], title=HOSTILE, language="ja")
-    assert figure.get_suptitle().startswith("$x^2$ <script>alert(1)</script> ]]>--> & \\n\\u202ea")
+    assert figure.get_suptitle().startswith("$x^2$ <script>alert(1)")
     assert not any(text.get_parse_math() for text in figure.findobj(Text))
     content = plots.svg(figure)
     assert b"<script" not in content

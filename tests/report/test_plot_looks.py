@@ -53,8 +53,9 @@ def test_hostile_names_are_drawn_as_they_are(kind: str) -> None:
     table = runs(3, model=[f"{HOSTILE}{i}-step_{i}" for i in range(3)])
     figure = FIGURES[kind](table, title=HOSTILE, language="ja")
     title = figure.get_suptitle()
-    assert title.startswith("$x^2$ <script>alert(1)</script> ]]>--> & \\n\\u202ea…長")
-    assert len(title) == 100
+    assert title.startswith("$x^2$ <script>alert(1)")
+    assert "…" in title
+    assert title.endswith("長長")
     assert not any(text.get_parse_math() for text in figure.findobj(Text))
     content = plots.svg(figure)
     assert b"<script" not in content

@@ -70,8 +70,9 @@ def test_pairs_of_metrics() -> None:
         models = table.filter(pl.col("mode").ne_missing("system"))
         r = np.corrcoef(models[x], models[y])[0, 1]
         assert len(models) == 10
-        assert axes.get_title(loc="right") == f"r = {r:.4f} (n = 10)"
-        assert f"{x}–{y} r = {r:.4f} (n = 10)" in str(figure.get_label())
+        shown = f"r = {r:.4f} (n = 10)".replace("-", "−")
+        assert axes.get_title(loc="right") == shown
+        assert f"{x}–{y} {shown}" in str(figure.get_label())
 
 
 def test_points_are_numbered_as_the_list_says() -> None:
@@ -99,7 +100,11 @@ def test_score_and_length() -> None:
     grounds: Any = axes.patches
     spans = [(ground.get_x(), ground.get_x() + ground.get_width()) for ground in grounds]
     assert spans == [(100, 150), (150, axes.get_xlim()[1])]
-    assert {"length discount", "not scored"} <= {text.get_text() for text in axes.texts}
+    legend: Any = axes.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "length discount (100–150 characters)",
+        "not scored (from 150 characters)",
+    ]
 
 
 def test_each_kind_has_its_own_colour_and_shape() -> None:
@@ -139,7 +144,7 @@ def test_published_sources_are_named_and_in_their_order() -> None:
     scores = source_table(table).with_columns(pl.col("source").replace(named))
     labels = [axes.get_xlabel() for axes in plots.source_pairs(scores, table).axes[1:]]
     assert labels == [
-        f"Score · source {name}" for name in ["P (PLaMo-100b)"] * 2 + ["T (Swallow-MX)"]
+        f"Score\nsource {name}" for name in ["P (PLaMo-100b)"] * 2 + ["T (Swallow-MX)"]
     ]
 
 
@@ -335,7 +340,8 @@ def test_intervals_stand_by_rank() -> None:
     drawn = {(*part[:, 0].tolist(), part[0, 1]) for part in parts}
     limits = ordered.select("score_low", "score_high").rows()
     assert drawn == {(low, high, row) for row, (low, high) in enumerate(limits)}
-    ranks = [text.get_text() for text in axes.texts[1:]]
+    *ranks, heading = (text.get_text() for text in axes.texts)
+    assert heading == "rank range"
     assert ranks == [f"{low}–{high}" for low, high in ordered.select("^rank_.*$").rows()]
 
 
@@ -395,7 +401,7 @@ def test_a_thousand_runs() -> None:
     table = runs(1000)
     figure = plots.metric_pairs(table)
     assert points(figure.axes[1]) == pairs(table, "fluency", "truthfulness")
-    assert not figure.axes[1].texts
+    assert len(figure.axes[1].texts) == 12  # marks of the best
     [axes] = plots.intervals(table).axes
     assert points(axes) == {(score, row) for row, score in enumerate(table["score"][:100])}
 

@@ -12,7 +12,16 @@ import typer
 from pfgen_rs.cli import options, output
 from pfgen_rs.cli.loading import is_folder_there
 
-__all__ = ["Font", "Kind", "Language", "LanguageName", "Title", "plot", "plot_file_path"]
+__all__ = [
+    "AxisName",
+    "Font",
+    "Kind",
+    "Language",
+    "LanguageName",
+    "Title",
+    "plot",
+    "plot_file_path",
+]
 
 _SUFFIXES = (".svg", ".png")
 
@@ -28,6 +37,14 @@ class Kind(StrEnum):
     CONVERGENCE = "convergence"
     STEPS = "steps"
     SPREAD = "spread"
+    LEARNING = "learning"
+
+
+class AxisName(StrEnum):
+    """What a learning curve is drawn against."""
+
+    STEP = "step"
+    TOKENS = "tokens"
 
 
 class LanguageName(StrEnum):
@@ -62,6 +79,13 @@ def plot_file_path(path: Path) -> Path:
     return path
 
 
+def csv_file_path(path: Path | None) -> Path | None:
+    """Returns a path for a table; raises `typer.BadParameter` for a missing folder."""
+    if path is not None and not is_folder_there(path):
+        raise typer.BadParameter(f"{path.parent}: not a directory")
+    return path
+
+
 def plot(
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of the figures below.")],
     inputs: Annotated[
@@ -69,7 +93,7 @@ def plot(
         typer.Argument(
             metavar="INPUT",
             help="A checkout of pfgen-bench, a leaderboard.json or .parquet, or runs as for `score`; "
-            "quoted globs are expanded.",
+            "for `learning`, a curve.parquet. Quoted globs are expanded.",
             show_default=False,
         ),
     ],
@@ -99,6 +123,26 @@ def plot(
             "step_1000, iter-2000, checkpoint-500, etc.).",
         ),
     ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Show the best N runs: `intervals` (default: 100), `categories` (80).",
+        ),
+    ] = None,
+    x: Annotated[
+        AxisName, typer.Option("--x", help="What `learning` is drawn against.")
+    ] = AxisName.STEP,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            "--csv",
+            metavar="FILE",
+            callback=csv_file_path,
+            help="Also write the plotted numbers as CSV, of all runs.",
+        ),
+    ] = None,
     title: Title = None,
     language: Language = LanguageName.ENGLISH,
     font: Font = None,
@@ -121,7 +165,9 @@ def plot(
 
     - `steps`: score against training step
 
-    - `spread`: distribution of each run's scores and lengths (from responses)
+    - `spread`: distribution of one run's scores and lengths (from responses)
+
+    - `learning`: score and metrics during training, from a curve.parquet
 
     Uses the result.json of each run; runs without one are scored first, with the given benchmark or the
     checkout's questions.
@@ -130,8 +176,11 @@ def plot(
 
     - `pfgen-rs plot metrics pfgen-bench --out metrics.svg`
 
+    - `pfgen-rs plot intervals pfgen-bench --top 30 --out best.svg --csv best.csv`
+
     - `pfgen-rs plot steps 'runs/*' -b pfgen-bench --out steps.png --language ja`
     """
+    from pfgen_rs.io import write_atomic
     from pfgen_rs.report import plots
     from pfgen_rs.report.plots.kinds import Wish, draw
     from pfgen_rs.report.plots.steps import STEP
@@ -144,11 +193,15 @@ def plot(
             metric.value,
             source,
             STEP if step_pattern is None else step_pattern,
+            top,
+            x.value,
             title,
             language.value,
             font,
         )
         drawn = draw(kind.value, wish)
         plots.save(drawn.figure, out)
+        if csv is not None:
+            write_atomic(csv, drawn.csv())
     for note in (*(str(remark.message) for remark in remarks), *drawn.notes):
         output.warn(note)

@@ -15,7 +15,7 @@ from pfgen_rs.errors import PlotError
 if TYPE_CHECKING:
     from matplotlib.ft2font import FT2Font
 
-__all__ = ["ENVIRONMENT", "LATIN", "FontWarning", "japanese_font", "lacks"]
+__all__ = ["ENVIRONMENT", "LATIN", "FontWarning", "advance", "japanese_font", "lacks"]
 
 ENVIRONMENT = "PFGEN_RS_FONT"
 LATIN = "DejaVu Sans"  # comes with matplotlib, so that figures look the same everywhere
@@ -65,6 +65,19 @@ def lacks(family: str, text: str) -> set[str]:
     return {c for c in text if font is None or not font.get_char_index(ord(c))}
 
 
+@cache
+def advance(character: str, families: tuple[str, ...]) -> float:
+    """Returns the width of a character in em, in the first of these families that has a glyph for it."""
+    from matplotlib.ft2font import LoadFlags
+
+    for family in families:
+        font = _font_of_family(family)
+        if font is not None and font.get_char_index(ord(character)):
+            glyph = font.load_char(ord(character), flags=LoadFlags.NO_SCALE)
+            return float(glyph.horiAdvance) / float(font.units_per_EM)
+    return 1.0  # drawn as a box
+
+
 def _font_named(name: str) -> str:
     if name.lower().endswith(_FILES):
         name = _font_added(name)
@@ -87,7 +100,7 @@ def _font_added(file: str) -> str:
     except (OSError, RuntimeError) as error:
         raise PlotError(f"{file}: not a readable font: {error}") from error
     finally:
-        _font_of_family.cache_clear()
+        _forget_fonts()
 
 
 @cache
@@ -120,7 +133,12 @@ def _add_new_fonts() -> None:
     for path in sorted(set(font_manager.findSystemFonts()) - known):
         with suppress(Exception):  # a broken font file must not stop the search
             font_manager.fontManager.addfont(path)
+    _forget_fonts()
+
+
+def _forget_fonts() -> None:
     _font_of_family.cache_clear()
+    advance.cache_clear()
 
 
 @cache

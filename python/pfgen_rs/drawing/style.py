@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.drawing.fonts import LATIN, japanese_font, lacks
-from pfgen_rs.drawing.words import Language, translated
+from pfgen_rs.drawing.names import MEAN_WIDTH, shortened, shortened_apart
+from pfgen_rs.drawing.words import CATEGORIES, Language, translated
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.safe_text import acts, escaped
 
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
 __all__ = [
     "COLOURS",
     "DASHES",
+    "FAINT",
     "GREY",
     "INK",
     "MARKERS",
+    "NAME_WIDTH",
     "NEEDED",
     "Look",
     "available",
@@ -35,7 +38,11 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":")
 INK, GREY = "#222222", "#8a8a8a"
+FAINT = "#5c5c5c"  # of remarks, which must be legible all the same
 _TITLE = 100  # characters
+_TITLE_SIZE = 13  # points
+_BOLD = 1.15  # times as wide
+NAME_WIDTH = 44
 NEEDED = "plots need matplotlib: pip install 'pfgen_rs[plots]'"
 # Text is drawn as shapes, so that a figure looks the same where its fonts are not installed; title and
 # description serve screen readers.
@@ -46,7 +53,7 @@ _STYLE: dict[Any, Any] = {
     "font.size": 10,
     "axes.titlesize": 10,
     "axes.labelsize": 10,
-    "figure.titlesize": 13,
+    "figure.titlesize": _TITLE_SIZE,
     "figure.titleweight": "bold",
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
@@ -81,26 +88,53 @@ class Look:
         """Returns one of our own words in the figure's language."""
         return translated(text, self.language)
 
-    def name(self, text: object, width: int = 44) -> str:
+    def name(self, text: object, width: float = NAME_WIDTH, share: float = 0.5) -> str:
         """Returns other people's text as it can be drawn: in one line, shortened in the middle.
 
-        Control characters, bidirectional overrides and characters without a glyph are escaped.
+        `width`: in characters of mean width, which Japanese ones exceed; what is added to a name with ` · `,
+        such as a run's mode, is kept; see `names.shortened`. Control characters, bidirectional overrides and
+        characters without a glyph are escaped.
         """
         shown = str(text)
-        if len(shown) > 2 * width:  # what is not shown needs no escaping
-            shown = shown[:width] + "…" + shown[-width:]
+        most = 4 * int(width)
+        if len(shown) > 2 * most:  # what is not shown needs no escaping
+            shown = shown[:most] + "…" + shown[-most:]
         unknown = set.intersection(*(lacks(family, shown) for family in self.families))
         shown = "".join(escaped(c) if c in unknown or acts(c) else c for c in shown)
-        if len(shown) <= width:
-            return shown
-        return shown[: width // 2] + "…" + shown[len(shown) - (width - width // 2 - 1) :]
+        return shortened(shown, self.families, width, share)
 
-    def figure(self, title: str | None, usual: str, width: float, height: float) -> Figure:
-        """Returns an empty figure, `width` x `height` inches, titled `title` or else `usual` (ours)."""
+    def names(self, texts: Iterable[object], width: float = NAME_WIDTH) -> list[str]:
+        """Returns other people's texts as `name` does; different ones look different if they can."""
+        return shortened_apart(
+            [str(text) for text in texts], lambda text, share: self.name(text, width, share)
+        )
+
+    def category(self, text: str, width: float = 24) -> str:
+        """Returns the name of a category of questions; a published one in the figure's language."""
+        return self.name(CATEGORIES.get(text, text) if self.language == "ja" else text, width)
+
+    def figure(
+        self,
+        title: str | None,
+        usual: str,
+        width: float,
+        height: float,
+        *,
+        subject: str | None = None,
+    ) -> Figure:
+        """Returns an empty figure, `width` x `height` inches.
+
+        It is titled `title` or else `usual` (ours), with the name of what it is about, `subject`.
+        """
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(width, height), layout="constrained")
-        figure.suptitle(self.say(usual) if title is None else self.name(title, _TITLE))
+        fitting = 72 * (width - 0.3) / (_TITLE_SIZE * _BOLD * MEAN_WIDTH)
+        if title is None:
+            about = "" if subject is None else f": {self.name(subject)}"
+            figure.suptitle(self.say(usual) + about)
+        else:
+            figure.suptitle(self.name(title, min(_TITLE, fitting)))
         return figure
 
 

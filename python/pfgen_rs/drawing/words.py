@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from pfgen_rs.errors import PlotError
 
-__all__ = ["JAPANESE", "Language", "translated"]
+__all__ = ["CATEGORIES", "JAPANESE", "Language", "translated"]
 
 Language = Literal["en", "ja"]
 
@@ -20,8 +20,6 @@ JAPANESE = {
     "Score and length": "スコアと回答の長さ",
     "Mean length (characters)": "平均文字数",
     "Length (characters)": "文字数",
-    "length discount": "長さによる減点",
-    "not scored": "採点対象外",
     "Runs": "結果の件数",
     "Responses": "回答数",
     "Series": "系列数",
@@ -30,6 +28,13 @@ JAPANESE = {
     "qa": "質問応答（qa）",
     "system": "基準（system）",
     "other": "その他",
+    "length discount ({start}–{stop} characters)": "長さによる減点（{start}～{stop} 文字）",
+    "not scored (from {start} characters)": "採点対象外（{start} 文字以降）",
+    "{shown} of {count} runs shown, best first": "{count} 件中、スコア上位 {shown} 件を表示",
+    "The best {shown} of {count} runs are numbered": (
+        "番号を付けたのは {count} 件中、スコア上位 {shown} 件"
+    ),
+    "{shown} of {count} questions shown": "{count} 問中、{shown} 問を表示",
     "Scores by source of reference answers": "参照回答の生成元別のスコア",
     "source": "生成元",
     "overall": "全体",
@@ -52,7 +57,9 @@ JAPANESE = {
     "Distribution of scores and lengths": "スコアと長さの分布",
     "Value": "値",
     "Cumulative share of responses": "回答の累積割合",
-    "mean": "平均",
+    "mean {value}": "平均 {value}",
+    "box: quartiles": "箱：四分位範囲",
+    "line: median": "線：中央値",
     "Question": "設問",
     "Dialogues": "対話数",
     "Number of dialogues": "対話の件数",
@@ -102,6 +109,24 @@ JAPANESE = {
     "pfgen score": "pfgen のスコア",
     "* some tasks were not run": "* 一部のタスクは未実行",
 }
+
+CATEGORIES = {
+    "arts": "芸術",
+    "biology": "生物",
+    "chemistry": "化学",
+    "civics": "公民",
+    "culture": "文化",
+    "environment": "環境",
+    "geography": "地理",
+    "geology": "地学",
+    "health": "健康",
+    "history": "歴史",
+    "it": "情報",
+    "japanese": "国語",
+    "math": "数学",
+    "physics": "物理",
+}
+"""Japanese names of the published categories of questions, as pages have them."""
 
 
 def translated(text: str, language: Language) -> str:

@@ -15,7 +15,7 @@ from pfgen_rs.report.plots.frames import question_scores, responses, source_scor
 from pfgen_rs.report.plots.intervals import intervals
 from pfgen_rs.report.plots.learning import learning_curve
 from pfgen_rs.report.plots.metrics import metric_pairs, score_length
-from pfgen_rs.report.plots.sources import source_pairs
+from pfgen_rs.report.plots.sources import source_means, source_pairs
 from pfgen_rs.report.plots.steps import score_steps, series
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "score_length",
     "score_steps",
     "series",
+    "source_means",
     "source_pairs",
     "source_scores",
     "svg",

@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from pfgen_rs.drawing.numbers import fixed
+from pfgen_rs.drawing.panels import remark
 from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import INK, Look, drawing
 from pfgen_rs.drawing.words import Language
+from pfgen_rs.report.plots.cuts import RUNS, check_top, cut_in_figure
 from pfgen_rs.report.plots.frames import drawable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["category_map", "category_means"]
+__all__ = ["MOST", "category_map", "category_means"]
 
-_MOST = 80  # runs on a map
+MOST = 80  # runs on a map
+_FEW = 8  # beside which a scale is as high as the map
 
 
 def category_means(
@@ -61,16 +65,17 @@ def category_map(
     categories: Mapping[str, str | None],
     overall: Mapping[str, float] | None = None,
     *,
+    top: int = MOST,
     title: str | None = None,
     language: Language = "en",
     font: str | None = None,
 ) -> Figure:
     """Draw the mean score of each run in each category; arguments as for `category_means`.
 
-    The 80 best runs are shown. Raises `PlotError` if there is nothing to draw.
+    `top`: number of runs that are shown, the best ones. Raises `PlotError` if there is nothing to draw.
     """
     table = category_means(scores, categories, overall)
-    shown = table.head(_MOST)
+    shown = table.head(check_top(top))
     with drawing(language, font) as look:
         names = [column.removeprefix("in ") for column in shown.columns[1:]]
         width, height = 3.9 + 0.5 * len(names), 1.7 + 0.245 * len(shown)
@@ -78,9 +83,10 @@ def category_map(
         axes = figure.subplots()
         values = shown.drop("name").to_numpy().astype(float)
         _category_cells(figure, axes, values, look)
-        labels = [look.say("overall"), *(look.name(name, 24) for name in names[1:])]
+        labels = [look.say("overall"), *(look.category(name) for name in names[1:])]
         axes.set_xticks(range(len(names)), labels, rotation=40, ha="left", rotation_mode="anchor")
-        axes.set_yticks(range(len(shown)), [look.name(name) for name in shown["name"]])
+        axes.set_yticks(range(len(shown)), look.names(shown["name"]))
+        remark(axes, cut_in_figure(look, RUNS, len(shown), len(table)))
         axes.axvline(0.5, color="white", linewidth=3)
         description = f"{look.say('Runs')}: {len(shown)} / {len(table)}"
         return finish(figure, description)
@@ -94,7 +100,7 @@ def _category_cells(figure: Figure, axes: Axes, values: Any, look: Look) -> None
         axes.text(
             column,
             row,
-            f"{value:.2f}",
+            fixed(value, 2),
             ha="center",
             va="center_baseline",
             fontsize=7.5,
@@ -104,6 +110,8 @@ def _category_cells(figure: Figure, axes: Axes, values: Any, look: Look) -> None
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    bar = figure.colorbar(image, ax=axes, shrink=0.5, aspect=30, pad=0.01)
+    bar = figure.colorbar(
+        image, ax=axes, shrink=0.5 if len(values) > _FEW else 1, aspect=30, pad=0.01
+    )
     bar.set_label(look.say("Score"))
     bar.outline.set_visible(False)

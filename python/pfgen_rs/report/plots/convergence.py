@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from pfgen_rs.drawing.panels import not_below_zero
 from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import COLOURS, GREY, Look, drawing
 from pfgen_rs.drawing.words import Language
@@ -119,9 +120,11 @@ def _convergence_panel(axes: Axes, table: pl.DataFrame, sample: Sample, look: Lo
     axes.plot(
         trials, mean, color=COLOURS[0], marker="o" if len(trials) < 25 else None, markersize=3.5
     )
-    axes.set_title(look.name(sample.name), loc="left", fontsize=9)
+    width = 40 if sample.order is not None else 28  # the rest is for the remark
+    axes.set_title(look.name(sample.name, width), loc="left", fontsize=9)
     axes.set_xlim(0.5, len(trials) + 0.5)
     axes.locator_params(axis="x", integer=True, nbins=6, min_n_ticks=1)
     axes.locator_params(axis="y", nbins=5)
+    not_below_zero(axes, y=True)
     if sample.order is None:
         axes.set_title(look.say("random order"), loc="right", fontsize=8, color=GREY)

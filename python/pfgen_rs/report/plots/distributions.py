@@ -7,25 +7,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from pfgen_rs.drawing.panels import not_below_zero, remark
 from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import COLOURS, DASHES, INK, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.metrics.names import PARTS
+from pfgen_rs.report.plots.cuts import QUESTIONS, cut_in_figure
 from pfgen_rs.report.plots.frames import drawable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["distributions"]
+__all__ = ["MOST", "distributions"]
 
 _BINS = 40
-_MOST = 120  # questions
+MOST = 120  # questions
 
 
 def distributions(
     responses: pl.DataFrame,
     *,
+    name: str | None = None,
     title: str | None = None,
     language: Language = "en",
     font: str | None = None,
@@ -33,14 +36,15 @@ def distributions(
     """Draw histograms of a run's scores and lengths, and a box plot of the scores by question.
 
     `responses`: columns `question_id`, `length`, `average` and the metrics, as returned by
-    `pfgen_rs.report.plots.responses`. Boxes extend from quartile to quartile, whiskers to the last value
-    within 1.5 times that; the first 120 questions are shown. Raises `PlotError` if there is nothing to draw.
+    `pfgen_rs.report.plots.responses`. `name`: the run's, for the title. Boxes extend from quartile to
+    quartile, whiskers to the last value within 1.5 times that; the first 120 questions are shown. Raises
+    `PlotError` if there is nothing to draw.
     """
     found = drawable(responses, ["question_id"], ["average", "length", *PARTS])
     with drawing(language, font) as look:
-        questions = found["question_id"].unique().sort().head(_MOST).to_list()
+        questions = found["question_id"].unique().sort().head(MOST).to_list()
         width = max(9.6, 1 + 0.21 * len(questions))
-        figure = look.figure(title, "Distribution of scores and lengths", width, 7)
+        figure = look.figure(title, "Distribution of scores and lengths", width, 7, subject=name)
         places = figure.subplot_mosaic([["total", "metrics", "length"], ["boxes"] * 3])
         _score_distribution(places["total"], found, look)
         _cumulative_distribution_of_metrics(places["metrics"], found, look)
@@ -77,7 +81,17 @@ def _cumulative_distribution_of_metrics(axes: Axes, found: pl.DataFrame, look: L
         )
     axes.set(xlabel=look.say("Value"), ylabel=look.say("Cumulative share of responses"))
     axes.set_ylim(0, 1.02)
-    axes.legend(loc="upper left")
+    not_below_zero(axes, x=True)
+    axes.legend(  # above the panel, where it hides no line
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=len(PARTS),
+        borderaxespad=0.2,
+        columnspacing=1.0,
+        handlelength=1.7,
+        handletextpad=0.4,
+        fontsize=8,
+    )
 
 
 def _length_distribution(axes: Axes, found: pl.DataFrame, look: Look) -> None:
@@ -92,15 +106,17 @@ def _length_distribution(axes: Axes, found: pl.DataFrame, look: Look) -> None:
 
 def _mean_of_distribution(axes: Axes, values: pl.Series, look: Look, form: str) -> None:
     mean = float(values.to_numpy().mean())
-    axes.axvline(mean, color=INK, linewidth=1.2, linestyle="--")
-    axes.set_title(f"{look.say('mean')} {form.format(mean)}", loc="right", fontsize=9)
+    said = look.say("mean {value}").format(value=form.format(mean))
+    axes.axvline(mean, color=INK, linewidth=1.2, linestyle="--", label=said)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2, handlelength=1.7)
+    axes.locator_params(axis="x", nbins=6)
 
 
 def _distributions_by_question(
     axes: Axes, found: pl.DataFrame, questions: list[str], look: Look
 ) -> None:
     parts = found.partition_by("question_id", as_dict=True)
-    axes.boxplot(
+    boxes = axes.boxplot(
         [parts[(question,)]["average"].to_numpy() for question in questions],
         tick_labels=[look.name(question, 12) for question in questions],
         widths=0.62,
@@ -113,4 +129,15 @@ def _distributions_by_question(
     )
     axes.tick_params(axis="x", rotation=90, labelsize=8)
     axes.grid(visible=False, axis="x")
+    not_below_zero(axes, y=True)
     axes.set(xlabel=look.say("Question"), ylabel=look.say("Score"))
+    remark(axes, cut_in_figure(look, QUESTIONS, len(questions), len(parts)))
+    box, median = boxes["boxes"][0], boxes["medians"][0]
+    axes.legend(
+        [box, median],
+        [look.say("box: quartiles"), look.say("line: median")],
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        ncols=2,
+        borderaxespad=0.2,
+    )

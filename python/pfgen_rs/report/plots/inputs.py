@@ -5,21 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from pfgen_rs.checkout.checkout import find_runs, is_checkout
 from pfgen_rs.checkout.entries import entries, entries_frame
+from pfgen_rs.checkout.labels import labels
 from pfgen_rs.checkout.published import Published, published, read_published
 from pfgen_rs.checkout.standings import read_standings_file
 from pfgen_rs.comparisons import score_runs
 from pfgen_rs.errors import InputError, PfgenError, PlotError, unreadable
+from pfgen_rs.io.counted import counted
 from pfgen_rs.io.patterns import expand
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.runs.result import Result
 
-__all__ = ["Inputs", "question_folder", "read_inputs", "score_inputs"]
+__all__ = [
+    "Inputs",
+    "PlotRun",
+    "question_folder",
+    "read_curve_rows",
+    "read_inputs",
+    "sample_names",
+    "score_inputs",
+]
 
 _COLUMNS = {"run", "model", "mode", "score", "score_low", "score_high"}  # of a leaderboard
 
@@ -94,6 +104,26 @@ def score_inputs(patterns: Sequence[str], benchmark: str | None = None) -> list[
     return score_runs(chosen, question_folder(paths, benchmark))
 
 
+def sample_names(results: Sequence[Result]) -> list[str]:
+    """Returns the labels of scored runs (`checkout.labels`), in their order."""
+    runs = [
+        PlotRun(
+            run=result.path or str(place),
+            model=result.name,
+            organisation=result.name.rpartition("/")[0] or None,
+            mode=_mode_of_input(result.config),
+        )
+        for place, result in enumerate(results)
+    ]
+    found = labels(runs)
+    return [found[run.run] for run in runs]
+
+
+def _mode_of_input(config: dict[str, Any] | None) -> str | None:
+    mode = (config or {}).get("mode")
+    return mode if isinstance(mode, str) else None
+
+
 def question_folder(paths: Sequence[str], benchmark: str | None) -> str | None:
     """Returns the given benchmark or, without one, the questions of the first checkout."""
     checkouts = [path for path in paths if is_checkout(Path(path))]
@@ -139,7 +169,31 @@ def _published_input(result: Result) -> Published:
 
 
 def _named_plot_runs(runs: pl.DataFrame) -> pl.DataFrame:
-    """Add `name`: the model, followed by the run if several runs have the same."""
-    both = pl.format("{} ({})", "model", "run")
-    name = pl.when(pl.len().over("model") > 1).then(both).otherwise("model")
-    return runs.with_columns(name.alias("name")).unique("name", keep="first", maintain_order=True)
+    """Drop repeated runs, and add `name`, the label of each (`checkout.labels`)."""
+    once = runs.unique("run", keep="first", maintain_order=True)
+    if "organisation" not in once.columns:
+        once = once.with_columns(organisation=pl.lit(None, pl.String))
+    found = labels([PlotRun(*row) for row in once.select(*PlotRun._fields).rows()])
+    name = [found[run] for run in once["run"]]
+    return once.with_columns(pl.Series("name", name, dtype=pl.String))
+
+
+class PlotRun(NamedTuple):
+    """What a label is made of."""
+
+    run: str
+    model: str
+    organisation: str | None = None
+    mode: str | None = None
+
+
+def read_curve_rows(paths: Sequence[str]) -> pl.DataFrame:
+    """Read the table of one learning curve, such as a `curve.parquet`; raises `InputError`."""
+    if len(paths) != 1:
+        raise PlotError(
+            f"the learning figure takes one curve.parquet, got {counted(len(paths), 'file')}"
+        )
+    try:
+        return pl.read_parquet(paths[0])
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"not a learning curve: {error}", path=Path(paths[0])) from None

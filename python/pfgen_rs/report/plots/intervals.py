@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from pfgen_rs.drawing.names import MEAN_WIDTH, text_width
+from pfgen_rs.drawing.panels import not_below_zero, remark
 from pfgen_rs.drawing.saving import finish
-from pfgen_rs.drawing.style import drawing
+from pfgen_rs.drawing.style import Look, drawing
 from pfgen_rs.drawing.words import Language
+from pfgen_rs.report.plots.cuts import RUNS, check_top, cut_in_figure
 from pfgen_rs.report.plots.frames import drawable
 from pfgen_rs.report.plots.points import kinds, numbered_points
 
@@ -21,11 +24,13 @@ __all__ = ["MOST", "intervals"]
 
 MOST = 100  # runs that are shown
 _LIMITS = ("score_low", "score_high")
+_RANK_SIZE, _RANK_GAP = 8.5, 4.0  # points
 
 
 def intervals(
     runs: pl.DataFrame,
     *,
+    top: int = MOST,
     title: str | None = None,
     language: Language = "en",
     font: str | None = None,
@@ -34,22 +39,26 @@ def intervals(
 
     `runs`: columns `model`, `mode`, `score`, `score_low`, `score_high` and optionally `rank_low`,
     `rank_high`. A run without an interval, for example because its score is not the mean of its questions,
-    is a point only. The 100 best runs are shown. Raises `PlotError` if there is nothing to draw.
+    is a point only. `top`: number of runs that are shown, the best ones. Raises `PlotError` if there is
+    nothing to draw.
     """
     found = numbered_points(drawable(runs, ["model", "mode"], ["score"]))
-    shown = found.head(MOST)
+    shown = found.head(check_top(top))
     with drawing(language, font) as look:
         height = 1.5 + 0.235 * len(shown)
         figure = look.figure(title, "Scores with 95 % intervals", 9.4, height)
         axes = figure.subplots()
         _interval_rows(axes, shown)
         # The space is as wide as a digit.
-        labels = [f"{look.name(row['name'])}  {row['mark']:\u2007>2}" for row in shown.to_dicts()]
+        marked = zip(look.names(shown["name"]), shown["mark"], strict=True)
+        labels = [f"{name}  {mark:\u2007>2}" for name, mark in marked]
         axes.set_yticks(range(len(shown)), labels)
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_xlabel(look.say("Score (95 % interval over questions, Student's t)"))
+        not_below_zero(axes, x=True)
+        remark(axes, cut_in_figure(look, RUNS, len(shown), len(found)))
         axes.grid(visible=False, axis="y")
-        _ranks_beside_intervals(axes, shown, look.say("rank range"))
+        _ranks_beside_intervals(axes, shown, look)
         if len(kinds(shown)) > 1:
             lines, names = axes.get_legend_handles_labels()
             said = [look.say(name) for name in names]
@@ -69,6 +78,8 @@ def _interval_rows(axes: Axes, runs: pl.DataFrame) -> None:
             part["score"].to_numpy(),
             rows,
             linestyle="none",
+            clip_on=False,
+            zorder=3,
             markersize=6,
             markeredgecolor="white",
             markeredgewidth=0.6,
@@ -84,13 +95,34 @@ def _interval_bounds_or_nan(runs: pl.DataFrame, name: str) -> Any:
     return runs[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
-def _ranks_beside_intervals(axes: Axes, runs: pl.DataFrame, heading: str) -> None:
-    """Write the rank range of each run in a column on the right."""
+def _ranks_beside_intervals(axes: Axes, runs: pl.DataFrame, look: Look) -> None:
+    """Write the rank range of each run in a column on the right, where no interval reaches."""
     if not {"rank_low", "rank_high"} <= set(runs.columns):
         return
-    axes.text(1.07, 1.0, heading, transform=axes.transAxes, ha="right", va="bottom", fontsize=8.5)
-    for row, (low, high) in enumerate(runs.select("rank_low", "rank_high").rows()):
-        if low is not None and high is not None:
-            said = f"{low}" if low == high else f"{low}–{high}"
-            at = axes.get_yaxis_transform()
-            axes.text(1.07, row, said, transform=at, ha="right", va="center_baseline", fontsize=8.5)
+    said = {
+        row: f"{low}" if low == high else f"{low}–{high}"
+        for row, (low, high) in enumerate(runs.select("rank_low", "rank_high").rows())
+        if low is not None and high is not None
+    }
+    heading = look.say("rank range")
+    widest = max(text_width(text, look.families) for text in (heading, *said.values()))
+    right = _RANK_GAP + _RANK_SIZE * MEAN_WIDTH * widest
+    for row, text in said.items():
+        _annotate_interval_row(axes, text, (1, row), (right, 0), "center_baseline")
+    _annotate_interval_row(axes, heading, (1, -0.6), (right, 4), "bottom")
+
+
+def _annotate_interval_row(
+    axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, float], place: str
+) -> None:
+    axes.annotate(
+        text,
+        at,
+        xycoords=axes.get_yaxis_transform(),
+        xytext=offset,
+        textcoords="offset points",
+        ha="right",
+        va=place,
+        fontsize=_RANK_SIZE,
+        annotation_clip=False,
+    )

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["learning_curve"]
+__all__ = ["LearningAxis", "learning_curve"]
+
+LearningAxis = Literal["step", "tokens"]
 
 _AXES = {"step": "Step", "tokens": "Tokens"}
 _MARKED = 60  # points; more of them hide the line
@@ -26,7 +28,7 @@ _MARKED = 60  # points; more of them hide the line
 def learning_curve(
     curve: pl.DataFrame,
     *,
-    x: Literal["step", "tokens"] = "step",
+    x: LearningAxis = "step",
     title: str | None = None,
     language: Language = "en",
     font: str | None = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from pfgen_rs.drawing.numbers import fixed
 from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import GREY, Look, drawing
 from pfgen_rs.drawing.words import Language
@@ -94,20 +95,25 @@ def score_length(
 
 
 def _discount_in_metrics_plot(axes: Axes, look: Look, right: float) -> None:
-    """Mark where the length discount begins, and where nothing is left."""
+    """Mark where the length discount begins, and where nothing is left; above the panel, what that is.
+
+    Within the panel, the words would lie on points, and on each other where some answers are very long.
+    """
+    grounds = []
     for start, stop, ground, said in (
-        (_FULL, _NOTHING, "#f7f1e3", "length discount"),
-        (_NOTHING, right, "#efe4cb", "not scored"),
+        (_FULL, _NOTHING, "#f7f1e3", "length discount ({start}–{stop} characters)"),
+        (_NOTHING, right, "#efe4cb", "not scored (from {start} characters)"),
     ):
-        axes.axvspan(start, stop, color=ground, zorder=0, linewidth=0)
-        axes.text(
-            start + 2,
-            0.02,
-            look.say(said),
-            transform=axes.get_xaxis_transform(),
-            fontsize=8,
-            color="#6b5425",
-        )
+        label = look.say(said).format(start=start, stop=_NOTHING)
+        grounds.append(axes.axvspan(start, stop, color=ground, zorder=0, linewidth=0, label=label))
+    axes.legend(
+        handles=grounds,
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        ncols=2,
+        borderaxespad=0.2,
+        handlelength=1.2,
+    )
 
 
 def over_list(runs: pl.DataFrame) -> tuple[float, float]:
@@ -140,7 +146,7 @@ def metric_correlation(runs: pl.DataFrame, x: str, y: str) -> str:
     """
     models = runs.filter(pl.col("kind") != "system")
     constant = models[x].n_unique() < 2 or models[y].n_unique() < 2
-    r = "–" if constant else f"{np.corrcoef(models[x], models[y])[0, 1]:.4f}"
+    r = "–" if constant else fixed(np.corrcoef(models[x], models[y])[0, 1], 4)
     return f"r = {r} (n = {len(models)})"
 
 

@@ -23,13 +23,14 @@ Box = tuple[float, float, float, float]
 def offsets_of(places: Any, marks: Sequence[str], frame: Any) -> list[tuple[float, float]]:
     """Returns the offset of each mark from its point in points (1/72 inch), in the order of the marks.
 
-    `places`: positions of the points, shape (marks, 2). `frame`: left, bottom, right and top that marks
-    should not cross. Each mark in turn gets the place of least cost, which grows with the distance and with
-    overlaps with points, marks and leader lines. Time O(marks²), with up to 80 places tried for each.
+    `places`: positions of the points, shape (points, 2); the first ones have the marks. `frame`: left,
+    bottom, right and top that marks should not cross. Each mark in turn gets the place of least cost, which
+    grows with the distance and with overlaps with points, marks and leader lines. Time O(marks · points),
+    with up to 80 places tried for each.
     """
     taken: list[Box] = [_box_around(x, y, _POINT, _POINT) for x, y in places]
     found = []
-    for (x, y), mark in zip(places, marks, strict=True):
+    for (x, y), mark in zip(places, marks, strict=False):
         width, height = 0.33 * SIZE * len(mark) + 0.5, 0.5 * SIZE
         dx, dy = _cheapest_placing(places, np.array(taken), frame, (x, y, width, height))
         taken += [_box_around(x + dx, y + dy, width, height), *_leader_to_placed_mark(x, y, dx, dy)]

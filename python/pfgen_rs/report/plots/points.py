@@ -10,16 +10,18 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs.drawing.saving import fix_layout
-from pfgen_rs.drawing.style import COLOURS, GREY, INK, MARKERS, Look
+from pfgen_rs.drawing.style import COLOURS, FAINT, GREY, INK, MARKERS, Look
+from pfgen_rs.report.plots.cuts import NUMBERED, cut_in_figure
 from pfgen_rs.report.plots.placing import LEADER, SIZE, offsets_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["NAMED", "kinds", "list_runs", "number_points", "numbered_points", "scatter"]
+__all__ = ["BEST", "NAMED", "kinds", "list_runs", "number_points", "numbered_points", "scatter"]
 
-NAMED = 60  # maximum number of runs with numbers; more are points only
+NAMED = 60  # maximum number of runs that are all numbered
+BEST = 12  # that are, where there are more
 Panel = tuple[
     "Axes", str, str, pl.DataFrame
 ]  # with the columns that are its axes, and the runs on it
@@ -27,9 +29,10 @@ _MODES = ("completion", "chat", "qa", "system")
 
 
 def numbered_points(runs: pl.DataFrame) -> pl.DataFrame:
-    """Sort runs by descending score, and add `mark` (1, 2, …; a, b, … for systems) and `kind` (the mode).
+    """Sort runs by descending score, and add what points need.
 
-    `name` defaults to the model.
+    `mark`: 1, 2, …; a, b, … for systems. `kind`: the mode. `named`: whether the mark is shown, which is so
+    for the 12 best of more than 60 runs. `name` defaults to the model.
     """
     if "name" not in runs.columns:
         runs = runs.with_columns(pl.col("model").alias("name"))
@@ -42,7 +45,10 @@ def numbered_points(runs: pl.DataFrame) -> pl.DataFrame:
     for system in (ordered["kind"] == "system").to_list():
         ranked, systems = ranked + (not system), systems + system
         marks.append(_point_letters_of_number(systems) if system else str(ranked))
-    return ordered.with_columns(pl.Series("mark", marks, dtype=pl.String))
+    named = BEST if len(ordered) > NAMED else NAMED
+    return ordered.with_columns(
+        pl.Series("mark", marks, dtype=pl.String), named=pl.int_range(pl.len()) < named
+    )
 
 
 def kinds(runs: pl.DataFrame) -> dict[str, dict[str, Any]]:
@@ -56,16 +62,17 @@ def kinds(runs: pl.DataFrame) -> dict[str, dict[str, Any]]:
 
 
 def scatter(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
-    """Draw one point per run, by kind and in the order of `numbered_points`."""
+    """Draw one point per run, by kind and in the order of `numbered_points`; small ones if there are many."""
+    size = 6 if len(runs) <= NAMED else 4
     for kind, look in kinds(runs).items():
         part = runs.filter(pl.col("kind") == kind)
         axes.plot(
             part[x].to_numpy(),
             part[y].to_numpy(),
             linestyle="none",
-            markersize=6,
+            markersize=size,
             markeredgecolor="white",
-            markeredgewidth=0.6,
+            markeredgewidth=0.1 * size,
             label=kind,
             zorder=3,
             clip_on=False,
@@ -75,17 +82,16 @@ def scatter(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
 
 def number_points(figure: Figure, panels: Sequence[Panel]) -> None:
     """Write the runs' marks next to their points on every panel. Must come last: it fixes the layout."""
-    if any(len(runs) > NAMED for _, _, _, runs in panels):
-        return
     fix_layout(figure)
     scale = 72 / figure.dpi
     for axes, x, y, runs in panels:
         axes.apply_aspect()
-        places = axes.transData.transform(runs.select(x, y).to_numpy()) * scale
+        ordered = runs.sort("named", descending=True, maintain_order=True)
+        places = axes.transData.transform(ordered.select(x, y).to_numpy()) * scale
         frame = np.asarray(axes.get_window_extent().extents) * scale
-        marks = runs["mark"].to_list()
+        marks = ordered.filter("named")["mark"].to_list()
         offsets = offsets_of(places, marks, frame)
-        for place, offset, mark in zip(places, offsets, marks, strict=True):
+        for place, offset, mark in zip(places, offsets, marks, strict=False):
             at = axes.transData.inverted().transform(place / scale)
             _write_mark_at_point(
                 axes, mark, at, offset, led=_is_point_mark_doubtful(places, place, offset)
@@ -120,7 +126,8 @@ def _write_mark_at_point(
 
 
 def list_runs(axes: Axes, runs: pl.DataFrame, look: Look, columns: int) -> None:
-    """List what the marks stand for, in columns; only the kinds if there are too many runs."""
+    """List what the marks stand for, in columns, below the kinds; and says how many there are of how many."""
+    named = runs.filter("named")
     axes.set_axis_off()
     axes.set(xticks=[], yticks=[])
     axes.set(xlim=(0, columns), ylim=(list_height(len(runs), columns), 0))
@@ -129,20 +136,23 @@ def list_runs(axes: Axes, runs: pl.DataFrame, look: Look, columns: int) -> None:
         x = place * columns / max(len(looks), 5)
         axes.plot([x + 0.02], [0.4], clip_on=False, markersize=6, **drawn)
         axes.text(x + 0.05, 0.4, look.say(kind), va="center_baseline", fontsize=9)
-    if len(runs) > NAMED:
-        return
-    rows = math.ceil(len(runs) / columns)
-    for place, (mark, name, kind) in enumerate(runs.select("mark", "name", "kind").rows()):
+    rows = math.ceil(len(named) / columns)
+    note = cut_in_figure(look, NUMBERED, len(named), len(runs))
+    if note:
+        axes.text(0.02, 1.7, note, va="center_baseline", fontsize=8, color=FAINT)
+    names = look.names(named["name"])
+    for place, (mark, kind) in enumerate(named.select("mark", "kind").rows()):
         column, row = divmod(place, rows)
-        y = row + 2.0
+        y = row + (3.0 if note else 2.0)
         axes.plot([column + 0.02], [y], clip_on=False, markersize=4.5, **looks[kind])
         axes.text(column + 0.09, y, mark, ha="right", va="center_baseline", fontsize=8)
-        axes.text(column + 0.11, y, look.name(name), va="center_baseline", fontsize=8)
+        axes.text(column + 0.11, y, names[place], va="center_baseline", fontsize=8)
 
 
 def list_height(runs: int, columns: int) -> float:
     """Returns the number of lines of `list_runs`."""
-    return 1.5 + (math.ceil(runs / columns) if runs <= NAMED else 0) + 0.5
+    listed = math.ceil((runs if runs <= NAMED else BEST) / columns)
+    return 1.5 + listed + 0.5 + (runs > NAMED)
 
 
 def _point_letters_of_number(number: int) -> str:

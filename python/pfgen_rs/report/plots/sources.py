@@ -26,7 +26,7 @@ from pfgen_rs.report.plots.points import number_points, numbered_points
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["source_pairs"]
+__all__ = ["source_means", "source_pairs"]
 
 _METRICS = ("average", *BY_SOURCE)
 _SCORES = {"average": "Score", "fluency": "Fluency", "truthfulness": "Truthfulness"}
@@ -50,25 +50,13 @@ def source_pairs(
     that have both. `sources`: names in order (default: the three with most questions). Raises `PlotError` if
     there is no pair to compare.
     """
-    check_metric(metric)
-    if metric not in _METRICS:
-        raise PlotError(
-            f"metric {metric!r} is not computed by source: expected one of {', '.join(_METRICS)}"
-        )
-    usable = drawable(scores, ["name", "question_id", "source"], [metric])
-    chosen = _usual_sources(usable) if sources is None else sources
-    pairs = {pair: _source_means(usable, metric, *pair) for pair in combinations(chosen, 2)}
-    pairs = {pair: table for pair, table in pairs.items() if len(table)}
-    if not pairs:
-        raise PlotError("no question has reference answers from two of these sources")
+    usable = drawable(scores, ["name", "question_id", "source"], _checked_source_metric(metric))
+    means = source_means(usable, metric=metric, sources=sources)
+    pairs = means.partition_by(["x_source", "y_source"], as_dict=True, maintain_order=True)
     if len(pairs) > _MOST:
-        raise PlotError(
-            f"too many pairs of sources: {len(chosen)} sources make {len(pairs)} pairs, at most {_MOST} fit"
-        )
+        raise PlotError(f"too many pairs of sources: {len(pairs)}, at most {_MOST} fit")
     found = numbered_points(
-        drawable(runs, ["name", "model", "mode"], ["score"]).join(
-            pl.concat(pairs.values()).select("name").unique(), on="name", how="semi"
-        )
+        drawable(runs, ["name", "model", "mode"], ["score"]).join(means, on="name", how="semi")
     )
     with drawing(language, font) as look:
         figure = look.figure(title, "Scores by source of reference answers", *over_list(found))
@@ -76,15 +64,40 @@ def source_pairs(
         drawn, told = [], []
         for axes, ((one, other), table) in zip(panels, pairs.items(), strict=True):
             both = found.join(table, on="name", how="inner", maintain_order="left")
-            diagonal(axes, both, "one", "other")
-            said = f"{look.say(_SCORES[metric])} · {look.say('source')}"
-            x, y = (look.name(_explained_source(source, usable), 28) for source in (one, other))
+            diagonal(axes, both, "x", "y")
+            said = f"{look.say(_SCORES[metric])}\n{look.say('source')}"
+            x, y = (look.name(_explained_source(source, usable), 30) for source in (one, other))
             axes.set(xlabel=f"{said} {x}", ylabel=f"{said} {y}")
-            drawn.append((axes, "one", "other", both))
-            told.append(f"{one}–{other} {metric_correlation(both, 'one', 'other')}")
+            drawn.append((axes, "x", "y", both))
+            told.append(f"{one}–{other} {metric_correlation(both, 'x', 'y')}")
         number_points(figure, drawn)
         description = "; ".join([counted(look, found), *told])
         return finish(figure, description)
+
+
+def source_means(
+    scores: pl.DataFrame, *, metric: str = "average", sources: tuple[str, ...] | None = None
+) -> pl.DataFrame:
+    """Returns what `source_pairs` draws; arguments and errors as there.
+
+    A row for each pair of sources and run: `name`, `x_source`, `y_source`, and the means `x` and `y` over the
+    questions that have both.
+    """
+    usable = drawable(scores, ["name", "question_id", "source"], _checked_source_metric(metric))
+    chosen = _usual_sources(usable) if sources is None else sources
+    found = [_means_of_source_pair(usable, metric, *pair) for pair in combinations(chosen, 2)]
+    if not any(map(len, found)):
+        raise PlotError("no question has reference answers from two of these sources")
+    return pl.concat(found)
+
+
+def _checked_source_metric(metric: str) -> list[str]:
+    check_metric(metric)
+    if metric not in _METRICS:
+        raise PlotError(
+            f"metric {metric!r} is not computed by source: expected one of {', '.join(_METRICS)}"
+        )
+    return [metric]
 
 
 def _explained_source(source: str, scores: pl.DataFrame) -> str:
@@ -100,12 +113,15 @@ def _usual_sources(scores: pl.DataFrame) -> tuple[str, ...]:
     return tuple(names[i] for i in order(names))
 
 
-def _source_means(scores: pl.DataFrame, metric: str, one: str, other: str) -> pl.DataFrame:
-    """Returns the mean of each run over questions with both sources: columns `name`, `one`, `other`."""
+def _means_of_source_pair(scores: pl.DataFrame, metric: str, one: str, other: str) -> pl.DataFrame:
+    """Returns the mean of each run over questions with both sources, as `source_means`."""
     keys = ["name", "question_id"]
     sides = [
         scores.filter(pl.col("source") == source).select(*keys, pl.col(metric).alias(side))
-        for source, side in ((one, "one"), (other, "other"))
+        for source, side in ((one, "x"), (other, "y"))
     ]
     joined = sides[0].join(sides[1], on=keys, how="inner", maintain_order="left")
-    return joined.group_by("name", maintain_order=True).agg(pl.col("one", "other").mean())
+    means = joined.group_by("name", maintain_order=True).agg(pl.col("x", "y").mean())
+    return means.select(
+        "name", pl.lit(one).alias("x_source"), pl.lit(other).alias("y_source"), "x", "y"
+    )

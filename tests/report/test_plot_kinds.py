@@ -1,0 +1,177 @@
+"""Figures of files, by kind: what is drawn can be had as CSV, and what is left out is told."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from checkouts import BETTER, FIRST, SECOND, add_run, make_checkout
+from helpers import pfgen
+from pfgen_rs import errors
+from pfgen_rs.report import plots
+from pfgen_rs.report.plots.kinds import KINDS, Drawn, Wish, draw
+from pfgen_rs.report.update import report
+
+OF_RUNS = {"metrics", "length", "intervals"}
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two models, one of them in two modes."""
+    folder = make_checkout(tmp_path_factory.mktemp("plots") / "checkout")
+    add_run(folder, "result/some/model/7654321", BETTER, {"mode": "chat"})
+    assert report(folder).problems == []
+    return folder
+
+
+def curve(folder: Path) -> Path:
+    path = folder / "curve.parquet"
+    scores = {name: [0.1, 0.2] for name in ("score", "fluency", "truthfulness", "helpfulness")}
+    pl.DataFrame(
+        {"step": [0, 5], "tokens": [0, 50], **scores, "each": [[1.0], [2.0]]}
+    ).write_parquet(path)
+    return path
+
+
+def rows(drawn: Drawn) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(drawn.csv().decode())))
+
+
+def result(checkout: Path, run: str) -> Any:
+    return json.loads((checkout / run / "result.json").read_bytes())
+
+
+def test_every_figure_of_the_package_has_a_kind() -> None:
+    drawing = {
+        "metric_pairs",
+        "score_length",
+        "intervals",
+        "source_pairs",
+        "category_map",
+        "convergence",
+        "score_steps",
+        "distributions",
+        "learning_curve",
+    }
+    tables = {"category_means", "question_scores", "responses", "running", "series"}
+    others = {"FontWarning", "available", "png", "save", "svg", "source_means", "source_scores"}
+    assert set(plots.__all__) == drawing | tables | others
+    assert len(KINDS) == len(drawing)
+
+
+def test_names_are_labels(checkout: Path) -> None:
+    names = [row["name"] for row in rows(draw("metrics", Wish([str(checkout)])))]
+    assert sorted(names) == ["model · completion", "other/model · chat", "some/model · chat"]
+
+
+@pytest.mark.parametrize("kind", sorted(OF_RUNS))
+def test_numbers_of_runs_are_the_published_ones(checkout: Path, kind: str) -> None:
+    found = rows(draw(kind, Wish([str(checkout)])))
+    assert [row["score"] for row in found] == sorted(
+        (row["score"] for row in found), key=float, reverse=True
+    )
+    for row in found:
+        published = result(checkout, row["run"])
+        assert float(row["score"]) == published["score"]
+        assert row["mode"] == published["config"]["mode"]
+        if kind == "length":
+            assert float(row["length"]) == published["length"]
+        if kind == "metrics":
+            assert float(row["helpfulness"]) == published["scores"]["helpfulness"]
+    assert len(found) == 3
+
+
+def test_numbers_of_categories_are_means(checkout: Path) -> None:
+    found = rows(draw("categories", Wish([str(checkout)])))
+    [first] = [row for row in found if row["name"] == "other/model · chat"]
+    assert float(first["all"]) == result(checkout, SECOND)["score"]
+    categories = {
+        json.loads(path.read_bytes())["question_id"]: json.loads(path.read_bytes())["category"]
+        for path in (checkout / "data").glob("Q*.json")
+    }
+    for category in set(categories.values()):
+        scores = [
+            entry["score"]
+            for question, entry in result(checkout, SECOND)["questions"].items()
+            if categories[question] == category
+        ]
+        assert float(first[f"in {category or '?'}"]) == pytest.approx(sum(scores) / len(scores))
+
+
+def test_numbers_of_convergence_are_running_means(checkout: Path) -> None:
+    found = rows(draw("convergence", Wish([str(checkout)])))
+    last = {row["name"]: row for row in found}
+    assert len(last) == 3
+    for row in rows(draw("length", Wish([str(checkout)]))):
+        assert float(last[row["name"]]["mean"]) == pytest.approx(float(row["score"]), abs=1e-4)
+
+
+def test_numbers_of_one_run(checkout: Path, tmp_path: Path) -> None:
+    wish = Wish([str(checkout / FIRST)], str(checkout / "data"))
+    drawn = draw("spread", wish)
+    answers = (checkout / FIRST / "trials.jsonl").read_text(encoding="utf-8").splitlines()
+    lengths = sorted(len(json.loads(line)["answer"]) for line in answers)
+    assert sorted(int(row["length"]) for row in rows(drawn)) == lengths
+    assert drawn.figure.get_suptitle().endswith(": model")
+    for x in ("step", "tokens"):
+        learning = draw("learning", Wish([str(curve(tmp_path))], x=x))
+        assert [row["tokens"] for row in rows(learning)] == ["0", "50"]
+        assert "each" not in rows(learning)[0]
+        assert learning.figure.axes[0].get_xlabel() == x.title()
+
+
+def test_what_is_no_curve(tmp_path: Path) -> None:
+    (tmp_path / "curve.parquet").write_bytes(b"PAR1")
+    for paths, message in (
+        (["a", "b"], "takes one curve.parquet, got 2 files"),
+        ([str(tmp_path / "curve.parquet")], "not a learning curve"),
+        ([str(tmp_path / "missing.parquet")], "not a learning curve"),
+    ):
+        with pytest.raises(errors.PfgenError, match=message):
+            draw("learning", Wish(paths))
+
+
+def test_cut_lists_are_told(checkout: Path) -> None:
+    for kind in ("intervals", "categories"):
+        drawn = draw(kind, Wish([str(checkout)], top=2))
+        assert drawn.notes == ["2 of 3 runs shown, best first"]
+        assert len(rows(drawn)) == 3  # the table has them all
+        assert draw(kind, Wish([str(checkout)])).notes == []
+
+
+def test_the_command_writes_the_table_and_tells_what_is_cut(checkout: Path, tmp_path: Path) -> None:
+    out, table = tmp_path / "a.svg", tmp_path / "a.csv"
+    done = pfgen("plot", "intervals", checkout, "--top", "1", "-o", out, "--csv", table)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "warning: 1 of 3 runs shown, best first\n"
+    assert "1 of 3 runs shown" in out.read_text(encoding="utf-8")
+    assert len(table.read_text(encoding="utf-8").splitlines()) == 4
+    for arguments in (["--csv", tmp_path / "no" / "a.csv"], ["--top", "0"], ["--x", "epoch"]):
+        failed = pfgen("plot", "intervals", checkout, "-o", tmp_path / "b.svg", *arguments)
+        assert failed.returncode == 2
+        assert not (tmp_path / "b.svg").exists()
+
+
+def test_many_runs_of_the_published_data(published_dir: Path, tmp_path: Path) -> None:
+    """The published runs under other names, as many as are published: every figure can be read."""
+    runs = sorted(path.parent for path in published_dir.glob("result/**/result.json"))
+    folder = tmp_path / "checkout"
+    shutil.copytree(published_dir / "data", folder / "data", copy_function=shutil.copyfile)
+    for i in range(70):
+        found = json.loads((runs[i % len(runs)] / "result.json").read_bytes())
+        for entry in found["questions"].values():
+            entry["samples"] = []
+        found["config"]["model"] += f"-{i}"
+        place = folder / "result" / f"m{i}" / "0"
+        place.mkdir(parents=True)
+        (place / "result.json").write_text(json.dumps(found), encoding="utf-8")
+    drawn = draw("length", Wish([str(folder)]))
+    assert drawn.notes == ["The best 12 of 72 runs are numbered"]
+    assert len(rows(drawn)) == 72
