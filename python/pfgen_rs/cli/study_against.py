@@ -13,7 +13,7 @@ from pfgen_rs.cli.plot import Font, Language, LanguageName, Title
 from pfgen_rs.cli.study_options import ModesName, StudyFormat
 
 if TYPE_CHECKING:
-    from pfgen_rs.studies.against import AgainstStudy
+    from pfgen_rs.studies.against_result import AgainstStudy
 
 __all__ = ["against"]
 
@@ -72,6 +72,10 @@ def against(
             metavar="FILE", help='A TOML file with other names of models: "theirs" = "ours".'
         ),
     ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODEL", help="Leave out a model, such as an outlier; repeatable."),
+    ] = None,
     level: options.Level = 0.95,
     outliers: Annotated[
         int, typer.Option(min=0, metavar="N", help="Number of outliers to name.")
@@ -119,6 +123,7 @@ def against(
             metric=metric.value,
             modes=modes.value,
             aliases=None if aliases is None else read_aliases(aliases),
+            exclude=exclude or (),
             level=level,
         )
     if points is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -11,9 +11,10 @@ from rich.table import Table
 from pfgen_rs.cli import output
 from pfgen_rs.io.counted import counted
 from pfgen_rs.studies.markdown import correlation_text, interval_text
+from pfgen_rs.studies.sources import Questions
 
 if TYPE_CHECKING:
-    from pfgen_rs.studies.against import AgainstStudy
+    from pfgen_rs.studies.against_result import AgainstStudy
     from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix
     from pfgen_rs.studies.metrics import MetricStudy
     from pfgen_rs.studies.sources import SourceStudy
@@ -78,13 +79,14 @@ def metric_parts(found: MetricStudy) -> list[RenderableType]:
 
 
 def source_parts(found: SourceStudy, metric: str) -> list[RenderableType]:
-    """Returns a table of pairs for the questions with all sources, and one for all questions."""
-    return [
+    """Returns a table of pairs for the questions with all sources, one for all questions, and a remark."""
+    tables: list[RenderableType] = [
         _correlation_table(
             found.matrix(metric, questions), f"{metric} over {found.told(questions)}"
         )
-        for questions in ("common", "all")
+        for questions in get_args(Questions)
     ]
+    return [*tables, output.cell("questions without a source keep their own reference answers")]
 
 
 def _correlation_table(matrix: CorrelationMatrix, title: str) -> RenderableType:

@@ -21,7 +21,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from pfgen_rs.studies.against import AgainstStudy, BenchmarkCorrelation, study_against
+    from pfgen_rs.studies.against import study_against
+    from pfgen_rs.studies.against_result import AgainstStudy, BenchmarkCorrelation
     from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix
     from pfgen_rs.studies.leaderboard import Leaderboard, read_leaderboard
     from pfgen_rs.studies.metrics import MetricStudy, study_metrics
@@ -35,7 +36,8 @@ else:
     __getattr__, __dir__ = lazy.exports(
         __name__,
         {
-            "against": ("AgainstStudy", "BenchmarkCorrelation", "study_against"),
+            "against": ("study_against",),
+            "against_result": ("AgainstStudy", "BenchmarkCorrelation"),
             "correlations": ("Correlation", "CorrelationMatrix"),
             "leaderboard": ("Leaderboard", "read_leaderboard"),
             "metrics": ("MetricStudy", "study_metrics"),

@@ -94,7 +94,7 @@ class SourceStudy:
         """Returns which questions the scores are means over."""
         if questions == "common":
             return f"{counted(len(self.common), 'question')} with all of {', '.join(self.sources)}"
-        return "all questions; those without a source keep their own"
+        return "all questions"
 
     def to_markdown(self, metric: str = METRICS[0]) -> str:
         """Returns a table of pairs for either choice of questions, and the notes."""
@@ -104,6 +104,7 @@ class SourceStudy:
                 f"{inert(self.told(questions))}:\n",
                 self.matrix(metric, questions).to_markdown(),
             ]
+        parts.append("Questions without a source keep their own reference answers.\n")
         return "\n".join([*parts, *(f"{inert(note)}\n" for note in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import INK, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
+from pfgen_rs.studies.against_result import OURS
 from pfgen_rs.studies.correlations import CorrelationMatrix, Statistic
 from pfgen_rs.studies.markdown import correlation_text
 
@@ -50,7 +51,7 @@ def correlation_map(
     others = cells[~np.eye(len(names), dtype=bool)]
     lowest, digits = float(np.nanmin(others)), 4 if np.nanmin(others) > _CLOSE else 2
     with drawing(language, font) as look:
-        labels = [look.name(name, 30) for name in names]
+        labels = [look.say(name) if name == OURS else look.name(name, 30) for name in names]
         room = max(map(_width_of_label, labels))
         size = 1.1 + (0.62 if digits == 4 else 0.5) * len(names)
         figure = look.figure(title, usual, 2.0 + size + room, 1.3 + size + 0.7 * room)

@@ -56,7 +56,8 @@ def metric_matrix(
                     axes.set(xlim=limits, ylim=limits)
                 else:
                     _write_correlation(axes, pairs.get((below, across)))
-                _label_panel(axes, i, j, len(names))
+                if i >= j:
+                    _label_panel(axes, i, j, len(names))
                 if i == len(names) - 1:
                     axes.set_xlabel(look.say(across.title()))
                 if j == 0:
@@ -87,12 +88,13 @@ def _draw_distribution(
     axes: Axes, values: np.ndarray[tuple[int], np.dtype[np.float64]], limits: list[float]
 ) -> None:
     axes.hist(values, bins=_BINS, range=(limits[0], limits[1]), color=COLOURS[4])
-    axes.set(xlim=limits)
+    axes.set(xlim=limits, yticks=[])
     axes.grid(visible=False)
 
 
 def _write_correlation(axes: Axes, pair: Correlation | None) -> None:
     axes.set_axis_off()
+    axes.set(xticks=[], yticks=[])  # or matplotlib would make some later, with settings of its own
     if pair is None:
         return
     axes.text(

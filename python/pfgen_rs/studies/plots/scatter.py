@@ -12,7 +12,12 @@ from pfgen_rs.drawing.saving import finish, fix_layout
 from pfgen_rs.drawing.style import GREY, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.report.plots.points import kinds
-from pfgen_rs.studies.against import OUTLIERS, AgainstStudy, BenchmarkCorrelation
+from pfgen_rs.studies.against_result import (
+    OURS,
+    OUTLIERS,
+    AgainstStudy,
+    BenchmarkCorrelation,
+)
 from pfgen_rs.studies.markdown import correlation_text, interval_text
 from pfgen_rs.studies.plots.correlation_map import correlation_map
 from pfgen_rs.studies.plots.labels import place_labels
@@ -38,7 +43,7 @@ def against_figure(
 
 def against_scatter(
     found: BenchmarkCorrelation,
-    ours: str = "pfgen score",
+    ours: str = OURS,
     *,
     outliers: int = OUTLIERS,
     title: str | None = None,
@@ -84,7 +89,7 @@ def _kind_column() -> pl.Expr:
 
 
 def _own_heading(look: Look, ours: str) -> str:
-    return look.say("pfgen score") if ours == "pfgen score" else look.name(ours, 60)
+    return look.say(ours) if ours == OURS else look.name(ours, 60)
 
 
 def _draw_line(axes: Axes, found: BenchmarkCorrelation) -> None:

@@ -1,0 +1,133 @@
+"""What `study_against` finds: correlations, points with residuals, and models without counterpart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from pfgen_rs.report.markup import inert
+from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix
+from pfgen_rs.studies.markdown import correlation_text, interval_text, markdown_table
+
+__all__ = ["OURS", "OUTLIERS", "AgainstStudy", "BenchmarkCorrelation"]
+
+OURS = "pfgen score"
+"""What the leaderboard's score is called beside other benchmarks, and a key of `drawing.words`."""
+
+OUTLIERS = 3
+"""How many models with the largest residuals are named, unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class BenchmarkCorrelation:
+    """The leaderboard against one column of another benchmark.
+
+    `points`: one row a model (or run), by descending figure: `key`, `model`, `mode`, `figure` (ours), `name`
+    and `value` (theirs), `residual` of the regression of theirs on ours, in units of its standard deviation
+    sqrt(SSE / (n - 2)). `slope`, `intercept`: the regression line. `missing`: number of rows of theirs
+    without a figure.
+    """
+
+    column: str
+    points: pl.DataFrame
+    correlation: Correlation
+    missing: int
+    slope: float
+    intercept: float
+
+    def outliers(self, count: int = OUTLIERS) -> pl.DataFrame:
+        """Returns the `count` points with the largest residuals of either sign, the largest first."""
+        by_size = self.points.sort(
+            pl.col("residual").abs(), "key", descending=[True, False], maintain_order=True
+        )
+        return by_size.head(count)
+
+
+@dataclass(frozen=True)
+class AgainstStudy:
+    """The leaderboard against the columns of another benchmark, by descending correlation.
+
+    `ours`: what the leaderboard's figure is called. `unmatched_ours`, `unmatched_theirs`: keys of models that
+    only one of the two has, with a name. `near`: unmatched keys of theirs with one of ours that differs
+    little, for aliases. `notes`: what was left out.
+    """
+
+    ours: str
+    columns: tuple[BenchmarkCorrelation, ...]
+    matrix: CorrelationMatrix
+    unmatched_ours: Mapping[str, str]
+    unmatched_theirs: Mapping[str, str]
+    near: Mapping[str, str]
+    notes: tuple[str, ...]
+
+    def frame(self, outliers: int = OUTLIERS) -> pl.DataFrame:
+        """Returns one row a column: `column`, `n`, both correlations with bounds, and `outliers` (keys)."""
+        rows = [
+            {
+                "column": found.column,
+                **{
+                    name: value
+                    for name, value in found.correlation.to_dict().items()
+                    if name not in ("one", "other")
+                },
+                "missing": found.missing,
+                "outliers": found.outliers(outliers)["key"].to_list(),
+            }
+            for found in self.columns
+        ]
+        return pl.DataFrame(rows)
+
+    def points(self) -> pl.DataFrame:
+        """Returns the points of all columns, with `column` first."""
+        return pl.concat(
+            found.points.select(pl.lit(found.column).alias("column"), pl.all())
+            for found in self.columns
+        )
+
+    def to_markdown(self, outliers: int = OUTLIERS) -> str:
+        """Returns the table of columns, and the notes."""
+        rows = []
+        for found in self.columns:
+            r = found.correlation
+            named = found.outliers(outliers).select("key", "residual").rows()
+            rows.append(
+                [
+                    found.column,
+                    str(r.n),
+                    correlation_text(r.pearson),
+                    interval_text(*r.interval("pearson")),
+                    correlation_text(r.spearman),
+                    interval_text(*r.interval("spearman")),
+                    ", ".join(f"{key} ({residual:+.2f})" for key, residual in named),
+                ]
+            )
+        level = f"{100 * self.columns[0].correlation.level:g} %"
+        headings = ["column", "n", "Pearson's r", level, "Spearman's ρ", level, "outliers"]
+        table = markdown_table(headings, rows)
+        return "\n".join([table, *(f"{inert(note)}\n" for note in self.notes)])
+
+    def to_dict(self, outliers: int = OUTLIERS) -> dict[str, Any]:
+        """Returns everything as JSON."""
+        columns = [
+            {
+                "column": found.column,
+                **found.correlation.to_dict(),
+                "missing": found.missing,
+                "slope": found.slope,
+                "intercept": found.intercept,
+                "outliers": found.outliers(outliers).select("key", "residual").rows(),
+                "points": found.points.to_dicts(),
+            }
+            for found in self.columns
+        ]
+        return {
+            "columns": columns,
+            "correlations": self.matrix.to_dict(),
+            "unmatched_ours": dict(self.unmatched_ours),
+            "unmatched_theirs": dict(self.unmatched_theirs),
+            "near": dict(self.near),
+            "notes": list(self.notes),
+        }

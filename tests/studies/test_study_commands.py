@@ -1,0 +1,176 @@
+"""`pfgen-rs study` as people run it: real processes at a width of 80."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from helpers import CATS, SEAS, pfgen, write_benchmark, write_run
+from pfgen_rs.cli.study import COMMANDS
+from study_tables import SCORES, write_csv, write_leaderboard
+
+NARROW = {"COLUMNS": "80"}
+OTHERS = [
+    ("alpha_7b", "1", "9"),
+    ("BETA 13B", "3", "-2"),
+    ("x/gamma-2-0", "2", "4"),
+    ("delta", "5", "1"),
+    ("モデル3", "4", "0"),
+    ("Epsilon\x1b[31m", "7", ""),
+]
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Path:
+    return write_leaderboard(tmp_path)
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Path:
+    return write_csv(tmp_path / "theirs.csv", ["name", "a", "b"], OTHERS)
+
+
+def printed(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
+
+
+def test_against_as_a_table(ours: Path, theirs: Path) -> None:
+    done = pfgen(
+        *("study", "against", theirs, "--leaderboard", ours, "--name", "name"),
+        *("--column", "a", "--column", "b", "--unmatched"),
+        env=NARROW,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert printed(done.stdout) == [
+        "pfgen score and 2 columns",
+        " column  n        r            r, 95 %        ρ            ρ, 95 %",
+        " ─────────────────────────────────────────────────────────────────",
+        " b       5   0.6013  -0.5984 to 0.9693   0.4000  -0.7685 to 0.9530",
+        " a       5  -0.8193  -0.9877 to 0.2272  -0.8000  -0.9908 to 0.4571",
+        "furthest from the line, in residual standard deviations:",
+        "  b: beta-13b -1.45, alpha-7b +0.85, gamma-2-0 +0.31",
+        "  a: delta +1.18, gamma-2-0 -0.77, モデル3 -0.69",
+        "unmatched: 0 models of the leaderboard, 1 of the table",
+        "only in the leaderboard:",
+        "only in the table:",
+        "  Epsilon\\x1b[31m",
+    ]
+
+
+def test_against_in_other_formats(ours: Path, theirs: Path, tmp_path: Path) -> None:
+    command = ("study", "against", theirs, "--leaderboard", ours, "--name", "name", "--column", "a")
+    points = tmp_path / "points.csv"
+    done = pfgen(*command, "--format", "csv", "--outliers", "1", "--points", points)
+    [row] = csv.DictReader(io.StringIO(done.stdout))
+    assert (row["column"], row["n"], row["missing"], row["outliers"]) == ("a", "5", "0", "delta")
+    listed = list(csv.DictReader(io.StringIO(points.read_text(encoding="utf-8"))))
+    assert [row["model"] for row in listed] == list(SCORES)
+    assert {row["column"] for row in listed} == {"a"}
+    found = json.loads(pfgen(*command, "--format", "json").stdout)
+    assert found["unmatched_theirs"] == {"epsilon-31m": "Epsilon\x1b[31m"}
+    assert len(found["columns"][0]["points"]) == 5
+    assert found["columns"][0]["pearson"] == float(row["pearson"])
+    table = pfgen(*command, "--format", "markdown").stdout.splitlines()
+    assert table[0] == "| column | n | Pearson's r | 95 % | Spearman's ρ | 95 % | outliers |"
+    assert table[2].startswith("| a | 5 | -0.8193 | -0.9877 to 0.2272 | -0.8000 |")
+
+
+def test_against_draws(ours: Path, theirs: Path, tmp_path: Path) -> None:
+    for count, columns in enumerate((["a"], ["a", "b"])):
+        plot = tmp_path / f"{count}.svg"
+        named: list[str] = [part for column in columns for part in ("--column", column)]
+        command = ("study", "against", theirs, "--leaderboard", ours, "--name", "name")
+        done = pfgen(*command, *named, "--plot", plot, "--title", "題名", "--language", "ja")
+        assert done.returncode == 0, done.stderr
+        assert b"<svg" in plot.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--column", "z"], "theirs.csv: no column 'z': the table has 'name', 'a', 'b'"),
+        (["--column", "name"], "theirs.csv, row 1: 'name' is 'alpha_7b': expected a number"),
+        (
+            ["--column", "a", "--exclude", "zeta"],
+            "the leaderboard has no model 'zeta' to leave out",
+        ),
+        (
+            ["--column", "a", "--level", "1.5"],
+            "invalid confidence level 1.5: expected 0.5 to 0.9999",
+        ),
+        (["--column", "a", "--aliases", "none.toml"], "none.toml: cannot be read: No such file"),
+        (["--column", "a", "--points", "p.txt"], "expected a name ending in .csv"),
+        (["--column", "a", "--plot", "p.pdf"], "expected a name ending in one of .svg, .png"),
+        (["--column", "a", "--plot", "none/p.svg"], "none: not a directory"),
+    ],
+)
+def test_against_says_what_is_wrong(
+    arguments: list[str], problem: str, ours: Path, theirs: Path
+) -> None:
+    done = pfgen("study", "against", theirs, "--leaderboard", ours, "--name", "name", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert problem in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_metrics(tmp_path: Path) -> None:
+    header = ["model", "mode", "score", "fluency", "truthfulness", "helpfulness"]
+    rows = [(f"m{i}", "qa", i / 9, i / 8, (i / 8) ** 0.5, (i / 8) ** 3) for i in range(8)]
+    table = write_csv(tmp_path / "t.csv", header, [*rows, ("m9", "qa", 0.5, "", "", "")])
+    done = pfgen("study", "metrics", table, "--plot", tmp_path / "m.png", env=NARROW)
+    assert (done.returncode, done.stderr) == (0, "warning: left out: 1 run without a metric\n")
+    assert printed(done.stdout)[:5] == [
+        "metrics over 8 runs",
+        "               and           n       r           r, 95 %       ρ",
+        " ───────────────────────────────────────────────────────────────",
+        " fluency       truthfulness  8  0.9557  0.7685 to 0.9922  1.0000",
+        " fluency       helpfulness   8  0.9072  0.5614 to 0.9833  1.0000",
+    ]
+    assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
+    assert pfgen("study", "metrics", table, "--format", "csv").stdout.count("\n") == 7
+    assert pfgen("study", "metrics", table, "--format", "markdown").stdout.count("|\n") == 14
+    found = json.loads(pfgen("study", "metrics", table, "--format", "json").stdout)
+    assert len(found["runs"]) == 8
+
+
+def test_sources(tmp_path: Path) -> None:
+    benchmark = write_benchmark(tmp_path / "tiny")
+    answers = {
+        "one": ("猫は狩りのために体力を残して眠ります。", "海の水は赤い光を吸うので青いのです。"),
+        "two": ("狩りをする猫は眠ります。", "水が赤い光を吸収します。"),
+        "three": ("猫は夜に遊びます。", "空の色が映るからです。"),
+        "four": ("猫は狩りに備えてよく眠ります。", "赤い光が水に吸われます。"),
+    }
+    runs = [
+        write_run(tmp_path / "runs" / name, [(CATS, cats), (SEAS, seas)], model=name)
+        for name, (cats, seas) in answers.items()
+    ]
+    command: tuple[str | Path, ...] = ("study", "sources", *runs, "-b", benchmark)
+    done = pfgen(*command, "--plot", tmp_path / "s.svg", env=NARROW)
+    assert done.returncode == 0, done.stderr
+    shown = printed(done.stdout)
+    assert shown[0] == "average over 2 questions with all of A, B"
+    assert [line.split()[:3] for line in shown[3:6]] == [
+        ["A", "B", "4"],
+        ["A", "A+B", "4"],
+        ["B", "A+B", "4"],
+    ]
+    assert shown[6] == "average over all questions"
+    assert shown[-1] == "questions without a source keep their own reference answers"
+    assert b"<svg" in (tmp_path / "s.svg").read_bytes()
+    found = json.loads(pfgen(*command, "--format", "json").stdout)
+    assert len(found["correlations"]) == 18
+    assert pfgen(*command, "--format", "csv").stdout.count("\n") == 19
+    assert pfgen(*command, "--format", "markdown", "--metric", "fluency").returncode == 0
+    few = pfgen("study", "sources", *runs[:2], "-b", benchmark)
+    assert few.returncode == 2
+    assert "error: 2 runs to correlate: expected at least 3" in few.stderr
+
+
+def test_summaries_are_those_of_the_commands() -> None:
+    for name, deferred in COMMANDS.items():
+        shown = " ".join((deferred.load(name).help or "").split("\n\n")[0].split())
+        assert shown == deferred.summary, f"{name}: change its summary in cli/study.py, too"

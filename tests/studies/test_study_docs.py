@@ -1,0 +1,121 @@
+"""docs/studies.md: its commands run, and its figures are what they print."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers import environment
+from pfgen_rs.studies import model_key
+from places import ROOT
+from study_tables import write_csv
+
+PAGE = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^    (pfgen-rs study .*)$", PAGE, flags=re.MULTILINE)
+COEFFICIENT = re.compile(r"-?\d\.\d{4}(?: to -?\d\.\d{4})?|[+-]\d\.\d\d\b")
+PARTS = ("fluency", "truthfulness")
+
+
+@pytest.fixture(scope="module")
+def folder(
+    studies_dir: Path, published_dir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The files that the page speaks of."""
+    place = tmp_path_factory.mktemp("page")
+    (place / "pfgen-bench").symlink_to(published_dir)
+    for name in ("shaberi.csv", "swallow-leaderboard.yml"):
+        (place / name).symlink_to(studies_dir / name)
+    with (studies_dir / "published.csv").open(encoding="utf-8", newline="") as file:
+        rows = [
+            [
+                row["model"],
+                row["mode"],
+                row["score"],
+                *(round(sum(ast.literal_eval(row[name]).values()), 5) for name in PARTS),
+                row["helpfulness"],
+            ]
+            for row in csv.DictReader(file)
+        ]
+    write_csv(place / "published.csv", ["model", "mode", "score", *PARTS, "helpfulness"], rows)
+    return place
+
+
+def run(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "pfgen_rs", *arguments],
+        cwd=folder,
+        capture_output=True,
+        env=environment(COLUMNS="200"),
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def rows_under(heading: str) -> list[str]:
+    part = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return [line for line in part.splitlines() if COEFFICIENT.search(line) and line.startswith("|")]
+
+
+def commands_of(kind: str) -> Iterator[list[str]]:
+    for command in COMMANDS:
+        _, *arguments = shlex.split(command)
+        if arguments[1] == kind:
+            yield arguments
+
+
+def figures_in(text: str, *, of: str) -> None:
+    """Every figure of the page's tables is among the printed ones."""
+    rows = rows_under(of)
+    assert len(rows) >= 3
+    printed = set(COEFFICIENT.findall(text))
+    for row in rows:
+        assert set(COEFFICIENT.findall(row)) <= printed, row
+
+
+def test_metrics(folder: Path) -> None:
+    [command] = commands_of("metrics")
+    figures_in(run(folder, *command), of="Experiment 1: metrics")
+    assert (folder / "metrics.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_sources(folder: Path) -> None:
+    [command] = commands_of("sources")
+    text = run(folder, *command)
+    figures_in(text, of="Experiment 1: sources")
+    assert "37 questions with all of P, T, S" in text
+    assert (folder / "sources.svg").exists()
+
+
+def test_against(folder: Path) -> None:
+    commands = list(commands_of("against"))
+    assert len(commands) == 2
+    text = "".join(run(folder, *command) for command in commands)
+    more = [part if part != "ja_pre.*" else "en_pre.avg" for part in commands[0][:-2]]
+    figures_in(text + run(folder, *more), of="Experiment 3: other benchmarks")
+    assert (folder / "swallow.svg").exists()
+    assert (folder / "ja-mt.svg").exists()
+    without = [
+        *commands[1][:-2],
+        *("--exclude", "weblab-GENIAC/Tanuki-8x8B-dpo-v1.0", "--exclude", "sarashina2.2-3b"),
+    ]
+    told = re.search(r"r\s+is\s+(\S+)\s+\(([^)]*)\)\s+over\s+(\d+)\s+models", PAGE)
+    assert told is not None
+    assert re.search(rf" {told[3]}  {told[1]}  {' '.join(told[2].split())} ", run(folder, *without))
+
+
+def test_the_page_says_how_names_are_compared() -> None:
+    shown = re.search(r"`(\S+/\S+)` is `(\S+)`", PAGE)
+    assert shown is not None
+    assert model_key(shown[1]) == shown[2]
+    [aliases] = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+    assert all(map(model_key, tomllib.loads(aliases).values()))

@@ -1,0 +1,212 @@
+"""Figures of studies hold what they were given, whatever the names, and names never overlap."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from pfgen_rs.drawing.words import JAPANESE
+from pfgen_rs.errors import PlotError
+from pfgen_rs.studies import (
+    AgainstStudy,
+    BenchmarkTable,
+    Leaderboard,
+    study_against,
+    study_metrics,
+)
+from pfgen_rs.studies.correlations import correlations
+from pfgen_rs.studies.metrics import MetricStudy
+from pfgen_rs.studies.plots import (
+    against_figure,
+    against_scatter,
+    correlation_map,
+    metric_matrix,
+    svg,
+)
+
+HOSTILE = "$x^2$ <script>alert(1)</script> ]]>--> & \n\u202eabc\x1b[31m 漢字" + "長" * 100_000
+
+
+def board(names: list[str]) -> Leaderboard:
+    random = np.random.default_rng(len(names))
+    return Leaderboard(
+        pl.DataFrame(
+            {
+                "model": names,
+                "mode": [("completion", "chat", "qa", None)[i % 4] for i in range(len(names))],
+                **{
+                    metric: random.uniform(0, 1, len(names))
+                    for metric in ("score", "fluency", "truthfulness", "helpfulness")
+                },
+            }
+        )
+    )
+
+
+def against(names: list[str], column: str = "b", columns: int = 1) -> AgainstStudy:
+    random = np.random.default_rng(7)
+    labels = [f"{column}{i}" for i in range(columns)]
+    rows = tuple(
+        {"name": name, **{label: float(random.uniform(0, 9)) for label in labels}} for name in names
+    )
+    table = BenchmarkTable("t", ("name", *labels), rows)
+    return study_against(table, board(names), labels, name="name")
+
+
+def study_of(names: list[str]) -> MetricStudy:
+    return study_metrics(board(names))
+
+
+FIGURES: dict[str, Callable[..., Figure]] = {
+    "scatter": lambda names, **look: against_figure(against(names, names[0]), **look),
+    "map": lambda names, **look: against_figure(against(names, names[0], 3), **look),
+    "metrics": lambda names, **look: metric_matrix(study_of(names), **look),
+}
+NAMES = [f"org/Model-{i}B" for i in range(12)]
+each_figure = pytest.mark.parametrize("kind", FIGURES)
+
+
+def texts(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.findobj(Text) if text.get_visible()]
+
+
+@pytest.fixture(autouse=True)
+def _settings_stay() -> Iterator[None]:
+    before = dict(mpl.rcParams)
+    yield
+    assert dict(mpl.rcParams) == before
+
+
+def labels_of(figure: Figure) -> list[Text]:
+    return [text for text in figure.axes[0].texts if text.get_text()]
+
+
+def overlaps(figure: Figure) -> list[tuple[str, str]]:
+    """Labels whose boxes share an area, and labels that cover a point."""
+    FigureCanvasAgg(figure).draw()  # type: ignore[no-untyped-call]
+    labels = labels_of(figure)
+    boxes = [(text.get_text(), text.get_window_extent()) for text in labels]
+    found = [(a, b) for (a, one), (b, other) in combinations(boxes, 2) if one.overlaps(other)]
+    axes = figure.axes[0]
+    for line in axes.lines:
+        if line.get_linestyle() == "None":
+            data: Any = line.get_xydata()
+            for x, y in axes.transData.transform(data):
+                found += [(name, f"{x}, {y}") for name, box in boxes if box.contains(x, y)]
+    frame = axes.get_window_extent()
+    found += [(name, "the edge") for name, box in boxes if box.x0 < frame.x0 or box.x1 > frame.x1]
+    return found
+
+
+@pytest.mark.parametrize("count", [3, 4, 30, 300])
+def test_names_cover_nothing(count: int) -> None:
+    names = [f"organisation/a-rather-long-name-of-a-model-{i}" for i in range(count)]
+    figure = against_figure(against(names), outliers=min(count, 12))
+    assert overlaps(figure) == []
+    assert len(labels_of(figure)) >= min(count, 5)
+
+
+def test_names_of_published_tables_cover_nothing(studies_dir: Path) -> None:
+    """All named models have room for their names, outliers and extremes alike."""
+    study = study_against(
+        studies_dir / "shaberi.csv", studies_dir / "published.csv", ["* (All)"], name="model_name"
+    )
+    for found in study.columns:
+        figure = against_scatter(found)
+        assert overlaps(figure) == []
+        shown = {text.get_text() for text in labels_of(figure)}
+        assert {model.rpartition("/")[2] for model in found.outliers()["model"].to_list()} <= shown
+
+
+def test_points_and_the_line_are_drawn() -> None:
+    study = against(NAMES)
+    [found] = study.columns
+    [axes] = against_scatter(found).axes
+    drawn = {
+        (x, y)
+        for line in axes.lines
+        if line.get_linestyle() == "None"
+        for x, y in np.asarray(line.get_xydata()).tolist()
+    }
+    assert drawn == set(found.points.select("figure", "value").iter_rows())
+    [line] = [line for line in axes.lines if line.get_linestyle() == "-"]
+    for x, y in np.asarray(line.get_xydata()).tolist():
+        assert y == pytest.approx(found.intercept + found.slope * x)
+    assert f"n = {len(NAMES)}" in axes.get_title(loc="right")
+
+
+def test_a_map_is_symmetrical() -> None:
+    matrix = correlations(
+        {"x": [1, 2, 3, 4], "y": [1, 2, 4, 3], "z": [4, 3, 2, float("nan")]}, 0.95
+    )
+    axes = correlation_map(matrix, statistic="spearman").axes[0]
+    cells = np.asarray(axes.images[0].get_array(), dtype=float)
+    np.testing.assert_allclose(cells, [[1.0, 0.8, -1.0], [0.8, 1.0, -1.0], [-1.0, -1.0, 1.0]])
+    shown = sorted(text.get_text() for text in axes.texts)
+    assert shown == ["0.80", "0.80", "1", "1", "1", "−1.00", "−1.00", "−1.00", "−1.00"]
+
+
+def test_close_correlations_have_more_digits() -> None:
+    x = np.arange(20.0)
+    matrix = correlations({"x": x, "y": x + 0.01 * np.sin(x)}, 0.95)
+    shown = {text.get_text() for text in correlation_map(matrix).axes[0].texts}
+    assert "1" in shown
+    assert all(text == "1" or text.startswith("0.9999") for text in shown)
+
+
+def test_metrics_are_drawn_in_every_panel() -> None:
+    study = study_of(NAMES)
+    panels = metric_matrix(study).axes
+    assert len(panels) == 16
+    points = {
+        (x, y)
+        for line in panels[4].lines  # the second row, first column
+        for x, y in np.asarray(line.get_xydata()).tolist()
+    }
+    assert points == set(study.runs.select("fluency", "truthfulness").iter_rows())
+    assert sum(len(panel.texts) for panel in panels) == 12
+
+
+@each_figure
+def test_hostile_names(kind: str) -> None:
+    figure = FIGURES[kind]([f"{HOSTILE}{i}" for i in range(5)], title=HOSTILE, language="ja")
+    assert figure.get_suptitle().startswith("$x^2$ <script>alert(1)</script> ]]>--> & \\n\\u202ea")
+    assert not any(text.get_parse_math() for text in figure.findobj(Text))
+    content = svg(figure)
+    assert b"<script" not in content
+    assert b"\x1b" not in content
+    assert ET.fromstring(content).get("role") == "img"
+
+
+@each_figure
+def test_japanese_figures(kind: str) -> None:
+    found = texts(FIGURES[kind](NAMES, language="ja"))
+    english = set(JAPANESE) - set(JAPANESE.values())
+    assert not english & set(found)
+    assert any(not text.isascii() for text in found)
+
+
+@each_figure
+def test_the_same_figure_gives_the_same_bytes(kind: str) -> None:
+    assert svg(FIGURES[kind](NAMES)) == svg(FIGURES[kind](NAMES))
+
+
+def test_nothing_to_draw() -> None:
+    with pytest.raises(PlotError, match="nothing to draw"):
+        correlation_map(correlations({"x": [1, 1, 1], "y": [1, 2, 3]}, 0.95))
+    many = correlations(
+        {f"c{i}": np.random.default_rng(i).uniform(size=5) for i in range(41)}, 0.95
+    )
+    with pytest.raises(PlotError, match="too many names for one figure: 41, at most 40"):
+        correlation_map(many)
