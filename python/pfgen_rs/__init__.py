@@ -82,5 +82,5 @@ else:  # importing polars and numpy takes longer than many programs need for the
             "scoring.explain": ("Explanation",),
             "shards": ("merge_shards", "score_shard"),
         },
-        modules=("benchmark", "install", "io", "scanning", "stats"),
+        modules=("benchmark", "install", "io", "scanning", "stats", "studies"),
     )

@@ -50,7 +50,7 @@ def test_made_up_runs() -> None:
 
 
 def test_what_cannot_be_correlated() -> None:
-    with pytest.raises(InputError, match="2 runs with all of fluency"):
+    with pytest.raises(InputError, match="2 of 2 runs with all of fluency"):
         study_metrics(board(ROWS[:2]))
     with pytest.raises(InputError, match="the metrics of all 4 runs are equal"):
         study_metrics(board([("m", "qa", 1, 1, 1, 1)] * 4))

@@ -218,3 +218,9 @@ def test_published_runs(published: SourceStudy, published_dir: Path) -> None:
         ).iter_rows(named=True)
         shares = [3 * scores["fluency"]["P"] for scores in common]  # of three sources each
         assert alone["fluency"] == pytest.approx(statistics.fmean(shares), abs=3e-5)
+
+
+def test_equal_scores_have_no_correlation(benchmark: Benchmark, tmp_path: Path) -> None:
+    runs = [str(write_run(tmp_path / name, RUNS["one"], model=name)) for name in "xyz"]
+    with pytest.raises(InputError, match="all 3 runs have the same score"):
+        study_sources(runs, benchmark)

@@ -193,8 +193,8 @@ def test_files_that_are_not_there(name: str, tmp_path: Path) -> None:
 def test_large_files_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     with path.open("wb") as file:
-        file.truncate((256 << 20) + 1)  # without taking room on the disk
-    with pytest.raises(InputError, match="is larger than 256 MiB"):
+        file.truncate((32 << 20) + 1)  # without taking room on the disk
+    with pytest.raises(InputError, match="is larger than 32 MiB"):
         read_benchmark_table(path)
 
 

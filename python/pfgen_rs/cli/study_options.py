@@ -12,6 +12,7 @@ import typer
 
 from pfgen_rs.cli import output
 from pfgen_rs.cli.plot import plot_file_path
+from pfgen_rs.errors import OutputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,7 +45,13 @@ Format = Annotated[StudyFormat, typer.Option("--format", "-f", help="Output form
 
 
 def _plot_path(path: Path | None) -> Path | None:
-    return None if path is None else plot_file_path(path)
+    from pfgen_rs.drawing.style import NEEDED, available
+
+    if path is None:
+        return None
+    if not available():  # before anything is scored
+        raise OutputError(NEEDED)
+    return plot_file_path(path)
 
 
 PlotFile = Annotated[

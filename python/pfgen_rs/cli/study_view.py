@@ -98,7 +98,7 @@ def _fitting_table(
     names: Sequence[str], rows: Sequence[tuple[Sequence[str], Correlation]], title: str
 ) -> Table:
     """Returns a table with the interval of Spearman's ρ, or without it where the window is narrow."""
-    level = f"{100 * rows[0][1].level:g} %"
+    level = f"{100 * rows[0][1].level:g} %" if rows else "interval"
     headings = ("n", "r", f"r, {level}", "ρ", f"ρ, {level}")
     tables = []
     for count in (len(headings), len(headings) - 1):

@@ -52,7 +52,10 @@ def study_against(
     ours = _without(board.by_model(metric, modes), exclude)
     names = theirs.find(name or KEYS) if name or KEYS in theirs.columns else None
     if names is None:
-        raise InputError("which column has the models' names? Name it (--name)", path=theirs.path)
+        raise InputError(
+            f"which column has the models' names? Name it (--name): {theirs.known}",
+            path=theirs.path,
+        )
     alias_keys = {model_key(one): model_key(other) for one, other in (aliases or {}).items()}
     heading = OURS if metric == METRICS[0] else f"pfgen {metric}"
     if heading in theirs.columns:

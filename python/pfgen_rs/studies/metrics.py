@@ -87,7 +87,8 @@ def study_metrics(
     lacking = len(chosen) - len(runs)
     if len(runs) < FEWEST:
         raise InputError(
-            f"{counted(len(runs), 'run')} with all of {', '.join(PARTS)}: expected at least {FEWEST}"
+            f"{len(runs)} of {counted(len(chosen), 'run')} with all of {', '.join(PARTS)}: expected at "
+            f"least {FEWEST}"
         )
     matrix = correlations({name: runs[name].to_numpy() for name in _COLUMNS}, level)
     if not matrix.pairs:

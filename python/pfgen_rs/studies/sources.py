@@ -153,11 +153,18 @@ def study_sources(
         for result in results:
             if not is_system(result.config or {}):
                 rows += _rows_of_result(result, name, common)
-    scores = pl.DataFrame(rows, schema=_SCHEMA)
-    count = scores["run"].n_unique()
+    return _checked(
+        SourceStudy(pl.DataFrame(rows, schema=_SCHEMA), chosen, common, level, tuple(notes))
+    )
+
+
+def _checked(study: SourceStudy) -> SourceStudy:
+    count = study.scores["run"].n_unique()
     if count < FEWEST:
         raise InputError(f"{counted(count, 'run')} to correlate: expected at least {FEWEST}")
-    return SourceStudy(scores, chosen, common, level, tuple(notes))
+    if not study.matrix().pairs:
+        raise InputError(f"all {count} runs have the same score: the correlation is undefined")
+    return study
 
 
 def _scored(paths: Sequence[str], benchmark: Benchmark) -> list[Result]:

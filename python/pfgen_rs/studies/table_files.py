@@ -19,8 +19,9 @@ from pfgen_rs.studies.tables import KEYS, BenchmarkTable, flat_row
 
 __all__ = ["SUFFIXES", "read_benchmark_table"]
 
-_LARGEST = 256 << 20  # bytes of a file: the largest leaderboards have a thousandth
+_LARGEST = 32 << 20  # bytes of a file: leaderboards have a hundredth
 _MOST_ROWS = 1_000_000
+_MOST_CELLS = 10_000_000
 _VALUE = "value"  # the column of a mapping of names to single values
 
 
@@ -167,8 +168,11 @@ def _parquet_table(path: Path) -> list[dict[str, Any]]:
     _check_table_size(path)
     try:
         scan = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-        if scan.select(pl.len()).collect().item() > _MOST_ROWS:
-            raise InputError(f"has more than {_MOST_ROWS:,} rows", path=path)
+        height = scan.select(pl.len()).collect().item()
+        if height > _MOST_ROWS or height * len(scan.collect_schema()) > _MOST_CELLS:
+            raise InputError(
+                f"has more than {_MOST_ROWS:,} rows or {_MOST_CELLS:,} cells", path=path
+            )
         return _rows_of(scan.collect().to_dicts(), path)
     except InputError:
         raise

@@ -49,6 +49,11 @@ class BenchmarkTable:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
+    @property
+    def known(self) -> str:
+        """What columns there are, for messages."""
+        return f"the table has {_listed_columns(self.columns)}"
+
     def find(self, wanted: str) -> str:
         """Returns the column with a name or, failing that, the one that ends in it after a dot.
 
@@ -66,7 +71,7 @@ class BenchmarkTable:
         count = wanted.count(".") + 1
         endings = dict.fromkeys(".".join(name.split(".")[-count:]) for name in self.columns)
         near = get_close_matches(wanted, [*self.columns, *endings], n=3, cutoff=0.7)
-        advice = f"did you mean {' or '.join(map(repr, near))}?" if near else self._known()
+        advice = f"did you mean {' or '.join(map(repr, near))}?" if near else self.known
         raise self._error(f"no column {wanted!r}: {advice}")
 
     def find_all(self, pattern: str) -> list[str]:
@@ -82,7 +87,7 @@ class BenchmarkTable:
             if fnmatchcase(name, pattern) or fnmatchcase(name, f"*.{pattern}")
         ]
         if not found:
-            raise self._error(f"no column matches {pattern!r}: {self._known()}")
+            raise self._error(f"no column matches {pattern!r}: {self.known}")
         return found
 
     def is_pattern(self, text: str) -> bool:
@@ -168,9 +173,6 @@ class BenchmarkTable:
         if math.isinf(found) or (isinstance(value, str) and "_" in value):
             raise self._error(f"{column!r} is {_shown_value(value)}: expected a number", number)
         return found
-
-    def _known(self) -> str:
-        return f"the table has {_listed_columns(self.columns)}" if self.columns else "it has none"
 
     def _error(self, problem: str, row: int | None = None) -> InputError:
         return InputError(problem, path=self.path, line=row, item="row")

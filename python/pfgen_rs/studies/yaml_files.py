@@ -17,7 +17,7 @@ except ImportError as failed:
 
 __all__ = ["load_yaml"]
 
-_MOST_NODES = 5_000_000  # with every alias written out
+_MOST_NODES = 1_000_000  # with every alias written out
 _DEEPEST = 50
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
