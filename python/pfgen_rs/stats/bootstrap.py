@@ -23,14 +23,13 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from pfgen_rs.errors import SettingsError
+from pfgen_rs.stats.checks import check_resampling
 from pfgen_rs.stats.student import two_sided_quantile
 
-__all__ = ["Resampler", "check_seed", "interval", "normal_quantile"]
+__all__ = ["Resampler", "interval", "normal_quantile"]
 
 Floats = NDArray[np.float64]
 _DRAWS = 512  # resampled means per question, drawn once and reused
-_FEWEST = 100  # minimum number of resamples for an interval
 _MANY = 2048  # number of responses from which their resampled mean is normal to all visible digits
 
 
@@ -43,11 +42,7 @@ class Resampler:
     """
 
     def __init__(self, questions: int, resamples: int, seed: int) -> None:
-        check_seed(seed)
-        if resamples < _FEWEST:
-            raise SettingsError(
-                f"invalid number of resamples {resamples}: expected at least {_FEWEST}"
-            )
+        check_resampling(resamples, seed)
         self._seed = seed
         random = np.random.default_rng(seed)
         self._picks = random.integers(0, questions, (resamples, questions), dtype=np.int32)
@@ -86,12 +81,6 @@ class Resampler:
         places = random.integers(0, draws, self._picks.shape, dtype=np.int32)
         places += self._picks * np.int32(draws)
         return np.asarray(noise.ravel()[places].mean(axis=1))
-
-
-def check_seed(seed: int) -> None:
-    """Raise `SettingsError` for a negative seed."""
-    if seed < 0:
-        raise SettingsError(f"invalid seed {seed}: expected 0 or more")
 
 
 def interval(mean: float, resampled: Floats, questions: int, level: float) -> tuple[float, float]:

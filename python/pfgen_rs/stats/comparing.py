@@ -18,12 +18,13 @@ from pfgen_rs.io.counted import counted
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.names import METRICS, check_metric
 from pfgen_rs.stats import tables
-from pfgen_rs.stats.bootstrap import Resampler, check_seed, interval, normal_quantile
+from pfgen_rs.stats.bootstrap import Resampler, interval, normal_quantile
+from pfgen_rs.stats.checks import check_seed, whole_number
 from pfgen_rs.stats.estimates import RESAMPLES, Estimate, estimate, resampled_estimate
 from pfgen_rs.stats.many_tests import holm
 from pfgen_rs.stats.permutation import resolution, shown_p, sign_flip_pairs
 from pfgen_rs.stats.ranks import ranges
-from pfgen_rs.stats.sample import Sample, check_alike, common_questions
+from pfgen_rs.stats.sample import Sample, check_alike, checked_samples, common_questions
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 
 __all__ = [
@@ -184,16 +185,20 @@ def compare(
     `permutations` is raised to what the correction for all pairs needs: 4·pairs/(1 - level). The same runs
     and seed give the same numbers. 24 runs of 5,000 responses take about 6 s in all metrics.
 
-    Raises `InputError` for runs with the same name, with different signatures, or with fewer than two
-    questions in common, and `SettingsError` for invalid settings.
+    Raises `InputError` for runs with the same name, with different signatures, with fewer than two questions
+    in common, or without values of a metric, and `SettingsError` for invalid settings.
     """
     check_settings(level, seed)
     for metric in metrics:
         check_metric(metric)
+    if not metrics:
+        raise SettingsError(f"no metrics: expected at least one of {', '.join(METRICS)}")
     if interval not in get_args(Interval):
         raise SettingsError(
             f"unknown interval {interval!r}: expected one of {', '.join(get_args(Interval))}"
         )
+    whole_number(permutations, "number of permutations", 1)
+    samples = checked_samples(samples, metrics)
     common, left_out = check_comparable(samples)
     samples = [sample.only(common) for sample in samples]
     if all(sample.system for sample in samples):

@@ -7,13 +7,22 @@ one question, which are not independent.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pfgen_rs.errors import SettingsError
+from pfgen_rs.errors import InputError
+from pfgen_rs.stats.checks import (
+    check_resampling,
+    correlation_number,
+    count_number,
+    numbers,
+    paired_numbers,
+    whole_numbers,
+)
 from pfgen_rs.stats.student import check_level
 
 __all__ = [
@@ -33,9 +42,10 @@ Integers = NDArray[np.int32]
 Bounds = tuple[float | None, float | None]
 _FEWEST = 3  # items; two points always lie on a line
 _FEWEST_FISHER = 4
-_FEWEST_RESAMPLES = 100
 _ROUNDING = 1e-12  # of a variance, relative to the mean of squares
 _NO_SPREAD = 1e-18  # the square of a rounding error
+_CONSTANT = 1e-14  # of a range, relative to the largest size: what rounding leaves of a constant
+_ANY = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -71,26 +81,43 @@ class Moments:
 
 
 def moments(x: ArrayLike, y: ArrayLike) -> Moments:
-    """Returns the moments of two lists of the same length (at least one item)."""
-    one, other = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    return resampled_moments(
+    """Returns the moments of two lists of the same length (at least one item).
+
+    Raises `InputError` for other lists, and for values that are not finite numbers (of at most 1e70).
+    """
+    one, other = paired_numbers(x, y, least=1)
+    return _resampled_moments(
         one, other, np.zeros(len(one), np.int64), np.ones((1, 1), dtype=np.int32)
     )
 
 
 def pearson(x: ArrayLike, y: ArrayLike) -> float | None:
-    """Returns Pearson's correlation; `None` for fewer than three items or if either list is constant."""
-    one, other = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if len(one) < _FEWEST or np.ptp(one) == 0 or np.ptp(other) == 0:
+    """Returns Pearson's correlation; `None` for fewer than three items or if either list is constant.
+
+    Raises `InputError` for lists of different lengths, and for values that are not finite numbers. (scipy
+    returns NaN where this is `None`, and where a value is NaN.)
+    """
+    one, other = map(_to_unit_size, paired_numbers(x, y, largest=_ANY))
+    if len(one) < _FEWEST or np.ptp(one) <= _CONSTANT or np.ptp(other) <= _CONSTANT:
         return None
     return float(moments(one, other).pearson[0])
 
 
+def _to_unit_size(values: Floats) -> Floats:
+    """Returns values times a power of two, which rounds nothing, so that the largest size is 1/2 to 1."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return np.ldexp(values, -math.frexp(largest)[1])
+
+
 def spearman(x: ArrayLike, y: ArrayLike) -> float | None:
-    """Returns Spearman's correlation: Pearson's of the ranks, with ties given their mean rank."""
-    if len(np.asarray(x)) < _FEWEST:
+    """Returns Spearman's correlation: Pearson's of the ranks, with ties given their mean rank.
+
+    `None` and errors as for `pearson`.
+    """
+    sides = paired_numbers(x, y, largest=_ANY)
+    if len(sides[0]) < _FEWEST:
         return None
-    return pearson(*(_correlation_ranks(*_correlation_codes(values)) for values in (x, y)))
+    return pearson(*(_correlation_ranks(*_correlation_codes(values)) for values in sides))
 
 
 def fisher_interval(
@@ -100,11 +127,13 @@ def fisher_interval(
 
     `ranks`: r is Spearman's, whose transform has the variance (1 + r²/2)/(n - 3) (D. G. Bonett & T. A.
     Wright, "Sample size requirements for estimating Pearson, Kendall and Spearman correlations",
-    Psychometrika 65 (2000)) instead of 1/(n - 3).
+    Psychometrika 65 (2000)) instead of 1/(n - 3). Raises `InputError` unless r is `None` or a number from -1
+    to 1, and `SettingsError` for an invalid level.
     """
     check_level(level)
-    if r is None or items < _FEWEST_FISHER:
+    if count_number(items, "number of items") < _FEWEST_FISHER or r is None:
         return None, None
+    r = correlation_number(r)
     if abs(r) == 1.0:
         return r, r
     variance = (1 + r * r / 2 if ranks else 1) / (items - 3)
@@ -116,14 +145,12 @@ def fisher_interval(
 def group_resamples(groups: int, resamples: int, seed: int) -> Integers:
     """Returns how often each group is in each resample: int32, shape (resamples, groups).
 
-    Raises `SettingsError` for a negative seed and for fewer than 100 resamples.
+    Raises `SettingsError` for a negative seed and for fewer than 100 resamples, and `InputError` without
+    groups.
     """
-    if seed < 0:
-        raise SettingsError(f"invalid seed {seed}: expected 0 or more")
-    if resamples < _FEWEST_RESAMPLES:
-        raise SettingsError(
-            f"invalid number of resamples {resamples}: expected at least {_FEWEST_RESAMPLES}"
-        )
+    check_resampling(resamples, seed)
+    if not count_number(groups, "number of groups"):
+        raise InputError("no groups: expected at least one to resample")
     random = np.random.default_rng(seed)
     counts = np.empty((resamples, groups), dtype=np.int32)
     for row in counts:
@@ -132,12 +159,29 @@ def group_resamples(groups: int, resamples: int, seed: int) -> Integers:
 
 
 def resampled_moments(
-    x: Floats, y: Floats, groups: NDArray[np.int64], resamples: Integers
+    x: ArrayLike, y: ArrayLike, groups: ArrayLike, resamples: Integers
 ) -> Moments:
     """Returns the moments of each resample: shape (resamples,).
 
-    `groups`: the group of each item, a column of `resamples` (from `group_resamples`).
+    `groups`: the group of each item, a column of `resamples` (from `group_resamples`). Errors as for
+    `moments`, and for groups that `resamples` does not have.
     """
+    one, other = paired_numbers(x, y, least=1)
+    return _resampled_moments(one, other, _checked_groups(groups, one, resamples), resamples)
+
+
+def _checked_groups(groups: ArrayLike, items: Floats, resamples: Integers) -> NDArray[np.int64]:
+    found, width = whole_numbers(groups, "groups", least=0), resamples.shape[1]
+    if found.shape != items.shape or found.max(initial=0) >= width:
+        raise InputError(
+            f"invalid groups: expected a number below {width} for each of {len(items)} items"
+        )
+    return found
+
+
+def _resampled_moments(
+    x: Floats, y: Floats, groups: NDArray[np.int64], resamples: Integers
+) -> Moments:
     shift_x, shift_y = float(x.mean()), float(y.mean())  # so that nothing large cancels
     one, other = x - shift_x, y - shift_y
     width = resamples.shape[1]
@@ -163,10 +207,15 @@ def _variance_of_sums(squares: Floats, mean: Floats) -> Floats:
 
 
 def resampled_spearman(
-    x: ArrayLike, y: ArrayLike, groups: NDArray[np.int64], resamples: Integers
+    x: ArrayLike, y: ArrayLike, groups: ArrayLike, resamples: Integers
 ) -> Floats:
-    """Returns Spearman's correlation of each resample: float64, shape (resamples,), NaN if undefined."""
-    codes = [_correlation_codes(values)[0] for values in (x, y)]
+    """Returns Spearman's correlation of each resample: float64, shape (resamples,), NaN if undefined.
+
+    Errors as for `resampled_moments`.
+    """
+    sides = paired_numbers(x, y, least=1, largest=_ANY)
+    groups = _checked_groups(groups, sides[0], resamples)
+    codes = [_correlation_codes(values)[0] for values in sides]
     found = np.full(len(resamples), np.nan)
     for i, counts in enumerate(resamples):
         weights = counts[groups].astype(np.float64)
@@ -175,11 +224,15 @@ def resampled_spearman(
     return found
 
 
-def percentile_interval(values: Floats, level: float = 0.95) -> Bounds:
-    """Returns the percentile interval of resampled values; `None` if fewer than half are defined."""
+def percentile_interval(values: ArrayLike, level: float = 0.95) -> Bounds:
+    """Returns the percentile interval of resampled values; `None` if fewer than half are defined.
+
+    NaN and infinities count as undefined. Raises `InputError` for what is no list of numbers.
+    """
     check_level(level)
-    finite = values[np.isfinite(values)]
-    if 2 * len(finite) < len(values) or not len(finite):
+    found = numbers(values, "values", undefined=True)
+    finite = found[np.isfinite(found)]
+    if 2 * len(finite) < len(found) or not len(finite):
         return None, None
     low, high = np.quantile(finite, [(1 - level) / 2, (1 + level) / 2]).tolist()
     return low, high

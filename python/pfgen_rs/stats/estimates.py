@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.metrics.names import check_metric
 from pfgen_rs.metrics.sums import pairwise_sum
+from pfgen_rs.stats.checks import numbers, whole_numbers
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 
 # numpy is imported where it is needed, since the error of one run's score needs none.
@@ -96,10 +97,14 @@ def estimate(
     """Estimate a run's mean and its errors, with the intervals of Student's t and of the bootstrap.
 
     Without `resamples` (0) there is no bootstrap. Time O(responses + resamples · questions). Raises
-    `SettingsError` for an unknown metric and for an invalid level, seed or number of resamples.
+    `SettingsError` for an unknown metric and for an invalid level, seed or number of resamples, and
+    `InputError` for a sample without values of the metric.
     """
     check_metric(metric)
     check_level(level)
+    from pfgen_rs.stats.sample import checked_samples
+
+    [sample] = checked_samples([sample], [metric])
     if not resamples:
         return _estimate_from_sample(sample, metric, level)
     from pfgen_rs.stats.bootstrap import Resampler
@@ -139,7 +144,7 @@ def _estimate_from_sample(sample: Sample, metric: str, level: float) -> Estimate
 def from_summary(
     question_means: ArrayLike,
     question_sds: ArrayLike,
-    trials: int | Sequence[int],
+    trials: ArrayLike,
     *,
     level: float = 0.95,
 ) -> Estimate:
@@ -147,23 +152,25 @@ def from_summary(
 
     `question_means` and `question_sds` (population standard deviations, as published): float64, shape
     (questions,). `trials`: the number of answers to every question, or to each one. There is no bootstrap.
-    Time O(questions). Raises `InputError` if the shapes differ or no questions are given.
+    Time O(questions). Raises `InputError` if the shapes differ, no questions are given, or values are not
+    finite numbers, standard deviations of at least 0, and whole numbers of at least 1.
     """
-    import numpy as np
-
-    means, sds = np.asarray(question_means, dtype=float), np.asarray(question_sds, dtype=float)
-    if means.ndim != 1 or means.shape != sds.shape or not len(means):
+    means, sds = numbers(question_means, "question_means"), numbers(question_sds, "question_sds")
+    if means.shape != sds.shape or not len(means):
         raise InputError(
-            f"expected one mean and one standard deviation per question, found shapes {means.shape} and "
-            f"{sds.shape}"
+            f"expected one mean and one standard deviation per question, found {len(means)} means and "
+            f"{len(sds)} standard deviations"
         )
-    try:
-        counts = np.broadcast_to(np.asarray(trials, dtype=np.int64), means.shape)
-    except ValueError:
+    if sds.min() < 0:
+        place = int(sds.argmin())
+        raise InputError(f"question_sds[{place}] is {sds[place]}: expected numbers of at least 0")
+    counts = whole_numbers(trials, "trials", least=1)
+    if counts.ndim and counts.shape != means.shape:
         raise InputError(
-            f"expected one number of trials, or one for each of {len(means)} questions"
-        ) from None
-    return from_moments(means.tolist(), sds.tolist(), counts.tolist(), level=level)
+            f"expected one number of trials, or one for each of {len(means)} questions, found {len(counts)}"
+        )
+    each = counts.tolist() if counts.ndim else [int(counts)] * len(means)
+    return from_moments(means.tolist(), sds.tolist(), each, level=level)
 
 
 def from_moments(

@@ -10,11 +10,12 @@ R. G. Miller, "The jackknife - a review", Biometrika 61 (1974).
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.stats.checks import correlation_number, count_number, paired_numbers
 from pfgen_rs.stats.student import MOST_FREEDOM, check_level, two_sided_quantile
 
 __all__ = ["correlation_interval", "pearson_values", "spearman_values"]
@@ -64,10 +65,12 @@ def correlation_interval(
     """Returns tanh(atanh(r) ± t·se/(1 - r²)), with t for items - 1 degrees of freedom.
 
     Fisher's transform keeps the interval within -1 and 1; its standard error follows from that of r by the
-    delta method. `None` if there is no standard error: fewer than three items, or se = 0.
+    delta method. `None` if there is no standard error: fewer than three items, or se = 0 or NaN. Raises
+    `InputError` unless r is a number from -1 to 1, and `SettingsError` for an invalid level.
     """
     check_level(level)
-    if items < 3 or not se > 0:
+    r = correlation_number(r)
+    if count_number(items, "number of items") < 3 or not se > 0:
         return None, None
     if abs(r) >= 1.0:
         return r, r
@@ -77,14 +80,7 @@ def correlation_interval(
 
 
 def _jackknifed_sides(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
-    one, other = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if one.ndim != 1 or one.shape != other.shape or len(one) < 2:
-        raise InputError(
-            f"expected two lists of the same length, at least 2: found shapes {one.shape} and {other.shape}"
-        )
-    if not (np.isfinite(one).all() and np.isfinite(other).all()):
-        raise InputError("expected finite numbers")
-    return one, other
+    return paired_numbers(x, y, least=2, largest=sys.float_info.max)
 
 
 def _unit_scaled(values: Floats) -> Floats:

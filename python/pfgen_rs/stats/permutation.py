@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from pfgen_rs.stats.checks import check_seed, numbers, whole_number
 
 __all__ = [
     "flips",
@@ -27,26 +29,36 @@ _WORD = 64
 _WORDS = 8  # up to which counting random bits is faster than drawing from a binomial distribution
 
 
-def sign_flip(differences: Floats, *, permutations: int = 10_000, seed: int = 0) -> float:
+def sign_flip(differences: ArrayLike, *, permutations: int = 10_000, seed: int = 0) -> float:
     """Returns the two-sided p-value of the hypothesis that differences are symmetric around 0.
 
-    `differences`: shape (questions,). Under the hypothesis each is as likely to be d as -d, so the observed
-    |Σ d| is ranked among all |Σ ±d|. Up to `permutations` choices of signs are enumerated, and p is exact;
-    otherwise m random choices are drawn, of which b reach the observed sum, and p = (b + 1)/(m + 1), which is
-    valid for any m.
+    `differences`: shape (questions,), at least one. Under the hypothesis each is as likely to be d as -d, so
+    the observed |Σ d| is ranked among all |Σ ±d|. Up to `permutations` choices of signs are enumerated, and p
+    is exact; otherwise m random choices are drawn, of which b reach the observed sum, and
+    p = (b + 1)/(m + 1), which is valid for any m.
 
     Σ d² is the same for all signs, so this is also the test with Student's t as its statistic, and therefore
-    asymptotically valid for skewed differences, too.
+    asymptotically valid for skewed differences, too. If all differences are 0, p is 1.
+
+    Raises `InputError` for no differences and for values that are not finite numbers (of at most 1e70), and
+    `SettingsError` for fewer than one permutation and a negative seed. Time O(permutations · questions).
 
     Sources: R. A. Fisher, *The Design of Experiments* (1935), section 21; B. Phipson & G. K. Smyth,
     "Permutation p-values should never be zero", Statistical Applications in Genetics and Molecular Biology
     9 (2010).
 
-    >>> sign_flip(np.array([1.0, 2.0, 3.0, 4.0]))
+    >>> sign_flip([1.0, 2.0, 3.0, 4.0])
     0.125
     """
-    values = np.stack([differences, np.zeros_like(differences)])
+    found = numbers(differences, "differences", least=1)
+    _check_permuting(permutations, seed)
+    values = np.stack([found, np.zeros_like(found)])
     return float(sign_flip_pairs(values, [(0, 1)], permutations=permutations, seed=seed)[0])
+
+
+def _check_permuting(permutations: int, seed: int) -> None:
+    whole_number(permutations, "number of permutations", 1)
+    check_seed(seed)
 
 
 def sign_flip_pairs(
@@ -74,23 +86,26 @@ def sign_flip_pairs(
 
 
 def sign_flip_by_size(
-    differences: Floats, *, permutations: int, seed: int, few: int = _FEW
+    differences: ArrayLike, *, permutations: int, seed: int, few: int = _FEW
 ) -> float:
     """Returns the p-value of `sign_flip`, in time that does not grow with permutations · questions.
 
     Differences of 0 have no sign and are left out. Of many differences, those of the same size are flipped
     together: how many of n are positive is binomial, so only one number per size is drawn. Up to `few`
-    differences are flipped one by one.
+    differences are flipped one by one. Without differences, or if all are 0, p is 1. Errors are those of
+    `sign_flip`.
     """
-    apart = differences[differences != 0]
+    found = numbers(differences, "differences")
+    _check_permuting(permutations, seed)
+    apart = found[found != 0]
     if not len(apart):
         return 1.0
     if len(apart) <= few:
         return sign_flip(apart, permutations=permutations, seed=seed)
-    sizes, numbers = np.unique(np.abs(apart), return_counts=True)
+    sizes, counts = np.unique(np.abs(apart), return_counts=True)
     random = np.random.default_rng(seed)
     sums = np.zeros(permutations)
-    for size, number in zip(sizes.tolist(), numbers.tolist(), strict=True):
+    for size, number in zip(sizes.tolist(), counts.tolist(), strict=True):
         sums += size * (2.0 * _fair_coins(random, number, permutations) - number)
     least = abs(float(apart.sum())) - _SAME * float(np.abs(apart).sum())
     return (int(np.count_nonzero(np.abs(sums) >= least)) + 1) / (permutations + 1)

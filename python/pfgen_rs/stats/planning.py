@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ import numpy as np
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.metrics.names import check_metric
 from pfgen_rs.stats.bootstrap import normal_quantile
-from pfgen_rs.stats.sample import Sample, check_alike, common_questions
+from pfgen_rs.stats.checks import shown_value
+from pfgen_rs.stats.sample import Sample, check_alike, checked_samples, common_questions
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 
 __all__ = ["Plan", "Step", "plan_trials"]
@@ -89,8 +91,8 @@ def plan_trials(
     Raises `InputError` if a question has a single answer, which says nothing about noise, or if the runs
     cannot be compared, and `SettingsError` for invalid settings.
     """
-    runs = [samples] if isinstance(samples, Sample) else list(samples)
     _check_planning_settings(precision, difference, level, power, metric)
+    runs = checked_samples([samples] if isinstance(samples, Sample) else samples, [metric])
     runs = _aligned_runs_for_plan(runs)
     noise = _PlannedNoise.of(runs, metric)
     z, t = normal_quantile(level), two_sided_quantile(level, noise.questions - 1)
@@ -193,8 +195,11 @@ def _check_planning_settings(
 ) -> None:
     check_metric(metric)
     check_level(level)
-    if not 0.5 <= power < 1:
-        raise SettingsError(f"invalid power {power}: expected at least 0.5 and less than 1")
-    for name, value in (("precision", precision), ("difference", difference)):
-        if value is not None and not 0 < value < math.inf:
-            raise SettingsError(f"invalid {name} {value}: expected a positive number")
+    if not isinstance(power, Real) or not 0.5 <= power < 1:
+        raise SettingsError(
+            f"invalid power {shown_value(power)}: expected at least 0.5 and less than 1"
+        )
+    positive = {"precision": precision} | ({} if difference is None else {"difference": difference})
+    for name, value in positive.items():
+        if not (isinstance(value, Real) and 0 < value < math.inf):
+            raise SettingsError(f"invalid {name} {shown_value(value)}: expected a positive number")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.stats.checks import numbers
 from pfgen_rs.stats.many_tests import holm, holm_by_row
 from pfgen_rs.stats.student import check_level, two_sided_p
 
@@ -16,7 +16,7 @@ Flags = NDArray[np.bool_]
 _NO_DIFFERENCE = 1e-12
 
 
-def rank_ranges(means: Floats, *, level: float = 0.95) -> list[tuple[int, int]]:
+def rank_ranges(means: ArrayLike, *, level: float = 0.95) -> list[tuple[int, int]]:
     """Returns for each run the best and the worst rank that paired tests cannot exclude.
 
     `means`: the mean of each question in each run, float64, shape (runs, questions). Every two runs are
@@ -24,19 +24,20 @@ def rank_ranges(means: Floats, *, level: float = 0.95) -> list[tuple[int, int]]:
     better run ranks above the other. With probability `level`, all ranges together contain the true ranks
     (M. Mogstad, J. P. Romano, A. M. Shaikh, D. Wilhelm, "Inference for ranks", Review of Economic Studies 91
     (2024)). A permutation test would need more than 20 permutations per pair to reach such small p-values.
-    With fewer than two questions, no rank is excluded. For the rank of one run, chosen beforehand, see
-    `own_rank_ranges`.
+    With fewer than two questions, no rank is excluded; means that differ by less than 1e-12 are equal.
+    `own_rank_ranges` is for the rank of one run, named beforehand.
 
     Time O(runs² · questions), 0.5 s for 1,000 runs with 50 questions; memory O(runs²).
-    Raises `InputError` if `means` has another shape or missing values.
+    Raises `InputError` if `means` has another shape or values that are not finite numbers, and
+    `SettingsError` for an invalid level.
 
-    >>> rank_ranges(np.array([[0.9, 0.8, 0.9], [0.1, 0.1, 0.2]]))
+    >>> rank_ranges([[0.9, 0.8, 0.9], [0.1, 0.1, 0.2]])
     [(1, 1), (2, 2)]
     """
     return RankTests(means, level).joint()
 
 
-def own_rank_ranges(means: Floats, *, level: float = 0.95) -> list[tuple[int, int]]:
+def own_rank_ranges(means: ArrayLike, *, level: float = 0.95) -> list[tuple[int, int]]:
     """Returns for each run the best and the worst rank that its own tests against the others cannot exclude.
 
     The tests of `rank_ranges` (two-sided, paired over questions, at the same `level`), with Holm's correction
@@ -52,7 +53,7 @@ def own_rank_ranges(means: Floats, *, level: float = 0.95) -> list[tuple[int, in
 
     Time, memory and errors as for `rank_ranges`.
 
-    >>> own_rank_ranges(np.array([[0.9, 0.8, 0.9], [0.1, 0.1, 0.2]]))
+    >>> own_rank_ranges([[0.9, 0.8, 0.9], [0.1, 0.1, 0.2]])
     [(1, 1), (2, 2)]
     """
     return RankTests(means, level).own()
@@ -61,18 +62,16 @@ def own_rank_ranges(means: Floats, *, level: float = 0.95) -> list[tuple[int, in
 class RankTests:
     """Student's paired t-tests of every two runs, from which both kinds of ranges follow.
 
-    `means`: float64, shape (runs, questions). Memory O(runs²). Raises `InputError` if `means` has another
-    shape or missing values, and `SettingsError` for an invalid level.
+    `means`: float64, shape (runs, questions). Memory O(runs²). Errors are those of `rank_ranges`.
     """
 
-    def __init__(self, means: Floats, level: float) -> None:
+    def __init__(self, means: ArrayLike, level: float) -> None:
         check_level(level)
-        if means.ndim != 2 or not np.isfinite(means).all():
-            raise InputError("expected finite means with shape (runs, questions)")
-        runs, questions = means.shape
+        found = numbers(means, "means", dimensions=2)
+        runs, questions = found.shape
         self._error = 1 - level
         self._upper = np.triu_indices(runs, 1)
-        self._t = _t_statistics_for_ranks(means) if questions > 1 else np.zeros((runs, runs))
+        self._t = _t_statistics_for_ranks(found) if questions > 1 else np.zeros((runs, runs))
         # A test of fewer than two questions says nothing.
         self._p = two_sided_p(self._t[self._upper], max(questions - 1, 1))
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.metrics.names import METRICS
+from pfgen_rs.stats.checks import LARGEST, numbers, shown_value
 
-__all__ = ["Sample", "check_alike", "common_questions"]
+__all__ = ["Sample", "check_alike", "checked_samples", "common_questions"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,7 +27,8 @@ class Sample:
     position of each response by time, from 0; the responses at position j form trial j. `signature`: what
     runs must share to be comparable. `system`: whether this is a system run, for reference, without a rank.
 
-    Takes 32 bytes per response.
+    Takes 32 bytes per response. Raises `InputError` unless every question has a category and, of each metric,
+    the same number of values, at least one, all finite numbers (of at most 1e70).
     """
 
     name: str
@@ -37,10 +39,58 @@ class Sample:
     signature: str | None = None
     system: bool = False
 
+    def __post_init__(self) -> None:
+        """Check the values; lists of them become arrays."""
+        if not self.questions or not self.values:
+            raise InputError(
+                f"{self.name!r} has no values: expected at least one question and metric"
+            )
+        if len(set(self.questions)) < len(self.questions):
+            raise InputError(f"{self.name!r} has a question twice")
+        for question in self.questions:
+            if question not in self.categories:
+                raise InputError(
+                    f"{self.name!r}: question {question!r} has no category, not even None"
+                )
+        arrays = {metric: self._checked(metric, values) for metric, values in self.values.items()}
+        object.__setattr__(self, "values", arrays)
+        self._check_counts()
+
+    def _checked(self, metric: str, values: Sequence[ArrayLike]) -> list[Floats]:
+        if len(values) != len(self.questions):
+            raise InputError(
+                f"{self.name!r} has values of {metric!r} for {len(values)} of its "
+                f"{len(self.questions)} questions"
+            )
+        arrays = [each for each in values if _is_filled_list(each)]
+        if len(arrays) == len(values) and (np.abs(np.concatenate(arrays)) <= LARGEST).all():
+            return arrays
+        return [
+            numbers(each, f"{self.name!r}, question {question!r}: {metric}", least=1)
+            for question, each in zip(self.questions, values, strict=True)
+        ]
+
+    def _check_counts(self) -> None:
+        counts = self.counts.tolist()
+        for metric, values in self.values.items():
+            if [len(each) for each in values] != counts:
+                raise InputError(
+                    f"{self.name!r} has different numbers of values of {metric!r} and other metrics"
+                )
+        if self.order is not None and [len(each) for each in self.order] != counts:
+            raise InputError(f"{self.name!r}: `order` has other numbers of responses than `values`")
+
+    def responses(self, metric: str = "average") -> list[Floats]:
+        """Returns the values of one metric. Raises `InputError` if there are none."""
+        if metric not in self.values:
+            raise InputError(f"{self.name!r} has no values of {metric!r}")
+        return self.values[metric]
+
     @property
     def counts(self) -> Ints:
         """Number of responses to each question: int64, shape (questions,)."""
-        return np.array([len(values) for values in self.values[METRICS[0]]], dtype=np.int64)
+        first = next(iter(self.values.values()))
+        return np.array([len(values) for values in first], dtype=np.int64)
 
     @property
     def trials(self) -> int:
@@ -49,12 +99,12 @@ class Sample:
 
     def means(self, metric: str = "average") -> Floats:
         """Returns the mean of each question: float64, shape (questions,)."""
-        return np.array([values.mean() for values in self.values[metric]])
+        return np.array([values.mean() for values in self.responses(metric)])
 
     def variances(self, metric: str = "average") -> Floats:
         """Returns the variance (with n - 1) of each question; NaN for a single response."""
         return np.array(
-            [values.var(ddof=1) if len(values) > 1 else np.nan for values in self.values[metric]]
+            [values.var(ddof=1) if len(values) > 1 else np.nan for values in self.responses(metric)]
         )
 
     def by_trial(self, metric: str = "average") -> Floats | None:
@@ -65,7 +115,7 @@ class Sample:
         if self.order is None:
             return None
         rows = []
-        for values, order in zip(self.values[metric], self.order, strict=True):
+        for values, order in zip(self.responses(metric), self.order, strict=True):
             sorted_values = np.empty_like(values)
             sorted_values[order] = values
             rows.append(sorted_values[: self.trials])
@@ -81,6 +131,29 @@ class Sample:
             values={metric: [arrays[i] for i in at] for metric, arrays in self.values.items()},
             order=None if self.order is None else [self.order[i] for i in at],
         )
+
+
+def _is_filled_list(values: object) -> TypeGuard[Floats]:
+    return (
+        isinstance(values, np.ndarray)
+        and values.dtype == np.float64
+        and values.ndim == 1
+        and bool(values.size)
+    )
+
+
+def checked_samples(samples: Iterable[Sample], metrics: Iterable[str]) -> list[Sample]:
+    """Returns a list of samples with values of these metrics. Raises `InputError` for anything else."""
+    found = list(samples)
+    for i, each in enumerate(found):
+        if not isinstance(each, Sample):
+            raise InputError(
+                f"samples[{i}] is {shown_value(each)}: expected a Sample (`runs.sample.sample_of` makes "
+                "one of a result)"
+            )
+        for metric in metrics:
+            each.responses(metric)
+    return found
 
 
 def check_alike(samples: Sequence[Sample]) -> None:

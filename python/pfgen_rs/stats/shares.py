@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.stats.bootstrap import normal_quantile
+from pfgen_rs.stats.checks import count_number, shown_value
 from pfgen_rs.stats.student import check_level
 
 __all__ = ["mcnemar", "wilson"]
@@ -21,15 +23,16 @@ def wilson(count: float, n: int, level: float = 0.95) -> tuple[float, float]:
 
     Unlike mean ± z·se it has a width if all answers are right or all are wrong, and it stays within 0 and 1.
     Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", Journal of
-    the American Statistical Association 22 (1927). Raises `InputError` unless 0 ≤ count ≤ n, and
-    `SettingsError` for an invalid level.
+    the American Statistical Association 22 (1927). Raises `InputError` unless n is a whole number and
+    0 ≤ count ≤ n, and `SettingsError` for an invalid level.
 
     >>> [round(bound, 4) for bound in wilson(0, 100)]
     [0.0, 0.037]
     """
     check_level(level)
-    if not 0 <= count <= n:
-        raise InputError(f"invalid count {count} of {n}: expected 0 to {n}")
+    n = count_number(n, "number of items")
+    if not isinstance(count, Real) or not 0 <= count <= n:
+        raise InputError(f"invalid count {shown_value(count)} of {n}: expected 0 to {n}")
     if not n:
         return 0.0, 1.0
     z2, share = normal_quantile(level) ** 2, count / n
@@ -45,13 +48,13 @@ def mcnemar(first: int, second: int) -> float:
     `first`, `second`: the numbers of items that only the first, or only the second, has right. Under the
     hypothesis of equal shares each such item is a fair coin: p = 2·P(X ≤ min), at most 1, for X binomial with
     n = first + second and probability 1/2. The same as `sign_flip` over all choices of signs. Relative error
-    below 1e-11. Time linear in the smaller number.
+    below 1e-11. Time linear in the smaller number. Raises `InputError` unless both are whole numbers of at
+    least 0.
 
     >>> mcnemar(1, 9)
     0.021484375
     """
-    if first < 0 or second < 0:
-        raise InputError(f"invalid counts {first} and {second}: expected 0 or more")
+    first, second = count_number(first, "count"), count_number(second, "count")
     few, n = min(first, second), first + second
     if 2 * few >= n - 1:  # the tails meet
         return 1.0

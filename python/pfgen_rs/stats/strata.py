@@ -59,7 +59,8 @@ class WeightedMean:
 def weighted_mean(samples: Sequence[Floats], weights: Sequence[float]) -> WeightedMean:
     """Returns Σ w·mean over independent samples (one-dimensional arrays, at least one value each).
 
-    Raises `InputError` for no samples, an empty one, or another number of weights.
+    Values that are not finite, such as differences of infinite errors, leave value and `se` undefined: NaN or
+    infinite. Raises `InputError` for no samples, an empty one, or another number of weights.
     """
     if not samples or len(samples) != len(weights) or not all(map(len, samples)):
         raise InputError("expected at least one sample, none of them empty, and a weight for each")

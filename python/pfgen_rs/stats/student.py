@@ -6,9 +6,11 @@ Abramowitz & Stegun, *Handbook of Mathematical Functions* (1964), 26.7.3 and 26.
 from __future__ import annotations
 
 from functools import lru_cache
+from numbers import Real
 from typing import TYPE_CHECKING
 
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.stats.checks import shown_value, whole_number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,12 +48,18 @@ def two_sided_p(t: Floats, freedom: int) -> Floats:
 
 @lru_cache(maxsize=1024)
 def two_sided_quantile(level: float, freedom: int) -> float:
-    """Returns t such that P(|T| <= t) = `level`."""
+    """Returns t such that P(|T| <= t) = `level`.
+
+    Raises `SettingsError` for fewer than one degree of freedom, and unless 0 < `level` < 1.
+    """
     known = _QUANTILES.get((level, freedom))
     return _bisected_quantile(level, freedom) if known is None else known
 
 
 def _bisected_quantile(level: float, freedom: int) -> float:
+    whole_number(freedom, "degrees of freedom", 1)
+    if not 0 < level < 1:
+        raise SettingsError(f"invalid level {level}: expected a number between 0 and 1")
     low, high = 0.0, 1.0
     while _student_probability_inside(high, freedom) < level:
         low, high = high, 2 * high
@@ -69,8 +77,9 @@ def _bisected_quantile(level: float, freedom: int) -> float:
 
 def check_level(level: float) -> None:
     """Raise `SettingsError` for an invalid confidence level."""
-    if not 0.5 <= level <= 0.9999:
-        raise SettingsError(f"invalid confidence level {level}: expected 0.5 to 0.9999")
+    if not isinstance(level, Real) or not 0.5 <= level <= 0.9999:
+        shown = shown_value(level)
+        raise SettingsError(f"invalid confidence level {shown}: expected 0.5 to 0.9999")
 
 
 def _student_probability_inside(t: float, freedom: int) -> float:

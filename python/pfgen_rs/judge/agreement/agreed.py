@@ -21,11 +21,12 @@ from pfgen_rs.judge.agreement.families import Families
 from pfgen_rs.judge.agreement.judged import Judged, judged, winner_probabilities
 from pfgen_rs.judge.agreement.paired import PERMUTATIONS
 from pfgen_rs.judge.agreement.position import position_bias_of_codes
-from pfgen_rs.judge.agreement.resampling import RESAMPLES, check_resampling
+from pfgen_rs.judge.agreement.resampling import RESAMPLES
 from pfgen_rs.judge.agreement.result import Agreement
 from pfgen_rs.judge.agreement.tables import BOUNDS, COUNT, NUMBER, TEXT, AgreementTables, frame
 from pfgen_rs.judge.decisions import RULES, Rule
 from pfgen_rs.judge.letters import LETTERS
+from pfgen_rs.stats.checks import check_resampling
 from pfgen_rs.stats.student import check_level
 
 __all__ = ["agree", "check_rule"]

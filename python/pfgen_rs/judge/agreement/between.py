@@ -15,9 +15,10 @@ from pfgen_rs.judge.agreement.concordance import same
 from pfgen_rs.judge.agreement.intervals import Interval, percentile_bounds
 from pfgen_rs.judge.agreement.judged import judged, needed_columns
 from pfgen_rs.judge.agreement.paired import PERMUTATIONS, question_differences
-from pfgen_rs.judge.agreement.resampling import RESAMPLES, check_resampling, classes_of
+from pfgen_rs.judge.agreement.resampling import RESAMPLES, classes_of
 from pfgen_rs.judge.agreement.sums import summed
 from pfgen_rs.judge.decisions import Rule
+from pfgen_rs.stats.checks import check_resampling
 from pfgen_rs.stats.permutation import resolution, sign_flip_by_size
 from pfgen_rs.stats.student import check_level
 

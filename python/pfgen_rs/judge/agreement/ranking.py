@@ -18,11 +18,11 @@ from pfgen_rs.judge.agreement.length_control import length_control
 from pfgen_rs.judge.agreement.resampling import (
     RESAMPLES,
     Questions,
-    check_resampling,
     resampled_counts,
     resampled_values,
 )
 from pfgen_rs.judge.decisions import Rule
+from pfgen_rs.stats.checks import check_resampling
 from pfgen_rs.stats.ranks import ranges
 from pfgen_rs.stats.student import check_level
 

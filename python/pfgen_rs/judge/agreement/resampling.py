@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pfgen_rs.errors import SettingsError
 from pfgen_rs.judge.agreement.codes import Floats, Indices
 
 __all__ = [
     "RESAMPLES",
     "Questions",
-    "check_resampling",
     "classes_of",
     "resampled_counts",
     "resampled_sums",
@@ -27,7 +25,6 @@ __all__ = [
 ]
 
 RESAMPLES = 1000
-_FEWEST = 100  # resamples that an interval needs
 _AT_ONCE = 1 << 20  # weights in a block
 _ROWS = 64  # of a block, since products with fewer rows are slow
 _BITS = 63  # of an integer that holds sums of several columns
@@ -36,14 +33,6 @@ _FINE = 1 << 30  # parts of 1 to which real numbers are rounded
 _LARGE = 1 << 24  # numbers in a table
 _WIDE = 1 << 22  # keys up to which a table of all keys is cheaper than sorting
 _WORTH = 4  # questions a kind from which kinds are drawn instead of questions
-
-
-def check_resampling(resamples: int, seed: int) -> None:
-    """Raise `SettingsError` for a negative seed or fewer than 100 resamples."""
-    if seed < 0:
-        raise SettingsError(f"invalid seed {seed}: expected 0 or more")
-    if resamples < _FEWEST:
-        raise SettingsError(f"invalid number of resamples {resamples}: expected at least {_FEWEST}")
 
 
 def classes_of(columns: Sequence[NDArray[np.integer[Any]]]) -> tuple[Indices, Indices]:

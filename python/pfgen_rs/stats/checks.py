@@ -1,0 +1,190 @@
+"""What statistics take: finite numbers, in arrays of the right shape, and settings within their range.
+
+For functions that users call, not for loops over runs or pairs. Lists and everything else that numpy reads as
+numbers will do. A message names the first value that is wrong, and where it is.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.safe_text import shortened
+
+# numpy is imported where it is needed, since the error of one run's score needs none.
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "FEWEST_RESAMPLES",
+    "LARGEST",
+    "check_resampling",
+    "check_seed",
+    "correlation_number",
+    "count_number",
+    "numbers",
+    "paired_numbers",
+    "probabilities",
+    "shown_value",
+    "whole_number",
+    "whole_numbers",
+]
+
+FEWEST_RESAMPLES = 100
+"""The fewest resamples for an interval."""
+LARGEST = 1e70
+"""The size up to which squares of variances, summed, are finite."""
+_SLACK = 1e-9  # rounding errors of a correlation
+
+
+def numbers(
+    values: ArrayLike,
+    name: str,
+    *,
+    dimensions: int = 1,
+    least: int = 0,
+    largest: float = LARGEST,
+    undefined: bool = False,
+) -> Floats:
+    """Returns values as float64, with one axis (or `dimensions`), at least `least` of them.
+
+    Raises `InputError` for another shape, and for anything but numbers from -`largest` to `largest`; with
+    `undefined`, NaN and infinities will do.
+    """
+    import numpy as np
+
+    found = _numeric_array(values, name)
+    if found.ndim != dimensions:
+        raise InputError(f"{name} has shape {found.shape}: expected {_SHAPES[dimensions]}")
+    if found.ndim and len(found) < least:
+        raise InputError(f"{name} has {len(found)} values: expected at least {least}")
+    fine = np.abs(found) <= largest  # not so for NaN
+    if not (undefined or fine.all()):
+        raise _wrong_number(found, fine, name, largest)
+    return found
+
+
+_SHAPES = {0: "a number", 1: "a list of numbers", 2: "rows of numbers"}
+
+
+def _wrong_number(found: Floats, fine: NDArray[np.bool_], name: str, largest: float) -> InputError:
+    import numpy as np
+
+    place = tuple(np.argwhere(~fine)[0].tolist())
+    value = float(found[place])
+    wanted = "finite numbers"
+    if math.isfinite(value):
+        wanted = f"numbers from {-largest:g} to {largest:g}"
+    return InputError(f"{name}{_place_shown(place)} is {value}: expected {wanted}")
+
+
+def _place_shown(place: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, place))}]" if place else ""
+
+
+def _numeric_array(values: ArrayLike, name: str) -> Floats:
+    import numpy as np
+
+    try:
+        found = np.asarray(values)
+        if found.dtype.kind not in "biuf":
+            found = np.asarray(values, dtype=object)
+    except ValueError:
+        raise InputError(f"{name} has rows of different lengths") from None
+    if found.dtype == object:
+        for place, value in np.ndenumerate(found):
+            if not isinstance(value, Real):
+                raise InputError(
+                    f"{name}{_place_shown(place)} is {shown_value(value)}: expected finite numbers"
+                )
+    try:
+        return found.astype(np.float64, copy=False)
+    except OverflowError:
+        raise InputError(f"{name} has a number too large for a float") from None
+
+
+def paired_numbers(
+    x: ArrayLike, y: ArrayLike, *, least: int = 0, largest: float = LARGEST
+) -> tuple[Floats, Floats]:
+    """Returns two lists of the same length, `numbers` both. Raises `InputError`."""
+    one, other = numbers(x, "x", largest=largest), numbers(y, "y", largest=largest)
+    if len(one) != len(other) or len(one) < least:
+        wanted = f", at least {least}" if least else ""
+        raise InputError(
+            f"x and y have {len(one)} and {len(other)} values: expected two lists of the same length{wanted}"
+        )
+    return one, other
+
+
+def probabilities(values: ArrayLike, name: str) -> Floats:
+    """Returns numbers from 0 to 1. Raises `InputError` for others."""
+    import numpy as np
+
+    found = numbers(values, name)
+    outside = np.flatnonzero((found < 0) | (found > 1))
+    if len(outside):
+        place = int(outside[0])
+        raise InputError(f"{name}[{place}] is {found[place]}: expected numbers from 0 to 1")
+    return found
+
+
+def whole_numbers(values: ArrayLike, name: str, *, least: int) -> NDArray[np.int64]:
+    """Returns one whole number, or a list of them, as int64. Raises `InputError` for others."""
+    import numpy as np
+
+    found = numbers(values, name, dimensions=np.ndim(values) and 1, largest=2.0**53)
+    wrong = np.argwhere((found < least) | (found != np.floor(found)))
+    if len(wrong):
+        place = tuple(wrong[0].tolist())
+        shown = f"{name}{_place_shown(place)} is {found[place]:g}"
+        raise InputError(f"{shown}: expected whole numbers of at least {least}")
+    return found.astype(np.int64)
+
+
+def count_number(value: float, name: str) -> int:
+    """Returns a whole number of at least 0, also of a float. Raises `InputError` for others."""
+    if not isinstance(value, Real) or not 0 <= value < math.inf or value != int(value):
+        raise InputError(f"invalid {name} {shown_value(value)}: expected a whole number, 0 or more")
+    return int(value)
+
+
+def correlation_number(value: float, name: str = "r") -> float:
+    """Returns a number from -1 to 1, where rounding may exceed them. Raises `InputError` for others."""
+    if not isinstance(value, Real) or not abs(value) <= 1 + _SLACK:
+        raise InputError(f"invalid {name} {shown_value(value)}: expected a number from -1 to 1")
+    return max(-1.0, min(1.0, float(value)))
+
+
+def whole_number(value: int, name: str, least: int) -> int:
+    """Returns a setting that is a whole number of at least `least`. Raises `SettingsError` for others."""
+    wanted = "0 or more" if least == 0 else f"at least {least}"
+    try:
+        found = operator.index(value)
+    except TypeError:
+        shown = shown_value(value)
+        raise SettingsError(f"invalid {name} {shown}: expected a whole number, {wanted}") from None
+    if found < least:
+        raise SettingsError(f"invalid {name} {found}: expected {wanted}")
+    return found
+
+
+def check_seed(seed: int) -> None:
+    """Raise `SettingsError` for a negative seed, and for what is no whole number."""
+    whole_number(seed, "seed", 0)
+
+
+def check_resampling(resamples: int, seed: int) -> None:
+    """Raise `SettingsError` for an invalid seed, and for fewer than 100 resamples."""
+    check_seed(seed)
+    whole_number(resamples, "number of resamples", FEWEST_RESAMPLES)
+
+
+def shown_value(value: Any) -> str:
+    """Returns a value for a message, in one line of bounded length."""
+    return str(value) if isinstance(value, Real) else shortened(repr(value))
