@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ from pfgen_rs.report.site.comparison_data import (
     compared_run,
     comparison_data,
 )
+from pfgen_rs.report.site.payload import payload_file
 from pfgen_rs.runs.sample import sample_of
 from pfgen_rs.stats.permutation import flips
 from pfgen_rs.stats.student import two_sided_quantile
@@ -173,6 +175,17 @@ def test_settings_of_a_comparison_are_those_of_its_data(calculator: Page, mini: 
     check(calculator, data_of(mini, samples, **settings), samples, [0, 1, 9], **settings)
 
 
+def test_what_is_kept_of_a_run_is_small_and_json(mini: Benchmark) -> None:
+    """Of 517 runs with 50 questions, it takes less than a megabyte."""
+    chance = np.random.default_rng(1)
+    categories = {key: mini[key].category or None for key in ids_of(mini)}
+    samples = [made_sample(number, categories, chance) for number in range(100)]
+    parts = [compared_run(mini, sample) for sample in samples]
+    assert json.loads(json.dumps(parts)) == parts
+    size = len(payload_file("x", data_of(mini, samples)))
+    assert size / (len(samples) * len(categories)) < 1e6 / (517 * 50)
+
+
 @pytest.mark.parametrize("questions", [2, 3])
 def test_few_questions_are_enumerated(calculator: Page, mini: Benchmark, questions: int) -> None:
     ids = ids_of(mini)
@@ -195,17 +208,17 @@ def test_runs_without_two_common_questions_are_not_compared(
 
 
 @pytest.mark.parametrize(
-    ("questions", "permutations"), [(1, 7), (2, 3), (3, 8), (13, 100_000), (50, 30_000)]
+    ("questions", "permutations"), [(1, 7), (2, 3), (3, 8), (13, 100_000), (50, 21_000)]
 )
-@pytest.mark.parametrize("seed", [0, 123456789, 2**40 + 1, 2**200 + 7])
+@pytest.mark.parametrize("seed", [0, 2**40 + 1, 2**200 + 7])
 def test_signs_are_those_that_python_draws(
     calculator: Page, questions: int, permutations: int, seed: int
 ) -> None:
     words = [(seed >> (32 * i)) % 2**32 for i in range(max(1, -(-seed.bit_length() // 32)))]
-    drawn = "([q, n, seed]) => [...pfgen.flips(q, n, seed)].map(({ signs }) => Array.from(signs).join(''))"
-    found = "".join(calculator.evaluate(drawn, [questions, permutations, words]))
+    drawn = "([q, n, seed]) => [...pfgen.flips(q, n, seed)].map(({ signs }) => signs.join()).join()"
+    found = calculator.evaluate(drawn, [questions, permutations, words])
     wanted = np.concatenate(list(flips(questions, permutations, seed)))
-    assert found == "".join(map(str, (wanted < 0).astype(int).ravel().tolist()))
+    assert found == ",".join(map(str, wanted.astype(int).ravel().tolist()))
 
 
 def test_quantiles_are_those_of_students_t(calculator: Page) -> None:

@@ -144,7 +144,7 @@ def test_all_pairs_have_their_tests(page: Page, folder: Path, results: list[Resu
     for each in found.pairs:
         if each.metric == "fluency":
             best = each.better_first()
-            bounds = f"{best.low:+.3f} … {best.high:+.3f}".replace("-", "−")
+            bounds = f"{best.low:+.4f} … {best.high:+.4f}".replace("-", "−")
             p, holm = (f"{v:.4f}" if v >= 0.0001 else "< 0.0001" for v in (best.p, best.p_holm))
             wanted[best.a, best.b] = [f"{best.difference:+.4f}", bounds, p, holm]
     shown = {}
@@ -182,7 +182,7 @@ def test_settings_of_a_single_page_are_honoured(
     settings = {"level": 0.9, "permutations": 120, "seed": 3}
     found = stats.compare(samples, interval="student", **settings)  # type: ignore[arg-type]
     smallest = min(each.p_holm for each in found.pairs)
-    assert smallest == 3 * found.smallest_p
+    assert smallest == pytest.approx(3 * found.smallest_p)
     expect(page.locator(".verdict")).to_contain_text("90 % interval")
     expect(page.locator("#pairs-table")).to_contain_text(f"≤ {smallest:.4f}")
     assert page.locator("#chosen-table a").count() == 0, "nothing to link to"

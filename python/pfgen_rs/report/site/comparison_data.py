@@ -135,20 +135,21 @@ def comparison_data(
     }
 
 
-def _compared_sums(values: Sequence[Floats]) -> tuple[int, str]:
+def _compared_sums(values: Sequence[Floats]) -> list[Any]:
     every = np.concatenate(values)
+    starts = np.cumsum([0, *map(len, values[:-1])])
     for decimals in _DECIMALS:
         units = every * 10.0**decimals
-        if np.all(np.abs(units - np.rint(units)) < _CLOSE):
-            sums = [np.rint(each * 10.0**decimals).sum() for each in values]
-            return decimals, _packed_numbers(sums)
+        whole = np.rint(units)
+        if np.all(np.abs(units - whole) < _CLOSE):
+            return [decimals, _packed_numbers(np.add.reduceat(whole, starts))]
     means = np.array([each.mean() for each in values])
-    return _MEAN_DECIMALS, _packed_numbers(means * 10.0**_MEAN_DECIMALS)
+    return [_MEAN_DECIMALS, _packed_numbers(means * 10.0**_MEAN_DECIMALS)]
 
 
-def _packed_numbers(values: Sequence[float] | Floats) -> str:
+def _packed_numbers(values: Floats) -> str:
     """Returns whole numbers of at least 0 as text: the number of characters of each, and their characters."""
-    numbers = [round(value) for value in values]
+    numbers = [round(value) for value in values.tolist()]
     width = max(1, -(-max(numbers).bit_length() // _BITS))
     shifts = range(_BITS * (width - 1), -1, -_BITS)
     digits = [(number >> shift) % (1 << _BITS) for number in numbers for shift in shifts]

@@ -4,13 +4,13 @@
 (() => {
   const { element, tr } = pfgen;
 
-  const signed = (value, digits = 4) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
+  const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(4)}`;
 
   /** A p-value, as a bound where it is no more than what random signs resolve (`smallest`), as `shown_p` in Python has it. */
   const shownP = (p, smallest) => (p < 0.0001 ? "< 0.0001" : `${p <= Math.min(smallest * (1 + 1e-9), 0.5) ? "≤ " : ""}${p.toFixed(4)}`);
 
-  /** A p-value after its sign, for sentences. */
-  const equal = (text) => (/^[<≤]/.test(text) ? text : `= ${text}`);
+  /** A p-value after its sign, for sentences: in one line. */
+  const equal = (text) => (/^[<≤]/.test(text) ? text : `= ${text}`).replace(" ", "\u00a0");
   const number = (text, value = null) => element("td", { class: "number", "data-v": value }, text);
   const heading = (key, sort = "number", more = {}, ...children) =>
     element("th", { scope: "col", "data-sort": sort, class: sort === "number" ? "number" : "", ...more }, tr(key), ...children);
@@ -34,7 +34,7 @@
 
   const interval = (axis, { difference, low, high }) => element("td", { class: "strong spread", "data-v": Math.abs(difference) },
     pfgen.whisker(axis, low, difference, high), " ",
-    element("small", {}, low === null ? "–" : `${signed(low, 3)} … ${signed(high, 3)}`));
+    element("small", {}, low === null ? "–" : `${signed(low)} … ${signed(high)}`));
 
   const tableOf = (label, headings, body, ...about) => {
     const caption = element("caption", {}, element("div", { class: "caption" }, tr(label), ...about.flatMap((more) => [element("br"), more])));

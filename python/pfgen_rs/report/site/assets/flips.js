@@ -80,7 +80,7 @@
   /** Whether all choices of signs are enumerated. */
   pfgen.flipsAreExact = (questions, permutations) => questions < 63 && 2 ** questions <= permutations;
 
-  /** Yields choices of signs in blocks: `rows` times `questions` bytes, 1 for a flip. `seed`: words of 32 bits. */
+  /** Yields choices of signs (1, or -1 for a flip) in blocks: `rows` times `questions`. `seed`: words of 32 bits. */
   pfgen.flips = function* flips(questions, permutations, seed) {
     const exact = pfgen.flipsAreExact(questions, permutations);
     const total = exact ? 2 ** questions : permutations;
@@ -88,14 +88,14 @@
     const random = generator(seed);
     for (let start = 0; start < total; start += most) {
       const rows = Math.min(most, total - start);
-      const signs = new Uint8Array(rows * questions);
+      const signs = new Int8Array(rows * questions);
       let word = 0;
       for (let i = 0; i < signs.length; i += 1) {
         if (exact) {
-          signs[i] = Math.floor((start + Math.floor(i / questions)) / 2 ** (i % questions)) % 2;
+          signs[i] = 1 - 2 * (Math.floor((start + Math.floor(i / questions)) / 2 ** (i % questions)) % 2);
         } else {
           word = i % 4 === 0 ? random() : word >>> 8; // four bytes a word, of which the highest bit counts
-          signs[i] = (word >>> 7) & 1;
+          signs[i] = 1 - 2 * ((word >>> 7) & 1);
         }
       }
       yield { rows, signs };

@@ -74,15 +74,23 @@
   pfgen.pairsOf = (count) => Array.from({ length: count }, (_, i) => i)
     .flatMap((i) => Array.from({ length: count - i - 1 }, (_, j) => [i, i + 1 + j]));
 
-  /** The sum of each run's means in each row of signs. */
+  /** The sum of a run's means in each row of signs. */
   const flippedSums = (run, { rows, signs }) => {
     const sums = new Float64Array(rows);
+    const number = run.length;
     for (let row = 0, at = 0; row < rows; row += 1) {
       let total = 0;
-      for (const value of run) total += signs[at++] ? -value : value;
+      for (let q = 0; q < number; q += 1, at += 1) total += signs[at] * run[q];
       sums[row] = total;
     }
     return sums;
+  };
+
+  /** In how many rows the sums of two runs are at least so far apart. */
+  const countReached = (first, second, least) => {
+    let count = 0;
+    for (let row = 0; row < first.length; row += 1) count += Math.abs(first[row] - second[row]) >= least ? 1 : 0;
+    return count;
   };
 
   /** p-values of sign-flip permutation tests of pairs of runs: of several sets (metrics) of question means by run at once. */
@@ -96,11 +104,9 @@
     for (const block of pfgen.flips(questions, permutations, seed)) {
       count += block.rows;
       sets.forEach((runs, s) => {
-        const sums = runs.map((run) => flippedSums(run, block));
+        const sums = runs.map((run) => flippedSums(Float64Array.from(run), block));
         pairs.forEach(([i, j], place) => {
-          let more = 0;
-          for (let row = 0; row < block.rows; row += 1) if (Math.abs(sums[i][row] - sums[j][row]) >= least[s][place]) more += 1;
-          reached[s][place] += more;
+          reached[s][place] += countReached(sums[i], sums[j], least[s][place]);
         });
       });
     }
