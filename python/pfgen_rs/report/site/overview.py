@@ -75,9 +75,12 @@ def _leaders_of_overview(best: Sequence[Entry]) -> Leaders | None:
         first.setdefault((entry.organisation or entry.model).casefold(), entry)
     by_organisation = len(first) >= _FEW_ORGANISATIONS
     shown = list(first.values() if by_organisation else best)[:LEADERS]
-    bounds = [(e.estimate.low, e.score, e.estimate.high) for e in shown]
-    axis = Axis.of([value for each in bounds for value in each if value is not None])
-    return Leaders(shown, by_organisation, axis)
+    return Leaders(shown, by_organisation, Axis.of_most([_interval_of_leader(e) for e in shown]))
+
+
+def _interval_of_leader(entry: Entry) -> tuple[float, float]:
+    low, high = entry.estimate.low, entry.estimate.high
+    return (entry.score, entry.score) if low is None or high is None else (low, high)
 
 
 def _plot_of_overview(

@@ -17,7 +17,10 @@ from markupsafe import Markup
 from pfgen_rs.report.site import i18n, payload
 from pfgen_rs.report.site.shown import plain, shown
 
-__all__ = ["render"]
+__all__ = ["IMAGE", "render"]
+
+IMAGE = "image"
+"""The key of an entry of `nav` that is no page, but the image that stands for the site beside links to it."""
 
 _COMMON = ("common", "address", "text", "language", "theme", "payload", "tables")
 _EARLY = "early"
@@ -53,6 +56,9 @@ def render(kind: str, *, parts: Sequence[str] = (), root: str = "", **context: A
     assets = _page_assets(names)
     strings = i18n.strings(names)
     template = _page_template_environment().get_template(f"{kind}.html.j2")
+    nav = dict(context.pop("nav", ()))
+    context["image"] = _page_image(nav.pop(IMAGE, ""), root)
+    context["nav"] = list(nav.items())
     page = template.render(root=root, assets=assets, icon=_page_icon(), t=strings, **context)
     return page.encode()
 
@@ -91,6 +97,11 @@ def _page_assets(names: tuple[str, ...]) -> _SitePageAssets:
         _joined_page_assets((_EARLY,), "js"),
         _joined_page_assets(names, "js"),
     )
+
+
+def _page_image(place: str, root: str) -> str:
+    """Returns the address of the site's image, which is relative if that of the site is unknown."""
+    return f"{root}{place}" if place and "://" not in place else place
 
 
 @cache
