@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,9 @@ def test_all_modes(ours: Path, theirs: Path) -> None:
     study = study_against(theirs, ours, ["a"], name="name", modes="all")
     assert study.columns[0].correlation.n == 2 * len(SCORES)
     assert any("not independent" in note for note in study.notes)
+    told = study.columns[0].told_outliers(2)
+    assert re.fullmatch(r"\S+ \((qa|completion)\) [+-]\d\.\d\d, \S+ \((qa|completion)\) \S+", told)
+    assert "(" not in study_against(theirs, ours, ["a"], name="name").columns[0].told_outliers()
     assert [pair.n for pair in study.matrix.pairs] == [len(SCORES)]
 
 

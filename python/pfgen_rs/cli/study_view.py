@@ -30,10 +30,9 @@ def against_parts(found: AgainstStudy, outliers: int) -> list[RenderableType]:
     parts: list[RenderableType] = [table]
     if outliers:
         parts.append(output.cell("furthest from the line, in residual standard deviations:"))
-    for one in found.columns if outliers else ():
-        named = one.outliers(outliers).select("key", "residual").rows()
-        shown = ", ".join(f"{key} {residual:+.2f}" for key, residual in named)
-        parts.append(output.cell(f"  {one.column}: {shown}"))
+        parts += [
+            output.cell(f"  {one.column}: {one.told_outliers(outliers)}") for one in found.columns
+        ]
     return parts
 
 

@@ -45,6 +45,14 @@ class BenchmarkCorrelation:
         )
         return by_size.head(count)
 
+    def told_outliers(self, count: int = OUTLIERS) -> str:
+        """Returns keys and residuals of the outliers, with the mode where a model has several points."""
+        several = set(self.points["key"].filter(self.points["key"].is_duplicated()))
+        return ", ".join(
+            f"{key} {f'({mode}) ' if key in several and mode else ''}{residual:+.2f}"
+            for key, mode, residual in self.outliers(count).select("key", "mode", "residual").rows()
+        )
+
 
 @dataclass(frozen=True)
 class AgainstStudy:
@@ -92,7 +100,6 @@ class AgainstStudy:
         rows = []
         for found in self.columns:
             r = found.correlation
-            named = found.outliers(outliers).select("key", "residual").rows()
             rows.append(
                 [
                     found.column,
@@ -101,7 +108,7 @@ class AgainstStudy:
                     interval_text(*r.interval("pearson")),
                     correlation_text(r.spearman),
                     interval_text(*r.interval("spearman")),
-                    ", ".join(f"{key} ({residual:+.2f})" for key, residual in named),
+                    found.told_outliers(outliers),
                 ]
             )
         level = f"{100 * self.columns[0].correlation.level:g} %"
