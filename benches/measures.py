@@ -49,6 +49,8 @@ ASKED = {
     "score_one": Asked("score of one run, start to exit", "s", 0.45, 0.3),
     "site_time": Asked("report --html, nothing stale", "s", 20, 8),
     "site_size": Asked("the site's size", "MB", 60, 25),
+    "compare_size": Asked("comparison page of 516 runs: its data", "MB", 1, 0.7),
+    "compare_time": Asked("the same: ten runs compared after a choice", "ms", 1000, 300),
     "sorting": Asked("leaderboard page of 1,000 runs: sorted after a click", "ms", 300, 100),
     "highlighting": Asked("highlighting an answer, over a plain search", TIMES, 1000, 10_000),
     "prompts": Asked("prompts of 100 trials of 50 questions", "ms", 500, 100),

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import choosing
 import measures
 import sorting
 import timing
@@ -57,6 +58,7 @@ def measure(checkout: Path) -> Iterator[Measure]:
         yield from sites(copy, Path(site))
     yield from many_runs(checkout)
     yield from pages(checkout)
+    yield from choosing.comparisons(checkout)
     yield highlighting(checkout)
 
 
