@@ -491,3 +491,22 @@ def test_a_run_with_missing_questions_has_a_page_too(page: Page, tmp_path: Path)
     expect_texts(page, ["光合成"])
     field(page, "Question").select_option(index=1)
     expect(page.locator("#list .answer")).to_contain_text("(empty answer)")
+
+
+def test_a_link_reproduces_the_question_and_which_answers_are_shown(
+    new_page: NewPage, folder: Path
+) -> None:
+    page = opened(new_page(), folder, 3)
+    field(page, "Question").select_option(index=4)
+    field(page, "Show").select_option("all")
+    field(page, "Order").select_option("longest")
+    page.wait_for_url("**/index.html?show=all&order=longest#q4")
+    expect(page.locator("#list .answer").first).to_be_visible()
+    page.wait_for_timeout(100)
+    other = new_page()
+    other.goto(page.url)
+    expect_texts(other, texts(page))
+    for label, value in {"Question": "4", "Show": "all", "Order": "longest"}.items():
+        assert field(other, label).input_value() == value
+    other.goto(f"{run_page(folder, 3)}?show=none&order=#q4")
+    assert field(other, "Show").input_value() == "samples", "what is no choice is passed over"

@@ -97,9 +97,32 @@
     form.elements.question.focus({ preventScroll: true });
   };
 
+  const usual = { show: form.elements.show.value, order: form.elements.order.value, text: "" };
+
+  /** The view as the address has it: the question after "#", and what differs from the usual choices. */
+  const remember = () => {
+    for (const [name, value] of Object.entries(usual)) {
+      const chosen = form.elements[name].value;
+      pfgen.address.set({ [name]: chosen === value ? "" : chosen });
+    }
+  };
+
+  const recall = () => {
+    for (const [name, value] of Object.entries(usual)) {
+      form.elements[name].value = pfgen.address.get(name) || value;
+      if (!form.elements[name].value) form.elements[name].value = value; // no such choice
+    }
+  };
+
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.elements.question.addEventListener("change", () => open(Number(form.elements.question.value)));
+  form.elements.question.addEventListener("change", () => {
+    const number = Number(form.elements.question.value);
+    history.replaceState(null, "", `#q${number}`);
+    open(number);
+  });
   for (const name of ["show", "order"]) form.elements[name].addEventListener("change", again);
+  form.addEventListener("input", pfgen.later(remember, 200));
+  recall();
   form.elements.text.addEventListener("input", pfgen.later(() => {
     if (form.elements.text.value) form.elements.show.value = "all";
     again();
