@@ -152,6 +152,21 @@ def test_columns() -> None:
 NESTED = ("sources", "estimate", "config")
 
 
+@pytest.mark.parametrize(
+    "change", [{"average": 1e200}, {"average": math.nan}, {"helpfulness": -1e99}]
+)
+def test_one_result_with_impossible_numbers_leaves_the_others_their_leaderboard(
+    checkout: Path, change: dict[str, float]
+) -> None:
+    path = checkout / FIRST / "result.json"
+    result = json.loads(path.read_bytes())
+    next(iter(result["questions"].values()))["scores"].update(change)
+    path.write_text(json.dumps(result))
+    found, [problem] = read_entries(checkout)
+    assert [entry.run for entry in found] == [SECOND, "result/system/x/0000000"]
+    assert "has the wrong type or is out of range" in str(problem)
+
+
 def test_a_result_that_cannot_be_used_is_told(checkout: Path) -> None:
     (checkout / FIRST / "result.json").write_bytes(b"{}")
     found, [problem] = read_entries(checkout)

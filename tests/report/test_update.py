@@ -164,6 +164,8 @@ STALE: dict[str, Callable[[Path], Any]] = {
     "no samples": edited("result.json", lambda r: r["questions"]["Q01"].pop("samples")),
     "text for a number": edited("result.json", lambda r: r.update(score="0.5")),
     "not a number": edited("result.json", lambda r: r["scores"].update(average=float("nan"))),
+    "too large": edited("result.json", lambda r: r["questions"]["Q01"].update(score=1e200)),
+    "negative spread": edited("result.json", lambda r: r.update(score_std=-0.1)),
     "lone surrogate": lambda run: damage(
         (run / "result.json").read_bytes().replace(CATS.encode(), b"\\ud800")
     )(run),

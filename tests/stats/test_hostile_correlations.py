@@ -22,12 +22,12 @@ from hostile import (
     places,
     setting,
 )
-from pfgen_rs.stats import correlation, jackknife, shares, strata
+from pfgen_rs.stats import correlation, jackknife, residuals, shares, strata
 from pfgen_rs.stats.student import two_sided_quantile
 
 NAN, INF = math.nan, math.inf
-MODULES = (correlation, jackknife, shares)
-RESULTS = {"Moments"}
+MODULES = (correlation, jackknife, residuals, shares)
+RESULTS = {"Line", "Moments"}
 DRAWN = correlation.group_resamples(2, 100, 0)
 TAKES_A_LIST: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "pearson, x": ("x", lambda bad: correlation.pearson(bad, [1, 2, 3])),
@@ -36,6 +36,8 @@ TAKES_A_LIST: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "spearman, y": ("y", lambda bad: correlation.spearman([1, 2, 3], bad)),
     "moments, x": ("x", lambda bad: correlation.moments(bad, [1, 2, 3])),
     "moments, y": ("y", lambda bad: correlation.moments([1, 2, 3], bad)),
+    "regression_line, x": ("x", lambda bad: residuals.regression_line(bad, [1, 2, 3])),
+    "regression_line, y": ("y", lambda bad: residuals.regression_line([1, 2, 3], bad)),
     "pearson_values": ("x", lambda bad: jackknife.pearson_values(bad, [1, 2, 3])),
     "spearman_values": ("y", lambda bad: jackknife.spearman_values([1, 2, 3], bad)),
     "resampled_moments": (
@@ -171,6 +173,13 @@ ROWS: Rows = {
         (of(shares.mcnemar, 0, NAN), Refused("invalid count nan")),
         (of(shares.mcnemar, 1.5, 0), Refused("invalid count 1.5")),
         (of(shares.mcnemar, "1", 0), Refused("invalid count '1'")),
+    ],
+    "regression_line": [
+        (lambda: residuals.regression_line([1, 2, 3], [5, 5, 5]).slope, 0.0),
+        (lambda: residuals.regression_line([1, 2, 3], [5, 5, 5]).residuals.tolist(), [0.0] * 3),
+        (of(residuals.regression_line, [1, 2], [1, 2]), Refused("have 2 and 2 values: .* least 3")),
+        (of(residuals.regression_line, [1, 2, 3], [1]), Refused("have 3 and 1 values")),
+        (of(residuals.regression_line, [2, 2, 2], [1, 2, 3]), Refused("x is constant: expected")),
     ],
     "weighted_mean": [
         (lambda: strata.weighted_mean([np.array([0.5])], [1.0]).se, None),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.run_files import RESULT, is_system
 from pfgen_rs.metrics.names import BY_SOURCE
 from pfgen_rs.questions.files import file_digest
+from pfgen_rs.stats.checks import LARGEST
 
 __all__ = [
     "ADVICE",
@@ -25,10 +25,9 @@ __all__ = [
     "read_published",
 ]
 
-_SPREAD = ("score", "score_std", "length", "length_std")
+_NUMBERS, _SPREADS = ("score", "length"), ("score_std", "length_std")
 ADVICE = "the file may be of another version: score the run again"
 _WIDEST = 40
-_LARGEST = sys.float_info.max
 
 Check = Callable[[Any], bool]
 
@@ -139,8 +138,10 @@ def _check_published_config(result: Any) -> None:
 
 
 def _check_published_numbers(entry: Any, where: str) -> None:
-    for name in _SPREAD:
+    for name in _NUMBERS:
         _published_key(entry, name, _is_published_number, where)
+    for name in _SPREADS:
+        _published_key(entry, name, _is_published_spread, where)
     _check_published_scores(_published_key(entry, "scores", _is_published_object, where), where)
 
 
@@ -164,7 +165,7 @@ def _published_key(entry: Any, key: str, check: Check, where: str) -> Any:
     if key not in entry:
         raise InputError(f"{where}: missing {key!r}")
     if not check(entry[key]):
-        raise InputError(f"{where}: {key!r} has the wrong type")
+        raise InputError(f"{where}: {key!r} has the wrong type or is out of range")
     return entry[key]
 
 
@@ -182,9 +183,11 @@ def _is_published_list(value: Any) -> bool:
 
 def _is_published_number(value: Any) -> bool:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return (
-        is_number and -_LARGEST <= value <= _LARGEST
-    )  # not NaN, nor infinite, nor too large an integer
+    return is_number and -LARGEST <= value <= LARGEST  # not NaN, nor too large for statistics
+
+
+def _is_published_spread(value: Any) -> bool:
+    return _is_published_number(value) and bool(value >= 0)
 
 
 def _is_published_count(value: Any) -> bool:

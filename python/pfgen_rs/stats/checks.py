@@ -40,6 +40,7 @@ FEWEST_RESAMPLES = 100
 """The fewest resamples for an interval."""
 LARGEST = 1e70
 """The size up to which squares of variances, summed, are finite."""
+_MOST = 2.0**53  # up to which floats have every whole number
 _SLACK = 1e-9  # rounding errors of a correlation
 
 
@@ -138,7 +139,9 @@ def whole_numbers(values: ArrayLike, name: str, *, least: int) -> NDArray[np.int
     """Returns one whole number, or a list of them, as int64. Raises `InputError` for others."""
     import numpy as np
 
-    found = numbers(values, name, dimensions=np.ndim(values) and 1, largest=2.0**53)
+    if isinstance(values, int) and least <= values < _MOST:  # the usual case, without a search
+        return np.array(values, dtype=np.int64)
+    found = numbers(values, name, dimensions=np.ndim(values) and 1, largest=_MOST)
     wrong = np.argwhere((found < least) | (found != np.floor(found)))
     if len(wrong):
         place = tuple(wrong[0].tolist())

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pfgen_rs.errors import SettingsError
+from pfgen_rs.errors import InputError
+from pfgen_rs.stats.checks import paired_numbers
 
 __all__ = ["Line", "regression_line"]
 
@@ -33,18 +34,12 @@ class Line:
 def regression_line(x: ArrayLike, y: ArrayLike) -> Line:
     """Returns the line of y on x by least squares.
 
-    Raises `SettingsError` for lists of different lengths, fewer than three points, values that are not
-    finite, and constant x. O(n).
+    Raises `InputError` for lists of different lengths, fewer than three points, values that are not finite
+    numbers (of at most 1e70), and constant x. O(n).
     """
-    one, other = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if one.ndim != 1 or one.shape != other.shape:
-        raise SettingsError(f"invalid points: shapes {one.shape} and {other.shape}")
-    if len(one) < _FEWEST:
-        raise SettingsError(f"invalid points: expected at least {_FEWEST}, got {len(one)}")
-    if not (np.isfinite(one).all() and np.isfinite(other).all()):
-        raise SettingsError("invalid points: expected finite numbers")
+    one, other = paired_numbers(x, y, least=_FEWEST)
     if np.ptp(one) == 0:
-        raise SettingsError("invalid points: all x are equal")
+        raise InputError("x is constant: expected different numbers")
     from_x, from_y = one - one.mean(), other - other.mean()
     slope = float(from_x @ from_y / (from_x @ from_x))
     apart = from_y - slope * from_x
