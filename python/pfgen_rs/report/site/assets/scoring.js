@@ -199,8 +199,8 @@ pfgen.scoring = () => {
   const scored = (question, text) => {
     const { settings, corpus, discounts, shaded } = question;
     const characters = Array.from(text);
+    // One character more than is looked at; so where the text is longer, its end, which is wrong then, is not.
     const marked = ["^", ...characters.slice(0, Math.max(shaded, settings.max_length) + 2), "$"];
-    if (characters.length > marked.length - 2) marked.pop(); // the end is further away
     const counted = Math.min(characters.length, settings.max_length);
     const read = marked.slice(0, settings.max_length + 2);
     const fits = (length, start, end) => (start + length <= end ? length : 0);
