@@ -13,21 +13,24 @@
     });
   };
 
+  /** The question means of a run in a metric (its number). */
+  const meansOf = (data, { sums, counts }, metric) => {
+    const [decimals, text] = sums[metric];
+    const isMean = decimals === data.meanDecimals; // otherwise a sum over answers
+    return unpacked(text).map((value, q) => value / ((isMean ? 1 : counts[q] ?? counts) * 10 ** decimals));
+  };
+
   /** A run's questions (places among all), and of each the means by metric, the error of the average's, and the answers. */
   const figures = (data, run) => {
     const places = run.questions ?? data.questions.map((_, i) => i);
-    const counts = typeof run.counts === "number" ? places.map(() => run.counts) : run.counts;
-    const means = run.sums.map(([decimals, text]) => {
-      const own = decimals === data.meanDecimals; // otherwise sums over answers
-      return unpacked(text).map((value, q) => value / ((own ? 1 : counts[q]) * 10 ** decimals));
-    });
+    const counts = places.map((_, q) => run.counts[q] ?? run.counts);
     const errors = unpacked(run.errors).map((error) => error / 10 ** data.errorDecimals);
-    return { places, counts, errors, means };
+    return { places, counts, errors, means: data.metrics.map((_, metric) => meansOf(data, run, metric)) };
   };
 
   /** The score of each run: the mean of its question means. */
   pfgen.scoresOf = (data) => data.runs.map((run) => {
-    const [average] = figures(data, run).means;
+    const average = meansOf(data, run, 0);
     return average.reduce((sum, value) => sum + value, 0) / average.length;
   });
 
