@@ -23,7 +23,6 @@ Watch = Callable[[Sequence[Source]], AbstractContextManager[streaming.ScoringPro
 _NAMED = 5  # questions
 _READY = 4  # scored runs that may wait until they are written
 _HELD = streaming.KEPT // _READY  # bytes of answers of each of them that are kept in memory
-_KEPT = 1 << 29  # bytes of answers of all runs that are kept in memory, to be shown
 Rescored = tuple[Published, bytes] | PfgenError
 
 
@@ -63,21 +62,11 @@ def _rescored_content(run: Run, result: Result | InputError) -> Rescored:
 
 
 def scored_again(
-    benchmark: QuestionSet, runs: Sequence[Run], jobs: int | None, watch: Watch | None
-) -> tuple[dict[str, Result], list[tuple[str, PfgenError]]]:
-    """Returns the results of the runs by name, with answers for pages; and failed runs with their errors."""
-    results: dict[str, Result] = {}
-    problems: list[tuple[str, PfgenError]] = []
+    benchmark: QuestionSet, runs: Sequence[Run], jobs: int | None
+) -> Iterator[tuple[str, Result | InputError]]:
+    """Yields for each run its name and its result, with answers for pages, or the error."""
     sources = [Source(str(run.responses)) for run in runs]
-    keep = min(streaming.KEPT, _KEPT // max(len(runs), 1))
-    with watch(sources) if watch else nullcontext() as progress:
-        each = streaming.score_each(
-            benchmark, sources, Options(), threads=jobs, keep=keep, progress=progress
-        )
-        with closing(each) as found:
-            for run, result in zip(runs, found, strict=True):
-                if isinstance(result, InputError):
-                    problems.append((run.name, result))
-                else:
-                    results[run.name] = result
-    return results, problems
+    each = streaming.score_each(benchmark, sources, Options(), threads=jobs, keep=_HELD)
+    with closing(each) as found:
+        for run, result in zip(runs, found, strict=True):
+            yield run.name, result

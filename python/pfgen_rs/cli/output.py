@@ -55,6 +55,7 @@ __all__ = [
     "resumable",
     "scoring",
     "show",
+    "steps",
     "track",
     "warn",
     "width",
@@ -135,6 +136,19 @@ def track(items: Sequence[str], doing: str) -> Iterator[str]:
             process.interrupt_reads()
             yield item
             bar.advance(task)
+
+
+@contextmanager
+def steps(doing: str, total: int) -> Iterator[Callable[[str], None]]:
+    """Show a progress bar of steps, with remaining time. Yields what is called after each with its name."""
+    from rich import progress as parts
+
+    name = parts.TextColumn("{task.description}", markup=False)
+    times = (parts.TimeElapsedColumn(), parts.TimeRemainingColumn())
+    columns = (parts.SpinnerColumn(), name, parts.BarColumn(), parts.MofNCompleteColumn(), *times)
+    with progress(*columns) as bar:
+        task = bar.add_task(doing, total=total)
+        yield lambda done: bar.update(task, advance=1, description=visible(f"{doing} {done}"))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pfgen_rs.io.counted import counted
 from pfgen_rs.io.safe_text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from pfgen_rs.checkout.staleness import Reasons
@@ -85,7 +85,7 @@ def report(
         jobs=jobs,
         announce=_report_stale_runs,
         watch=_report_progress,
-        busy=_report_busy,
+        steps=_report_pages,
     )
     _print_report(done)
 
@@ -104,10 +104,10 @@ def _report_progress(sources: Sequence[Source]) -> AbstractContextManager[Scorin
     return output.scoring(sources)
 
 
-def _report_busy(doing: str) -> AbstractContextManager[None]:
+def _report_pages(runs: int) -> AbstractContextManager[Callable[[str], None]]:
     from pfgen_rs.cli import output
 
-    return output.busy(doing)
+    return output.steps("writing the site:", runs)
 
 
 def _print_report(done: Report) -> None:

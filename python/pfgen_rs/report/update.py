@@ -21,7 +21,7 @@ from pfgen_rs.report.tables import write_tables
 if TYPE_CHECKING:
     from pfgen_rs.checkout.rescoring import Watch
     from pfgen_rs.questions.question_set import QuestionSet
-    from pfgen_rs.report.site.checkout import Busy
+    from pfgen_rs.report.site.run_files import Steps
 
 __all__ = ["Announce", "Report", "report"]
 
@@ -59,7 +59,7 @@ def report(
     jobs: int | None = None,
     announce: Announce | None = None,
     watch: Watch | None = None,
-    busy: Busy | None = None,
+    steps: Steps | None = None,
 ) -> Report:
     """Bring everything in a checkout up to date, as `make report` does there.
 
@@ -69,7 +69,7 @@ def report(
     its answers or of its questions is another, as pfgen-bench's own tool judges; otherwise, also if its
     `config.json` was edited since. `html`: folder for a site of all runs. `jobs`: number of threads (default:
     all cores). `announce` is told which runs will be scored and why, `watch` about the progress of
-    scoring, `busy` about work of unknown duration.
+    scoring, `steps` about that of the site's runs.
 
     Raises `BenchmarkNotFoundError` if the folder is not a checkout, `BenchmarkError` for bad questions, and
     `SettingsError` for both `force` and `as_published`.
@@ -96,7 +96,7 @@ def report(
         remember_run(found, state)
     found.known.save()
     if html is not None:
-        _update_site(done, html, jobs, watch, busy)
+        _update_site(done, html, jobs, steps)
     return done
 
 
@@ -247,12 +247,11 @@ def _update_site(
     done: Report,
     folder: str | os.PathLike[str],
     jobs: int | None,
-    watch: Watch | None,
-    busy: Busy | None,
+    steps: Steps | None,
 ) -> None:
-    from pfgen_rs.report.site.checkout import write_site  # slow to import, and rarely needed
+    from pfgen_rs.report.site.checkout import write_site  # rarely needed
 
-    found = write_site(done.checkout, done.runs, folder, jobs=jobs, watch=watch, busy=busy)
+    found = write_site(done.checkout, done.runs, folder, jobs=jobs, steps=steps)
     new = [
         (run, problem) for run, problem in found if run not in done.failed
     ]  # the others are known

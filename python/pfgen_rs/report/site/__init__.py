@@ -1,6 +1,15 @@
 """Static, self-contained pages in Japanese and English."""
 
-from pfgen_rs.report.site.builder import build
-from pfgen_rs.report.site.single import write_comparison, write_run
+from typing import TYPE_CHECKING
 
 __all__ = ["build", "write_comparison", "write_run"]
+
+if TYPE_CHECKING:
+    from pfgen_rs.report.site.builder import build
+    from pfgen_rs.report.site.single import write_comparison, write_run
+else:  # whether a site is up to date is seen without what makes pages
+    from pfgen_rs import lazy
+
+    __getattr__, __dir__ = lazy.exports(
+        __name__, {"builder": ("build",), "single": ("write_comparison", "write_run")}
+    )

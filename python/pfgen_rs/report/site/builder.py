@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
 
 from pfgen_rs.checkout.entries import Entry
+from pfgen_rs.errors import PfgenError
+from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.answers import PER_QUESTION
 from pfgen_rs.report.site import names, payload
+from pfgen_rs.report.site.ahead import worked_ahead
 from pfgen_rs.report.site.benchmark_page import (
     benchmark_page,
     references_payload,
     references_payload_name,
 )
-from pfgen_rs.report.site.compare_page import COMPARISON_PAGE
+from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE, comparison_page
+from pfgen_rs.report.site.comparison_data import Compared, comparison_data
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.leaderboard import leaderboard_page
-from pfgen_rs.report.site.runs import (
-    Nav,
-    Runs,
-    run_page_path,
+from pfgen_rs.report.site.marker import code_digest, digest_of
+from pfgen_rs.report.site.run_files import (
+    RunFiles,
+    ScoredRuns,
+    Steps,
+    given_runs,
     write_runs,
+    write_windows,
 )
+from pfgen_rs.report.site.runs import Nav, run_page_folder, run_page_path
 from pfgen_rs.runs.result import Result
 
-__all__ = ["File", "build"]
+__all__ = ["Site", "build"]
 
 File = tuple[str, bytes]
 """Path within the site, with slashes, and content."""
@@ -50,46 +59,115 @@ def build(
     """Write the site of a benchmark, with the leaderboard of `entries`, into `folder`.
 
     `results`: scored runs by their names in the entries; they get pages, with up to `answers_per_question`
-    answers to each question, and any of them can be compared. `samples`: example answers by text of the
-    question. `references_per_source`: maximum number of reference answers (default: all).
-    `jobs`: number of threads (default: all processors). Files are written atomically, and only if their
-    content changes; the same input gives the same bytes. Files of an earlier site that are not part of this
-    one are removed. Raises `OutputError`, also if the folder contains other files (`SiteFolder`).
+    answers to each question, and can be compared. `samples`: example answers by text of the question.
+    `references_per_source`: maximum number of reference answers (default: all). `jobs`: number of threads
+    (default: all processors). Files are written atomically, the leaderboard first, and only if their content
+    changes; the same input gives the same bytes. Files of an earlier site that are not part of this one are
+    removed. Raises `OutputError`, also if the folder contains other files (`SiteFolder`).
     """
-    place, jobs = SiteFolder(folder), jobs or os.cpu_count() or 1
-    runs = Runs(benchmark, results or {}, answers_per_question, names.labels(entries))
-    nav = (*NAV, COMPARE) if runs.are_comparable else NAV
-    front = partial(
-        leaderboard_page,
+    site = Site(
+        SiteFolder(folder),
+        benchmark,
         entries,
-        nav=nav,
-        run_pages={run: run_page_path(run) for run in runs.results},
-        comparison=COMPARISON_PAGE if runs.are_comparable else None,
-        signature=benchmark.signature,
+        samples or {},
+        references_per_source,
+        answers_per_question,
     )
-    tasks = _benchmark_tasks_to_build(benchmark, samples, references_per_source, nav)
-    write_runs(runs, place.write, nav=nav, jobs=jobs)
-    _build_all(place, [*tasks, lambda: ("index.html", front())], jobs)
-    place.finish()
+    site.write(given_runs(results or {}), jobs=jobs)
 
 
-def _benchmark_tasks_to_build(
-    benchmark: QuestionSet, samples: Mapping[str, str] | None, shown: int | None, nav: Nav
-) -> Iterator[Callable[[], File]]:
-    yield lambda: (
-        "benchmark/index.html",
-        benchmark_page(benchmark, nav=nav, samples=samples, shown=shown),
-    )
-    for question in benchmark:
-        name = references_payload_name(question)
-        yield lambda question=question, name=name: (  # type: ignore[misc]
-            f"{name}.js",
-            payload.payload_file(name, references_payload(question, shown)),
+@dataclass(frozen=True)
+class Site:
+    """What a site is made of besides its runs; values as for `build`."""
+
+    folder: SiteFolder
+    benchmark: QuestionSet
+    entries: Sequence[Entry]
+    samples: Mapping[str, str] = field(default_factory=dict)
+    references_per_source: int | None = None
+    answers_per_question: int = PER_QUESTION
+
+    def write(
+        self,
+        runs: ScoredRuns,
+        *,
+        jobs: int | None = None,
+        steps: Steps | None = None,
+        whole: str | None = None,
+    ) -> list[tuple[str, PfgenError]]:
+        """Write the site as `build` does, except what has not changed, scoring runs when pages need them.
+
+        The leaderboard comes first, and says so while pages that it leads to are missing. `steps` is told
+        about the progress of runs. `whole`: what `SiteFolder.is_whole` takes later, unless a run fails.
+        Returns failed runs with their errors; they have no pages. Memory: the answers of one run per thread.
+        """
+        jobs = jobs or os.cpu_count() or 1
+        nav = (*NAV, COMPARE) if self._are_comparable(runs.keys) else NAV
+        pages = {run: run_page_path(run) for run in runs.keys}
+        is_complete = all(map(self.folder.has, (*pages.values(), *(path for _, path in nav))))
+        self._write_front(pages, nav, is_complete=is_complete)
+        key = digest_of(code_digest(), self.benchmark.signature, nav)
+        self._write_benchmark(key, nav, jobs)
+        if runs.keys:
+            write_windows(self.folder, self.benchmark, key, jobs)
+        files = RunFiles(self.folder, self.benchmark, self.answers_per_question, nav, key)
+        found, failed = write_runs(files, runs, jobs, steps)
+        if self._are_comparable(found):
+            self._write_comparison(found, nav)
+        if failed or not is_complete:
+            left = {run: pages[run] for run in found}
+            nav = nav if self._are_comparable(found) else NAV
+            self._write_front(left, nav, is_complete=True)
+        self.folder.finish(None if failed else whole)
+        return failed
+
+    def _are_comparable(self, runs: Mapping[str, Any]) -> bool:
+        """Whether there are runs to compare, and questions to compare them by."""
+        return min(len(runs), len(self.benchmark)) > 1
+
+    def _write_front(self, pages: Mapping[str, str], nav: Nav, *, is_complete: bool) -> None:
+        page = leaderboard_page(
+            self.entries,
+            nav=nav,
+            run_pages=pages,
+            comparison=COMPARISON_PAGE if COMPARE in nav else None,
+            signature=self.benchmark.signature,
+            is_complete=is_complete,
         )
+        self.folder.write("index.html", page)
+        self.folder.remember("front", "", ["index.html"])
 
+    def _write_comparison(self, found: Mapping[str, Any], nav: Nav) -> None:
+        labels = names.labels(self.entries)
+        runs = (
+            (
+                Compared(
+                    labels.get(run, run), run_page_folder(run), run_page_path(run), value["system"]
+                ),
+                value["figures"],
+            )
+            for run, value in found.items()
+        )
+        data = comparison_data(self.benchmark, runs)
+        self.folder.write(f"{COMPARISON}.js", payload.payload_file(COMPARISON, data))
+        self.folder.write(COMPARISON_PAGE, comparison_page(self.benchmark, root="../", nav=nav))
+        self.folder.remember("comparison", "", [f"{COMPARISON}.js", COMPARISON_PAGE])
 
-def _build_all(folder: SiteFolder, tasks: Iterable[Callable[[], File]], jobs: int) -> None:
-    """Run all tasks and write their files, in threads: most of the work releases the GIL."""
-    with ThreadPoolExecutor(jobs) as pool:
-        for _ in pool.map(lambda task: folder.write(*task()), tasks):
-            pass
+    def _write_benchmark(self, key: str, nav: Nav, jobs: int) -> None:
+        key = digest_of(key, self.samples, self.references_per_source)
+        if self.folder.kept("benchmark", key) is not None:
+            return
+        page = benchmark_page(
+            self.benchmark, nav=nav, samples=self.samples, shown=self.references_per_source
+        )
+        self.folder.write("benchmark/index.html", page)
+        files = dict(worked_ahead(self._references, self.benchmark, jobs))
+        for name, content in files.items():
+            self.folder.write(name, content)
+        self.folder.remember("benchmark", key, ["benchmark/index.html", *files])
+
+    def _references(self, question: Question) -> File:
+        name = references_payload_name(question)
+        # A copy has an index of its own, which is not kept.
+        value = references_payload(copy(question), self.references_per_source)
+        return f"{name}.js", payload.payload_file(name, value)

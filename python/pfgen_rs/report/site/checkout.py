@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pfgen_rs.benchmark import load_benchmark
-from pfgen_rs.checkout.checkout import Checkout
-from pfgen_rs.checkout.entries import entries
+from pfgen_rs.checkout.checkout import Checkout, Run
 from pfgen_rs.checkout.published import Published
-from pfgen_rs.checkout.rescoring import Watch, scored_again
-from pfgen_rs.errors import BenchmarkError, PfgenError
-from pfgen_rs.io.run_files import EXAMPLES
-from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.questions.examples import read_examples
-from pfgen_rs.report import site
+from pfgen_rs.errors import BenchmarkError
+from pfgen_rs.io.run_files import CONFIG, EXAMPLES
 from pfgen_rs.report.site.folder import SiteFolder
+from pfgen_rs.report.site.marker import code_digest, digest_of, files_digest
 
-__all__ = ["Busy", "write_site"]
+if TYPE_CHECKING:
+    from pfgen_rs.questions.question_set import QuestionSet
+    from pfgen_rs.report.site.run_files import Failed, ScoredRuns, Steps
 
-# Takes a description of what is being done, and shows it meanwhile.
-Busy = Callable[[str], AbstractContextManager[None]]
+__all__ = ["write_site"]
 
 
 def write_site(
@@ -31,27 +27,79 @@ def write_site(
     folder: str | os.PathLike[str],
     *,
     jobs: int | None = None,
-    watch: Watch | None = None,
-    busy: Busy | None = None,
-) -> list[tuple[str, PfgenError]]:
+    steps: Steps | None = None,
+) -> Failed:
     """Write the site of these runs of a checkout into `folder`. Returns failed runs with their errors.
 
-    All answers are scored again; runs without usable answers have no page. `busy` surrounds the writing of
-    pages. Raises `OutputError`.
+    Runs without usable answers have no page; those that have changed since the folder was written are scored
+    again. `steps` is told about their progress. Raises `OutputError`.
     """
-    SiteFolder(folder)  # refuses a folder with other files before anything is scored
+    place = SiteFolder(folder)  # refuses a folder with other files before anything is scored
+    answered = _answered_runs_of_site(checkout, runs)
+    whole = digest_of(
+        code_digest(),
+        checkout.metadata_hash,
+        files_digest([checkout.data / EXAMPLES]),
+        [(run.run, run.digest) for run in runs],
+        answered,
+    )
+    if place.is_whole(whole):
+        return []
+    return _write_stale_site(place, checkout, runs, answered, whole, jobs, steps)
+
+
+def _answered_runs_of_site(checkout: Checkout, runs: Iterable[Published]) -> dict[str, str]:
+    """Returns a digest of what its pages are made of for each run that has some, the best first."""
+    folders = {run.name: run for run in checkout.runs if run.responses is not None}
+    usable = [
+        run
+        for run in runs
+        if run.run in folders and run.result["metadata_hash"] == checkout.metadata_hash
+    ]
+    return {
+        run.run: digest_of(run.digest, files_digest([folders[run.run].folder / CONFIG]))
+        for run in sorted(usable, key=lambda run: (-run.result["score"], run.run))
+    }
+
+
+def _write_stale_site(
+    place: SiteFolder,
+    checkout: Checkout,
+    runs: Sequence[Published],
+    answered: dict[str, str],
+    whole: str,
+    jobs: int | None,
+    steps: Steps | None,
+) -> Failed:
+    # Slow to import, and not needed for a site that is up to date.
+    from pfgen_rs.benchmark import load_benchmark
+    from pfgen_rs.checkout.entries import entries
+    from pfgen_rs.metrics.settings import Settings
+    from pfgen_rs.report.site.builder import Site
+
     benchmark = load_benchmark(checkout.data, settings=Settings())
-    usable = {run.run for run in runs if run.result["metadata_hash"] == checkout.metadata_hash}
-    answered = [run for run in checkout.runs if run.name in usable and run.responses is not None]
-    results, problems = scored_again(benchmark, answered, jobs, watch)
     samples = _example_answers_of_checkout(checkout.data / EXAMPLES)
-    with busy("writing the site") if busy else nullcontext():
-        site.build(folder, benchmark, entries(runs), results, samples=samples, jobs=jobs)
-    return problems
+    site = Site(place, benchmark, entries(runs), samples)
+    found = _runs_to_score_for_site(benchmark, checkout.runs, answered, jobs)
+    return site.write(found, jobs=jobs, steps=steps, whole=whole)
+
+
+def _runs_to_score_for_site(
+    benchmark: QuestionSet, runs: Iterable[Run], keys: dict[str, str], jobs: int | None
+) -> ScoredRuns:
+    from pfgen_rs.checkout.rescoring import scored_again
+    from pfgen_rs.report.site.run_files import ScoredRuns
+
+    folders = {run.name: run for run in runs}
+    return ScoredRuns(
+        keys, lambda names: scored_again(benchmark, [folders[name] for name in names], jobs)
+    )
 
 
 def _example_answers_of_checkout(path: Path) -> dict[str, str]:
     """Returns example answers by question, if the checkout has any."""
+    from pfgen_rs.questions.examples import read_examples
+
     try:
         return dict(read_examples(path))
     except BenchmarkError:

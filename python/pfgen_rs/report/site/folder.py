@@ -1,19 +1,23 @@
-"""The folder of a site: only files of the site are overwritten and removed."""
+"""The folder of a site: only its files are overwritten and removed, and what has not changed can stay."""
 
 from __future__ import annotations
 
-import json
 import os
+import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from threading import Lock
+from typing import Any
 
 from pfgen_rs.errors import OutputError, unreadable
 from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import remove_unfinished
+from pfgen_rs.report.site.marker import MARKER, Marker, Part, State
 
 __all__ = ["MARKER", "SiteFolder"]
 
-MARKER = ".pfgen-site.json"
-"""The file that lists the others: sorted paths within the folder, with slashes."""
+_EVERY = 5  # seconds between two markers, while a site is made
 
 
 class SiteFolder:
@@ -21,41 +25,94 @@ class SiteFolder:
 
     It must be new, empty, or have the marker of an earlier site; otherwise `OutputError` is raised before any
     file is touched. Files are written atomically, and only if their content changes.
+
+    Parts of the site are files with the key of what they are made of. `kept` says whether those of the
+    earlier site can stay; they are recognised by size and time. What is remembered is written now and then,
+    so that a site that was interrupted is gone on with.
     """
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
         self.place = Path(place)
         self._marker = self.place / MARKER
-        self._before = self._listed()
-        self._written: set[str] = set()
-        if self._before is None:
+        self._lock = Lock()
+        self._saved = time.monotonic()
+        self._new = Marker()
+        before = Marker.read(self._marker)
+        if before is None:
             self._refuse_foreign()
             write_atomic(
-                self._marker, _site_folder_listing(())
-            )  # so that a site that was interrupted is known as ours
+                self._marker, self._new.content()
+            )  # so that it is known as ours from now on
+        self._before = before or Marker()
+
+    def is_whole(self, key: str) -> bool:
+        """Whether the earlier site is complete, made of the same, and all of its files are as they were."""
+        parts = self._before.parts.values()
+        named = {name for part in parts for name in part.files}
+        return (
+            self._before.whole == key
+            and named == self._before.files
+            and all(self._is_unchanged(part) for part in parts)
+        )
+
+    def kept(self, name: str, key: str) -> Part | None:
+        """Keep a part of the earlier site, if it has the same key and its files are as they were."""
+        found = self._before.parts.get(name)
+        if found is None or found.key != key or not self._is_unchanged(found):
+            return None
+        with self._lock:
+            self._new.parts[name] = found
+            self._new.files.update(found.files)
+        return found
+
+    def remember(self, name: str, key: str, files: Iterable[str], value: Any = None) -> Part:
+        """Remember a part whose files were just written; `value` has JSON types."""
+        states = {file: self._state(file) for file in files}
+        part = Part(key, {file: state for file, state in states.items() if state}, value)
+        with self._lock:
+            self._new.parts[name] = part
+            if time.monotonic() - self._saved > _EVERY:
+                self._save(self._before.files)
+        return part
+
+    def has(self, name: str) -> bool:
+        """Whether a file is there."""
+        return self._state(name) is not None
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file of the site; `name` is its path within the folder, with slashes."""
-        self._written.add(name)
-        _write_into_site_folder(self.place / name, content)
+        with self._lock:
+            self._new.files.add(name)
+        path = self.place / name
+        if self._before.whole is None and path.parent.is_dir():
+            remove_unfinished(path)  # of the site that was interrupted
+        _write_into_site_folder(path, content)
 
-    def finish(self) -> None:
-        """Remove files of the earlier site that this one does not have, and write the marker."""
-        for name in (self._before or set()) - self._written:
+    def finish(self, whole: str | None = None) -> None:
+        """Remove files of the earlier site that this one does not have, and write the marker.
+
+        `whole`: for `is_whole`; without it, what was remembered may stay, but is looked at again.
+        """
+        for name in self._before.files - self._new.files:
             self._remove(name)
-        _write_into_site_folder(self._marker, _site_folder_listing(self._written))
+        self._new.whole = whole
+        self._save()
 
-    def _listed(self) -> set[str] | None:
-        """Returns the files of the earlier site; `None` without a marker."""
+    def _save(self, more: Iterable[str] = ()) -> None:
+        """Write what is remembered, with `more` files that the site may still have."""
+        written = Marker(self._new.files.union(more), self._new.parts, self._new.whole)
+        _write_into_site_folder(self._marker, written.content())
+        self._saved = time.monotonic()
+
+    def _is_unchanged(self, part: Part) -> bool:
+        return all(self._state(name) == state for name, state in part.files.items())
+
+    def _state(self, name: str) -> State | None:
         try:
-            names = json.loads(self._marker.read_bytes())["files"]
-            return {name for name in names if isinstance(name, str)}
-        except (FileNotFoundError, NotADirectoryError):
+            found = os.stat(self.place / name)  # noqa: PTH116 - many files, and paths are slow
+        except (OSError, ValueError):
             return None
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
-            return (
-                set()
-            )  # damaged: it tells whose folder this is, and nothing is known to be removed
+        return [found.st_size, found.st_mtime_ns]
 
     def _refuse_foreign(self) -> None:
         try:
@@ -85,11 +142,6 @@ class SiteFolder:
             path.unlink()
             for parent in path.parents[: len(parts) - 1]:
                 parent.rmdir()
-
-
-def _site_folder_listing(names: set[str] | tuple[()]) -> bytes:
-    about = "Files of a site written by pfgen-rs, which updates and removes these alone."
-    return (json.dumps({"about": about, "files": sorted(names)}, indent=0) + "\n").encode()
 
 
 def _write_into_site_folder(path: Path, content: bytes) -> None:

@@ -23,13 +23,14 @@ def leaderboard_page(
     comparison: str | None = None,
     signature: str = "",
     facts: ModelFacts | None = None,
+    is_complete: bool = True,
 ) -> bytes:
     """Returns the page with the leaderboard of `entries`, in their order.
 
     `run_pages`: path of each run's page within the site, by run; runs without a page are not links and cannot
     be compared. `comparison`: path of the page that compares runs, if there is one. `nav`: names (keys of
     strings) and paths of the site's pages. `facts`: sizes and dates of release (default: those of the
-    package).
+    package). `is_complete`: whether the pages that it leads to are there already.
     """
     pages = run_pages or {}
     keys = {key: i for i, key in enumerate(dict.fromkeys(map(names.model_key, entries)))}
@@ -54,6 +55,7 @@ def leaderboard_page(
             for key in ("mode", "engine", "organisation")
         },
         comparison=comparison,
+        is_complete=is_complete,
         most_compared=MOST_COMPARED,
     )
 

@@ -1,0 +1,147 @@
+"""The files of runs in a site: a page and its answers for each, made of a few runs at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from pfgen_rs.errors import InputError, PfgenError
+from pfgen_rs.io.run_files import is_system
+from pfgen_rs.questions.question import Question
+from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.report.run_view import RunView, estimates, run_view
+from pfgen_rs.report.site import payload
+from pfgen_rs.report.site.ahead import worked_ahead
+from pfgen_rs.report.site.comparison_data import compared_run
+from pfgen_rs.report.site.folder import SiteFolder
+from pfgen_rs.report.site.run_page import answers_file, run_page, windows_name
+from pfgen_rs.report.site.runs import Nav, Runs, run_page_folder, run_page_path
+from pfgen_rs.report.windows import reference_table
+from pfgen_rs.runs.result import Result
+from pfgen_rs.runs.sample import sample_of
+
+__all__ = ["RunFiles", "ScoredRuns", "Steps", "given_runs", "write_runs", "write_windows"]
+
+Failed = list[tuple[str, PfgenError]]
+Step = Callable[[str], None]
+# Takes the number of steps; returns what is called after each with its name.
+Steps = Callable[[int], AbstractContextManager[Step]]
+
+
+@dataclass(frozen=True)
+class ScoredRuns:
+    """The runs of a site, scored when they are needed.
+
+    `keys`: for each run, in the order of its pages, a digest of what they are made of besides the questions
+    (`None`: unknown, so that they are made again). `scored`: takes names; yields each with its result or, if
+    it cannot be scored, the error.
+    """
+
+    keys: Mapping[str, str | None]
+    scored: Callable[[Sequence[str]], Iterable[tuple[str, Result | PfgenError]]]
+
+
+def given_runs(results: Mapping[str, Result]) -> ScoredRuns:
+    """Returns runs that have been scored."""
+    return ScoredRuns(dict.fromkeys(results), lambda runs: ((run, results[run]) for run in runs))
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """Where and how the files of runs are written; `key`: digest of this, for `SiteFolder.kept`."""
+
+    folder: SiteFolder
+    benchmark: QuestionSet
+    limit: int
+    nav: Nav
+    key: str
+
+    def kept(self, run: str, key: str | None) -> Any:
+        """Returns what is remembered of a run whose files can stay; otherwise `None`."""
+        part = None if key is None else self.folder.kept(f"run {run}", f"{self.key} {key}")
+        return None if part is None else part.value
+
+    def made(self, run: str, key: str | None, result: Result) -> Any:
+        """Write the files of a run. Returns what is to be remembered of it: what comparisons need."""
+        sample = sample_of(result)
+        answers, page = f"{answers_file(run_page_folder(run))}.js", run_page_path(run)
+        self.folder.write(answers, self._answers(run, result))
+        view = run_view(result, estimates(sample), run=run)
+        self.folder.write(page, self._page(run, view))
+        value = {
+            "figures": compared_run(self.benchmark, sample),
+            "system": is_system(result.config or {}),
+        }
+        if key is not None:
+            self.folder.remember(f"run {run}", f"{self.key} {key}", [answers, page], value)
+        return value
+
+    def _answers(self, run: str, result: Result) -> bytes:
+        parts: list[Any] = [None] * len(self.benchmark)
+        for number, found in Runs(self.benchmark, {run: result}, self.limit).answers(run):
+            parts[number] = payload.packed(found.payload())
+        return payload.parts_file(answers_file(run_page_folder(run)), parts)
+
+    def _page(self, run: str, view: RunView) -> bytes:
+        return run_page(
+            view,
+            self.benchmark.settings,
+            folder=run_page_folder(run),
+            sources={source for question in self.benchmark for source in question.sources},
+            root="../../",
+            nav=self.nav,
+        )
+
+
+def write_runs(
+    files: RunFiles, runs: ScoredRuns, jobs: int, steps: Steps | None = None
+) -> tuple[dict[str, Any], Failed]:
+    """Write the files of all runs that cannot stay as they are.
+
+    Returns what is remembered of each, and failed runs. Memory: the answers of one run per thread.
+    """
+    known = {run: files.kept(run, key) for run, key in runs.keys.items()}
+    stale = [run for run, value in known.items() if value is None]
+    failed: Failed = []
+
+    def make(item: tuple[str, Result | PfgenError]) -> tuple[str, Any]:
+        run, result = item
+        try:
+            return run, result if isinstance(result, PfgenError) else files.made(
+                run, runs.keys[run], result
+            )
+        except InputError as error:  # its file has changed meanwhile
+            return run, error
+
+    with steps(len(stale)) if steps and stale else nullcontext() as step:
+        for run, made in worked_ahead(make, runs.scored(stale), jobs):
+            if isinstance(made, PfgenError):
+                failed.append((run, made))
+            else:
+                known[run] = made
+            if step is not None:
+                step(run)
+    return {run: value for run, value in known.items() if value is not None}, failed
+
+
+def write_windows(folder: SiteFolder, benchmark: QuestionSet, key: str, jobs: int) -> None:
+    """Write the tables of windows, which the pages of all runs share."""
+    if folder.kept("windows", key) is None:
+        found = worked_ahead(
+            lambda place: _windows_file(benchmark, *place), enumerate(benchmark), jobs
+        )
+        names = [_written_in_site(folder, *file) for file in found]
+        folder.remember("windows", key, names)
+
+
+def _windows_file(benchmark: QuestionSet, number: int, question: Question) -> tuple[str, bytes]:
+    name = windows_name(number)
+    table = payload.packed(reference_table(benchmark, question.id).payload())
+    return f"{name}.js", payload.payload_file(name, table)
+
+
+def _written_in_site(folder: SiteFolder, name: str, content: bytes) -> str:
+    folder.write(name, content)
+    return name

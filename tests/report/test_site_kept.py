@@ -1,0 +1,318 @@
+"""Sites that are written again: what has not changed stays, what was interrupted is gone on with."""
+
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkouts import BETTER, FIRST, SECOND, add_run, contents, make_checkout, times
+from helpers import GOOD
+from payload_texts import file_payloads
+from pfgen_rs import Benchmark, InputError, score_file
+from pfgen_rs.checkout import rescoring
+from pfgen_rs.errors import PfgenError
+from pfgen_rs.questions.locate import bundled_path
+from pfgen_rs.report.site import folder as folders
+from pfgen_rs.report.site import marker, names, run_files
+from pfgen_rs.report.site.ahead import worked_ahead
+from pfgen_rs.report.site.builder import Site
+from pfgen_rs.report.site.folder import MARKER, SiteFolder
+from pfgen_rs.report.site.run_files import ScoredRuns
+from pfgen_rs.report.update import report
+from pfgen_rs.runs.result import Result
+from site_samples import RUNS, made_entries
+
+NOTICE = 'data-t="not_complete"'
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    found = make_checkout(tmp_path / "checkout")
+    assert report(found).problems == []
+    return found
+
+
+@pytest.fixture
+def scored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the runs that are scored for pages, as it happens."""
+    found: list[str] = []
+    again = rescoring.scored_again
+
+    def noted(benchmark: Any, runs: Sequence[Any], jobs: int | None) -> Iterator[Any]:
+        for item in again(benchmark, runs, jobs):
+            found.append(item[0])
+            yield item
+
+    monkeypatch.setattr(rescoring, "scored_again", noted)
+    return found
+
+
+def built(checkout: Path) -> set[str]:
+    """Write the site; the files that were written."""
+    place = checkout.parent / "site"
+    before = times(place)
+    assert report(checkout, html=place).problems == []
+    return {path for path, time in times(place).items() if before.get(path) != time}
+
+
+def of_run(run: str) -> set[str]:
+    return {f"runs/{names.slug(run)}/{name}" for name in ("index.html", "data.js")}
+
+
+def test_a_run_has_two_files_and_all_are_listed(checkout: Path, scored: list[str]) -> None:
+    made = built(checkout)
+    questions = len(list((checkout / "data").glob("Q*.json")))
+    shared = {"index.html", "benchmark/index.html", "compare/index.html", "compare/data.js"}
+    assert {*of_run(FIRST), *of_run(SECOND), *shared, MARKER} <= made
+    assert len(made) == 4 + len(shared) + 1 + 2 * questions  # references and windows
+    listed = json.loads((checkout.parent / "site" / MARKER).read_bytes())["files"]
+    assert {*listed, MARKER} == made
+    assert scored[0] == max((SECOND, FIRST), key=lambda run: score(checkout, run))  # the best first
+    assert sorted(scored) == sorted([FIRST, SECOND])
+
+
+def score(checkout: Path, run: str) -> float:
+    found: float = json.loads((checkout / run / "result.json").read_bytes())["score"]
+    return found
+
+
+def test_nothing_is_read_or_written_when_nothing_has_changed(
+    checkout: Path, scored: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built(checkout)
+    scored.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(Site, "write", lambda *_, **__: pytest.fail("a site is made"))
+        assert built(checkout) == set()
+    assert scored == []
+
+
+def test_a_run_that_has_changed_is_made_again_alone(checkout: Path, scored: list[str]) -> None:
+    built(checkout)
+    scored.clear()
+    (checkout / FIRST / "trials.jsonl.xz").unlink()
+    add_run(checkout, FIRST, [*GOOD[:-1], *BETTER[1:]])
+    assert built(checkout) == {*of_run(FIRST), "index.html", "compare/data.js", MARKER}
+    assert scored == [FIRST]
+
+
+def test_a_new_run_and_one_that_is_gone(checkout: Path, scored: list[str]) -> None:
+    built(checkout)
+    scored.clear()
+    third = "result/third/model/0000000"
+    add_run(checkout, third, BETTER, {"model": "third/model"})
+    assert built(checkout) == {*of_run(third), "index.html", "compare/data.js", MARKER}
+    assert scored == [third]
+    for path in (checkout / third).iterdir():
+        path.unlink()
+    (checkout / third).rmdir()
+    assert built(checkout) == {"index.html", "compare/data.js", MARKER}
+    assert not (checkout.parent / "site" / "runs" / names.slug(third)).exists()
+    assert scored == [third]
+
+
+def test_other_questions_make_everything_stale(checkout: Path, scored: list[str]) -> None:
+    built(checkout)
+    scored.clear()
+    path = next((checkout / "data").glob("Q*.json"))
+    question = json.loads(path.read_bytes())
+    texts = next(iter(question["answers"].values()))
+    texts.append(texts[0] + texts[0])
+    path.write_text(json.dumps(question), encoding="utf-8")
+    assert {*of_run(FIRST), *of_run(SECOND), "benchmark/index.html"} <= built(checkout)
+    assert sorted(scored) == sorted([FIRST, SECOND])
+
+
+def test_another_version_makes_everything_again(
+    checkout: Path, scored: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built(checkout)
+    scored.clear()
+    for module in ("checkout", "builder"):
+        monkeypatch.setattr(f"pfgen_rs.report.site.{module}.code_digest", lambda: "another")
+    assert built(checkout) == {MARKER}  # the pages are the same
+    assert sorted(scored) == sorted([FIRST, SECOND])
+
+
+def test_the_version_is_that_of_code_and_assets(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "assets").mkdir()
+    monkeypatch.setattr("pfgen_rs.__file__", str(tmp_path / "__init__.py"))
+    found = set()
+    for name, content in [("a.py", "x"), ("a.py", "y"), ("assets/a.js", ""), ("assets/a.css", "")]:
+        (tmp_path / name).write_text(content)
+        marker.code_digest.cache_clear()
+        found.add(marker.code_digest())
+    marker.code_digest.cache_clear()
+    assert len(found) == 4
+
+
+FILES: dict[str, Callable[[Path], object]] = {
+    "gone": lambda path: path.unlink(),
+    "shorter": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "other": lambda path: path.write_bytes(path.read_bytes()[:-2] + b"x\n"),
+}
+
+
+@pytest.mark.parametrize("how", FILES)
+@pytest.mark.parametrize(
+    "name", ["index.html", "compare/data.js", "windows/q000.js", "runs/{}/data.js"]
+)
+def test_files_that_are_not_as_they_were_are_mended(checkout: Path, name: str, how: str) -> None:
+    built(checkout)
+    place = checkout.parent / "site"
+    before = contents(place)
+    name = name.format(names.slug(FIRST))
+    FILES[how](place / name)
+    assert built(checkout) == {name, MARKER}
+    after = contents(place)
+    assert {**after, MARKER: b""} == {**before, MARKER: b""}
+
+
+def edited(change: Callable[[dict[str, Any]], object]) -> Callable[[bytes], bytes]:
+    def edit(content: bytes) -> bytes:
+        value = json.loads(content)
+        change(value)
+        return json.dumps(value).encode()
+
+    return edit
+
+
+MARKERS: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _: b"",
+    "cut": lambda content: content[: len(content) // 2],
+    "no parts": edited(lambda v: v.pop("parts")),
+    "list for parts": edited(lambda v: v.update(parts=[])),
+    "a part too short": edited(lambda v: v["parts"].update(front=[])),
+    "another value": edited(lambda v: v["parts"][f"run {FIRST}"].__setitem__(2, {"figures": 3})),
+    "number": edited(lambda v: v.update(parts=3, whole=3, digest=3)),
+    "list": lambda _: b"[1]",
+}
+
+
+@pytest.mark.parametrize("how", MARKERS)
+def test_a_damaged_marker_costs_time_alone(checkout: Path, scored: list[str], how: str) -> None:
+    built(checkout)
+    place = checkout.parent / "site"
+    (place / "mine").write_text("mine")
+    before = contents(place)
+    (place / MARKER).write_bytes(MARKERS[how](before[MARKER]))
+    scored.clear()
+    assert built(checkout) == {MARKER}
+    assert sorted(scored) == sorted([FIRST, SECOND])
+    assert contents(place) == before
+
+
+def test_a_site_that_is_cut_off_says_so_and_is_gone_on_with(
+    checkout: Path, scored: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "_EVERY", 0)
+    made = run_files.RunFiles.made
+
+    def interrupted(self: Any, run: str, *more: Any) -> Any:
+        if len(scored) > 1:
+            raise KeyboardInterrupt
+        return made(self, run, *more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_files.RunFiles, "made", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            report(checkout, html=checkout.parent / "site", jobs=1)
+    place = checkout.parent / "site"
+    first, second = scored
+    page = (place / "index.html").read_text(encoding="utf-8")
+    assert NOTICE in page
+    assert f"runs/{names.slug(second)}/" in page
+    assert (place / "benchmark" / "index.html").exists()
+    assert all((place / name).exists() for name in of_run(first))
+    scored.clear()
+    leftover = place / "runs" / names.slug(second)
+    leftover.mkdir(exist_ok=True)
+    (leftover / f".data.js.{'0' * 16}.tmp").write_bytes(b"half")
+    rest = {"index.html", "compare/index.html", "compare/data.js", MARKER}
+    assert built(checkout) == {*of_run(second), *rest}
+    assert scored == [second]
+    assert NOTICE not in (place / "index.html").read_text(encoding="utf-8")
+    assert list(place.rglob("*.tmp")) == []
+
+
+@pytest.fixture(scope="module")
+def results(mini: Benchmark) -> dict[str, Result]:
+    scored = [score_file(bundled_path() / "runs" / name, mini) for name in RUNS]
+    return {e.run: result for e, result in zip(made_entries(3), scored, strict=True)}
+
+
+def test_runs_that_cannot_be_scored_have_no_links(
+    mini: Benchmark, results: dict[str, Result], tmp_path: Path
+) -> None:
+    broken = list(results)[1]
+
+    def scored(runs: Sequence[str]) -> Iterator[tuple[str, Result | PfgenError]]:
+        for run in runs:
+            yield run, InputError("damaged") if run == broken else results[run]
+
+    site = Site(SiteFolder(tmp_path), mini, made_entries(3))
+    [(run, problem)] = site.write(ScoredRuns(dict.fromkeys(results), scored), whole="x")
+    assert (run, str(problem)) == (broken, "damaged")
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert [f"runs/{names.slug(run)}/" in page for run in results] == [True, False, True]
+    assert NOTICE not in page
+    data = file_payloads((tmp_path / "compare" / "data.js").read_bytes())["compare/data"]
+    assert len(data["runs"]) == 2
+    assert not SiteFolder(tmp_path).is_whole("x")  # the error is to be told again
+
+
+def test_progress_is_told_run_by_run(
+    mini: Benchmark, results: dict[str, Result], tmp_path: Path
+) -> None:
+    told: list[Any] = []
+
+    class Steps:
+        def __enter__(self) -> Callable[[str], None]:
+            return told.append
+
+        def __exit__(self, *_: object) -> None:
+            told.append(None)
+
+    def steps(total: int) -> Any:
+        told.append(total)
+        return Steps()
+
+    site = Site(SiteFolder(tmp_path), mini, made_entries(3))
+    runs = run_files.given_runs(results)
+    keyed = ScoredRuns(dict.fromkeys(results, "key"), runs.scored)
+    site.write(keyed, steps=steps)
+    assert told == [3, *results, None]
+    told.clear()
+    Site(SiteFolder(tmp_path), mini, made_entries(3)).write(keyed, steps=steps)
+    assert told == []
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_only_as_many_items_as_threads_are_held(jobs: int) -> None:
+    class Item:
+        pass
+
+    taken: list[weakref.ref[Item]] = []
+    most = 0
+
+    def items() -> Iterator[Item]:
+        nonlocal most
+        for _ in range(20):
+            item = Item()
+            taken.append(weakref.ref(item))
+            gc.collect()
+            most = max(most, sum(ref() is not None for ref in taken))
+            yield item
+            del item
+
+    assert list(worked_ahead(lambda _: len(taken), items(), jobs)) != []
+    assert len(taken) == 20
+    assert most <= jobs + 1
