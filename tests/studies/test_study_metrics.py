@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import csv
+import json
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from pfgen_rs.checkout.entries import entries_frame, read_entries
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.studies import Leaderboard, study_metrics
 from study_tables import fisher_of, pearson_of, spearman_of, write_csv
@@ -66,6 +68,22 @@ def test_a_checkout(published_dir: Path) -> None:
     assert len(study.runs) == 24
     assert "system" not in study.runs["mode"]
     assert study.matrix.pairs[0].pearson == pytest.approx(0.9716, abs=5e-5)
+
+
+def test_leaderboards_of_every_kind(published_dir: Path, tmp_path: Path) -> None:
+    frame = entries_frame(read_entries(published_dir)[0])
+    frame.write_parquet(tmp_path / "leaderboard.parquet")
+    frame.write_csv(tmp_path / "leaderboard.csv")
+    rows = json.dumps({"runs": frame.to_dicts()}, ensure_ascii=False)
+    (tmp_path / "leaderboard.json").write_text(rows, encoding="utf-8")
+    found = [
+        study_metrics(place).matrix
+        for place in (
+            published_dir,
+            *(tmp_path / f"leaderboard.{x}" for x in ("parquet", "csv", "json")),
+        )
+    ]
+    assert found == [found[0]] * 4
 
 
 def test_all_published_runs(studies_dir: Path, tmp_path: Path) -> None:

@@ -193,8 +193,31 @@ def test_files_that_are_not_there(name: str, tmp_path: Path) -> None:
 def test_large_files_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     with path.open("wb") as file:
-        file.truncate((32 << 20) + 1)  # without taking room on the disk
-    with pytest.raises(InputError, match="is larger than 32 MiB"):
+        file.truncate((16 << 20) + 1)  # without taking room on the disk
+    with pytest.raises(InputError, match="is larger than 16 MiB"):
+        read_benchmark_table(path)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.json", "t.parquet"])
+@pytest.mark.parametrize("shape", [(100_001, 1), (2_100, 1_000)])
+def test_tables_with_too_many_cells(name: str, shape: tuple[int, int], tmp_path: Path) -> None:
+    rows, columns = shape
+    path = tmp_path / name
+    if name == "t.csv":
+        line = ",".join(["1"] * columns)
+        header = ",".join(f"c{i}" for i in range(columns))
+        path.write_text(f"{header}\n" + f"{line}\n" * rows, encoding="utf-8")
+    elif name == "t.json":
+        row = json.dumps({f"{i:x}": 1 for i in range(columns)}, separators=(",", ":"))
+        path.write_text(f"[{','.join([row] * rows)}]", encoding="utf-8")
+    else:
+        frame = pl.DataFrame({f"c{i}": pl.Series([0], dtype=pl.Int8) for i in range(columns)})
+        pl.concat([frame] * 100).select(
+            pl.all().repeat_by(rows // 100 + 1).explode()
+        ).write_parquet(path)
+    with pytest.raises(
+        InputError, match=r"more than 100,000 rows or 2,000,000 cells|larger than 16 MiB"
+    ):
         read_benchmark_table(path)
 
 

@@ -73,7 +73,7 @@ class CorrelationMatrix:
 
     def values(self, statistic: Statistic = "pearson") -> Floats:
         """Returns the coefficients: float64, shape (names, names), 1 on the diagonal, NaN where undefined."""
-        check_statistic(statistic)
+        _check_statistic(statistic)
         found = np.full((len(self.names), len(self.names)), np.nan)
         np.fill_diagonal(found, 1.0)
         for pair in self.pairs:
@@ -104,7 +104,7 @@ class CorrelationMatrix:
         return {"names": list(self.names), "pairs": [pair.to_dict() for pair in self.pairs]}
 
 
-def check_statistic(statistic: str) -> None:
+def _check_statistic(statistic: str) -> None:
     """Raise `SettingsError` for anything but a `Statistic`."""
     if statistic not in get_args(Statistic):
         raise SettingsError(

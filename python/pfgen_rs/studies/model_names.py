@@ -8,6 +8,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from difflib import SequenceMatcher
+from itertools import islice
 from pathlib import Path
 
 from pfgen_rs.errors import ConfigError, unreadable
@@ -17,6 +18,7 @@ __all__ = ["model_key", "near_misses", "read_aliases"]
 _NO_LETTER_OR_DIGIT = re.compile(r"[\W_]+")
 _ALIKE = 0.85  # of two names with the same digits
 _LONGEST = 100  # characters of a name for which near misses are sought
+_MOST = 5_000  # names of theirs for which they are
 
 
 def model_key(name: str) -> str:
@@ -60,13 +62,13 @@ def near_misses(theirs: Iterable[str], ours: Collection[str]) -> dict[str, str]:
     """Returns keys that differ little from one of ours, with the most similar one of ours.
 
     Only keys with the same numbers can be near, since 7b is not 70b. O(theirs x ours) at worst, for names
-    with the same numbers.
+    with the same numbers; only the first 5,000 of theirs are compared.
     """
     by_digits: Mapping[tuple[str, ...], list[str]] = defaultdict(list)
     for key in ours:
         by_digits[_digits_of_key(key)].append(key)
     found = {}
-    for key in theirs:
+    for key in islice(theirs, _MOST):
         rated = [
             (ratio, other)
             for other in by_digits.get(_digits_of_key(key), ())

@@ -7,7 +7,7 @@ import io
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,8 @@ from pfgen_rs.studies.tables import KEYS, BenchmarkTable, flat_row
 
 __all__ = ["SUFFIXES", "read_benchmark_table"]
 
-_LARGEST = 32 << 20  # bytes of a file: leaderboards have a hundredth
-_MOST_ROWS = 1_000_000
-_MOST_CELLS = 10_000_000
+_LARGEST = 16 << 20  # bytes of a file: leaderboards have a fiftieth
+_MOST_ROWS, _MOST_CELLS = 100_000, 2_000_000
 _VALUE = "value"  # the column of a mapping of names to single values
 
 
@@ -80,7 +79,7 @@ def _csv_table(path: Path) -> list[dict[str, Any]]:
         if header is None:
             return []
         _check_header(header, path)
-        return list(_csv_rows(lines, header, path))
+        return _bounded(_csv_rows(lines, header, path), path)
     except csv.Error as error:
         raise InputError(f"invalid CSV: {error}", path=path, line=lines.line_num) from None
 
@@ -145,9 +144,10 @@ def _rows_of(found: object, path: Path) -> list[dict[str, Any]]:
         ]
     if not isinstance(found, list):
         raise InputError("expected a list of rows, or a mapping of names to rows", path=path)
-    if len(found) > _MOST_ROWS:
-        raise InputError(f"has more than {_MOST_ROWS:,} rows", path=path)
-    rows = []
+    return _bounded(_flat_rows(found, path), path)
+
+
+def _flat_rows(found: Sequence[object], path: Path) -> Iterator[dict[str, Any]]:
     for number, row in enumerate(found, 1):
         if not isinstance(row, Mapping):
             raise InputError(
@@ -156,8 +156,26 @@ def _rows_of(found: object, path: Path) -> list[dict[str, Any]]:
                 line=number,
                 item="row",
             )
-        rows.append(flat_row(row, str(path), number))
-    return rows
+        yield flat_row(row, str(path), number)
+
+
+def _bounded(rows: Iterable[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
+    """Returns the rows; raises `InputError` as soon as they are too many."""
+    found: list[dict[str, Any]] = []
+    cells = 0
+    for row in rows:
+        found.append(row)
+        cells += len(row)
+        _check_count(len(found), cells, path)
+    return found
+
+
+def _check_count(rows: int, cells: int, path: Path) -> None:
+    if rows > _MOST_ROWS or cells > _MOST_CELLS:
+        raise InputError(
+            f"has more than {_MOST_ROWS:,} rows or {_MOST_CELLS:,} cells: remove what is no table",
+            path=path,
+        )
 
 
 def _parquet_table(path: Path) -> list[dict[str, Any]]:
@@ -169,10 +187,7 @@ def _parquet_table(path: Path) -> list[dict[str, Any]]:
     try:
         scan = pl.scan_parquet(path, glob=False, hive_partitioning=False)
         height = scan.select(pl.len()).collect().item()
-        if height > _MOST_ROWS or height * len(scan.collect_schema()) > _MOST_CELLS:
-            raise InputError(
-                f"has more than {_MOST_ROWS:,} rows or {_MOST_CELLS:,} cells", path=path
-            )
+        _check_count(height, height * len(scan.collect_schema()), path)
         return _rows_of(scan.collect().to_dicts(), path)
     except InputError:
         raise
