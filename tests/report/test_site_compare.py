@@ -256,6 +256,17 @@ def test_a_chip_removes_its_run(page: Page, folder: Path) -> None:
     assert page.evaluate("location.hash") == f"#runs={runs(7)}"
 
 
+def test_a_runs_page_leads_to_comparisons_with_it(page: Page, folder: Path) -> None:
+    page.goto((folder / "runs" / SLUGS[4] / "index.html").as_uri())
+    page.get_by_role("link", name="Compare with other runs").click()
+    expect(page.locator("#run-choice .remark")).to_contain_text("at least two runs")
+    assert chips(page) == [LABELS[4]]
+    combobox(page).fill(LABELS[5])
+    combobox(page).press("Enter")
+    expect(page.locator("#answers .answer")).to_have_count(2)
+    assert pair(page) == [LABELS[4], LABELS[5]]
+
+
 def test_no_more_than_ten_are_chosen(page: Page, folder: Path) -> None:
     opened(page, folder, f"#runs={runs(*range(9))}", 9)
     combobox(page).fill(LABELS[9])
