@@ -51,6 +51,13 @@ def report(
             help="Also write a website with all runs and their answers to this folder.",
         ),
     ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Address where the website will be, for previews of links to it (with --html).",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -65,7 +72,8 @@ def report(
     are written atomically, and only if they change. Runs that are scored are named with the reason. Runs that
     cannot be used are reported at the end; the others are updated nevertheless (exit code 1).
 
-    With --html, also writes a website, which needs neither server nor network: open its index.html.
+    With --html, also writes a website, which needs neither server nor network: open its index.html. A
+    models.toml in the checkout adds sizes and dates of release of models.
 
     For example:
 
@@ -73,7 +81,7 @@ def report(
 
     - `pfgen-rs report . --force --jobs 4`
 
-    - `pfgen-rs report . --html site`
+    - `pfgen-rs report . --html site --url https://example.com/pfgen/`
     """
     from pfgen_rs.report import update
 
@@ -82,6 +90,7 @@ def report(
         force=force,
         as_published=as_published,
         html=html,
+        url=url,
         jobs=jobs,
         announce=_report_stale_runs,
         watch=_report_progress,

@@ -56,6 +56,7 @@ def report(
     force: bool = False,
     as_published: bool = False,
     html: str | os.PathLike[str] | None = None,
+    url: str | None = None,
     jobs: int | None = None,
     announce: Announce | None = None,
     watch: Watch | None = None,
@@ -67,13 +68,14 @@ def report(
     only if it changes. An unusable run is listed in `problems`; its files stay unchanged, and other runs are
     not affected. `force`: treat everything as stale. `as_published`: a result is stale only if the hash of
     its answers or of its questions is another, as pfgen-bench's own tool judges; otherwise, also if its
-    `config.json` was edited since. `html`: folder for a site of all runs. `jobs`: number of threads (default:
-    all cores). `announce` is told which runs will be scored and why, `watch` about the progress of
-    scoring, `steps` about that of the site's runs.
+    `config.json` was edited since. `html`: folder for a site of all runs, `url`: its address on the web, if
+    known. `jobs`: number of threads (default: all cores). `announce` is told which runs will be scored and
+    why, `watch` about the progress of scoring, `steps` about that of the site's runs.
 
     Raises `BenchmarkNotFoundError` if the folder is not a checkout, `BenchmarkError` for bad questions, and
-    `SettingsError` for both `force` and `as_published`.
+    `SettingsError` for both `force` and `as_published`, and for a wrong `url`.
     """
+    _check_address_of_site(html, url)
     if force and as_published:
         raise SettingsError(
             "everything is either stale (force) or judged as published: choose one of the two"
@@ -96,7 +98,7 @@ def report(
         remember_run(found, state)
     found.known.save()
     if html is not None:
-        _update_site(done, html, jobs, steps)
+        _update_site(done, html, url, jobs, steps)
     return done
 
 
@@ -243,15 +245,26 @@ def _update_leaderboard(done: Report) -> None:
         done.problems.append(InputError(unreadable(error), path=path))
 
 
+def _check_address_of_site(html: str | os.PathLike[str] | None, url: str | None) -> None:
+    if url is None:
+        return
+    from pfgen_rs.report.site.preview import image_address
+
+    image_address(url)
+    if html is None:
+        raise SettingsError("an address (url) without a site (html)")
+
+
 def _update_site(
     done: Report,
     folder: str | os.PathLike[str],
+    url: str | None,
     jobs: int | None,
     steps: Steps | None,
 ) -> None:
     from pfgen_rs.report.site.checkout import write_site  # rarely needed
 
-    found = write_site(done.checkout, done.runs, folder, jobs=jobs, steps=steps)
+    found = write_site(done.checkout, done.runs, folder, url=url, jobs=jobs, steps=steps)
     new = [
         (run, problem) for run, problem in found if run not in done.failed
     ]  # the others are known

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pfgen_rs.checkout.entries import Entry
+from pfgen_rs.drawing import style
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
@@ -25,6 +26,10 @@ from pfgen_rs.report.site.comparison_data import Compared, comparison_data
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 from pfgen_rs.report.site.marker import code_digest, digest_of
+from pfgen_rs.report.site.model_facts import ModelFacts
+from pfgen_rs.report.site.overview import leading_models
+from pfgen_rs.report.site.pages import IMAGE
+from pfgen_rs.report.site.preview import PREVIEW, image_address, preview
 from pfgen_rs.report.site.run_files import (
     RunFiles,
     ScoredRuns,
@@ -54,16 +59,20 @@ def build(
     samples: Mapping[str, str] | None = None,
     references_per_source: int | None = None,
     answers_per_question: int = PER_QUESTION,
+    facts: ModelFacts | None = None,
+    url: str | None = None,
     jobs: int | None = None,
 ) -> None:
     """Write the site of a benchmark, with the leaderboard of `entries`, into `folder`.
 
     `results`: scored runs by their names in the entries; they get pages, with up to `answers_per_question`
     answers to each question, and can be compared. `samples`: example answers by text of the question.
-    `references_per_source`: maximum number of reference answers (default: all). `jobs`: number of threads
-    (default: all processors). Files are written atomically, the leaderboard first, and only if their content
-    changes; the same input gives the same bytes. Files of an earlier site that are not part of this one are
-    removed. Raises `OutputError`, also if the folder contains other files (`SiteFolder`).
+    `references_per_source`: maximum number of reference answers (default: all). `facts`: sizes and dates of
+    release of models (default: those of the package). `url`: where the site will be, if known, for previews
+    of links to it. `jobs`: number of threads (default: all processors). Files are written atomically, the
+    leaderboard first, and only if their content changes; the same input gives the same bytes. Files of an
+    earlier site that are not part of this one are removed. Raises `OutputError`, also if the folder contains
+    other files (`SiteFolder`), and `SettingsError` for a wrong `url`.
     """
     site = Site(
         SiteFolder(folder),
@@ -72,6 +81,8 @@ def build(
         samples or {},
         references_per_source,
         answers_per_question,
+        facts,
+        url,
     )
     site.write(given_runs(results or {}), jobs=jobs)
 
@@ -86,6 +97,8 @@ class Site:
     samples: Mapping[str, str] = field(default_factory=dict)
     references_per_source: int | None = None
     answers_per_question: int = PER_QUESTION
+    facts: ModelFacts | None = None
+    url: str | None = None
 
     def write(
         self,
@@ -102,10 +115,12 @@ class Site:
         Returns failed runs with their errors; they have no pages. Memory: the answers of one run per thread.
         """
         jobs = jobs or os.cpu_count() or 1
-        nav = (*NAV, COMPARE) if self._are_comparable(runs.keys) else NAV
+        nav = self._nav(runs.keys)
         pages = {run: run_page_path(run) for run in runs.keys}
-        is_complete = all(map(self.folder.has, (*pages.values(), *(path for _, path in nav))))
+        needed = (*pages.values(), *(path for key, path in nav if key != IMAGE))
+        is_complete = all(map(self.folder.has, needed))
         self._write_front(pages, nav, is_complete=is_complete)
+        self._write_image()
         key = digest_of(code_digest(), self.benchmark.signature, nav)
         self._write_benchmark(key, nav, jobs)
         if runs.keys:
@@ -116,10 +131,32 @@ class Site:
             self._write_comparison(found, nav)
         if failed or not is_complete:
             left = {run: pages[run] for run in found}
-            nav = nav if self._are_comparable(found) else NAV
-            self._write_front(left, nav, is_complete=True)
+            self._write_front(left, self._nav(found), is_complete=True)
         self.folder.finish(None if failed else whole)
         return failed
+
+    def _nav(self, runs: Mapping[str, Any]) -> Nav:
+        """Returns the pages of the site with these runs, and its image."""
+        pages = (*NAV, COMPARE) if self._are_comparable(runs) else NAV
+        return (*pages, (IMAGE, image_address(self.url))) if self._image_key() else pages
+
+    def _image_key(self) -> str:
+        """Returns a digest of what the site's image shows; empty if there is none."""
+        shown = leading_models(self.entries)
+        if not shown or not style.available():
+            return ""
+        figures = [
+            (e.run, e.model, e.mode, e.score, e.estimate.low, e.estimate.high) for e in shown
+        ]
+        return digest_of(code_digest(), figures)
+
+    def _write_image(self) -> None:
+        key = self._image_key()
+        if not key or self.folder.kept("image", key) is not None:
+            return
+        shown, labels = leading_models(self.entries), names.labels(self.entries)
+        self.folder.write(PREVIEW, preview(shown, labels, "pfgen-bench") or b"")
+        self.folder.remember("image", key, [PREVIEW])
 
     def _are_comparable(self, runs: Mapping[str, Any]) -> bool:
         """Whether there are runs to compare, and questions to compare them by."""
@@ -133,6 +170,7 @@ class Site:
             comparison=COMPARISON_PAGE if COMPARE in nav else None,
             signature=self.benchmark.signature,
             is_complete=is_complete,
+            facts=self.facts,
         )
         self.folder.write("index.html", page)
         self.folder.remember("front", "", ["index.html"])

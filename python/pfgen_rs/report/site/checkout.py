@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from pfgen_rs.checkout.checkout import Checkout, Run
 from pfgen_rs.checkout.published import Published
+from pfgen_rs.drawing import style
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.marker import code_digest, digest_of, files_digest
+from pfgen_rs.report.site.model_facts import FILE, read_facts
 
 if TYPE_CHECKING:
     from pfgen_rs.questions.question_set import QuestionSet
@@ -26,26 +28,29 @@ def write_site(
     runs: Sequence[Published],
     folder: str | os.PathLike[str],
     *,
+    url: str | None = None,
     jobs: int | None = None,
     steps: Steps | None = None,
 ) -> Failed:
     """Write the site of these runs of a checkout into `folder`. Returns failed runs with their errors.
 
     Runs without usable answers have no page; those that have changed since the folder was written are scored
-    again. `steps` is told about their progress. Raises `OutputError`.
+    again. `url`: its address, if known. `steps` is told about the progress of runs. Raises `OutputError`,
+    `SettingsError` for a wrong `url`, and `InputError` for a wrong `models.toml`.
     """
     place = SiteFolder(folder)  # refuses a folder with other files before anything is scored
     answered = _answered_runs_of_site(checkout, runs)
     whole = digest_of(
         code_digest(),
         checkout.metadata_hash,
-        files_digest([checkout.data / EXAMPLES]),
+        files_digest([checkout.data / EXAMPLES, checkout.folder / FILE]),
+        [url, style.available()],
         [(run.run, run.digest) for run in runs],
         answered,
     )
     if place.is_whole(whole):
         return []
-    return _write_stale_site(place, checkout, runs, answered, whole, jobs, steps)
+    return _write_stale_site(place, checkout, runs, answered, whole, url, jobs, steps)
 
 
 def _answered_runs_of_site(checkout: Checkout, runs: Iterable[Published]) -> dict[str, str]:
@@ -68,6 +73,7 @@ def _write_stale_site(
     runs: Sequence[Published],
     answered: dict[str, str],
     whole: str,
+    url: str | None,
     jobs: int | None,
     steps: Steps | None,
 ) -> Failed:
@@ -77,9 +83,10 @@ def _write_stale_site(
     from pfgen_rs.metrics.settings import Settings
     from pfgen_rs.report.site.builder import Site
 
+    facts = read_facts(checkout.folder)
     benchmark = load_benchmark(checkout.data, settings=Settings())
     samples = _example_answers_of_checkout(checkout.data / EXAMPLES)
-    site = Site(place, benchmark, entries(runs), samples)
+    site = Site(place, benchmark, entries(runs), samples, facts=facts, url=url)
     found = _runs_to_score_for_site(benchmark, checkout.runs, answered, jobs)
     return site.write(found, jobs=jobs, steps=steps, whole=whole)
 

@@ -13,7 +13,7 @@ from pfgen_rs.report.site.charts import Axis
 from pfgen_rs.report.site.model_facts import ModelFacts
 from pfgen_rs.report.site.scatter import Dates, Point, Scatter, Sizes
 
-__all__ = ["Leaders", "Overview", "Plot", "best_runs", "overview"]
+__all__ = ["Leaders", "Overview", "Plot", "best_runs", "leading_models", "overview"]
 
 LEADERS = 15
 _FEW_ORGANISATIONS = 4
@@ -65,6 +65,12 @@ def overview(entries: Sequence[Entry], labels: Mapping[str, str], facts: ModelFa
         sizes=_plot_of_overview(best, labels, _size_of_entry(facts), Sizes),
         dates=_plot_of_overview(best, labels, _date_of_entry(facts), Dates),
     )
+
+
+def leading_models(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Returns the runs of the models that are shown first."""
+    found = _leaders_of_overview(best_runs(entries))
+    return found.entries if found else ()
 
 
 def _leaders_of_overview(best: Sequence[Entry]) -> Leaders | None:

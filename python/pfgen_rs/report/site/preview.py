@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.drawing import style
+from pfgen_rs.errors import SettingsError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["PREVIEW", "preview"]
+__all__ = ["PREVIEW", "image_address", "preview"]
 
 PREVIEW = "preview.png"
 """The image's path within a site."""
@@ -20,6 +22,21 @@ _WIDTH, _HEIGHT = 8.0, 4.2  # inches: 1200 by 630 pixels, as most pages show it
 _SHOWN = 10
 _NAME_WIDTH = 34
 _BLUE = "#0072b2"
+
+
+def image_address(url: str | None) -> str:
+    """Returns the address of the image of a site at `url`, or its path within the site if that is unknown.
+
+    Raises `SettingsError` for what is no address of a web site.
+    """
+    if url is None:
+        return PREVIEW
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+        raise SettingsError(
+            f"invalid URL {url!r}: expected the address of the site, such as https://example.com/pfgen/"
+        )
+    return f"{url.rstrip('/')}/{PREVIEW}"
 
 
 def preview(leaders: Sequence[Entry], labels: Mapping[str, str], title: str) -> bytes | None:
