@@ -174,6 +174,37 @@ def test_a_result_that_cannot_be_used_is_told(checkout: Path) -> None:
     assert str(checkout / FIRST) in str(problem)
 
 
+def test_a_current_table_is_read_instead_of_results(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = entries_frame(read_entries(checkout)[0]).to_dicts()
+    monkeypatch.setattr("pfgen_rs.checkout.entries.read_published", None)  # fails when called
+    assert read_standings(checkout) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    "change", ["result", "run gone", "no table", "damaged", "other rows", "older"]
+)
+def test_a_table_of_other_results_is_not_read(checkout: Path, change: str) -> None:
+    path, result = checkout / "leaderboard.json", checkout / FIRST / "result.json"
+    table = json.loads(path.read_bytes())
+    if change == "result":
+        result.write_text(result.read_text().replace(": 0.", ": 0.0", 1))
+    elif change == "run gone":
+        result.unlink()
+    elif change == "no table":
+        path.unlink()
+    elif change == "damaged":
+        path.write_bytes(path.read_bytes()[:-9])
+    elif change == "other rows":
+        path.write_text(json.dumps({**table, "runs": [{"run": "x"}]}))
+    else:
+        path.write_text(json.dumps({**table, "results": "0" * 40}))
+    found, problems = read_entries(checkout)
+    assert read_standings(checkout) == (entries_frame(found).to_dicts(), problems)
+    assert len(found) == (2 if change == "run gone" else 3)
+
+
 # Bars.
 
 

@@ -188,6 +188,16 @@ def test_settings_of_a_single_page_are_honoured(
     assert page.locator("#chosen-table a").count() == 0, "nothing to link to"
 
 
+def test_of_two_runs_there_is_nothing_to_choose(
+    page: Page, results: list[Result], tmp_path: Path
+) -> None:
+    single.write_comparison([results[0], results[1]], tmp_path / "page.html")
+    page.goto((tmp_path / "page.html").as_uri())
+    expect(page.locator("#answers .answer")).to_have_count(2)
+    expect(page.locator("#run-choice")).to_be_hidden()
+    assert page.locator("#pairs-table table").count() == 0
+
+
 def test_a_part_of_the_questions_is_said(page: Page, folder: Path, results: list[Result]) -> None:
     opened(page, folder, f"#runs={runs(1, PART)}")
     left = compared(results, 1, PART).left_out
@@ -244,6 +254,17 @@ def test_a_chip_removes_its_run(page: Page, folder: Path) -> None:
     expect(page.locator("#run-choice .remark")).to_contain_text("at least two runs")
     expect(page.locator("#figures")).to_be_hidden()
     assert page.evaluate("location.hash") == f"#runs={runs(7)}"
+
+
+def test_a_runs_page_leads_to_comparisons_with_it(page: Page, folder: Path) -> None:
+    page.goto((folder / "runs" / SLUGS[4] / "index.html").as_uri())
+    page.get_by_role("link", name="Compare with other runs").click()
+    expect(page.locator("#run-choice .remark")).to_contain_text("at least two runs")
+    assert chips(page) == [LABELS[4]]
+    combobox(page).fill(LABELS[5])
+    combobox(page).press("Enter")
+    expect(page.locator("#answers .answer")).to_have_count(2)
+    assert pair(page) == [LABELS[4], LABELS[5]]
 
 
 def test_no_more_than_ten_are_chosen(page: Page, folder: Path) -> None:

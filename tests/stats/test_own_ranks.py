@@ -89,6 +89,20 @@ def test_a_range_holds_for_a_run_named_beforehand_and_not_for_all_at_once() -> N
     assert np.mean(every) > 0.15
 
 
+@pytest.mark.parametrize("gap", [0.002, 0.01])
+def test_differences_in_the_wrong_direction_are_rare(gap: float) -> None:
+    """Twelve runs with gaps too small to be found: each range holds its run's true rank."""
+    random = np.random.default_rng(8)
+    missed = np.zeros(12)
+    for _ in range(500):
+        shared = 0.7 + 0.13 * random.standard_normal(30)
+        means = shared - gap * np.arange(12)[:, None] + 0.1 * random.standard_normal((12, 30))
+        found = np.array(stats.own_rank_ranges(means))
+        true = np.arange(1, 13)
+        missed += (true < found[:, 0]) | (true > found[:, 1])
+    assert missed.max() / 500 <= 0.05
+
+
 def test_nothing_to_go_by() -> None:
     assert stats.own_rank_ranges(np.ones((3, 1))) == [(1, 3)] * 3
     assert stats.own_rank_ranges(np.ones((3, 4))) == [(1, 3)] * 3

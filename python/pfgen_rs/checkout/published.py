@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ __all__ = [
 _NUMBERS, _SPREADS = ("score", "length"), ("score_std", "length_std")
 ADVICE = "the file may be of another version: score the run again"
 _WIDEST = 40
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 Check = Callable[[Any], bool]
 
@@ -95,7 +97,8 @@ def published(content: bytes, path: Path, run: str) -> Published:
         raise InputError(f"invalid JSON: {error}", path=path) from None
     try:
         _check_published_result(result)
-        json.dumps(result, ensure_ascii=False).encode()
+        if _SURROGATE.search(content):  # not so in UTF-8 without escapes, nor in most files
+            json.dumps(result, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise InputError(
             "contains a lone surrogate, which is not valid Unicode", path=path

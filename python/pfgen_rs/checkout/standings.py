@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pfgen_rs import _native
 from pfgen_rs.errors import InputError, PfgenError, unreadable
+from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.metrics.names import PARTS
+from pfgen_rs.questions.files import file_digest
 
 __all__ = [
     "JSON",
     "load_standings_object",
     "read_standings",
     "read_standings_file",
+    "results_digest",
     "select_standings",
     "standings_choices",
 ]
 
 JSON = "leaderboard.json"
+_LAYOUT = 2  # changes with the columns, so that older files are written again
 _NUMBER, _ANY_TEXT = (int, float), (str, type(None))
 _NEEDED = {
     **dict.fromkeys(("run", "model", "icon"), (str,)),
@@ -38,12 +43,16 @@ Row = dict[str, Any]
 def read_standings(place: str | os.PathLike[str]) -> tuple[list[Row], Sequence[PfgenError]]:
     """Returns rows as in `entries_frame`, best first, and the errors of unusable results.
 
-    `place`: a checkout, whose results are read, or a `leaderboard.json`. Raises `BenchmarkNotFoundError` if a
-    folder is not a checkout, and `InputError` if a file is not a leaderboard.
+    `place`: a checkout, whose results are read, or a `leaderboard.json`. The one of a checkout saves parsing
+    its results if it was made from them: 0.5 s instead of 4 s for 516 runs. Raises `BenchmarkNotFoundError`
+    if a folder is not a checkout, and `InputError` if a file is not a leaderboard.
     """
     path = Path(place)
     if path.is_file():
         return read_standings_file(path), []
+    current = _current_standings(path)
+    if current is not None:
+        return current, []
     from pfgen_rs.checkout.entries import (
         entries_frame,
         read_entries,
@@ -51,6 +60,30 @@ def read_standings(place: str | os.PathLike[str]) -> tuple[list[Row], Sequence[P
 
     found, problems = read_entries(path)
     return entries_frame(found).to_dicts(), problems
+
+
+def _current_standings(checkout: Path) -> list[Row] | None:
+    """Returns the rows of a checkout's `leaderboard.json`; `None` unless it was made from its results."""
+    from pfgen_rs.checkout.checkout import find_runs
+
+    try:
+        said = load_standings_object(checkout / JSON).get("results")
+        paths = {run.name: run.folder / RESULT for run in find_runs(checkout)}
+        digests = [
+            (file_digest(path.read_bytes()), run) for run, path in paths.items() if path.exists()
+        ]
+        return read_standings_file(checkout / JSON) if said == results_digest(digests) else None
+    except (InputError, OSError):
+        return None
+
+
+def results_digest(results: Iterable[tuple[str, str]]) -> str:
+    """Returns what a `leaderboard.json` says about the results that it was made from.
+
+    `results`: the SHA-1 of each `result.json` and the run's folder, by folder.
+    """
+    about = "".join(f"{digest}  {run}\n" for digest, run in results)
+    return file_digest(f"{about}{_native.__version__} {_LAYOUT}".encode())
 
 
 def select_standings(

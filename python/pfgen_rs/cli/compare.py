@@ -71,7 +71,7 @@ def compare(
             metavar="PAGE",
             callback=_compare_html_path,
             help="Also write a web page with all metrics and answers: a single file if PAGE ends in "
-            ".html, otherwise a folder.",
+            ".html, otherwise a folder. Its intervals of differences are Student's t.",
             show_default=False,
         ),
     ] = None,

@@ -7,16 +7,13 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from pfgen_rs import _native
 from pfgen_rs.checkout.files import write_changed
 from pfgen_rs.checkout.published import Published
-from pfgen_rs.checkout.standings import JSON, load_standings_object
+from pfgen_rs.checkout.standings import JSON, load_standings_object, results_digest
 from pfgen_rs.errors import InputError
-from pfgen_rs.questions.files import file_digest
 
 __all__ = ["write_tables"]
 
-_COLUMNS = "2"  # changes with the columns, so that older files are written again
 _PARQUET, _CSV = "leaderboard.parquet", "leaderboard.csv"
 
 
@@ -28,9 +25,8 @@ def write_tables(
     The JSON object has `signature` and `metadata_hash` of the questions, `results` (a digest of the results
     that it was made from), and `runs` (the rows of `entries_frame`).
     """
-    about = "".join(f"{run.digest}  {run.run}\n" for run in runs)
-    about += f"{_native.__version__} {_COLUMNS}"
-    head = {"metadata_hash": metadata_hash, "results": file_digest(about.encode())}
+    results = results_digest((run.digest, run.run) for run in runs)
+    head = {"metadata_hash": metadata_hash, "results": results}
     if not force and _are_report_tables_current(folder, head):
         return []
     from pfgen_rs.checkout.entries import (

@@ -46,7 +46,8 @@ def own_rank_ranges(means: ArrayLike, *, level: float = 0.95) -> list[tuple[int,
     significantly better, the worst is n - the number of runs that are significantly worse.
 
     A true rank is 1 + the number of runs that are truly better. A range can miss it only if one of the run's
-    n - 1 tests errs, which Holm's correction allows with probability at most 1 - `level`. So the range holds
+    n - 1 tests errs: finds a difference where there is none, which Holm's correction allows with probability
+    at most 1 - `level`, or one in the wrong direction, which is rarer (simulations say so). The range holds
     for one run that was named before looking at the scores. It does not hold for all runs at once, nor for a
     run that was picked by its rank, such as the best: each run has its own chance to err, and they add up.
     `rank_ranges` holds there, too, and its ranges contain these.

@@ -60,6 +60,7 @@ def run_page(
         root=root,
         nav=nav,
         here="",
+        slug=folder.rpartition("/")[2],
         signature=view.signature,
         view=view,
         metric_axis=Axis.of(

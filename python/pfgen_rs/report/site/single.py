@@ -27,6 +27,7 @@ from pfgen_rs.stats.comparing import check_comparable, check_settings
 
 __all__ = ["write_comparison", "write_run"]
 
+_MOST_COMPARED = 30  # at a time: a browser takes half a second
 Page = Callable[[Mapping[str, Any]], bytes]
 
 
@@ -61,7 +62,8 @@ def write_comparison(
 ) -> None:
     """Write the page that compares two or more runs, as `write_run` does.
 
-    It shows what `pfgen_rs.stats.compare` gives with the same settings and `interval="student"`. Raises what
+    It shows what `pfgen_rs.stats.compare` gives for the chosen runs with the same settings and
+    `interval="student"`. At first, all runs are chosen, but of more than 30 the best 30. Raises what
     `write_run` and `stats.compare` raise.
     """
     if not results:
@@ -71,8 +73,8 @@ def write_comparison(
     benchmark = results[0].benchmark
     check_comparable([sample_of(result, name) for name, result in named.items()])
     runs = Runs(benchmark, named, answers_per_question)
-    most = max(len(named), MOST_COMPARED)
-    settings = ComparisonSettings(level, permutations, seed, most=most, first=len(named))
+    most = min(max(len(named), MOST_COMPARED), _MOST_COMPARED)
+    settings = ComparisonSettings(level, permutations, seed, most=most, first=most)
     payloads = _single_page_payloads(runs)
     payloads[COMPARISON] = runs.comparison(settings, linked=False)
     _write_single_page(

@@ -226,6 +226,7 @@
 
   const begin = (value) => {
     data = value;
+    for (const id of ["lead", "run-choice"]) document.getElementById(id).hidden = data.runs.length < 3; // nothing to choose
     const scores = pfgen.scoresOf(data);
     ranked = [...data.runs.keys()].sort((i, j) => data.runs[i].system - data.runs[j].system || scores[j] - scores[i]);
     showChosen = pfgen.chooser(document.getElementById("run-choice"), ranked.map((number) => {
