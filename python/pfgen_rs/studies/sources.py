@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations as combinations_of
 from pathlib import Path
@@ -35,6 +35,7 @@ Track = Callable[[Sequence[str]], Iterable[str]]
 SOURCE_METRICS = (METRICS[0], *BY_SOURCE)
 """The metrics that depend on the sources."""
 _MOST = 5  # sources, with 31 combinations
+_AT_ONCE = 16  # runs in memory
 _SCHEMA = {
     **dict.fromkeys(("run", "model", "mode", "sources"), pl.String),
     "questions": pl.String,
@@ -146,11 +147,10 @@ def study_sources(
     combined = {"+".join(names): names for names in _combinations(chosen, every=combinations)}
     rows: list[dict[str, Any]] = []
     for name in track(list(combined)):
-        results = _scored(paths, restricted(benchmark, combined[name]))
-        if not rows:
-            for result in results:
+        first = not rows
+        for result in _scored(paths, restricted(benchmark, combined[name])):
+            if first:  # of all combinations alike
                 log_notes(result)
-        for result in results:
             if not is_system(result.config or {}):
                 rows += _rows_of_result(result, name, common)
     return _checked(
@@ -167,11 +167,15 @@ def _checked(study: SourceStudy) -> SourceStudy:
     return study
 
 
-def _scored(paths: Sequence[str], benchmark: Benchmark) -> list[Result]:
+def _scored(paths: Sequence[str], benchmark: Benchmark) -> Iterator[Result]:
+    """Yield the results of all runs, of which few are in memory at once."""
     storage = Storage(None)
-    sources = opened_sources(expand_runs(paths, storage), storage)
+    files = expand_runs(paths, storage)
     options = Options(tokens=benchmark.settings.unit == "token")
-    return streaming.score_sources(benchmark, sources, options, streaming.new_store(benchmark))
+    for start in range(0, len(files), _AT_ONCE):
+        sources = opened_sources(files[start : start + _AT_ONCE], storage)
+        store = streaming.new_store(benchmark)
+        yield from streaming.score_sources(benchmark, sources, options, store)
 
 
 def _rows_of_result(result: Result, name: str, common: Sequence[str]) -> list[dict[str, Any]]:
