@@ -98,7 +98,7 @@ def test_numbers_of_categories_are_means(checkout: Path) -> None:
     }
     for category in set(categories.values()):
         scores = [
-            entry["score"]
+            entry["scores"]["average"]
             for question, entry in result(checkout, SECOND)["questions"].items()
             if categories[question] == category
         ]

@@ -15,10 +15,11 @@ from pfgen_rs.io import write_atomic
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "finish", "fix_layout", "png", "save", "svg"]
+__all__ = ["FORMATS", "SVG_DPI", "finish", "fix_layout", "png", "save", "svg"]
 
 FORMATS = (".svg", ".png")
-_DPI = {"svg": 72, "png": 150}
+SVG_DPI = 72
+_DPI = {"svg": SVG_DPI, "png": 150}
 
 
 def fix_layout(figure: Figure) -> None:

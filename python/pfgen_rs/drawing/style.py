@@ -23,10 +23,14 @@ __all__ = [
     "DASHES",
     "FAINT",
     "GREY",
+    "GRID",
+    "GROUNDS",
     "INK",
     "MARKERS",
     "NAME_WIDTH",
     "NEEDED",
+    "ON_DARK",
+    "ON_LIGHT",
     "Look",
     "available",
     "drawing",
@@ -39,6 +43,9 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":")
 INK, GREY = "#222222", "#8a8a8a"
 FAINT = "#5c5c5c"  # of remarks, which must be legible all the same
+GRID = "#e4e4e4"
+GROUNDS = ("#f7f1e3", "#efe4cb")  # of parts of a panel
+ON_DARK, ON_LIGHT = "#fefefe", "#212121"  # on coloured ground, whatever the theme (`themes`)
 _TITLE = 100  # characters
 _TITLE_SIZE = 13  # points
 _BOLD = 1.15  # times as wide
@@ -68,7 +75,7 @@ _STYLE: dict[Any, Any] = {
     "ytick.color": INK,
     "axes.grid": True,
     "axes.axisbelow": True,
-    "grid.color": "#e4e4e4",
+    "grid.color": GRID,
     "grid.linewidth": 0.8,
     "legend.frameon": False,
     "legend.fontsize": 9,

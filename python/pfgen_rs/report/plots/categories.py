@@ -11,7 +11,7 @@ import polars as pl
 from pfgen_rs.drawing.numbers import fixed
 from pfgen_rs.drawing.panels import remark
 from pfgen_rs.drawing.saving import finish
-from pfgen_rs.drawing.style import INK, Look, drawing
+from pfgen_rs.drawing.style import ON_DARK, ON_LIGHT, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.report.plots.cuts import RUNS, check_top, cut_in_figure
 from pfgen_rs.report.plots.frames import drawable
@@ -104,7 +104,7 @@ def _category_cells(figure: Figure, axes: Axes, values: Any, look: Look) -> None
             ha="center",
             va="center_baseline",
             fontsize=7.5,
-            color="white" if value < 0.5 * top else INK,
+            color=ON_DARK if value < 0.5 * top else ON_LIGHT,
         )
     axes.xaxis.tick_top()
     axes.tick_params(length=0)

@@ -47,10 +47,10 @@ def drawable(frame: pl.DataFrame, text: Sequence[str], numbers: Sequence[str]) -
 def question_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
     """Returns the score of each run and question, from published results (`result.json`) by name.
 
-    Columns `name`, `question_id`, `score`.
+    Columns `name`, `question_id`, `score`, with the five digits of `average`.
     """
     rows = (
-        (name, question_id, entry["score"])
+        (name, question_id, entry["scores"]["average"])
         for name, result in results.items()
         for question_id, entry in result["questions"].items()
     )

@@ -24,6 +24,7 @@ from pfgen_rs.runs.result import Result
 __all__ = [
     "Inputs",
     "PlotRun",
+    "named_runs",
     "question_folder",
     "read_curve_rows",
     "read_inputs",
@@ -78,9 +79,7 @@ def read_inputs(patterns: Sequence[str], benchmark: str | None = None) -> Inputs
     if unscored:
         results = score_runs(unscored, question_folder(paths, benchmark))
         found += [_published_input(result) for result in results]
-    table = _named_plot_runs(
-        pl.concat([entries_frame(entries(found)), *tables], how="diagonal_relaxed")
-    )
+    table = named_runs(pl.concat([entries_frame(entries(found)), *tables], how="diagonal_relaxed"))
     if table.is_empty():
         raise PlotError(
             f"no run found in {', '.join(patterns)}" + "".join(f"; {p}" for p in problems)
@@ -168,8 +167,8 @@ def _published_input(result: Result) -> Published:
     return Published(result.path or "", content, "")
 
 
-def _named_plot_runs(runs: pl.DataFrame) -> pl.DataFrame:
-    """Drop repeated runs, and add `name`, the label of each (`checkout.labels`)."""
+def named_runs(runs: pl.DataFrame) -> pl.DataFrame:
+    """Add `name`, a label (`checkout.labels`), to rows as of `entries_frame`; drop repeated runs."""
     once = runs.unique("run", keep="first", maintain_order=True)
     if "organisation" not in once.columns:
         once = once.with_columns(organisation=pl.lit(None, pl.String))

@@ -10,7 +10,7 @@ import polars as pl
 
 from pfgen_rs.drawing.numbers import fixed
 from pfgen_rs.drawing.saving import finish
-from pfgen_rs.drawing.style import GREY, Look, drawing
+from pfgen_rs.drawing.style import GREY, GROUNDS, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.metrics.names import PARTS
 from pfgen_rs.report.plots.frames import drawable
@@ -101,8 +101,8 @@ def _discount_in_metrics_plot(axes: Axes, look: Look, right: float) -> None:
     """
     grounds = []
     for start, stop, ground, said in (
-        (_FULL, _NOTHING, "#f7f1e3", "length discount ({start}–{stop} characters)"),
-        (_NOTHING, right, "#efe4cb", "not scored (from {start} characters)"),
+        (_FULL, _NOTHING, GROUNDS[0], "length discount ({start}–{stop} characters)"),
+        (_NOTHING, right, GROUNDS[1], "not scored (from {start} characters)"),
     ):
         label = look.say(said).format(start=start, stop=_NOTHING)
         grounds.append(axes.axvspan(start, stop, color=ground, zorder=0, linewidth=0, label=label))

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["STEP", "score_steps", "series"]
+__all__ = ["MOST", "STEP", "score_steps", "series"]
 
 STEP = r"(?i)(?<![a-z])(?:global[_-]?step|steps?|iter|iteration|checkpoint|ckpt)[-_=]?([0-9]{1,15})(?![0-9])"
-_MOST = 12  # series
+MOST = 12  # series
 _HASH = re.compile(r"/[0-9a-f]{7}$")
 
 
@@ -78,8 +78,8 @@ def score_steps(
     """
     found = series(drawable(runs, ["model", "run"], ["score"]), pattern)
     lines = found.partition_by("series", maintain_order=True)
-    if len(lines) > _MOST:
-        raise PlotError(f"too many series for one figure: {len(lines)}, at most {_MOST}")
+    if len(lines) > MOST:
+        raise PlotError(f"too many series for one figure: {len(lines)}, at most {MOST}")
     with drawing(language, font) as look:
         figure = look.figure(title, "Score by training step", 8, 4.6)
         axes = figure.subplots()

@@ -24,6 +24,7 @@ IMAGE = "image"
 
 _COMMON = ("common", "address", "text", "language", "theme", "payload", "tables")
 _EARLY = "early"
+_IMAGES = "data: 'self' file:"
 
 
 @dataclass(frozen=True)
@@ -34,23 +35,33 @@ class _SitePageAssets:
     early: Markup
     script: Markup
 
-    @property
-    def policy(self) -> str:
-        """The content security policy: exactly these texts, and scripts that they add (`strict-dynamic`)."""
+    def policy(self, *, images: bool) -> str:
+        """The content security policy: exactly these texts, and scripts that they add (`strict-dynamic`).
+
+        `images`: also images that are files of the site, from a server or from disk.
+        """
         scripts = f"{_page_policy_digest(self.early)} {_page_policy_digest(self.script)}"
         style = _page_policy_digest(self.style)
         return (
             f"default-src 'none'; script-src {scripts} 'strict-dynamic'; style-src {style}; "
-            "img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'"
+            f"img-src {_IMAGES if images else 'data:'}; "
+            "connect-src 'none'; base-uri 'none'; form-action 'none'"
         )
 
 
-def render(kind: str, *, parts: Sequence[str] = (), root: str = "", **context: Any) -> bytes:
+def render(
+    kind: str,
+    *,
+    parts: Sequence[str] = (),
+    root: str = "",
+    images: bool = False,
+    **context: Any,
+) -> bytes:
     """Render `templates/{kind}.html.j2` with the assets of `parts` and those of all pages.
 
     A part `x` consists of `assets/x.css`, `x.js` and `x.toml` (strings), if they exist. `root`: path from the
-    page to the site's folder (`../../`). All values are escaped; missing ones raise
-    `jinja2.UndefinedError`: a bug.
+    page to the site's folder (`../../`). `images`: whether the page shows images that are files. All values
+    are escaped; missing ones raise `jinja2.UndefinedError`: a bug.
     """
     names = (*_COMMON, *(parts or (kind,)))
     assets = _page_assets(names)
@@ -59,6 +70,7 @@ def render(kind: str, *, parts: Sequence[str] = (), root: str = "", **context: A
     nav = dict(context.pop("nav", ()))
     context["image"] = _page_image(nav.pop(IMAGE, ""), root)
     context["nav"] = list(nav.items())
+    context["policy"] = assets.policy(images=images)
     page = template.render(root=root, assets=assets, icon=_page_icon(), t=strings, **context)
     return page.encode()
 
