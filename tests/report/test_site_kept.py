@@ -18,8 +18,8 @@ from pfgen_rs import Benchmark, InputError, score_file
 from pfgen_rs.checkout import rescoring
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.questions.locate import bundled_path
+from pfgen_rs.report.site import builder, marker, names, run_files
 from pfgen_rs.report.site import folder as folders
-from pfgen_rs.report.site import marker, names, run_files
 from pfgen_rs.report.site.ahead import worked_ahead
 from pfgen_rs.report.site.builder import Site
 from pfgen_rs.report.site.folder import MARKER, SiteFolder
@@ -30,6 +30,12 @@ from pfgen_rs.runs.result import Result
 from site_samples import RUNS, made_entries
 
 NOTICE = 'data-t="not_complete"'
+
+
+@pytest.fixture(autouse=True)
+def _no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures take seconds, and have tests of their own."""
+    monkeypatch.setattr(builder, "are_plottable", lambda _: False)
 
 
 @pytest.fixture

@@ -16,11 +16,12 @@ import pytest
 from browser import NewPage
 from pfgen_rs import Benchmark
 from pfgen_rs.checkout.entries import Entry
+from pfgen_rs.drawing import style
 from pfgen_rs.drawing.themes import themed_svg
 from pfgen_rs.report import plots
 from pfgen_rs.report.plots.kinds import KINDS
-from pfgen_rs.report.site import plots_page
-from pfgen_rs.report.site.builder import NAV
+from pfgen_rs.report.site import builder, plots_page
+from pfgen_rs.report.site.builder import NAV, build
 from pfgen_rs.report.site.plots_page import are_plottable, plots_files, plots_key
 from plot_data import CATEGORIES, question_table, runs
 from site_samples import HOSTILE, made_entries
@@ -127,7 +128,7 @@ def test_the_key_is_of_all_that_is_drawn(mini: Benchmark, entries: list[Entry]) 
 
 def test_the_key_knows_matplotlib(entries: list[Entry], monkeypatch: pytest.MonkeyPatch) -> None:
     before = plots_key(entries)
-    monkeypatch.setattr(plots_page, "available", lambda: False)
+    monkeypatch.setattr(style, "available", lambda: False)
     assert plots_key(entries) != before
 
 
@@ -191,6 +192,39 @@ def test_a_themed_figure_keeps_the_colours_of_its_data() -> None:
     assert all(declared.count(name) == 2 for name in used)
     for colour in ("#212121", "#fefefe"):  # numbers on cells, which are as light as before
         assert themed.count(colour) == plain.count(colour)
+
+
+# In a site.
+
+
+def test_a_site_has_the_page_and_draws_it_once(
+    mini: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plots_page, "available", lambda: False)
+    few = entries_of(mini, 3)
+    build(tmp_path / "site", mini, few, plots=True)
+    page = (tmp_path / "site" / "plots" / "index.html").read_bytes()
+    assert b'href="../plots/index.html" aria-current="page"' in page
+    assert b'href="plots/index.html"' in (tmp_path / "site" / "index.html").read_bytes()
+    assert rows((tmp_path / "site" / "plots" / "metrics.csv").read_bytes())
+
+    def drawn_again(*_: object, **__: object) -> None:
+        raise AssertionError("drawn again")
+
+    monkeypatch.setattr(builder, "plots_files", drawn_again)
+    build(tmp_path / "site", mini, few, plots=True)
+    assert (tmp_path / "site" / "plots" / "index.html").read_bytes() == page
+    with pytest.raises(AssertionError, match="drawn again"):
+        build(tmp_path / "site", mini, few[:2], plots=True)
+
+
+@pytest.mark.parametrize(("count", "plots"), [(3, False), (1, True)])
+def test_a_site_without_the_page(
+    mini: Benchmark, tmp_path: Path, *, count: int, plots: bool
+) -> None:
+    build(tmp_path / "site", mini, entries_of(mini, count), plots=plots)
+    assert not (tmp_path / "site" / "plots").exists()
+    assert b"plots/index.html" not in (tmp_path / "site" / "index.html").read_bytes()
 
 
 # In a browser.

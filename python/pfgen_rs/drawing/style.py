@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from pfgen_rs.drawing.fonts import LATIN, japanese_font, lacks
+from pfgen_rs.drawing.fonts import ENVIRONMENT, LATIN, japanese_font, lacks
 from pfgen_rs.drawing.names import MEAN_WIDTH, shortened, shortened_apart
 from pfgen_rs.drawing.words import CATEGORIES, Language, translated
 from pfgen_rs.errors import OutputError
@@ -34,6 +35,7 @@ __all__ = [
     "Look",
     "available",
     "drawing",
+    "drawn_with",
     "matplotlib_settings",
 ]
 
@@ -148,6 +150,14 @@ class Look:
 def available() -> bool:
     """Whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
+
+
+def drawn_with() -> list[str | None]:
+    """Returns what figures depend on besides this package: matplotlib's version, and the font asked for."""
+    from importlib import metadata  # which takes a while
+
+    version = metadata.version("matplotlib") if available() else None
+    return [version, os.environ.get(ENVIRONMENT)]
 
 
 @contextmanager

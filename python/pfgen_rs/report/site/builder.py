@@ -29,6 +29,7 @@ from pfgen_rs.report.site.marker import code_digest, digest_of
 from pfgen_rs.report.site.model_facts import ModelFacts
 from pfgen_rs.report.site.overview import leading_models
 from pfgen_rs.report.site.pages import IMAGE
+from pfgen_rs.report.site.plots_page import PLOTS_PAGE, are_plottable, plots_files, plots_key
 from pfgen_rs.report.site.preview import PREVIEW, image_address, preview
 from pfgen_rs.report.site.run_files import (
     RunFiles,
@@ -48,6 +49,7 @@ File = tuple[str, bytes]
 
 NAV = (("leaderboard", "index.html"), ("benchmark", "benchmark/index.html"))
 COMPARE = ("compare", COMPARISON_PAGE)
+PLOTS = ("plots", PLOTS_PAGE)
 
 
 def build(
@@ -61,6 +63,7 @@ def build(
     answers_per_question: int = PER_QUESTION,
     facts: ModelFacts | None = None,
     url: str | None = None,
+    plots: bool = False,
     jobs: int | None = None,
 ) -> None:
     """Write the site of a benchmark, with the leaderboard of `entries`, into `folder`.
@@ -69,10 +72,11 @@ def build(
     answers to each question, and can be compared. `samples`: example answers by text of the question.
     `references_per_source`: maximum number of reference answers (default: all). `facts`: sizes and dates of
     release of models (default: those of the package). `url`: where the site will be, if known, for previews
-    of links to it. `jobs`: number of threads (default: all processors). Files are written atomically, the
-    leaderboard first, and only if their content changes; the same input gives the same bytes. Files of an
-    earlier site that are not part of this one are removed. Raises `OutputError`, also if the folder contains
-    other files (`SiteFolder`), and `SettingsError` for a wrong `url`.
+    of links to it. `plots`: also a page with figures of all runs. `jobs`: number of threads (default: all
+    processors). Files are written atomically, the leaderboard first, and only if their content changes; the
+    same input gives the same bytes. Files of an earlier site that are not part of this one are removed.
+    Raises `OutputError`, also if the folder contains other files (`SiteFolder`), and `SettingsError` for a
+    wrong `url`.
     """
     site = Site(
         SiteFolder(folder),
@@ -83,6 +87,7 @@ def build(
         answers_per_question,
         facts,
         url,
+        plots,
     )
     site.write(given_runs(results or {}), jobs=jobs)
 
@@ -99,6 +104,7 @@ class Site:
     answers_per_question: int = PER_QUESTION
     facts: ModelFacts | None = None
     url: str | None = None
+    plots: bool = False
 
     def write(
         self,
@@ -129,6 +135,8 @@ class Site:
         found, failed = write_runs(files, runs, jobs, steps)
         if self._are_comparable(found):
             self._write_comparison(found, nav)
+        if PLOTS in nav:
+            self._write_plots(key, nav)
         if failed or not is_complete:
             left = {run: pages[run] for run in found}
             self._write_front(left, self._nav(found), is_complete=True)
@@ -138,6 +146,8 @@ class Site:
     def _nav(self, runs: Mapping[str, Any]) -> Nav:
         """Returns the pages of the site with these runs, and its image."""
         pages = (*NAV, COMPARE) if self._are_comparable(runs) else NAV
+        if self.plots and are_plottable(self.entries):
+            pages = (*pages, PLOTS)
         return (*pages, (IMAGE, image_address(self.url))) if self._image_key() else pages
 
     def _image_key(self) -> str:
@@ -203,6 +213,15 @@ class Site:
         for name, content in files.items():
             self.folder.write(name, content)
         self.folder.remember("benchmark", key, ["benchmark/index.html", *files])
+
+    def _write_plots(self, key: str, nav: Nav) -> None:
+        key = digest_of(key, plots_key(self.entries))
+        if self.folder.kept("plots", key) is not None:
+            return
+        files = dict(plots_files(self.entries, self.benchmark, nav=nav))
+        for name, content in files.items():
+            self.folder.write(name, content)
+        self.folder.remember("plots", key, files)
 
     def _references(self, question: Question) -> File:
         name = references_payload_name(question)

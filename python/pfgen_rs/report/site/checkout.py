@@ -44,7 +44,7 @@ def write_site(
         code_digest(),
         checkout.metadata_hash,
         files_digest([checkout.data / EXAMPLES, checkout.folder / FILE]),
-        [url, style.available()],
+        [url, *style.drawn_with()],
         [(run.run, run.digest) for run in runs],
         answered,
     )
@@ -86,7 +86,7 @@ def _write_stale_site(
     facts = read_facts(checkout.folder)
     benchmark = load_benchmark(checkout.data, settings=Settings())
     samples = _example_answers_of_checkout(checkout.data / EXAMPLES)
-    site = Site(place, benchmark, entries(runs), samples, facts=facts, url=url)
+    site = Site(place, benchmark, entries(runs), samples, facts=facts, url=url, plots=True)
     found = _runs_to_score_for_site(benchmark, checkout.runs, answered, jobs)
     return site.write(found, jobs=jobs, steps=steps, whole=whole)
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from typing import TYPE_CHECKING, Any, get_args
 
 from pfgen_rs.checkout.entries import Entry, entries_frame
-from pfgen_rs.drawing.fonts import ENVIRONMENT, FontWarning
+from pfgen_rs.drawing.fonts import FontWarning
 from pfgen_rs.drawing.saving import SVG_DPI
-from pfgen_rs.drawing.style import available
+from pfgen_rs.drawing.style import available, drawn_with
 from pfgen_rs.drawing.themes import themed_svg
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
@@ -74,9 +72,8 @@ def are_plottable(entries: Sequence[Entry]) -> bool:
 
 def plots_key(entries: Sequence[Entry]) -> list[Any]:
     """Returns what the page depends on besides the questions and this package, as JSON types; cheap."""
-    drawn = metadata.version("matplotlib") if available() else None
     rows = [[repr(entry), dict(entry.questions)] for entry in entries]
-    return [drawn, os.environ.get(ENVIRONMENT), rows]
+    return [drawn_with(), rows]
 
 
 def plots_files(
