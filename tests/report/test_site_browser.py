@@ -316,9 +316,7 @@ def found(page: Page, details: Locator, pattern: str) -> list[int]:
     """How many answers of each source contain a pattern, as the page counts them."""
     details.get_by_role("searchbox").fill(pattern)
     details.get_by_text(f"“{pattern}”").wait_for()
-    cells = details.locator("table", has_text="By source").locator(
-        ".leaderboard tbody td:nth-child(2)"
-    )
+    cells = details.locator("table", has_text="By source").locator("tbody td:nth-child(2)")
     return [int(text.replace(",", "")) for text in cells.all_inner_texts()]
 
 
