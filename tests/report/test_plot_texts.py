@@ -192,6 +192,16 @@ def test_scores_of_nothing_are_not_below_zero(kind: str) -> None:
     assert text_faults(figure, but_marks=True) == []
 
 
+def test_lines_at_zero_are_within_the_panel() -> None:
+    zeros = {name: [np.zeros(4), np.zeros(4)] for name in stats.METRICS}
+    one = stats.Sample("m", ("a", "b"), {"a": None, "b": None}, zeros)
+    assert plots.convergence([one]).axes[0].get_ylim()[0] < 0
+    table = response_table().with_columns(average=pl.lit(0.0), helpfulness=pl.lit(0.0))
+    _, metrics, _, boxes = plots.distributions(table).axes
+    assert metrics.get_xlim()[0] < 0
+    assert boxes.get_ylim()[0] < 0
+
+
 def test_cells_of_a_map_have_no_negative_zero() -> None:
     scores = pl.DataFrame({"name": ["m", "n"], "question_id": ["a", "a"], "score": [-0.001, -0.5]})
     axes = plots.category_map(scores, {"a": "x"}).axes[0]

@@ -1,4 +1,4 @@
-"""What panels of several figures need: remarks above them, and axes that begin at zero."""
+"""What panels of several figures need: remarks above them, and axes of what is not negative."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 __all__ = ["not_below_zero", "remark"]
 
+_BELOW = 0.03  # of what is above zero
+
 
 def remark(axes: Axes, text: str) -> None:
     """Write a remark above a panel, on the left."""
@@ -18,8 +20,11 @@ def remark(axes: Axes, text: str) -> None:
 
 
 def not_below_zero(axes: Axes, *, x: bool = False, y: bool = False) -> None:
-    """Let axes begin at zero that would begin below it though no value on them is negative."""
+    """Keep ticks below zero off axes without negative values.
+
+    Room is left below zero, so that lines there can be seen, but less than ticks are apart.
+    """
     if x and axes.dataLim.x0 >= 0 > axes.get_xlim()[0]:
-        axes.set_xlim(left=0)
+        axes.set_xlim(left=-_BELOW * axes.get_xlim()[1])
     if y and axes.dataLim.y0 >= 0 > axes.get_ylim()[0]:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(bottom=-_BELOW * axes.get_ylim()[1])
