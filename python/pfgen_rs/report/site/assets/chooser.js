@@ -19,6 +19,10 @@
     let found = []; // numbers of the options that are listed
     let active = -1;
 
+    /** What stands below the input: why no more can be chosen, or that more must be. */
+    const hint = () => remark.replaceChildren(...(chosen.length >= most ? [tr("most_chosen", { most })]
+      : chosen.length < 2 ? [tr("too_few_chosen")] : []));
+
     const close = () => {
       list.hidden = true;
       active = -1;
@@ -68,8 +72,8 @@
       found = all.slice(0, mostShown);
       list.replaceChildren(...found.map(option), ...(found.length < all.length
         ? [element("li", { class: "quiet", role: "presentation" }, tr("more_options", { n: all.length - found.length }))] : []));
-      remark.replaceChildren(...(chosen.length >= most ? [tr("most_chosen", { most })]
-        : words.length && !all.length ? [tr("no_option")] : []));
+      hint();
+      if (words.length && !all.length && chosen.length < most) remark.replaceChildren(tr("no_option"));
       active = -1;
       list.hidden = found.length === 0;
       input.setAttribute("aria-expanded", String(!list.hidden));
@@ -96,7 +100,7 @@
     input.addEventListener("click", open);
     input.addEventListener("blur", () => {
       close();
-      remark.replaceChildren(...(chosen.length >= most ? [tr("most_chosen", { most })] : []));
+      hint();
     });
 
     const chip = (number) => element("li", { class: "chip" }, pfgen.shown(options[number].name), element("button", {
@@ -105,8 +109,7 @@
 
     const draw = () => {
       chips.replaceChildren(...chosen.map(chip));
-      remark.replaceChildren(...(chosen.length >= most ? [tr("most_chosen", { most })]
-        : chosen.length < 2 ? [tr("too_few_chosen")] : []));
+      hint();
     };
     pfgen.onLanguage(draw);
 

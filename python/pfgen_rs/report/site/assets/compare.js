@@ -15,8 +15,8 @@
   let shown = { key: null, found: null }; // the comparison of the runs that are shown
   let showChosen = null;
 
-  const pfgenRun = (number) => data.runs[number];
-  const slugs = (numbers) => numbers.map((number) => pfgenRun(number).slug).join("+");
+  const runOf = (number) => data.runs[number];
+  const slugs = (numbers) => numbers.map((number) => runOf(number).slug).join("+");
 
   const decoded = (text) => {
     try {
@@ -106,7 +106,7 @@
   };
 
   const fillForms = () => {
-    const options = state.runs.map((number) => [number, pfgen.plain(pfgenRun(number).name)]);
+    const options = state.runs.map((number) => [number, pfgen.plain(runOf(number).name)]);
     for (const [i, name] of ["a", "b"].entries()) {
       detail[name].replaceChildren(...options.map(([value, text]) => pfgen.element("option", { value }, text)));
       detail[name].value = state.pair[i];
@@ -130,7 +130,7 @@
     if (found) leftOut(found);
     if (figures.hidden) return;
     const view = { data, chosen: state.runs, found, metric: state.metric, pair: state.pair.map((number) => state.runs.indexOf(number)) };
-    const systems = state.runs.filter((number) => pfgenRun(number).system).length;
+    const systems = state.runs.filter((number) => runOf(number).system).length;
     places["about-systems"].hidden = systems === 0 || systems === state.runs.length;
     places["chosen-table"].replaceChildren(pfgen.chosenTable(view));
     places["pairs-table"].replaceChildren(...(state.runs.length > 2 ? [pfgen.pairsTable(view, choosePair)] : []));
@@ -141,7 +141,7 @@
     places.asked.replaceChildren(pfgen.shown(data.questions[state.question].text)); // printed, where choices are not
     places.legend.replaceChildren(state.marks === "difference" ? pfgen.element("p", { class: "quiet" }, tr("about_difference")) : pfgen.legend());
     const others = ranked.filter((number) => state.runs.includes(number) && !state.pair.includes(number));
-    const runs = [...state.pair, ...(state.show === "all" ? others : [])].map(pfgenRun);
+    const runs = [...state.pair, ...(state.show === "all" ? others : [])].map(runOf);
     pfgen.sideBySide(places.answers, data, runs, state.question, state, reading);
   };
 
@@ -192,7 +192,7 @@
     if (pair[0] === pair[1]) {
       const other = event.target.name === "a" ? 1 : 0;
       pair[other] = state.runs.find((number) => number !== pair[0]);
-      remark("not_itself", { letter: "AB"[other], name: pfgenRun(pair[other]).name });
+      remark("not_itself", { letter: "AB"[other], name: runOf(pair[other]).name });
     }
     showPair(pair);
   };
@@ -224,17 +224,19 @@
     draw();
   };
 
+  /** The list of all runs, the best first; its options are known by their places there. */
+  const makeChooser = (scores) => {
+    ranked = [...data.runs.keys()].sort((i, j) => data.runs[i].system - data.runs[j].system || scores[j] - scores[i]);
+    const options = ranked.map((number) => ({ name: runOf(number).name, text: runOf(number).slug, value: scores[number].toFixed(4) }));
+    const changed = (chosen) => chooseRuns(chosen.map((place) => ranked[place]));
+    const show = pfgen.chooser(document.getElementById("run-choice"), options, data.most, changed);
+    showChosen = (numbers) => show(numbers.map((number) => ranked.indexOf(number)));
+  };
+
   const begin = (value) => {
     data = value;
     for (const id of ["lead", "run-choice"]) document.getElementById(id).hidden = data.runs.length < 3; // nothing to choose
-    const scores = pfgen.scoresOf(data);
-    ranked = [...data.runs.keys()].sort((i, j) => data.runs[i].system - data.runs[j].system || scores[j] - scores[i]);
-    showChosen = pfgen.chooser(document.getElementById("run-choice"), ranked.map((number) => {
-      const { name, slug } = pfgenRun(number);
-      return { name, text: slug, value: scores[number].toFixed(4) };
-    }), data.most, (chosen) => chooseRuns(chosen.map((place) => ranked[place])));
-    const showNumbers = showChosen;
-    showChosen = (numbers) => showNumbers(numbers.map((number) => ranked.indexOf(number)));
+    makeChooser(pfgen.scoresOf(data));
     side.question.append(...data.questions.map(({ name, text }, i) => pfgen.element("option", { value: i }, pfgen.plain(`${name} ${text}`))));
     document.getElementById("pair-choice").addEventListener("change", pairChanged);
     document.getElementById("swap").addEventListener("click", swap);
