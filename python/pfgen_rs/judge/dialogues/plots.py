@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from pfgen_rs.drawing.numbers import fixed
 from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import COLOURS, GREY, INK, MARKERS, Look, drawing
 from pfgen_rs.drawing.words import Language
@@ -243,7 +244,7 @@ def _draw_agreement(axes: Any, cells: Any) -> None:
         axes.text(
             j,
             i,
-            f"{cells[i, j]:.2f}",
+            fixed(cells[i, j], 2),
             ha="center",
             va="center",
             fontsize=8,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from pfgen_rs.drawing.numbers import fixed
 from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import INK, drawing
 from pfgen_rs.drawing.words import Language
@@ -89,7 +90,7 @@ def _agreement_numbers(
         axes.text(
             j,
             i,
-            f"{cells[i, j]:.2f}".replace("-", "−"),
+            fixed(cells[i, j], 2),
             ha="center",
             va="center_baseline",
             fontsize=8,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pfgen_rs.drawing.numbers import fixed
 from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import GREY, drawing
 from pfgen_rs.drawing.words import Language
@@ -81,5 +82,5 @@ def _told_correlation(r: float | None, interval: Bounds, runs: int) -> str:
     if r is None:
         return f"r = – (n = {runs})"
     low, high = interval
-    bounds = "" if low is None or high is None else f" [{low:.4f}, {high:.4f}]"
-    return f"r = {r:.4f}{bounds} (n = {runs})".replace("-", "−")
+    bounds = "" if low is None or high is None else f" [{fixed(low, 4)}, {fixed(high, 4)}]"
+    return f"r = {fixed(r, 4)}{bounds} (n = {runs})"

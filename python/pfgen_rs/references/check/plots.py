@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from pfgen_rs.drawing.fonts import FontWarning
+from pfgen_rs.drawing.numbers import fixed
 from pfgen_rs.drawing.saving import finish, svg
 from pfgen_rs.drawing.style import COLOURS, DASHES, Look, drawing
 from pfgen_rs.metrics.names import BY_SOURCE, COLUMNS
@@ -126,7 +127,7 @@ def _check_plot_of_sources(look: Look, axes: Axes, tables: Tables) -> None:
         for column, value in enumerate(line):
             if value is not None:
                 colour = "white" if value < 0.5 else "black"
-                axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
+                axes.text(column, row, fixed(value, 2), ha="center", va="center", color=colour)
     labels = [look.name(name) for name in names]
     axes.set_xticks(range(len(names)), labels)
     axes.set_yticks(range(len(names)), labels)

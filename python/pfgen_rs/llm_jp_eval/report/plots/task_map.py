@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pfgen_rs.drawing.numbers import fixed
 from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import INK, Look, drawing
 from pfgen_rs.drawing.words import Language
@@ -84,7 +85,7 @@ def _task_cells(
         axes.text(
             column,
             row,
-            f"{value:.2f}".replace("-", "−"),
+            fixed(value, 2),
             ha="center",
             va="center_baseline",
             fontsize=7.5,
