@@ -77,7 +77,7 @@ def test_a_run_has_two_files_and_all_are_listed(checkout: Path, scored: list[str
     questions = len(list((checkout / "data").glob("Q*.json")))
     shared = {"index.html", "benchmark/index.html", "compare/index.html", "compare/data.js"}
     assert {*of_run(FIRST), *of_run(SECOND), *shared, MARKER} <= made
-    assert len(made) == 4 + len(shared) + 1 + 2 * questions  # references and windows
+    assert len(made) == 4 + len(shared) + 2 + 2 * questions  # the script, references, windows
     listed = json.loads((checkout.parent / "site" / MARKER).read_bytes())["files"]
     assert {*listed, MARKER} - {PREVIEW} == made
     assert scored[0] == max((SECOND, FIRST), key=lambda run: score(checkout, run))  # the best first

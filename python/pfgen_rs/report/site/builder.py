@@ -37,7 +37,7 @@ from pfgen_rs.report.site.run_files import (
     Steps,
     given_runs,
     write_runs,
-    write_windows,
+    write_shared,
 )
 from pfgen_rs.report.site.runs import Nav, run_page_folder, run_page_path
 from pfgen_rs.runs.result import Result
@@ -129,9 +129,8 @@ class Site:
         self._write_image()
         key = digest_of(code_digest(), self.benchmark.signature, nav)
         self._write_benchmark(key, nav, jobs)
-        if runs.keys:
-            write_windows(self.folder, self.benchmark, key, jobs)
-        files = RunFiles(self.folder, self.benchmark, self.answers_per_question, nav, key)
+        script = write_shared(self.folder, self.benchmark, key, jobs) if runs.keys else ""
+        files = RunFiles(self.folder, self.benchmark, self.answers_per_question, nav, key, script)
         found, failed = write_runs(files, runs, jobs, steps)
         if self._are_comparable(found):
             self._write_comparison(found, nav)

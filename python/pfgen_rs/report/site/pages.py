@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -25,15 +26,26 @@ IMAGE = "image"
 _COMMON = ("common", "address", "text", "language", "theme", "payload", "tables")
 _EARLY = "early"
 _IMAGES = "data: 'self' file:"
+# Without its scripts, a page is what it is where there are none.
+_LOADER = """
+document.head.append(Object.assign(document.createElement("script"), {{
+  src: document.documentElement.dataset.root + {path},
+  onerror: () => document.documentElement.classList.remove("scripted"),
+}}));
+"""
 
 
 @dataclass(frozen=True)
 class _SitePageAssets:
-    """The inlined parts of a page: its style, the script that runs before it is shown, and the other."""
+    """The inlined parts of a page: its style, the script that runs before it is shown, and the other.
+
+    `is_shared`: whether that one only adds the file with the scripts and strings.
+    """
 
     style: Markup
     early: Markup
     script: Markup
+    is_shared: bool = False
 
     def policy(self, *, images: bool) -> str:
         """The content security policy: exactly these texts, and scripts that they add (`strict-dynamic`).
@@ -55,16 +67,18 @@ def render(
     parts: Sequence[str] = (),
     root: str = "",
     images: bool = False,
+    script: str | None = None,
     **context: Any,
 ) -> bytes:
     """Render `templates/{kind}.html.j2` with the assets of `parts` and those of all pages.
 
     A part `x` consists of `assets/x.css`, `x.js` and `x.toml` (strings), if they exist. `root`: path from the
-    page to the site's folder (`../../`). `images`: whether the page shows images that are files. All values
-    are escaped; missing ones raise `jinja2.UndefinedError`: a bug.
+    page to the site's folder (`../../`). `images`: whether the page shows images that are files. `script`:
+    path within the site of the file that `shared_script` made of the same parts; without it the page has
+    scripts and strings itself. All values are escaped; missing ones raise `jinja2.UndefinedError`: a bug.
     """
     names = (*_COMMON, *(parts or (kind,)))
-    assets = _page_assets(names)
+    assets = _page_assets(names, script)
     strings = i18n.strings(names)
     template = _page_template_environment().get_template(f"{kind}.html.j2")
     nav = dict(context.pop("nav", ()))
@@ -103,12 +117,24 @@ def _fixed_decimals_in_pages(value: float | None, digits: int = 4) -> str:
 
 
 @cache
-def _page_assets(names: tuple[str, ...]) -> _SitePageAssets:
-    return _SitePageAssets(
-        _joined_page_assets(names, "css"),
-        _joined_page_assets((_EARLY,), "js"),
-        _joined_page_assets(names, "js"),
-    )
+def _page_assets(names: tuple[str, ...], script: str | None = None) -> _SitePageAssets:
+    style, early = _joined_page_assets(names, "css"), _joined_page_assets((_EARLY,), "js")
+    if script is None:
+        return _SitePageAssets(style, early, _joined_page_assets(names, "js"))
+    loader = Markup(_LOADER.format(path=json.dumps(script)))  # noqa: S704 - a path of our own
+    return _SitePageAssets(style, early, loader, is_shared=True)
+
+
+def shared_script(name: str, parts: Sequence[str]) -> tuple[str, bytes]:
+    """Returns path and content of a file with the scripts and strings of pages of these parts.
+
+    Pages of many runs would have the same ones each. The path has eight digits of the content's SHA-256.
+    """
+    names = (*_COMMON, *parts)
+    strings = payload.script_json(i18n.strings(names).data)
+    text = f"const pfgenStrings = {strings};{_joined_page_assets(names, 'js')}"
+    content = text.encode()
+    return f"assets/{name}-{hashlib.sha256(content).hexdigest()[:8]}.js", content
 
 
 def _page_image(place: str, root: str) -> str:

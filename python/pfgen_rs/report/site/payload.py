@@ -14,11 +14,11 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from pfgen_rs.io.safe_text import acts
 
@@ -44,7 +44,7 @@ _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 def payload_file(name: str, value: Any) -> bytes:
     """Returns a script that hands over `value` (any JSON type) under `name`."""
-    return f"pfgen.take({_payload_json(name)},{encode(value)!r});\n".encode()
+    return f"pfgen.take({script_json(name)},{encode(value)!r});\n".encode()
 
 
 def inline(name: str, value: Any) -> Markup:
@@ -94,17 +94,18 @@ def _packed_payload(value: Any) -> Any:
         return {key: _packed_payload(item) for key, item in value.items()}
     if not isinstance(value, list):
         return value
-    if len(value) < _SHORTEST or any(type(item) is not int for item in value):
+    if len(value) < _SHORTEST or set(map(type, value)) != {int}:
         return [_packed_payload(item) for item in value]
-    falls = [a - b for a, b in pairwise(value)]
-    if min(falls) >= 0 and max(falls) <= _LARGEST:
+    numbers = np.array(value, dtype=np.int64)
+    falls = numbers[:-1] - numbers[1:]
+    if falls.min() >= 0 and falls.max() <= _LARGEST:
         return {"~": _payload_column(falls), "from": value[0]}
-    fits = min(value) >= -1 and max(value) <= _LARGEST
-    return {"~": _payload_column(value)} if fits else value
+    fits = numbers.min() >= -1 and numbers.max() <= _LARGEST
+    return {"~": _payload_column(numbers)} if fits else value
 
 
-def _payload_column(numbers: Sequence[int]) -> str:
-    return (np.array(numbers, dtype=np.int64) + _ZERO).astype("<u2").tobytes().decode("utf-16-le")
+def _payload_column(numbers: NDArray[np.int64]) -> str:
+    return (numbers + _ZERO).astype("<u2").tobytes().decode("utf-16-le")
 
 
 def parts_file(name: str, values: Sequence[Any]) -> bytes:
@@ -113,29 +114,33 @@ def parts_file(name: str, values: Sequence[Any]) -> bytes:
     Those that are `None` cannot be loaded.
     """
     parts = ",".join(f'"{"" if value is None else _payload_part(value)}"' for value in values)
-    script = f"pfgen.take({_payload_json(name)},[{parts}]);\n"
+    script = f"pfgen.take({script_json(name)},[{parts}]);\n"
     return b"\xff\xfe" + script.encode("utf-16-le")  # the mark goes before what servers say
 
 
 def _payload_part(value: Any) -> str:
     """Returns a value as characters of 15 bits; the first says how many bytes too many there are."""
     content = zlib.compress(_payload_content(value), _PARTS_LEVEL)
-    bits = np.unpackbits(np.frombuffer(content, dtype=np.uint8))
-    rows = -(-len(bits) // _BITS)
-    padded = np.zeros((rows, 16), dtype=np.uint8)
-    padded[:, 1:].flat[: len(bits)] = bits
-    words = np.packbits(padded, axis=1).view(">u2").ravel() + np.uint16(_FIRST)
-    surplus = rows * _BITS // 8 - len(content)
-    return chr(_FIRST + surplus) + words.astype("<u2").tobytes().decode("utf-16-le")
+    count = -(-8 * len(content) // _BITS)
+    padded = content.ljust(-(-len(content) // _BITS) * _BITS, b"\0")
+    rows = np.frombuffer(padded, np.uint8).reshape(-1, _BITS).astype(np.uint32)
+    rows = np.pad(rows, ((0, 0), (0, 1)))
+    words = np.empty((len(rows), 8), dtype="<u2")
+    for i in range(8):  # those in 15 bytes
+        first, bit = divmod(_BITS * i, 8)
+        three = rows[:, first] << 16 | rows[:, first + 1] << 8 | rows[:, min(first + 2, _BITS)]
+        words[:, i] = (three >> (24 - _BITS - bit) & 0x7FFF) + _FIRST
+    surplus = count * _BITS // 8 - len(content)
+    return chr(_FIRST + surplus) + words.tobytes()[: 2 * count].decode("utf-16-le")
 
 
 def data_block(name: str, value: Any) -> Markup:
     """Returns a small value as readable JSON in an inert element, for `pfgen.data(name)`."""
     element = Markup('<script type="application/json" id="data-{}">{}</script>')
-    return element.format(name, Markup(_payload_json(value)))  # noqa: S704 - nothing is left to obey
+    return element.format(name, Markup(script_json(value)))  # noqa: S704 - nothing is left to obey
 
 
-def _payload_json(value: Any) -> str:
+def script_json(value: Any) -> str:
     """Returns JSON without characters that could end a script or an element, or reorder what is shown."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
     return text if text.isprintable() else "".join(map(_payload_character, text))

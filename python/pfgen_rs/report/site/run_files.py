@@ -16,13 +16,13 @@ from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.ahead import worked_ahead
 from pfgen_rs.report.site.comparison_data import compared_run
 from pfgen_rs.report.site.folder import SiteFolder
-from pfgen_rs.report.site.run_page import answers_file, run_page, windows_name
+from pfgen_rs.report.site.run_page import answers_file, run_page, run_script, windows_name
 from pfgen_rs.report.site.runs import Nav, Runs, run_page_folder, run_page_path
 from pfgen_rs.report.windows import reference_table
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import sample_of
 
-__all__ = ["RunFiles", "ScoredRuns", "Steps", "given_runs", "write_runs", "write_windows"]
+__all__ = ["RunFiles", "ScoredRuns", "Steps", "given_runs", "write_runs", "write_shared"]
 
 Failed = list[tuple[str, PfgenError]]
 Step = Callable[[str], None]
@@ -57,6 +57,7 @@ class RunFiles:
     limit: int
     nav: Nav
     key: str
+    script: str
 
     def kept(self, run: str, key: str | None) -> Any:
         """Returns what is remembered of a run whose files can stay; otherwise `None`."""
@@ -92,6 +93,7 @@ class RunFiles:
             sources={source for question in self.benchmark for source in question.sources},
             root="../../",
             nav=self.nav,
+            script=self.script,
         )
 
 
@@ -126,14 +128,16 @@ def write_runs(
     return {run: value for run, value in known.items() if value is not None}, failed
 
 
-def write_windows(folder: SiteFolder, benchmark: QuestionSet, key: str, jobs: int) -> None:
-    """Write the tables of windows, which the pages of all runs share."""
-    if folder.kept("windows", key) is None:
+def write_shared(folder: SiteFolder, benchmark: QuestionSet, key: str, jobs: int) -> str:
+    """Write what the pages of all runs share: tables of windows, and their script. Returns its path."""
+    path, script = run_script()
+    if folder.kept("shared", key) is None:
+        folder.write(path, script)
         found = worked_ahead(
             lambda place: _windows_file(benchmark, *place), enumerate(benchmark), jobs
         )
-        names = [_written_in_site(folder, *file) for file in found]
-        folder.remember("windows", key, names)
+        folder.remember("shared", key, [path, *(_written_in_site(folder, *file) for file in found)])
+    return path
 
 
 def _windows_file(benchmark: QuestionSet, number: int, question: Question) -> tuple[str, bytes]:

@@ -9,9 +9,11 @@ from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.sources import explained
 from pfgen_rs.report.run_view import RunView
 from pfgen_rs.report.site.charts import Axis, Bars
-from pfgen_rs.report.site.pages import render
+from pfgen_rs.report.site.pages import render, shared_script
 
-__all__ = ["answers_file", "answers_name", "reading", "run_page", "windows_name"]
+__all__ = ["answers_file", "answers_name", "reading", "run_page", "run_script", "windows_name"]
+
+_PARTS = ("charts", "windows", "inspector", "answers", "run")
 
 
 def answers_file(folder: str) -> str:
@@ -27,6 +29,11 @@ def answers_name(folder: str, number: int) -> str:
 def windows_name(number: int) -> str:
     """Returns the name of the payload with the windows of the reference answers to a question."""
     return f"windows/q{number:03d}"
+
+
+def run_script() -> tuple[str, bytes]:
+    """Returns path and content of the script that the pages of all runs of a site share."""
+    return shared_script("run", _PARTS)
 
 
 def reading(settings: Settings) -> dict[str, Any]:
@@ -47,17 +54,20 @@ def run_page(
     root: str = "",
     nav: Sequence[tuple[str, str]] = (),
     payloads: Mapping[str, Any] | None = None,
+    script: str | None = None,
 ) -> bytes:
     """Returns the page of a run whose answers are payloads in `folder` of the site, or in `payloads`.
 
     `sources`: names of the sources of reference answers, which the page explains if they are known. `root`:
     path from the page to the site's folder. `nav`: names (keys of strings) and paths of its pages.
+    `script`: path of what `run_script` gave within the site, if the page is to use it.
     """
     estimates = view.metrics.values()
     return render(
         "run",
-        parts=("charts", "windows", "inspector", "answers", "run"),
+        parts=_PARTS,
         root=root,
+        script=script,
         nav=nav,
         here="",
         slug=folder.rpartition("/")[2],
@@ -74,15 +84,9 @@ def run_page(
         config=_config_on_run_page(view.config),
         data={
             "reading": reading(settings),
+            "answers": answers_file(folder),
             "questions": [
-                {
-                    "number": row.number,
-                    "name": row.name,
-                    "text": row.text,
-                    "answers": answers_name(folder, row.number),
-                    "windows": windows_name(row.number),
-                }
-                for row in view.questions
+                {"number": row.number, "name": row.name, "text": row.text} for row in view.questions
             ],
         },
         payloads=payloads or {},

@@ -1,6 +1,6 @@
 // Both languages are in the page: elements and attributes name the string they show.
 (() => {
-  const strings = pfgen.data("strings");
+  const strings = typeof pfgenStrings === "undefined" ? pfgen.data("strings") : pfgenStrings; // of the page, or of its file
   const attributes = ["aria-label", "placeholder", "title", "label"];
   const listeners = [];
   const languages = ["ja", "en"];

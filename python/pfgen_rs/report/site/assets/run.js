@@ -1,12 +1,14 @@
 // The answers of a run: a question at a time, sorted, searched and paged.
 (() => {
   const { element, tr } = pfgen;
-  const { reading, questions } = pfgen.data("run");
+  const { reading, questions, answers: answersFile } = pfgen.data("run");
   const form = document.getElementById("choice");
   const list = document.getElementById("list");
   const found = document.getElementById("found");
   const pager = document.getElementById("pager");
   const onPage = 20;
+  const answersName = ({ number }) => `${answersFile}#${number}`;
+  const windowsName = ({ number }) => `windows/q${String(number).padStart(3, "0")}`;
   let page = 0;
   let loaded = null; // { data, table } of the chosen question
 
@@ -76,7 +78,7 @@
     document.getElementById("asked").replaceChildren(pfgen.shown(question.text)); // printed, where choices are not
     loaded = null;
     page = 0;
-    const values = await pfgen.loadEach(list, [question.answers, question.windows]);
+    const values = await pfgen.loadEach(list, [answersName(question), windowsName(question)]);
     if (!values || Number(form.elements.question.value) !== question.number) return; // or another was chosen
     loaded = { data: values[0], table: pfgen.windowTable(values[1]) };
     show();
