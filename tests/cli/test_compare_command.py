@@ -296,7 +296,6 @@ def test_a_comparison_as_a_page(benchmark: Path, runs: list[Path], tmp_path: Pat
         score_runs([str(run) for run in runs[:2]], benchmark),
         tmp_path / "expected.html",
         level=0.9,
-        resamples=500,
         seed=3,
     )
     assert written == (tmp_path / "expected.html").read_bytes()
