@@ -111,6 +111,28 @@ def many_runs(checkout: Path) -> Iterator[Measure]:
         yield _many_measure("report_many_stale", ["report", many])
         timing.process("-m", "pfgen_rs", "report", many)  # the last files have just changed
         yield _many_measure("report_many_fresh", ["report", many])
+        yield from many_pages(many)
+
+
+def many_pages(many: Path) -> Iterator[Measure]:
+    """The site of many runs in a checkout that is up to date: written, and written again without a change."""
+    with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as name:
+        site = Path(name) / "site"
+        command = ("-m", "pfgen_rs", "report", many, "--html", site)
+        done = timing.process(*command)
+        yield Measure("site_many_time", done.seconds, f"{done.cpu:.0f} s of CPU time")
+        yield Measure("site_many_memory", done.peak / 1e6, f"report --html of {MANY} runs")
+        files = [path for path in site.rglob("*") if path.is_file()]
+        own = [path for path in files if path.is_relative_to(site / "runs")]
+        pages = [path for path in own if path.suffix == ".html"]
+        size, of_pages = (sum(map(_size, group)) / 1e6 for group in (files, pages))
+        note = f"{len(files)} files, the largest {max(map(_size, files)) / 1e6:.1f} MB"
+        yield Measure("site_many_size", size, f"{note}; {of_pages:.0f} MB are pages of runs")
+        yield Measure("site_many_files", len(own) / len(pages), f"{len(files)} in all")
+        again = [timing.process(*command) for _ in range(REPEATS)]
+        seconds = statistics.median(done.seconds for done in again)
+        note = f"median of {REPEATS}, peak {again[0].peak / 1e6:.0f} MB"
+        yield Measure("site_many_again", seconds, note)
 
 
 def _many_measure(key: str, arguments: list[str | Path]) -> Measure:

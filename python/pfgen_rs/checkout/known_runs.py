@@ -18,7 +18,7 @@ from pfgen_rs import _native
 from pfgen_rs.checkout.published import Published
 from pfgen_rs.io.known_files import Files, path_of_known, read_known, write_known
 
-__all__ = ["KnownRuns"]
+__all__ = ["KnownRuns", "RememberedQuestions"]
 
 _VERSION = [1, _native.__version__]  # of the format, and of what decides what is stale
 
@@ -55,7 +55,7 @@ class KnownRuns:
         if entry["result"]["metadata_hash"] != metadata_hash:
             return None
         self._new["runs"][run] = entry
-        questions = _RememberedQuestions(entry["questions"])
+        questions = RememberedQuestions(entry["questions"])
         return Published(run, {**entry["result"], "questions": questions}, entry["digest"])
 
     def keep(self, published: Published, files: Files) -> None:
@@ -76,11 +76,15 @@ class KnownRuns:
             write_known(self._path, self._new)
 
 
-class _RememberedQuestions(Mapping[str, Any]):
+class RememberedQuestions(Mapping[str, Any]):
     """The questions of a result, parsed when they are needed, which is rarely."""
 
     def __init__(self, text: str) -> None:
         self._text = text
+
+    def forget(self) -> None:
+        """Free what was parsed, which takes 0.1 MB; it is parsed again when it is needed."""
+        vars(self).pop("_parsed", None)
 
     @cached_property
     def _parsed(self) -> dict[str, Any]:

@@ -23,6 +23,9 @@ Watch = Callable[[Sequence[Source]], AbstractContextManager[streaming.ScoringPro
 _NAMED = 5  # questions
 _READY = 4  # scored runs that may wait until they are written
 _HELD = streaming.KEPT // _READY  # bytes of answers of each of them that are kept in memory
+_SHOWN = (
+    4 << 20
+)  # the same, until pages are made of them; larger ones are read again, for there are several
 Rescored = tuple[Published, bytes] | PfgenError
 
 
@@ -66,7 +69,7 @@ def scored_again(
 ) -> Iterator[tuple[str, Result | InputError]]:
     """Yields for each run its name and its result, with answers for pages, or the error."""
     sources = [Source(str(run.responses)) for run in runs]
-    each = streaming.score_each(benchmark, sources, Options(), threads=jobs, keep=_HELD)
+    each = streaming.score_each(benchmark, sources, Options(), threads=jobs, keep=_SHOWN)
     with closing(each) as found:
         for run, result in zip(runs, found, strict=True):
             yield run.name, result

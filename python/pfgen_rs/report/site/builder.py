@@ -15,7 +15,6 @@ from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.answers import PER_QUESTION
 from pfgen_rs.report.site import names, payload
-from pfgen_rs.report.site.ahead import worked_ahead
 from pfgen_rs.report.site.benchmark_page import (
     benchmark_page,
     references_payload,
@@ -128,7 +127,7 @@ class Site:
         self._write_front(pages, nav, is_complete=is_complete)
         self._write_image()
         key = digest_of(code_digest(), self.benchmark.signature, nav)
-        self._write_benchmark(key, nav, jobs)
+        self._write_benchmark(key, nav)
         script = write_shared(self.folder, self.benchmark, key, jobs) if runs.keys else ""
         files = RunFiles(self.folder, self.benchmark, self.answers_per_question, nav, key, script)
         found, failed = write_runs(files, runs, jobs, steps)
@@ -200,7 +199,7 @@ class Site:
         self.folder.write(COMPARISON_PAGE, comparison_page(self.benchmark, root="../", nav=nav))
         self.folder.remember("comparison", "", [f"{COMPARISON}.js", COMPARISON_PAGE])
 
-    def _write_benchmark(self, key: str, nav: Nav, jobs: int) -> None:
+    def _write_benchmark(self, key: str, nav: Nav) -> None:
         key = digest_of(key, self.samples, self.references_per_source)
         if self.folder.kept("benchmark", key) is not None:
             return
@@ -208,7 +207,7 @@ class Site:
             self.benchmark, nav=nav, samples=self.samples, shown=self.references_per_source
         )
         self.folder.write("benchmark/index.html", page)
-        files = dict(worked_ahead(self._references, self.benchmark, jobs))
+        files = dict(map(self._references, self.benchmark))  # one index at a time is in memory
         for name, content in files.items():
             self.folder.write(name, content)
         self.folder.remember("benchmark", key, ["benchmark/index.html", *files])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfgen_rs.checkout.checkout import Checkout, Run
+from pfgen_rs.checkout.known_runs import RememberedQuestions
 from pfgen_rs.checkout.published import Published
 from pfgen_rs.drawing import style
 from pfgen_rs.errors import BenchmarkError
@@ -86,7 +87,11 @@ def _write_stale_site(
     facts = read_facts(checkout.folder)
     benchmark = load_benchmark(checkout.data, settings=Settings())
     samples = _example_answers_of_checkout(checkout.data / EXAMPLES)
-    site = Site(place, benchmark, entries(runs), samples, facts=facts, url=url, plots=True)
+    board = entries(runs)
+    for run in runs:
+        if isinstance(questions := run.result["questions"], RememberedQuestions):
+            questions.forget()
+    site = Site(place, benchmark, board, samples, facts=facts, url=url, plots=True)
     found = _runs_to_score_for_site(benchmark, checkout.runs, answered, jobs)
     return site.write(found, jobs=jobs, steps=steps, whole=whole)
 
