@@ -235,7 +235,9 @@ def test_packed_values_are_unpacked_unchanged(value: Any) -> None:
     if "~" in repr(value):
         return  # the name of columns
     name = "runs/x/data"
-    script = payload.parts_file(name, [value, None, payload.packed(value), [value]])
+    given = (value, payload.packed(value), [value])
+    first, *more = map(payload.payload_part, given)
+    script = payload.parts_file(name, [first, "", *more])
     expected = {f"{name}#{i}": v for i, v in enumerate([value, None, value, [value]])}
     assert file_payloads(script) == expected
     again = dict(payload.payload_files({f"{name}#1": payload.packed(value), "w": value}))

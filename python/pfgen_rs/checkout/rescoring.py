@@ -69,7 +69,7 @@ def scored_again(
 ) -> Iterator[tuple[str, Result | InputError]]:
     """Yields for each run its name and its result, with answers for pages, or the error."""
     sources = [Source(str(run.responses)) for run in runs]
-    each = streaming.score_each(benchmark, sources, Options(), threads=jobs, keep=_SHOWN)
+    each = streaming.score_each(benchmark, sources, Options(), threads=jobs, keep=_HELD)
     with closing(each) as found:
         for run, result in zip(runs, found, strict=True):
             yield run.name, result

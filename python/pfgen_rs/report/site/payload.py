@@ -30,6 +30,8 @@ __all__ = [
     "parts_file",
     "payload_file",
     "payload_files",
+    "payload_part",
+    "script_json",
 ]
 
 _LEVEL = 9
@@ -76,8 +78,9 @@ def payload_files(payloads: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
         else:
             yield f"{name}.js", payload_file(name, value)
     for file, found in parts.items():
-        values = [found.get(number) for number in range(max(found) + 1)]
-        yield f"{file}.js", parts_file(file, values)
+        numbers = range(max(found) + 1)
+        texts = [payload_part(found[number]) if number in found else "" for number in numbers]
+        yield f"{file}.js", parts_file(file, texts)
 
 
 def packed(value: Any) -> dict[str, Any]:
@@ -108,17 +111,17 @@ def _payload_column(numbers: NDArray[np.int64]) -> str:
     return (numbers + _ZERO).astype("<u2").tobytes().decode("utf-16-le")
 
 
-def parts_file(name: str, values: Sequence[Any]) -> bytes:
-    """Returns a script that hands over values, each of which pages load as `{name}#{its position}`.
+def parts_file(name: str, parts: Sequence[str]) -> bytes:
+    """Returns a script that hands over parts, each of which pages load as `{name}#{its position}`.
 
-    Those that are `None` cannot be loaded.
+    They are what `payload_part` gives; empty ones cannot be loaded.
     """
-    parts = ",".join(f'"{"" if value is None else _payload_part(value)}"' for value in values)
-    script = f"pfgen.take({script_json(name)},[{parts}]);\n"
+    texts = ",".join(f'"{part}"' for part in parts)
+    script = f"pfgen.take({script_json(name)},[{texts}]);\n"
     return b"\xff\xfe" + script.encode("utf-16-le")  # the mark goes before what servers say
 
 
-def _payload_part(value: Any) -> str:
+def payload_part(value: Any) -> str:
     """Returns a value as characters of 15 bits; the first says how many bytes too many there are."""
     content = zlib.compress(_payload_content(value), _PARTS_LEVEL)
     count = -(-8 * len(content) // _BITS)

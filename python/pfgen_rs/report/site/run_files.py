@@ -80,9 +80,9 @@ class RunFiles:
         return value
 
     def _answers(self, run: str, result: Result) -> bytes:
-        parts: list[Any] = [None] * len(self.benchmark)
+        parts = [""] * len(self.benchmark)
         for number, found in Runs(self.benchmark, {run: result}, self.limit).answers(run):
-            parts[number] = payload.packed(found.payload())
+            parts[number] = payload.payload_part(payload.packed(found.payload()))
         return payload.parts_file(answers_file(run_page_folder(run)), parts)
 
     def _page(self, run: str, view: RunView) -> bytes:
@@ -118,7 +118,8 @@ def write_runs(
             return run, error
 
     with steps(len(stale)) if steps and stale else nullcontext() as step:
-        for run, made in worked_ahead(make, runs.scored(stale), jobs):
+        # One thread less, for the next runs are scored meanwhile.
+        for run, made in worked_ahead(make, runs.scored(stale), max(jobs - 1, 1)):
             if isinstance(made, PfgenError):
                 failed.append((run, made))
             else:
