@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.metrics.names import check_metric
 from pfgen_rs.metrics.sums import pairwise_sum
-from pfgen_rs.stats.checks import numbers, whole_numbers
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 
-# numpy is imported where it is needed, since the error of one run's score needs none.
+# numpy and checks are imported where they are needed, since the error of one run's score needs none.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
@@ -155,6 +154,8 @@ def from_summary(
     Time O(questions). Raises `InputError` if the shapes differ, no questions are given, or values are not
     finite numbers, standard deviations of at least 0, and whole numbers of at least 1.
     """
+    from pfgen_rs.stats.checks import numbers, whole_numbers
+
     means, sds = numbers(question_means, "question_means"), numbers(question_sds, "question_sds")
     if means.shape != sds.shape or not len(means):
         raise InputError(

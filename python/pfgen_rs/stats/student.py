@@ -6,12 +6,11 @@ Abramowitz & Stegun, *Handbook of Mathematical Functions* (1964), 26.7.3 and 26.
 from __future__ import annotations
 
 from functools import lru_cache
-from numbers import Real
 from typing import TYPE_CHECKING
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.stats.checks import shown_value, whole_number
 
+# Checks are imported where they are needed, since the score of one run needs none.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -57,6 +56,8 @@ def two_sided_quantile(level: float, freedom: int) -> float:
 
 
 def _bisected_quantile(level: float, freedom: int) -> float:
+    from pfgen_rs.stats.checks import whole_number
+
     whole_number(freedom, "degrees of freedom", 1)
     if not 0 < level < 1:
         raise SettingsError(f"invalid level {level}: expected a number between 0 and 1")
@@ -77,6 +78,14 @@ def _bisected_quantile(level: float, freedom: int) -> float:
 
 def check_level(level: float) -> None:
     """Raise `SettingsError` for an invalid confidence level."""
+    if (
+        isinstance(level, (int, float)) and 0.5 <= level <= 0.9999
+    ):  # the usual case, without an import
+        return
+    from numbers import Real
+
+    from pfgen_rs.stats.checks import shown_value
+
     if not isinstance(level, Real) or not 0.5 <= level <= 0.9999:
         shown = shown_value(level)
         raise SettingsError(f"invalid confidence level {shown}: expected 0.5 to 0.9999")
