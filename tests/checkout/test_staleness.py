@@ -75,7 +75,7 @@ def test_all_reasons_are_told(reported: Path) -> None:
 
 
 def test_force_as_published_is_neither(reported: Path) -> None:
-    with pytest.raises(SettingsError, match="choose one"):
+    with pytest.raises(SettingsError, match="exclude each other"):
         report(reported, force=True, as_published=True)
     done = pfgen("report", reported, "--force", "--as-published")
     assert (done.returncode, done.stdout) == (2, "")
@@ -85,9 +85,15 @@ def test_a_line_says_which_keys_were_edited(reported: Path) -> None:
     config = {"b": 1, "a": 2, "mode": "qa", "top_p": 1, "z": 0}
     edit(reported / FIRST / "config.json", **config)
     done = pfgen("report", reported)
-    line = f"scoring {FIRST}: its config.json was edited since (a, b, mode, top_p, …)\n"
+    line = f"scoring {FIRST}: its config.json has been edited since it was scored (a, b, mode, top_p, …)\n"
     assert (done.returncode, done.stderr) == (0, line)
     assert done.stdout.startswith("2 runs: 1 scored;")
+
+
+def test_long_keys_are_shortened(reported: Path) -> None:
+    edit(reported / FIRST / "config.json", **{"長" * 100_000: 1})
+    [line] = reason_lines(report(reported).stale)
+    assert line.endswith(f" ({'長' * 59}…)")
 
 
 def test_a_line_says_why_a_result_cannot_be_used(reported: Path) -> None:
@@ -103,7 +109,7 @@ def test_many_runs_with_the_same_reason_share_a_line() -> None:
     stale = {f"result/m/{i}": missing for i in range(11)} | {"result/n/0": edited}
     assert list(reason_lines(stale)) == [
         "11 runs: no result.json: result/m/0, result/m/1, result/m/2, …",
-        "result/n/0: its config.json was edited since (model)",
+        "result/n/0: its config.json has been edited since it was scored (model)",
     ]
     stale.pop("result/m/10")
     assert len(list(reason_lines(stale))) == 11
@@ -161,5 +167,6 @@ def test_edited_configurations_of_published_runs(published_dir: Path, tmp_path: 
     assert told(checkout, as_published=True) == {}
     done = pfgen("report", checkout)
     assert done.stderr.splitlines() == [
-        f"scoring {name}: its config.json was edited since (note)" for name in names[:7]
+        f"scoring {name}: its config.json has been edited since it was scored (note)"
+        for name in names[:7]
     ]

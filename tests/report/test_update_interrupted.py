@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals 
 
 FILES = 10  # of a report of the small checkout
 PACKED = 2  # of them are written first
-SCORED = [f"scoring {run}: its answers have changed since" for run in (SECOND, FIRST)]
+SCORED = [f"scoring {run}: its answers have changed since it was scored" for run in (SECOND, FIRST)]
 
 
 @pytest.fixture

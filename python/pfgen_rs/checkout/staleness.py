@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from pfgen_rs.io.counted import counted
+from pfgen_rs.io.safe_text import shortened
 
 __all__ = ["Reason", "Reasons", "StaleKind", "reason_lines", "stale_reasons"]
 
@@ -32,9 +33,9 @@ _SAID = {
     StaleKind.FORCED: "everything is scored again",
     StaleKind.MISSING: "no result.json",
     StaleKind.UNUSABLE: "result.json cannot be used",
-    StaleKind.RESPONSES: "its answers have changed since",
+    StaleKind.RESPONSES: "its answers have changed since it was scored",
     StaleKind.QUESTIONS: "was scored with other questions",
-    StaleKind.CONFIG: "its config.json was edited since",
+    StaleKind.CONFIG: "its config.json has been edited since it was scored",
     StaleKind.SETTINGS: "was scored with other settings",
 }
 
@@ -84,7 +85,7 @@ def stale_reasons(
 def _keys_of_stale_config(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     missing = object()
     keys = sorted(key for key in {*old, *new} if old.get(key, missing) != new.get(key, missing))
-    return ", ".join(keys[:_KEYS]) + ", …" * (len(keys) > _KEYS)
+    return ", ".join(map(shortened, keys[:_KEYS])) + ", …" * (len(keys) > _KEYS)
 
 
 def reason_lines(stale: Mapping[str, Reasons]) -> Iterator[str]:

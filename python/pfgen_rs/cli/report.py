@@ -40,8 +40,8 @@ def report(
         bool,
         typer.Option(
             "--as-published",
-            help="Score a run again only if the hash of its answers or of the questions is another, as "
-            "pfgen-bench's own tool does; by default, also if its config.json was edited.",
+            help="Score a run again only if the hash of its answers or of the questions has changed, "
+            "as pfgen-bench's own tool does; by default, also if its config.json has been edited.",
         ),
     ] = False,
     html: Annotated[

@@ -67,8 +67,8 @@ def report(
     Packs finished trials, scores stale runs, and writes READMEs and leaderboards, each file atomically and
     only if it changes. An unusable run is listed in `problems`; its files stay unchanged, and other runs are
     not affected. `force`: treat everything as stale. `as_published`: a result is stale only if the hash of
-    its answers or of its questions is another, as pfgen-bench's own tool judges; otherwise, also if its
-    `config.json` was edited since. `html`: folder for a site of all runs, `url`: its address on the web, if
+    its answers or of its questions has changed, as pfgen-bench's own tool judges; otherwise, also if its
+    `config.json` has been edited. `html`: folder for a site of all runs, `url`: its address on the web, if
     known. `jobs`: number of threads (default: all cores). `announce` is told which runs will be scored and
     why, `watch` about the progress of scoring, `steps` about that of the site's runs.
 
@@ -77,9 +77,7 @@ def report(
     """
     _check_address_of_site(html, url)
     if force and as_published:
-        raise SettingsError(
-            "everything is either stale (force) or judged as published: choose one of the two"
-        )
+        raise SettingsError("force and as_published exclude each other")
     found = open_checkout(checkout, as_published=as_published)
     done = Report(found)
     states = _runs_inspected_for_update(done, force, jobs)
