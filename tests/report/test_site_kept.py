@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
+import pfgen_rs.report.shown_answers
 from checkouts import BETTER, FIRST, SECOND, add_run, contents, make_checkout, times
 from helpers import GOOD
 from payload_texts import file_payloads
-from pfgen_rs import Benchmark, InputError, score_file
+from pfgen_rs import Benchmark, InputError, SettingsError, score_file
 from pfgen_rs.checkout import rescoring
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.questions.locate import bundled_path
+from pfgen_rs.report.shown_answers import most_shown
 from pfgen_rs.report.site import builder, marker, names, run_files
 from pfgen_rs.report.site import folder as folders
 from pfgen_rs.report.site.ahead import worked_ahead
@@ -82,6 +84,41 @@ def test_a_run_has_two_files_and_all_are_listed(checkout: Path, scored: list[str
     assert {*listed, MARKER} - {PREVIEW} == made
     assert scored[0] == max((SECOND, FIRST), key=lambda run: score(checkout, run))  # the best first
     assert sorted(scored) == sorted([FIRST, SECOND])
+
+
+def shown_answers(checkout: Path, run: str) -> list[int]:
+    """How many answers to each question the page of a run holds."""
+    content = (checkout.parent / "site" / "runs" / names.slug(run) / "data.js").read_bytes()
+    return [len(part["texts"]) for part in file_payloads(content).values() if part]
+
+
+def test_sites_of_many_runs_hold_fewer_answers(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = "result/lab/long"
+    add_run(checkout, run, GOOD * 8)
+    built(checkout)
+    everything = shown_answers(checkout, run)
+    assert min(everything) >= 8
+    assert built(checkout) == set()
+    place = checkout.parent / "site"
+    report(checkout, html=place, answers_per_question=6)
+    assert 5 <= max(shown_answers(checkout, run)) <= 6
+    built(checkout)
+    assert shown_answers(checkout, run) == everything
+    monkeypatch.setattr(pfgen_rs.report.shown_answers, "_MANY", 2)
+    monkeypatch.setattr(pfgen_rs.report.shown_answers, "_PER_QUESTION_OF_MANY", 7)
+    built(checkout)
+    assert 5 <= max(shown_answers(checkout, run)) <= 7
+    assert [most_shown(100), most_shown(2), most_shown(3)] == [7, 1000, 7]
+
+
+def test_numbers_of_answers_that_cannot_be(checkout: Path, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="invalid number of answers 4: expected at least 5"):
+        report(checkout, html=tmp_path / "site", answers_per_question=4)
+    with pytest.raises(SettingsError, match=r"\(answers_per_question\) without a site"):
+        report(checkout, answers_per_question=5)
+    assert not (tmp_path / "site").exists()
 
 
 def score(checkout: Path, run: str) -> float:

@@ -58,6 +58,14 @@ def report(
             help="Address where the website will be, for previews of links to it (with --html).",
         ),
     ] = None,
+    answers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Maximum number of answers to each question on a run's page (with --html; default: 1000, "
+            "and 50 for more than 100 runs).",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -91,6 +99,7 @@ def report(
         as_published=as_published,
         html=html,
         url=url,
+        answers_per_question=answers,
         jobs=jobs,
         announce=_report_stale_runs,
         watch=_report_progress,

@@ -17,13 +17,10 @@ from pfgen_rs.metrics.names import share_names
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.questions.sources import order
+from pfgen_rs.report.shown_answers import PER_QUESTION, QUANTILES
 from pfgen_rs.runs.result import Result
 
-__all__ = ["PER_QUESTION", "QUANTILES", "QuestionAnswers", "quantile_ranks", "run_answers"]
-
-PER_QUESTION = 1000
-QUANTILES = (0, 0.25, 0.5, 0.75, 1)
-"""Positions of the published samples among the answers by descending average."""
+__all__ = ["QuestionAnswers", "quantile_ranks", "run_answers"]
 
 _SHARE = 10**4  # a metric's share of a source is shown to four decimals,
 _AVERAGE = 10**5  # an average as published

@@ -16,6 +16,7 @@ from pfgen_rs.checkout.staleness import Reasons
 from pfgen_rs.errors import InputError, PfgenError, SettingsError, unreadable
 from pfgen_rs.io.run_files import PACKED, README, RESULT
 from pfgen_rs.report import leaderboard
+from pfgen_rs.report.shown_answers import QUANTILES
 from pfgen_rs.report.tables import write_tables
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def report(
     as_published: bool = False,
     html: str | os.PathLike[str] | None = None,
     url: str | None = None,
+    answers_per_question: int | None = None,
     jobs: int | None = None,
     announce: Announce | None = None,
     watch: Watch | None = None,
@@ -69,13 +71,14 @@ def report(
     not affected. `force`: treat everything as stale. `as_published`: a result is stale only if the hash of
     its answers or of its questions has changed, as pfgen-bench's own tool judges; otherwise, also if its
     `config.json` has been edited. `html`: folder for a site of all runs, `url`: its address on the web, if
-    known. `jobs`: number of threads (default: all cores). `announce` is told which runs will be scored and
-    why, `watch` about the progress of scoring, `steps` about that of the site's runs.
+    known, `answers_per_question`: how many answers a page shows at most (at least 5; default: 1,000, and 50
+    in a site of more than 100 runs). `jobs`: number of threads (default: all cores). `announce` is told which
+    runs will be scored and why, `watch` about the progress of scoring, `steps` about that of the site's runs.
 
     Raises `BenchmarkNotFoundError` if the folder is not a checkout, `BenchmarkError` for bad questions, and
-    `SettingsError` for both `force` and `as_published`, and for a wrong `url`.
+    `SettingsError` for both `force` and `as_published`, and for a wrong `url` or number of answers.
     """
-    _check_address_of_site(html, url)
+    _check_settings_of_site(html, url, answers_per_question)
     if force and as_published:
         raise SettingsError("force and as_published exclude each other")
     found = open_checkout(checkout, as_published=as_published)
@@ -96,7 +99,7 @@ def report(
         remember_run(found, state)
     found.known.save()
     if html is not None:
-        _update_site(done, html, url, jobs, steps)
+        _update_site(done, html, url, answers_per_question, jobs, steps)
     return done
 
 
@@ -243,7 +246,15 @@ def _update_leaderboard(done: Report) -> None:
         done.problems.append(InputError(unreadable(error), path=path))
 
 
-def _check_address_of_site(html: str | os.PathLike[str] | None, url: str | None) -> None:
+def _check_settings_of_site(
+    html: str | os.PathLike[str] | None, url: str | None, answers: int | None
+) -> None:
+    if answers is not None and html is None:
+        raise SettingsError("a number of answers (answers_per_question) without a site (html)")
+    if answers is not None and answers < len(QUANTILES):
+        raise SettingsError(
+            f"invalid number of answers {answers}: expected at least {len(QUANTILES)}"
+        )
     if url is None:
         return
     from pfgen_rs.report.site.preview import image_address
@@ -257,12 +268,21 @@ def _update_site(
     done: Report,
     folder: str | os.PathLike[str],
     url: str | None,
+    answers: int | None,
     jobs: int | None,
     steps: Steps | None,
 ) -> None:
     from pfgen_rs.report.site.checkout import write_site  # rarely needed
 
-    found = write_site(done.checkout, done.runs, folder, url=url, jobs=jobs, steps=steps)
+    found = write_site(
+        done.checkout,
+        done.runs,
+        folder,
+        url=url,
+        answers_per_question=answers,
+        jobs=jobs,
+        steps=steps,
+    )
     new = [
         (run, problem) for run, problem in found if run not in done.failed
     ]  # the others are known

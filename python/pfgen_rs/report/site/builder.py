@@ -13,7 +13,7 @@ from pfgen_rs.drawing import style
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.report.answers import PER_QUESTION
+from pfgen_rs.report.shown_answers import PER_QUESTION
 from pfgen_rs.report.site import names, payload
 from pfgen_rs.report.site.benchmark_page import (
     benchmark_page,
@@ -126,7 +126,7 @@ class Site:
         is_complete = all(map(self.folder.has, needed))
         self._write_front(pages, nav, is_complete=is_complete)
         self._write_image()
-        key = digest_of(code_digest(), self.benchmark.signature, nav)
+        key = digest_of(code_digest(), self.benchmark.signature, self.answers_per_question, nav)
         self._write_benchmark(key, nav)
         script = write_shared(self.folder, self.benchmark, key, jobs) if runs.keys else ""
         files = RunFiles(self.folder, self.benchmark, self.answers_per_question, nav, key, script)

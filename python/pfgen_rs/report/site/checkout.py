@@ -13,6 +13,7 @@ from pfgen_rs.checkout.published import Published
 from pfgen_rs.drawing import style
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES
+from pfgen_rs.report.shown_answers import most_shown
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.marker import code_digest, digest_of, files_digest
 from pfgen_rs.report.site.model_facts import FILE, read_facts
@@ -30,28 +31,31 @@ def write_site(
     folder: str | os.PathLike[str],
     *,
     url: str | None = None,
+    answers_per_question: int | None = None,
     jobs: int | None = None,
     steps: Steps | None = None,
 ) -> Failed:
     """Write the site of these runs of a checkout into `folder`. Returns failed runs with their errors.
 
     Runs without usable answers have no page; those that have changed since the folder was written are scored
-    again. `url`: its address, if known. `steps` is told about the progress of runs. Raises `OutputError`,
-    `SettingsError` for a wrong `url`, and `InputError` for a wrong `models.toml`.
+    again. `url`: its address, if known. `answers_per_question`: how many answers a page shows at most
+    (default: by the number of runs, `most_shown`). `steps` is told about the progress of runs. Raises
+    `OutputError`, `SettingsError` for a wrong `url`, and `InputError` for a wrong `models.toml`.
     """
     place = SiteFolder(folder)  # refuses a folder with other files before anything is scored
     answered = _answered_runs_of_site(checkout, runs)
+    shown = answers_per_question or most_shown(len(answered))
     whole = digest_of(
         code_digest(),
         checkout.metadata_hash,
         files_digest([checkout.data / EXAMPLES, checkout.folder / FILE]),
-        [url, *style.drawn_with()],
+        [url, shown, *style.drawn_with()],
         [(run.run, run.digest) for run in runs],
         answered,
     )
     if place.is_whole(whole):
         return []
-    return _write_stale_site(place, checkout, runs, answered, whole, url, jobs, steps)
+    return _write_stale_site(place, checkout, runs, answered, whole, url, shown, jobs, steps)
 
 
 def _answered_runs_of_site(checkout: Checkout, runs: Iterable[Published]) -> dict[str, str]:
@@ -75,6 +79,7 @@ def _write_stale_site(
     answered: dict[str, str],
     whole: str,
     url: str | None,
+    shown: int,
     jobs: int | None,
     steps: Steps | None,
 ) -> Failed:
@@ -91,7 +96,16 @@ def _write_stale_site(
     for run in runs:
         if isinstance(questions := run.result["questions"], RememberedQuestions):
             questions.forget()
-    site = Site(place, benchmark, board, samples, facts=facts, url=url, plots=True)
+    site = Site(
+        place,
+        benchmark,
+        board,
+        samples,
+        answers_per_question=shown,
+        facts=facts,
+        url=url,
+        plots=True,
+    )
     found = _runs_to_score_for_site(benchmark, checkout.runs, answered, jobs)
     return site.write(found, jobs=jobs, steps=steps, whole=whole)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from pfgen_rs.io.run_files import is_system
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.report.answers import PER_QUESTION, QuestionAnswers, run_answers
+from pfgen_rs.report.answers import QuestionAnswers, run_answers
+from pfgen_rs.report.shown_answers import PER_QUESTION
 from pfgen_rs.report.site import names
 from pfgen_rs.report.site.comparison_data import (
     Compared,

@@ -11,8 +11,8 @@ import numpy as np
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import write_atomic
-from pfgen_rs.report.answers import PER_QUESTION
 from pfgen_rs.report.run_view import estimates, run_view
+from pfgen_rs.report.shown_answers import PER_QUESTION
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.compare_page import COMPARISON, comparison_page
 from pfgen_rs.report.site.comparison_data import MOST_COMPARED, ComparisonSettings
