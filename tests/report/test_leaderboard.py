@@ -24,6 +24,7 @@ from pfgen_rs.checkout.published import Published, published
 from pfgen_rs.checkout.standings import read_standings, read_standings_file, select_standings
 from pfgen_rs.cli.bars import interval_bar
 from pfgen_rs.errors import InputError
+from pfgen_rs.report.plots.inputs import read_inputs
 from pfgen_rs.report.update import report
 from pfgen_rs.stats import from_summary
 
@@ -288,11 +289,36 @@ def test_runs_of_one_model_are_told_apart(tmp_path: Path) -> None:
 def test_plain_lines(checkout: Path) -> None:
     done = pfgen("leaderboard", checkout, "--plain")
     head, *rows = done.stdout.splitlines()
-    assert head.split()[:6] == ["rank", "ranks", "own", "score", "low", "high"]
+    assert head.split()[:5] == ["rank", "ranks", "score", "low", "high"]
+    assert head.split()[-3:] == ["model", "run", "own"]
     assert [row.split()[0] for row in rows] == ["1", "2", "-"]
-    assert [row.split()[-1] for row in rows] == [SECOND, FIRST, "result/system/x/0000000"]
+    assert [row.split()[-2] for row in rows] == [SECOND, FIRST, "result/system/x/0000000"]
     assert done.stdout.isascii()
     assert {len(row.split()) for row in rows} == {len(head.split())}
+
+
+def test_columns_that_were_added_are_the_last(checkout: Path) -> None:
+    added = ["own_rank_low", "own_rank_high"]
+    assert entries_frame(read_entries(checkout)[0]).columns[-2:] == added
+    head, *_ = pfgen("leaderboard", checkout, "-f", "csv").stdout.splitlines()
+    assert head.split(",")[-2:] == added
+
+
+def test_a_leaderboard_of_an_earlier_version_needs_no_own_ranges(
+    checkout: Path, tmp_path: Path
+) -> None:
+    rows, _ = read_standings(checkout)
+    earlier = [
+        {name: value for name, value in row.items() if "own_rank" not in name} for row in rows
+    ]
+    path = tmp_path / "leaderboard.json"
+    path.write_text(json.dumps({"runs": earlier}), encoding="utf-8")
+    shown = pfgen("leaderboard", path)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "own range" not in shown.stdout
+    plain = pfgen("leaderboard", path, "--plain").stdout.splitlines()
+    assert [row.split()[-1] for row in plain] == ["own", "-", "-", "-"]
+    assert read_inputs([str(path)]).runs["run"].to_list() == [row["run"] for row in rows]
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,13 @@ _HASHES = ("input_hash", "metadata_hash", "signature")
 _COLUMNS = {
     **dict.fromkeys(("run", "model", "organisation", "mode", "engine", "icon"), pl.String),
     **dict.fromkeys(("rank", "rank_low", "rank_high"), pl.Int64),
-    **dict.fromkeys(("own_rank_low", "own_rank_high"), pl.Int64),
     **dict.fromkeys(("score", "score_std", "mean", "score_low", "score_high", "level"), pl.Float64),
     **dict.fromkeys(("trial_sd", "trial_se", "question_se"), pl.Float64),
     **dict.fromkeys(("num_trials", "questions"), pl.Int64),
     **dict.fromkeys(("length", "length_std", *BY_SOURCE, "helpfulness"), pl.Float64),
+}
+_ADDED = {  # at the end, where scripts that count columns are not disturbed
+    **dict.fromkeys(("own_rank_low", "own_rank_high"), pl.Int64),
 }
 
 
@@ -212,12 +214,13 @@ def entries_frame(found: Sequence[Entry]) -> pl.DataFrame:
             {source: 0.0 for entry in found for source in entry.sources[metric]}
         )
     }
-    schema = {**_COLUMNS, **shares, **dict.fromkeys(_HASHES, pl.String)}
+    schema = {**_COLUMNS, **shares, **dict.fromkeys(_HASHES, pl.String), **_ADDED}
     return pl.DataFrame([_entry_row(entry) for entry in found], schema=schema, orient="row")
 
 
 def _entry_row(entry: Entry) -> dict[str, Any]:
-    own = {name: getattr(entry, name) for name in (*_COLUMNS, *_HASHES) if hasattr(entry, name)}
+    names = (*_COLUMNS, *_HASHES, *_ADDED)
+    own = {name: getattr(entry, name) for name in names if hasattr(entry, name)}
     shares = {
         share_name(metric, source): share
         for metric, by_source in entry.sources.items()

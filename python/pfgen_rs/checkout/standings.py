@@ -25,13 +25,12 @@ __all__ = [
 ]
 
 JSON = "leaderboard.json"
-_LAYOUT = 2  # changes with the columns, so that older files are written again
+_LAYOUT = 3  # changes with the columns, so that older files are written again
 _NUMBER, _ANY_TEXT = (int, float), (str, type(None))
-_NEEDED = {
+_NEEDED = {  # own rank ranges are not: files of earlier versions have none
     **dict.fromkeys(("run", "model", "icon"), (str,)),
     **dict.fromkeys(("organisation", "mode", "engine"), _ANY_TEXT),
     **dict.fromkeys(("rank", "rank_low", "rank_high"), (int, type(None))),
-    **dict.fromkeys(("own_rank_low", "own_rank_high"), (int, type(None))),
     **dict.fromkeys(("score_low", "score_high"), (*_NUMBER, type(None))),
     **dict.fromkeys(("score", "score_std", "num_trials", "length", "length_std"), _NUMBER),
     **dict.fromkeys(PARTS, _NUMBER),

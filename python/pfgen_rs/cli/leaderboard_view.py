@@ -26,6 +26,8 @@ _LEGENDS = {
 
 def leaderboard_report(rows: Sequence[Row], room: int) -> list[RenderableType]:
     """Returns a table with as many columns as fit a window of `room`, its legend, and the signatures."""
+    own = [_leaderboard_rank_range(row, _RANGES[1]) for row in rows]
+    ranges = {_OWN: own} if any(own) else {}  # tables of earlier versions have none
     table = ScoreTable(
         rows,
         about={
@@ -34,14 +36,12 @@ def leaderboard_report(rows: Sequence[Row], room: int) -> list[RenderableType]:
             "": [row["icon"] for row in rows],
             "model": _leaderboard_names(rows),
         },
-        columns={
-            _OWN: [_leaderboard_rank_range(row, _RANGES[1]) for row in rows],
-            **_leaderboard_columns(rows),
-        },
-        optional=(_OWN, _LENGTH),
+        columns={**ranges, **_leaderboard_columns(rows)},
+        optional=(*ranges, _LENGTH),
     )
     signatures = dict.fromkeys(row["signature"] for row in rows if row.get("signature"))
-    captions = (*_LEGENDS.values(), _leaderboard_icons(rows), *signatures)
+    legends = [_LEGENDS[name] for name in ("range", *ranges)]
+    captions = (*legends, _leaderboard_icons(rows), *signatures)
     return [*table.parts(room), *map(output.cell, captions)]
 
 
@@ -81,7 +81,7 @@ def _leaderboard_rank(row: Row) -> str:
 
 
 def _leaderboard_rank_range(row: Row, which: str) -> str:
-    low, high = row[f"{which}_low"], row[f"{which}_high"]
+    low, high = row.get(f"{which}_low"), row.get(f"{which}_high")
     if low is None or high is None:
         return ""
     return str(low) if low == high else f"{low}–{high}"
@@ -92,7 +92,6 @@ def leaderboard_lines(rows: Sequence[Row]) -> str:
     head = (
         "rank",
         "ranks",
-        "own",
         "score",
         "low",
         "high",
@@ -101,18 +100,24 @@ def leaderboard_lines(rows: Sequence[Row]) -> str:
         *PARTS,
         "model",
         "run",
+        "own",
     )
-    return aligned_score_lines([head, *map(_plain_leaderboard_line, rows)], texts=2)
+    return aligned_score_lines([head, *map(_plain_leaderboard_line, rows)], texts=3)
 
 
 def _plain_leaderboard_line(row: Row) -> tuple[str, ...]:
     return (
         _leaderboard_rank(row).replace("–", "-"),
-        *(_leaderboard_rank_range(row, each).replace("–", "-") or "-" for each in _RANGES),
+        _plain_rank_range(row, _RANGES[0]),
         f"{row['score']:.4f}",
         *map(score_number, (row["score_low"], row["score_high"])),
         str(row["num_trials"]),
         *(cells[0] for cells in _leaderboard_columns([row]).values()),
         visible(row["model"]),
         visible(row["run"]),
+        _plain_rank_range(row, _RANGES[1]),
     )
+
+
+def _plain_rank_range(row: Row, which: str) -> str:
+    return _leaderboard_rank_range(row, which).replace("–", "-") or "-"
