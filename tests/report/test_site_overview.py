@@ -56,6 +56,11 @@ from site_samples import Elements, hostile_entries, made_entries
         ("gpt-4o", None),
         ("v1.7bit", None),
         ("GPT35b2", None),
+        ("x-0b", None),
+        ("x-0.0m", None),
+        ("x-1000000b", 1e6),
+        ("x-1000001b", None),
+        ("9" * 400 + "b", None),
         ("", None),
     ],
 )
@@ -66,7 +71,7 @@ def test_sizes_are_read_from_names_that_are_clear(name: str, billions: float | N
 @given(st.text(max_size=60))
 def test_any_name_has_one_size_or_none(name: str) -> None:
     size = parameters_in_name(name)
-    assert size is None or (math.isfinite(size) and size >= 0)
+    assert size is None or (math.isfinite(size) and size > 0)
 
 
 def test_facts_of_the_package_have_sources_and_agree_with_names() -> None:
@@ -123,6 +128,10 @@ def test_facts_of_a_checkout_come_first(tmp_path: Path) -> None:
         ),
         (RELEASED.format(date="2024-01-01T00:00:00"), "[[released]] 1: invalid date datetime"),
         (RELEASED.format(date="2024-02-30"), "invalid TOML: "),
+        (RELEASED.format(date="9999-12-31"), "[[released]] 1: invalid date 9999-12-31: expected a"),
+        (RELEASED.format(date="0001-01-01"), "invalid date 0001-01-01: expected a year from 1950"),
+        (RELEASED.format(date="1949-12-31"), "[[released]] 1: invalid date 1949-12-31"),
+        (RELEASED.format(date="2101-01-01"), "[[released]] 1: invalid date 2101-01-01"),
         (RELEASED.format(date="2024-01-01") * 2, "[[released]] 2: 'a/b' has a value already"),
         (PARAMETERS.format(n='"7B"'), "[[parameters]] 1: invalid number of parameters '7B'"),
         (PARAMETERS.format(n="true"), "[[parameters]] 1: invalid number of parameters True"),
@@ -270,6 +279,18 @@ def test_the_page_shows_them_with_texts() -> None:
     ids = {attrs.get("id") for _, attrs, _ in page.found}
     assert [attrs["aria-labelledby"] for attrs in drawings] == ["size-caption", "release-caption"]
     assert all(attrs["aria-labelledby"] in ids for attrs in drawings)
+
+
+def test_sizes_and_dates_at_the_limits_are_shown(tmp_path: Path) -> None:
+    models = ["a/x-0b", "b/x-0.0m", f"c/{'9' * 400}b", "d/x-1000000b", "e/0.001m", "f/1b", "g/2b"]
+    text = RELEASED.format(date="1950-01-01").replace('"a/b"', '"a/x-0b", "b/x-0.0m"')
+    text += RELEASED.format(date="2100-12-31").replace('"a/b"', '"f/1b", "g/2b"')
+    entries = named(models)
+    page = Elements(leaderboard_page(entries, facts=read_facts(written(tmp_path, text))))
+    titles = [text.split(" · ") for _, text in page.named("title") if text.count(" · ") == 2]
+    sizes = {name: value for name, _, value in titles if not value.startswith(("1950", "2100"))}
+    assert set(sizes) == {"x-1000000b", "0.001m", "1b", "2b"}
+    assert len(titles) == 8
 
 
 def test_hostile_names_are_texts_in_drawings() -> None:

@@ -87,7 +87,21 @@ def test_all_pages_of_a_site_have_its_image(
 
 
 @pytest.mark.parametrize(
-    "url", ["example.com", "file:///x", "https://", "ftp://x/y", "https://x/?a=b"]
+    "url",
+    [
+        "example.com",
+        "file:///x",
+        "https://",
+        "https://:80/",
+        "ftp://x/y",
+        "https://x/?a=b",
+        "https://x/?",
+        "https://x/#",
+        "https://x/a b/",
+        "https://x/\n",
+        " https://x/",
+        "http://[",
+    ],
 )
 def test_addresses_that_are_none_are_refused(url: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="invalid URL"):

@@ -31,6 +31,7 @@ _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", re.IGNORE
 _EXPERTS = re.compile(r"(?<![a-z0-9])\d+x\d", re.IGNORECASE)
 _BILLIONS = {"b": 1.0, "m": 0.001}
 _LARGEST = 1e6
+_YEARS = range(1950, 2101)
 
 Raw = Mapping[str, Any]
 
@@ -75,7 +76,7 @@ def parameters_in_name(name: str) -> float | None:
     """Returns the parameters in billions that a model's name states, or `None`.
 
     Names with two sizes say nothing certain, and neither do those of mixtures of experts ("8x7b") and of
-    active ("a3b") or effective parameters ("e4b") alone.
+    active ("a3b") or effective parameters ("e4b") alone. No model has 0 parameters, or more than 10^15.
 
     >>> parameters_in_name("llm-jp-3-1.8b-instruct"), parameters_in_name("Qwen3-30B-A3B")
     (1.8, 30.0)
@@ -85,7 +86,8 @@ def parameters_in_name(name: str) -> float | None:
     if _EXPERTS.search(name):
         return None
     found = {float(number) * _BILLIONS[unit.lower()] for number, unit in _SIZE.findall(name)}
-    return found.pop() if len(found) == 1 else None
+    size = found.pop() if len(found) == 1 else 0.0
+    return size if 0 < size <= _LARGEST else None
 
 
 def bundled_facts() -> ModelFacts:
@@ -168,8 +170,11 @@ def _facts_of_entry(
 def _problem_of_value(key: str, value: object) -> str:
     """Returns what is wrong with a value, or nothing."""
     if key == "date":
-        is_date = isinstance(value, date) and not isinstance(value, datetime)
-        return "" if is_date else f"invalid date {value!r}: expected a date such as 2024-05-13"
+        if not isinstance(value, date) or isinstance(value, datetime):
+            return f"invalid date {value!r}: expected a date such as 2024-05-13"
+        if value.year not in _YEARS:
+            return f"invalid date {value}: expected a year from {_YEARS[0]} to {_YEARS[-1]}"
+        return ""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and 0 < value <= _LARGEST:  # type: ignore[operator]
         return ""

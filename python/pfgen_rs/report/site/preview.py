@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -22,6 +23,7 @@ _WIDTH, _HEIGHT = 8.0, 4.2  # inches: 1200 by 630 pixels, as most pages show it
 _SHOWN = 10
 _NAME_WIDTH = 34
 _BLUE = "#0072b2"
+_NOT_OF_SITE = re.compile(r"[?#\s\x00-\x1f]")  # a query or fragment, even if empty, or no URL at all
 
 
 def image_address(url: str | None) -> str:
@@ -31,8 +33,12 @@ def image_address(url: str | None) -> str:
     """
     if url is None:
         return PREVIEW
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+    try:
+        parts = urlsplit(url)
+        is_site = parts.scheme in ("http", "https") and parts.hostname is not None
+    except ValueError:  # such as half of an IPv6 address
+        is_site = False
+    if not is_site or _NOT_OF_SITE.search(url):
         raise SettingsError(
             f"invalid URL {url!r}: expected the address of the site, such as https://example.com/pfgen/"
         )
