@@ -14,7 +14,7 @@ try:
 except ImportError:  # not on Windows, where only one process may use a folder
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["lock", "locked", "unlock"]
+__all__ = ["alone_with", "lock", "locked", "unlock"]
 
 
 def lock(handle: int) -> bool:
@@ -38,6 +38,43 @@ def unlock(handle: int) -> None:
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+@contextmanager
+def alone_with(path: Path) -> Iterator[bool]:
+    """Lock the file `path`, which exists for the duration of the context alone; its folder must exist.
+
+    Yields false at once if another process has locked it, and true if none has or locks are not possible.
+    The file is opened for writing, without which network file systems may not lock it.
+    """
+    handle = None if fcntl is None else _opened_for_lock(path)
+    is_alone = True
+    try:
+        if handle is not None:
+            is_alone = lock(handle) and _is_lock_at(path, handle)
+        yield is_alone
+    finally:
+        if handle is not None:
+            if is_alone:
+                with suppress(OSError):
+                    path.unlink()
+                unlock(handle)
+            os.close(handle)
+
+
+def _opened_for_lock(path: Path) -> int | None:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError:  # nobody can write here, or what prevents it will say so when files are written
+        return None
+
+
+def _is_lock_at(path: Path, handle: int) -> bool:
+    """Whether the open file is still there: its last holder removes it."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except OSError:
+        return False
 
 
 @contextmanager

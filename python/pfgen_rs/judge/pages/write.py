@@ -49,9 +49,10 @@ def write_verdict_page(
         return len(view.pairs)
     page = _verdict_page(view, starts, {})  # fails before anything is written
     folder = SiteFolder(path)
-    _write_verdict_payloads(folder, payloads)
-    folder.write("index.html", page)
-    folder.finish()
+    with folder.writing():
+        _write_verdict_payloads(folder, payloads)
+        folder.write("index.html", page)
+        folder.finish()
     return len(view.pairs)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.drawing import style
-from pfgen_rs.errors import PfgenError
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.shown_answers import PER_QUESTION
@@ -31,13 +30,16 @@ from pfgen_rs.report.site.pages import IMAGE
 from pfgen_rs.report.site.plots_page import PLOTS_PAGE, are_plottable, plots_files, plots_key
 from pfgen_rs.report.site.preview import PREVIEW, image_address, preview
 from pfgen_rs.report.site.run_files import (
+    Failed,
     RunFiles,
     ScoredRuns,
     Steps,
     given_runs,
+    shared_names,
     write_runs,
     write_shared,
 )
+from pfgen_rs.report.site.run_page import answers_file
 from pfgen_rs.report.site.runs import Nav, run_page_folder, run_page_path
 from pfgen_rs.runs.result import Result
 
@@ -112,34 +114,57 @@ class Site:
         jobs: int | None = None,
         steps: Steps | None = None,
         whole: str | None = None,
-    ) -> list[tuple[str, PfgenError]]:
+    ) -> Failed:
         """Write the site as `build` does, except what has not changed, scoring runs when pages need them.
 
         The leaderboard comes first, and says so while pages that it leads to are missing. `steps` is told
         about the progress of runs. `whole`: what `SiteFolder.is_whole` takes later, unless a run fails.
         Returns failed runs with their errors; they have no pages. Memory: the answers of one run per thread.
+        Raises `OutputError`, also while another process writes the site.
         """
-        jobs = jobs or os.cpu_count() or 1
+        with self.folder.writing():
+            return self._write_alone(runs, jobs or os.cpu_count() or 1, steps, whole)
+
+    def _write_alone(
+        self, runs: ScoredRuns, jobs: int, steps: Steps | None, whole: str | None
+    ) -> Failed:
         nav = self._nav(runs.keys)
         pages = {run: run_page_path(run) for run in runs.keys}
         needed = (*pages.values(), *(path for key, path in nav if key != IMAGE))
         is_complete = all(map(self.folder.has, needed))
+        self._plan(pages, nav)
         self._write_front(pages, nav, is_complete=is_complete)
         self._write_image()
-        key = digest_of(code_digest(), self.benchmark.signature, self.answers_per_question, nav)
+        # The signature has a part of the hash alone.
+        questions = (self.benchmark.metadata_hash, self.benchmark.signature)
+        key = digest_of(code_digest(), *questions, self.answers_per_question, nav)
         self._write_benchmark(key, nav)
         script = write_shared(self.folder, self.benchmark, key, jobs) if runs.keys else ""
         files = RunFiles(self.folder, self.benchmark, self.answers_per_question, nav, key, script)
         found, failed = write_runs(files, runs, jobs, steps)
-        if self._are_comparable(found):
+        if (
+            COMPARE in nav
+        ):  # even if runs failed: pages lead to it, and it says that there are too few
             self._write_comparison(found, nav)
         if PLOTS in nav:
             self._write_plots(key, nav)
         if failed or not is_complete:
             left = {run: pages[run] for run in found}
-            self._write_front(left, self._nav(found), is_complete=True)
+            self._write_front(left, nav, is_complete=True)
         self.folder.finish(None if failed else whole)
         return failed
+
+    def _plan(self, pages: Mapping[str, str], nav: Nav) -> None:
+        """Tell the folder which files there will be, but for those of plots."""
+        paths = {path for key, path in nav if key not in (IMAGE, PLOTS[0])}
+        data = {f"{answers_file(run_page_folder(run))}.js" for run in pages}
+        image = {PREVIEW} if self._image_key() else set()
+        comparison = {f"{COMPARISON}.js"} if COMPARE in nav else set()
+        shared = shared_names(self.benchmark) if pages else set()
+        references = {f"{references_payload_name(question)}.js" for question in self.benchmark}
+        self.folder.plan(
+            {*paths, *pages.values(), *data, *image, *comparison, *shared, *references}
+        )
 
     def _nav(self, runs: Mapping[str, Any]) -> Nav:
         """Returns the pages of the site with these runs, and its image."""
@@ -153,10 +178,9 @@ class Site:
         shown = leading_models(self.entries)
         if not shown or not style.available():
             return ""
-        figures = [
-            (e.run, e.model, e.mode, e.score, e.estimate.low, e.estimate.high) for e in shown
-        ]
-        return digest_of(code_digest(), figures)
+        labels = names.labels(self.entries)
+        figures = [(labels[e.run], e.score, e.estimate.low, e.estimate.high) for e in shown]
+        return digest_of(code_digest(), style.drawn_with(), figures)
 
     def _write_image(self) -> None:
         key = self._image_key()
@@ -175,7 +199,7 @@ class Site:
             self.entries,
             nav=nav,
             run_pages=pages,
-            comparison=COMPARISON_PAGE if COMPARE in nav else None,
+            comparison=COMPARISON_PAGE if self._are_comparable(pages) else None,
             signature=self.benchmark.signature,
             is_complete=is_complete,
             facts=self.facts,
@@ -217,6 +241,7 @@ class Site:
         if self.folder.kept("plots", key) is not None:
             return
         files = dict(plots_files(self.entries, self.benchmark, nav=nav))
+        self.folder.plan(files)
         for name, content in files.items():
             self.folder.write(name, content)
         self.folder.remember("plots", key, files)

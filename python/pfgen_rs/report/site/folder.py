@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import Any
 
 from pfgen_rs.errors import OutputError, unreadable
-from pfgen_rs.io import write_atomic
-from pfgen_rs.io.atomic import remove_unfinished
+from pfgen_rs.io import write_atomic, writing_failed
+from pfgen_rs.io.locks import alone_with
 from pfgen_rs.report.site.marker import MARKER, Marker, Part, State
 
 __all__ = ["MARKER", "SiteFolder"]
 
 _EVERY = 5  # seconds between two markers, while a site is made
+_LOCK = ".pfgen-site.lock"  # there while a process writes, and after one that was killed
+_UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{16}\.tmp")  # see `pfgen_rs.io.atomic`
 
 
 class SiteFolder:
@@ -27,23 +30,43 @@ class SiteFolder:
     file is touched. Files are written atomically, and only if their content changes.
 
     Parts of the site are files with the key of what they are made of. `kept` says whether those of the
-    earlier site can stay; they are recognised by size and time. What is remembered is written now and then,
-    so that a site that was interrupted is gone on with.
+    earlier site can stay; they are recognised by size and time. `anew`: none can. The marker lists files
+    before they change, and what is remembered is written now and then, so that a site that was interrupted is
+    gone on with, and none of its files is forgotten.
     """
 
-    def __init__(self, place: str | os.PathLike[str]) -> None:
+    def __init__(self, place: str | os.PathLike[str], *, anew: bool = False) -> None:
         self.place = Path(place)
         self._marker = self.place / MARKER
+        self._anew = anew
         self._lock = Lock()
         self._saved = time.monotonic()
         self._new = Marker()
-        before = Marker.read(self._marker)
-        if before is None:
-            self._refuse_foreign()
-            write_atomic(
-                self._marker, self._new.content()
-            )  # so that it is known as ours from now on
-        self._before = before or Marker()
+        self._planned: set[str] = set()
+        self._listed: set[str] | None = None  # by the marker of the unfinished site
+        self._before = self._read()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keep other processes from writing this site; raises `OutputError` while one does so."""
+        try:
+            self.place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise writing_failed(self.place, error) from error
+        with alone_with(self.place / _LOCK) as is_alone:
+            if not is_alone:
+                raise OutputError(
+                    f"{self.place}: another process is writing this site: try again when it has finished"
+                )
+            self._before = self._read()  # another process may just have finished
+            yield
+
+    def plan(self, names: Iterable[str]) -> None:
+        """Say which files may be written next; without this, those of the last seconds may be forgotten."""
+        with self._lock:
+            self._planned.update(names)
+            if self._listed is not None and not self._planned <= self._listed:
+                self._save_unfinished()
 
     def is_whole(self, key: str) -> bool:
         """Whether the earlier site is complete, made of the same, and all of its files are as they were."""
@@ -72,7 +95,7 @@ class SiteFolder:
         with self._lock:
             self._new.parts[name] = part
             if time.monotonic() - self._saved > _EVERY:
-                self._save(self._before.files)
+                self._save_unfinished()
         return part
 
     def has(self, name: str) -> bool:
@@ -81,28 +104,63 @@ class SiteFolder:
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file of the site; `name` is its path within the folder, with slashes."""
+        path = self.place / name
+        is_written = _is_in_site_folder(path, content)
         with self._lock:
             self._new.files.add(name)
-        path = self.place / name
-        if self._before.whole is None and path.parent.is_dir():
-            remove_unfinished(path)  # of the site that was interrupted
-        _write_into_site_folder(path, content)
+            if not is_written:
+                self._announce(name)
+        if not is_written:
+            write_atomic(path, content)
 
     def finish(self, whole: str | None = None) -> None:
         """Remove files of the earlier site that this one does not have, and write the marker.
 
         `whole`: for `is_whole`; without it, what was remembered may stay, but is looked at again.
         """
-        for name in self._before.files - self._new.files:
+        gone = self._before.files - self._new.files
+        if self._before.whole is None:
+            self._remove_unfinished({MARKER, *gone, *self._new.files})
+        for name in gone:
             self._remove(name)
         self._new.whole = whole
-        self._save()
+        content = self._new.content()
+        if not _is_in_site_folder(self._marker, content):
+            write_atomic(self._marker, content)
 
-    def _save(self, more: Iterable[str] = ()) -> None:
-        """Write what is remembered, with `more` files that the site may still have."""
-        written = Marker(self._new.files.union(more), self._new.parts, self._new.whole)
-        _write_into_site_folder(self._marker, written.content())
+    def _read(self) -> Marker:
+        """Returns the marker of the earlier site, or an empty one; raises `OutputError` for other folders."""
+        found = Marker.read(self._marker)
+        if found is None:
+            self._refuse_foreign()
+        if found is None or self._anew:
+            return Marker(found.files if found else set())
+        return found
+
+    def _announce(self, name: str) -> None:
+        """Have the marker list a file that is about to change, or soon if others were listed just now."""
+        is_due = self._listed is None or time.monotonic() - self._saved > _EVERY
+        if is_due and (self._listed is None or name not in self._listed):
+            self._save_unfinished()
+
+    def _save_unfinished(self) -> None:
+        """Write what is remembered, with all files that the site had or will have."""
+        listed = self._before.files | self._planned | self._new.files
+        write_atomic(
+            self._marker, Marker(listed, {**self._before.parts, **self._new.parts}).content()
+        )
+        self._listed = listed
         self._saved = time.monotonic()
+
+    def _remove_unfinished(self, names: Iterable[str]) -> None:
+        """Remove temporary files of these files, which a process that was killed has left."""
+        known = {PurePosixPath(name) for name in names}
+        for folder in {path.parent for path in known if ".." not in path.parts}:
+            with suppress(OSError, ValueError):
+                for name in os.listdir(self.place / folder):  # noqa: PTH208 - names are all it needs
+                    found = _UNFINISHED.fullmatch(name)
+                    if found and folder / found[1] in known:
+                        self._remove(str(folder / name))
 
     def _is_unchanged(self, part: Part) -> bool:
         return all(self._state(name) == state for name, state in part.files.items())
@@ -116,7 +174,7 @@ class SiteFolder:
 
     def _refuse_foreign(self) -> None:
         try:
-            is_foreign = next(self.place.iterdir(), None) is not None
+            is_foreign = any(path.name != _LOCK for path in self.place.iterdir())
         except FileNotFoundError:
             return
         except NotADirectoryError:
@@ -144,10 +202,8 @@ class SiteFolder:
                 parent.rmdir()
 
 
-def _write_into_site_folder(path: Path, content: bytes) -> None:
+def _is_in_site_folder(path: Path, content: bytes) -> bool:
     try:
-        if path.read_bytes() == content:
-            return
+        return path.read_bytes() == content
     except OSError:
-        pass  # it is not there; why else it could not be read, writing will say
-    write_atomic(path, content)
+        return False  # it is not there; why else it could not be read, writing will say

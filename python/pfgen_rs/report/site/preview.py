@@ -23,7 +23,8 @@ _WIDTH, _HEIGHT = 8.0, 4.2  # inches: 1200 by 630 pixels, as most pages show it
 _SHOWN = 10
 _NAME_WIDTH = 34
 _BLUE = "#0072b2"
-_NOT_OF_SITE = re.compile(r"[?#\s\x00-\x1f]")  # a query or fragment, even if empty, or no URL at all
+# A query or a fragment, even an empty one, and what no URL contains.
+_NOT_OF_SITE = re.compile(r"[?#\s\x00-\x1f]")
 
 
 def image_address(url: str | None) -> str:

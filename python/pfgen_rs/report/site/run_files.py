@@ -22,7 +22,16 @@ from pfgen_rs.report.windows import reference_table
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import sample_of
 
-__all__ = ["RunFiles", "ScoredRuns", "Steps", "given_runs", "write_runs", "write_shared"]
+__all__ = [
+    "Failed",
+    "RunFiles",
+    "ScoredRuns",
+    "Steps",
+    "given_runs",
+    "shared_names",
+    "write_runs",
+    "write_shared",
+]
 
 Failed = list[tuple[str, PfgenError]]
 Step = Callable[[str], None]
@@ -127,6 +136,11 @@ def write_runs(
             if step is not None:
                 step(run)
     return {run: value for run, value in known.items() if value is not None}, failed
+
+
+def shared_names(benchmark: QuestionSet) -> set[str]:
+    """Returns the paths of what `write_shared` writes."""
+    return {run_script()[0], *(f"{windows_name(number)}.js" for number in range(len(benchmark)))}
 
 
 def write_shared(folder: SiteFolder, benchmark: QuestionSet, key: str, jobs: int) -> str:

@@ -105,7 +105,8 @@ def _write_single_page(path: Path, payloads: Mapping[str, Any], page: Page) -> N
         write_atomic(path, page(payloads))
         return
     folder = SiteFolder(path)
-    for file, content in payload.payload_files(payloads):
-        folder.write(file, content)
-    folder.write("index.html", page({}))
-    folder.finish()
+    with folder.writing():
+        for file, content in payload.payload_files(payloads):
+            folder.write(file, content)
+        folder.write("index.html", page({}))
+        folder.finish()

@@ -50,10 +50,11 @@ def write_report_page(
         return len(table)
     page = _report_page(report, len(starts), len(table), {})  # fails before anything is written
     folder = SiteFolder(path)
-    for name, value in _named_payloads(index, report_chunks(table, len(ordered), starts)):
-        folder.write(f"{name}.js", payload.payload_file(name, value))
-    folder.write("index.html", page)
-    folder.finish()
+    with folder.writing():
+        for name, value in _named_payloads(index, report_chunks(table, len(ordered), starts)):
+            folder.write(f"{name}.js", payload.payload_file(name, value))
+        folder.write("index.html", page)
+        folder.finish()
     return len(table)
 
 
