@@ -30,6 +30,8 @@ from hostile import (
 )
 from made_samples import made
 from pfgen_rs import stats
+from pfgen_rs.errors import InputError
+from pfgen_rs.stats.checks import count_number
 from pfgen_rs.stats.correlation import pearson, spearman
 from pfgen_rs.stats.permutation import sign_flip_by_size
 
@@ -355,3 +357,11 @@ def test_a_published_score_that_is_no_number_is_not_the_mean() -> None:
     found = stats.from_summary([0.5, 0.6], [0.1, 0.1], 3)
     assert not found.is_of(NAN)
     assert found.of(NAN).low is None
+
+
+@pytest.mark.parametrize("value", [-(10**5000), [10**5000]], ids=["a number", "a list"])
+def test_numbers_that_python_does_not_write_out(value: Any) -> None:
+    with pytest.raises(
+        InputError, match=r"invalid n of type (int|list), too long to show: expected"
+    ):
+        count_number(value, "n")

@@ -6,6 +6,7 @@ import json
 import sys
 import tracemalloc
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,59 @@ def test_parquet_with_structs(tmp_path: Path) -> None:
     assert table.figures("m", "r.x", {}).missing == 1
 
 
+def test_parquet_columns_without_single_values_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    rows = {
+        "m": ["a", "b"],
+        "tags": [["x"], []],
+        "raw": [b"1", b"2"],
+        "r": [{"deep": {"x": Decimal("0.5"), "l": [1]}}, None],
+        "kind": pl.Series(["p", "q"], dtype=pl.Categorical),
+    }
+    pl.DataFrame(rows).write_parquet(path)
+    table = read_benchmark_table(path)
+    assert table.columns == ("m", "r.deep.x", "kind")
+    assert table.figures("m", "r.deep.x", {}).values == {"a": 0.5}
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical])
+def test_parquet_with_one_text_for_all_rows(kind: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    text = pl.Series(["x" * 100_000]).cast(kind)
+    pl.DataFrame({"m": text}).select(pl.col("m").repeat_by(200).explode()).write_parquet(path)
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(InputError, match="has more than 16 MiB of text"):
+        read_benchmark_table(path)
+
+
+def test_parquet_with_unusable_names(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"k" * 600: [{"l" * 600: 1}]}).write_parquet(path)
+    with pytest.raises(InputError, match=r"t.parquet: the name of a column is longer than 1,000"):
+        read_benchmark_table(path)
+    pl.DataFrame({"a.b": [1], "a": [{"b": 2}]}).write_parquet(path)
+    with pytest.raises(InputError, match=r"t.parquet: two columns are called 'a.b'"):
+        read_benchmark_table(path)
+
+
+def test_long_texts_in_yaml_are_no_numbers(tmp_path: Path) -> None:
+    cells = {"hash": "c0ffee" * 30, "quoted": "1" * 200}
+    assert read_benchmark_table(write(tmp_path, "t.yml", [cells])).rows == (cells,)
+
+
+def test_csv_with_blank_lines_and_spaces_before(tmp_path: Path) -> None:
+    text = "\n  \n,,\n name , x\na,1\n"
+    table = read_benchmark_table(write(tmp_path, "t.csv", text))
+    assert table.columns == ("name", "x")
+    assert table.figures("name", "x", {}).values == {"a": 1.0}
+
+
+def test_a_near_name_is_told_once(tmp_path: Path) -> None:
+    table = read_benchmark_table(write(tmp_path, "t.json", {"a": 1}))
+    with pytest.raises(InputError, match=r"did you mean 'value'\?$"):
+        table.find("valeu")
+
+
 @pytest.mark.parametrize("name", ["t.json", "t.yml"])
 def test_mappings_of_names(name: str, tmp_path: Path) -> None:
     values = read_benchmark_table(write(tmp_path, name, {"a": 1, "b": 2.5, "c": None}))
@@ -97,6 +151,10 @@ def test_missing_cells(tmp_path: Path) -> None:
         ("1,5", "'1,5'"),
         ("１", None),
         (10**400, "1000"),
+        pytest.param(10**5000, "a whole number that is too long to show: expected", id="huge"),
+        (Decimal("1e300"), "1E+300: expected a number from -1e+70 to 1e+70"),
+        (-1e300, "-1e+300: expected a number from -1e+70 to 1e+70"),
+        (Decimal("Infinity"), "Infinity: expected a number"),
         (float("inf"), "inf"),
         ("=SUM(A1)", "'=SUM(A1)'"),
         ("0x10", "'0x10'"),
@@ -133,6 +191,7 @@ BAD: dict[str, tuple[str, object, str]] = {
     "an open quote": ("t.csv", 'a,b\n"1,2\n', "line 2: invalid CSV"),
     "a long cell": ("t.csv", "a,b\n" + "x" * 200_000 + ",1\n", "invalid CSV: field larger"),
     "tabs": ("t.csv", "a\tb\n1\t2\n", "columns are separated by tabs"),
+    "semicolons": ("t.csv", "a;b\n1,5;2,5\n", "columns are separated by semicolons"),
     "Shift-JIS": ("t.csv", "名前,点\nモデル,1\n".encode("cp932"), "it looks like Shift-JIS"),
     "UTF-16": ("t.csv", "name,x\na,1\n".encode("utf-16"), "is UTF-16 text"),
     "a workbook": ("t.csv", b"PK\x03\x04[Content_Types].xml" + bytes(99), "is an Excel workbook"),
@@ -160,6 +219,37 @@ BAD: dict[str, tuple[str, object, str]] = {
     "a list as a key": ("t.yml", "- {[1]: 2}", "invalid YAML"),
     "deep YAML": ("t.yml", "[" * 5000, "nested too deeply"),
     "control characters": ("t.yml", "a: \x00", "invalid YAML"),
+    "a hex number of many digits": (
+        "t.yml",
+        "- n: a\n  v: 0x" + "f" * 4000,
+        "line 2: has a number of",
+    ),
+    "a number to the base 60": (
+        "t.yml",
+        "- v: 1" + ":1" * 99,
+        "line 1: has a number of more than 100",
+    ),
+    "a tagged number": (
+        "t.yml",
+        '- v: !!int "0b' + "1" * 99 + '"',
+        "has a number of more than 100",
+    ),
+    "a long name": (
+        "t.json",
+        [{"k" * 600: {"l" * 600: 1}}],
+        "row 1: the name of a column is longer",
+    ),
+    "half a pair in a name": (
+        "t.json",
+        '[{"a": 1}, {"x\\ud800": 1}]',
+        "row 2: the name of a column is no",
+    ),
+    "half a pair in a cell": (
+        "t.json",
+        '[{"a": "\\udfff"}]',
+        "row 1: 'a' is no Unicode text: '\\udfff'",
+    ),
+    "half a pair in a key": ("t.json", '{"\\ud83d": 1}', "row 1: '(names)' is no Unicode text"),
     "no Parquet": ("t.parquet", b"PAR1" + bytes(50), "cannot be read as .parquet"),
     "an empty Parquet file": ("t.parquet", b"", "cannot be read as .parquet"),
     "another format": (

@@ -190,4 +190,7 @@ def check_resampling(resamples: int, seed: int) -> None:
 
 def shown_value(value: Any) -> str:
     """Returns a value for a message, in one line of bounded length."""
-    return str(value) if isinstance(value, Real) else shortened(repr(value))
+    try:
+        return str(value) if isinstance(value, Real) else shortened(repr(value))
+    except ValueError:  # Python writes out no whole number of more than 4,300 digits
+        return f"of type {type(value).__name__}, too long to show"

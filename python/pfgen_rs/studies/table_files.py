@@ -75,7 +75,7 @@ def _table_text(path: Path) -> str:
 def _csv_table(path: Path) -> list[dict[str, Any]]:
     lines = csv.reader(io.StringIO(_table_text(path), newline=""), strict=True)
     try:
-        header = next(lines, None)
+        header = next((_stripped(cells) for cells in lines if any(_stripped(cells))), None)
         if header is None:
             return []
         _check_header(header, path)
@@ -84,12 +84,17 @@ def _csv_table(path: Path) -> list[dict[str, Any]]:
         raise InputError(f"invalid CSV: {error}", path=path, line=lines.line_num) from None
 
 
+def _stripped(cells: Sequence[str]) -> list[str]:
+    return [cell.strip() for cell in cells]
+
+
 def _check_header(header: Sequence[str], path: Path) -> None:
     twice = [name for name, count in Counter(header).items() if name and count > 1]
     if twice:
         raise InputError(f"two columns are called {shortened(twice[0])!r}: rename one", path=path)
-    if len(header) == 1 and "\t" in header[0]:
-        raise InputError("columns are separated by tabs: expected commas", path=path)
+    for mark, what in (("\t", "tabs"), (";", "semicolons")):
+        if len(header) == 1 and mark in header[0]:
+            raise InputError(f"columns are separated by {what}: expected commas", path=path)
 
 
 def _csv_rows(
@@ -179,21 +184,12 @@ def _check_count(rows: int, cells: int, path: Path) -> None:
 
 
 def _parquet_table(path: Path) -> list[dict[str, Any]]:
-    import polars as pl
-
-    from pfgen_rs.io.tables import TABLE_ERRORS
+    from pfgen_rs.studies.parquet_files import ParquetColumns  # only now, since it imports polars
 
     _check_table_size(path)
-    try:
-        scan = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-        height = scan.select(pl.len()).collect().item()
-        _check_count(height, height * len(scan.collect_schema()), path)
-        return _rows_of(scan.collect().to_dicts(), path)
-    except InputError:
-        raise
-    except TABLE_ERRORS as error:
-        reason = str(error).split("\n\n")[0]  # the rest is advice on polars' own options
-        raise InputError(f"cannot be read as .parquet: {reason}", path=path) from None
+    table = ParquetColumns(path)
+    _check_count(table.height, table.height * len(table.values), path)
+    return _rows_of(table.rows(_LARGEST), path)
 
 
 _READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {

@@ -5,21 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.stats.checks import LARGEST
 from pfgen_rs.studies.model_names import model_key
 
-__all__ = ["KEYS", "BenchmarkTable", "Figures", "flat_row"]
+__all__ = ["KEYS", "LONGEST_NAME", "BenchmarkTable", "Figures", "flat_row"]
 
 KEYS = "(names)"
 """The column that holds the keys of a mapping of names to values."""
 _MISSING = frozenset({"", "-", "–", "—", "n/a", "na", "nan", "none", "null"})
 _SHOWN = 12  # columns in an error
 _DEEPEST = 20
+LONGEST_NAME = 1_000
+"""The most characters of a column's name, joined with dots."""
 
 Row = Mapping[str, Any]
 
@@ -70,7 +74,7 @@ class BenchmarkTable:
             )
         count = wanted.count(".") + 1
         endings = dict.fromkeys(".".join(name.split(".")[-count:]) for name in self.columns)
-        near = get_close_matches(wanted, [*self.columns, *endings], n=3, cutoff=0.7)
+        near = get_close_matches(wanted, dict.fromkeys([*self.columns, *endings]), n=3, cutoff=0.7)
         advice = f"did you mean {' or '.join(map(repr, near))}?" if near else self.known
         raise self._error(f"no column {wanted!r}: {advice}")
 
@@ -108,7 +112,7 @@ class BenchmarkTable:
         """Returns the figures of a column by model; of several rows of one model the highest.
 
         `aliases`: keys of this table's names with those to use instead. Raises `InputError`, with the row,
-        for names that are not text, and for cells that are neither numbers nor empty.
+        for names that are not text, and for cells that are neither empty nor numbers from -1e70 to 1e70.
         """
         values: dict[str, float] = {}
         names: dict[str, str] = {}
@@ -163,7 +167,7 @@ class BenchmarkTable:
         if value is None or (isinstance(value, str) and value.strip().casefold() in _MISSING):
             return None
         found = math.inf
-        if isinstance(value, int | float | str) and not isinstance(value, bool):
+        if isinstance(value, int | float | Decimal | str) and not isinstance(value, bool):
             try:
                 found = float(value)
             except (ValueError, OverflowError):
@@ -172,6 +176,11 @@ class BenchmarkTable:
             return None
         if math.isinf(found) or (isinstance(value, str) and "_" in value):
             raise self._error(f"{column!r} is {_shown_value(value)}: expected a number", number)
+        if abs(found) > LARGEST:
+            raise self._error(
+                f"{column!r} is {_shown_value(value)}: expected a number from {-LARGEST:g} to {LARGEST:g}",
+                number,
+            )
         return found
 
     def _error(self, problem: str, row: int | None = None) -> InputError:
@@ -181,27 +190,45 @@ class BenchmarkTable:
 def flat_row(record: Mapping[Any, Any], path: str, number: int) -> dict[str, Any]:
     """Returns a row with nested mappings flattened, by names that are joined with dots.
 
-    Raises `InputError` for two values of one name, and for mappings that are nested too deeply.
+    Raises `InputError` for two values of one name, for mappings that are nested too deeply, for names of more
+    than 1,000 characters, and for text that is no Unicode (half a surrogate pair, which JSON can spell).
     """
     found: dict[str, Any] = {}
-    for name, value in _flat_items(record, (), path, number):
-        if name in found:
-            raise InputError(f"{name!r} occurs twice", path=path, line=number, item="row")
-        found[name] = value
+    try:
+        for name, value in _flat_items(record, ()):
+            if name in found:
+                raise InputError(f"{shortened(name)!r} occurs twice")
+            if isinstance(value, str):
+                _check_unicode(value, f"{shortened(name)!r}")
+            found[name] = value
+    except InputError as error:
+        raise InputError(error.problem, path=path, line=number, item="row") from None
     return found
 
 
-def _flat_items(
-    record: Mapping[Any, Any], above: Sequence[str], path: str, number: int
-) -> Iterator[tuple[str, Any]]:
+def _flat_items(record: Mapping[Any, Any], above: Sequence[str]) -> Iterator[tuple[str, Any]]:
     if len(above) > _DEEPEST:
-        raise InputError("is nested too deeply", path=path, line=number, item="row")
+        raise InputError("is nested too deeply")
+    room = LONGEST_NAME - sum(len(name) + 1 for name in above)
     for key, value in record.items():
-        place = (*above, str(key))
+        name = str(key)
+        _check_unicode(name, "the name of a column")
+        if len(name) > room:  # before it is copied for each value below it
+            raise InputError(
+                f"the name of a column is longer than {LONGEST_NAME:,} characters: {shortened(name)!r}"
+            )
+        place = (*above, name)
         if isinstance(value, Mapping):
-            yield from _flat_items(value, place, path, number)
+            yield from _flat_items(value, place)
         else:
             yield ".".join(place), value
+
+
+def _check_unicode(text: str, what: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{what} is no Unicode text: {shortened(text)!r}") from None
 
 
 def _listed_columns(names: Sequence[str]) -> str:
@@ -211,4 +238,11 @@ def _listed_columns(names: Sequence[str]) -> str:
 
 
 def _shown_value(value: object) -> str:
-    return shortened(repr(value)) if isinstance(value, str | int | float) else type(value).__name__
+    if isinstance(value, Decimal):
+        return shortened(str(value))
+    if not isinstance(value, str | int | float):
+        return type(value).__name__
+    try:
+        return shortened(repr(value))
+    except ValueError:  # Python writes out no whole number of more than 4,300 digits
+        return "a whole number that is too long to show"

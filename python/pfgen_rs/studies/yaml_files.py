@@ -19,14 +19,18 @@ __all__ = ["load_yaml"]
 
 _MOST_NODES = 1_000_000  # with every alias written out
 _DEEPEST = 50
+_LONGEST_NUMBER = 100  # characters; reading numbers to the base 60 takes quadratic time
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_RESOLVER = yaml.resolver.Resolver()
 
 
 def load_yaml(text: str, path: Path) -> Any:
     """Returns a document's value: mappings, lists, texts, numbers, dates, truth values and nulls.
 
-    Raises `InputError` for anything that is not one plain document, for a file that is nested too deeply, and
-    for one that would be much larger with its aliases written out.
+    Raises `InputError` for anything that is not one plain document, for a file that is nested too deeply, for
+    numbers of more than 100 characters, and for a file that would be much larger with its aliases written
+    out.
     """
     try:
         _check_nodes(yaml.parse(text, Loader=_LOADER))
@@ -85,6 +89,7 @@ def _check_nodes(events: Iterable[Any]) -> None:
     open_nodes: list[tuple[str | None, int]] = []
     total = 0
     for event in events:
+        _check_number_length(event)
         if isinstance(event, yaml.CollectionStartEvent):
             open_nodes.append((event.anchor, total))
             sizes.pop(event.anchor, None)  # until it ends, it is no anchor for what it contains
@@ -95,6 +100,19 @@ def _check_nodes(events: Iterable[Any]) -> None:
         if total > _MOST_NODES or len(open_nodes) > _DEEPEST:
             what = "too many values" if total > _MOST_NODES else "values that are nested too deeply"
             raise InputError(f"has {what}", line=event.start_mark.line + 1)
+
+
+def _check_number_length(event: Any) -> None:
+    if not isinstance(event, yaml.ScalarEvent) or len(event.value) <= _LONGEST_NUMBER:
+        return
+    tag = event.tag
+    if tag is None and event.implicit[0]:
+        tag = _RESOLVER.resolve(yaml.ScalarNode, event.value, event.implicit)
+    if tag in _NUMBERS:
+        raise InputError(
+            f"has a number of more than {_LONGEST_NUMBER} characters: {shortened(event.value)!r}",
+            line=event.start_mark.line + 1,
+        )
 
 
 def _nodes_of_event(event: Any, sizes: dict[str, int]) -> int:
