@@ -169,7 +169,7 @@ def test_pages_are_turned_and_all_is_shown(page: Page, folder: Path) -> None:
     assert shown(page) == [entry.model for entry in ENTRIES[50:100]]
     assert page.evaluate("document.activeElement.textContent") == "Next"
     page.get_by_role("searchbox").fill("model-400")
-    expect(page.locator("#count")).to_have_text("1 of 524 models")
+    expect(page.locator("#count")).to_have_text("Models: 1 of 524")
     assert page.locator("#pages").is_hidden()
     page.get_by_role("button", name="Reset").click()
     page.get_by_role("button", name="Show all").click()

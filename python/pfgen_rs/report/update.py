@@ -99,7 +99,7 @@ def report(
         remember_run(found, state)
     found.known.save()
     if html is not None:
-        _update_site(done, html, url, answers_per_question, jobs, steps)
+        _update_site(done, html, url, answers_per_question, force, jobs, steps)
     return done
 
 
@@ -269,6 +269,7 @@ def _update_site(
     folder: str | os.PathLike[str],
     url: str | None,
     answers: int | None,
+    force: bool,
     jobs: int | None,
     steps: Steps | None,
 ) -> None:
@@ -280,6 +281,7 @@ def _update_site(
         folder,
         url=url,
         answers_per_question=answers,
+        force=force,
         jobs=jobs,
         steps=steps,
     )

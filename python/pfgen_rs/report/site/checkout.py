@@ -32,6 +32,7 @@ def write_site(
     *,
     url: str | None = None,
     answers_per_question: int | None = None,
+    force: bool = False,
     jobs: int | None = None,
     steps: Steps | None = None,
 ) -> Failed:
@@ -39,10 +40,12 @@ def write_site(
 
     Runs without usable answers have no page; those that have changed since the folder was written are scored
     again. `url`: its address, if known. `answers_per_question`: how many answers a page shows at most
-    (default: by the number of runs, `most_shown`). `steps` is told about the progress of runs. Raises
-    `OutputError`, `SettingsError` for a wrong `url`, and `InputError` for a wrong `models.toml`.
+    (default: by the number of runs, `most_shown`). `force`: make everything again. `steps` is told about the
+    progress of runs. Raises `OutputError`, `SettingsError` for a wrong `url`, and `InputError` for a wrong
+    `models.toml`.
     """
-    place = SiteFolder(folder)  # refuses a folder with other files before anything is scored
+    # Refuses a folder with other files before anything is scored.
+    place = SiteFolder(folder, anew=force)
     answered = _answered_runs_of_site(checkout, runs)
     shown = answers_per_question or most_shown(len(answered))
     whole = digest_of(
