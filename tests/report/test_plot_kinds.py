@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from checkouts import BETTER, FIRST, SECOND, add_run, make_checkout
 from helpers import pfgen
 from pfgen_rs import errors
 from pfgen_rs.report import plots
+from pfgen_rs.report.plots.inputs import read_curve_rows
 from pfgen_rs.report.plots.kinds import KINDS, Drawn, Wish, draw
 from pfgen_rs.report.update import report
 
@@ -153,10 +155,32 @@ def test_the_command_writes_the_table_and_tells_what_is_cut(checkout: Path, tmp_
     assert done.stderr == "warning: 1 of 3 runs shown, best first\n"
     assert "1 of 3 runs shown" in out.read_text(encoding="utf-8")
     assert len(table.read_text(encoding="utf-8").splitlines()) == 4
-    for arguments in (["--csv", tmp_path / "no" / "a.csv"], ["--top", "0"], ["--x", "epoch"]):
+    for arguments in (
+        ["--csv", tmp_path / "no" / "a.csv"],
+        ["--csv", tmp_path / "b.svg"],  # the figure itself
+        ["--top", "0"],
+        ["--x", "epoch"],
+        ["--x", "step"],
+    ):
         failed = pfgen("plot", "intervals", checkout, "-o", tmp_path / "b.svg", *arguments)
         assert failed.returncode == 2
         assert not (tmp_path / "b.svg").exists()
+
+
+def test_options_of_other_figures_are_refused(checkout: Path, tmp_path: Path) -> None:
+    for kind, option, value in (("length", "--top", "2"), ("steps", "--x", "tokens")):
+        failed = pfgen("plot", kind, checkout, "-o", tmp_path / "a.svg", option, value)
+        assert failed.returncode == 2
+        assert f"{option} requires the figure" in failed.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names with a *")
+def test_a_name_of_a_curve_is_no_pattern(tmp_path: Path) -> None:
+    place = tmp_path / "step=5" / "[a]*.parquet"
+    place.parent.mkdir()
+    pl.DataFrame({"a": [1]}).write_parquet(place)
+    pl.DataFrame({"a": [2]}).write_parquet(place.with_name("ab.parquet"))
+    assert read_curve_rows([str(place)]).to_dict(as_series=False) == {"a": [1]}
 
 
 def test_many_runs_of_the_published_data(published_dir: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ __all__ = [
     "Language",
     "LanguageName",
     "Title",
+    "csv_file_path",
     "plot",
     "plot_file_path",
 ]
@@ -80,10 +81,22 @@ def plot_file_path(path: Path) -> Path:
 
 
 def csv_file_path(path: Path | None) -> Path | None:
-    """Returns a path for a table; raises `typer.BadParameter` for a missing folder."""
+    """Returns a path for a table; raises `typer.BadParameter` for other formats and missing folders."""
+    if path is not None and path.suffix.lower() != ".csv":
+        raise typer.BadParameter("unknown format: expected a name ending in .csv")
     if path is not None and not is_folder_there(path):
         raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
+
+
+def _check_kind_uses(kind: Kind, top: int | None, x: AxisName | None) -> None:
+    """Raise `typer.BadParameter` for options of other figures."""
+    if top is not None and kind not in (Kind.INTERVALS, Kind.CATEGORIES):
+        raise typer.BadParameter(
+            "--top requires the figure intervals or categories", param_hint="--top"
+        )
+    if x is not None and kind is not Kind.LEARNING:
+        raise typer.BadParameter("--x requires the figure learning", param_hint="--x")
 
 
 def plot(
@@ -132,8 +145,9 @@ def plot(
         ),
     ] = None,
     x: Annotated[
-        AxisName, typer.Option("--x", help="What `learning` is drawn against.")
-    ] = AxisName.STEP,
+        AxisName | None,
+        typer.Option("--x", help="What `learning` is drawn against (default: step)."),
+    ] = None,
     csv: Annotated[
         Path | None,
         typer.Option(
@@ -180,6 +194,7 @@ def plot(
 
     - `pfgen-rs plot steps 'runs/*' -b pfgen-bench --out steps.png --language ja`
     """
+    _check_kind_uses(kind, top, x)
     from pfgen_rs.io import write_atomic
     from pfgen_rs.report import plots
     from pfgen_rs.report.plots.kinds import Wish, draw
@@ -194,7 +209,7 @@ def plot(
             source,
             STEP if step_pattern is None else step_pattern,
             top,
-            x.value,
+            (x or AxisName.STEP).value,
             title,
             language.value,
             font,

@@ -8,22 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import options, output, study_options
-from pfgen_rs.cli.loading import is_folder_there
-from pfgen_rs.cli.plot import Font, Language, LanguageName, Title
+from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, csv_file_path
 from pfgen_rs.cli.study_options import ModesName, StudyFormat
 
 if TYPE_CHECKING:
     from pfgen_rs.studies.against_result import AgainstStudy
 
 __all__ = ["against"]
-
-
-def _points_path(path: Path | None) -> Path | None:
-    if path is not None and path.suffix.lower() != ".csv":
-        raise typer.BadParameter("unknown format: expected a name ending in .csv")
-    if path is not None and not is_folder_there(path):
-        raise typer.BadParameter(f"{path.parent}: not a directory")
-    return path
 
 
 def against(
@@ -87,7 +78,7 @@ def against(
         Path | None,
         typer.Option(
             metavar="FILE",
-            callback=_points_path,
+            callback=csv_file_path,
             help="Also write a row for each model and column, as CSV.",
             show_default=False,
         ),

@@ -70,6 +70,8 @@ def sources(
     means over the questions that have all sources, and over all questions, of which those without a source
     keep their own. Intervals are Fisher's, over runs. The figure is a map of the correlations.
 
+    The default benchmark of a checkout is its own questions.
+
     For example:
 
     - `pfgen-rs study sources pfgen-bench`

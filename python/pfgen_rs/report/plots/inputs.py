@@ -147,7 +147,7 @@ def _plot_leaderboard_rows(path: Path) -> pl.DataFrame | None:
         return pl.DataFrame(read_standings_file(path), infer_schema_length=None)
     if path.suffix == ".parquet":
         try:
-            table = pl.read_parquet(path)
+            table = pl.read_parquet(path, glob=False, hive_partitioning=False)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise InputError(unreadable(error), path=path) from None
         return table if set(table.columns) >= _COLUMNS else None
@@ -193,6 +193,6 @@ def read_curve_rows(paths: Sequence[str]) -> pl.DataFrame:
             f"the learning figure takes one curve.parquet, got {counted(len(paths), 'file')}"
         )
     try:
-        return pl.read_parquet(paths[0])
+        return pl.read_parquet(paths[0], glob=False, hive_partitioning=False)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(f"not a learning curve: {error}", path=Path(paths[0])) from None
