@@ -347,10 +347,15 @@ def test_back_returns_to_the_runs_before(page: Page, folder: Path) -> None:
 
 def test_links_to_places_on_the_page_change_nothing(page: Page, folder: Path) -> None:
     opened(page, folder, f"#runs={runs(0, 3)}")
-    page.evaluate("location.hash = '#main'")
-    page.wait_for_timeout(50)
+    page.get_by_role("link", name="Skip to content").press("Enter")
+    wanted = f"#runs={runs(0, 3)}"
+    assert settled(page, lambda: page.evaluate("location.hash"), wanted) == wanted
+    assert page.evaluate("document.activeElement.id") == "main"
     assert chips(page) == [LABELS[0], LABELS[3]]
     expect(note(page)).to_be_hidden()
+    opened(page, folder, "#main")
+    expect(note(page)).to_be_hidden()
+    assert pair(page) == chips(page)
 
 
 def test_older_links_name_two_runs(page: Page, folder: Path) -> None:

@@ -54,15 +54,35 @@ def choose(page: Page, form: str, *numbers: int) -> None:
     )
 
 
+def finish_loading(page: Page, *numbers: int) -> None:
+    """Wait until all that was asked for is there, and what waited for it has run."""
+    page.evaluate(
+        """async (numbers) => {
+          const { answers } = pfgen.data("run");
+          const windows = (number) => `windows/q${String(number).padStart(3, "0")}`;
+          await Promise.all(numbers.flatMap((n) => [`${answers}#${n}`, windows(n)].map(pfgen.load)));
+          await new Promise((done) => setTimeout(done));
+        }""",
+        numbers,
+    )
+
+
 @pytest.mark.parametrize("numbers", [(2, 2), (2, 3, 2), (2, 3, 4, 5)])
 def test_the_last_of_several_choices_is_shown(
     page: Page, folder: Path, numbers: tuple[int, ...]
 ) -> None:
     """What was asked for first does not take away what was asked for last, while both are loading."""
+    texts = page.locator("#list .shaded")
+    page.goto(f"{address(folder)}#q{numbers[-1]}")
+    expect(texts).to_have_count(5)
+    wanted = texts.all_inner_texts()
+    page.goto("about:blank")
     page.goto(address(folder))
-    expect(page.locator("#list .answer")).to_have_count(5)
+    expect(texts).to_have_count(5)
+    assert texts.all_inner_texts() != wanted
     choose(page, "#choice", *numbers)
-    expect(page.locator("#list .answer")).to_have_count(5)
+    finish_loading(page, *numbers)
+    assert texts.all_inner_texts() == wanted
     asked = page.locator("#asked").inner_text()
     chosen = page.locator("#choice [name=question] option:checked").inner_text()
     assert chosen.endswith(asked)

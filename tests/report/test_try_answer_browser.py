@@ -374,13 +374,14 @@ def runaway(tmp_path: Path) -> str:
 
 def test_a_runaway_expression_is_stopped_and_typing_goes_on(page: Page, runaway: str) -> None:
     page.add_init_script(
-        "window.wait = setTimeout; setTimeout = (f, ms, ...v) => wait(f, ms / 5, ...v)"
+        """window.wait = setTimeout;
+        setTimeout = (f, ms, ...v) => (ms < 5000 ? wait(f, ms, ...v) : void (window.end = () => f(...v)));"""
     )
     page.goto(runaway)
     details = opened(page, 0)
     details.locator("textarea").fill("a" * 120 + "b")
     expect(details.locator(".outcome")).to_have_attribute("aria-busy", "true")
-    assert page.evaluate("1 + 1") == 2, "the page itself is free"
+    page.evaluate("end()")  # as five seconds would
     expect(details.get_by_role("alert")).to_contain_text("longer than 5 seconds")
     details.locator("textarea").fill("aab")
     expect(details.locator(".total b")).to_be_visible()

@@ -32,12 +32,14 @@
   const handOn = ({ target }) => {
     const link = target instanceof Element ? target.closest("a[href]") : null;
     if (!link || !(link.dataset.own ??= isOwn(link) ? "1" : "")) return;
-    const url = new URL(link.getAttribute("href"), location.href);
+    const [, path, query = "", place = ""] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(link.getAttribute("href"));
+    const values = new URLSearchParams(query);
+    const before = String(values);
     for (const name of carried) {
-      if (pfgen.address.get(name)) url.searchParams.set(name, pfgen.address.get(name));
-      else url.searchParams.delete(name);
+      if (pfgen.address.get(name)) values.set(name, pfgen.address.get(name));
+      else values.delete(name);
     }
-    if (url.href !== new URL(link.getAttribute("href"), location.href).href) link.setAttribute("href", url.href);
+    if (String(values) !== before) link.setAttribute("href", `${path}${values.size ? `?${values}` : ""}${place}`);
   };
   for (const kind of ["pointerover", "focusin", "click"]) document.addEventListener(kind, handOn, true);
 })();

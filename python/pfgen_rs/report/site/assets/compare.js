@@ -26,9 +26,13 @@
     }
   };
 
+  /** Whether the address names a place on this page, as the link that skips to the content does. */
+  const isPlace = () => document.getElementById(decoded(location.hash.slice(1))) !== null;
+
   /** The values of an address: `#runs=a+b&pair=…`, or two runs alone, as in older links. */
   const addressed = () => {
     const text = location.hash.slice(1);
+    if (isPlace()) return {};
     if (!text.includes("=")) return text ? { runs: decoded(text) } : {};
     return Object.fromEntries(text.split("&").map((part) => part.split("=").map(decoded)));
   };
@@ -138,7 +142,7 @@
   };
 
   const drawAnswers = () => {
-    places.asked.replaceChildren(pfgen.shown(data.questions[state.question].text)); // printed, where choices are not
+    places.asked.replaceChildren(pfgen.shown(data.questions[state.question].text, "ja")); // printed, where choices are not
     places.legend.replaceChildren(state.marks === "difference" ? pfgen.element("p", { class: "quiet" }, tr("about_difference")) : pfgen.legend());
     const others = ranked.filter((number) => state.runs.includes(number) && !state.pair.includes(number));
     const runs = [...state.pair, ...(state.show === "all" ? others : [])].map(runOf);
@@ -218,8 +222,10 @@
   };
 
   const follow = () => {
-    const text = decoded(location.hash.slice(1));
-    if (state && text && !text.includes("=") && document.getElementById(text)) return; // a place on this page
+    if (state && isPlace()) {
+      keepAddress(false); // the place is in sight by now, and a link is to lead to these runs
+      return;
+    }
     state = read();
     draw();
   };

@@ -133,7 +133,7 @@
       const { name: id, text, category } = data.questions[row.question];
       return element("tr", {}, element("td", {}, pfgen.shown(id)),
         element("th", { scope: "row", class: "long", "data-v": text },
-          element("button", { type: "button", class: "link", onclick: () => lead(row.question) }, pfgen.shown(text))),
+          element("button", { type: "button", class: "link", onclick: () => lead(row.question) }, pfgen.shown(text, "ja"))),
         element("td", {}, pfgen.known("category", category)),
         number(row.a.toFixed(4)), number(row.b.toFixed(4)), number(signed(row.difference), row.difference), interval(axis, row));
     });

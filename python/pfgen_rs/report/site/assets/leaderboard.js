@@ -94,8 +94,9 @@
     remember();
   };
 
-  form.addEventListener("change", changed);
-  form.addEventListener("input", pfgen.later(changed, 80));
+  // The text's own `change` comes when a click elsewhere leaves the field, and would take the clicked button away.
+  form.addEventListener("change", ({ target }) => target === form.elements.text || changed());
+  form.elements.text.addEventListener("input", pfgen.later(changed, 80));
   form.addEventListener("reset", () => {
     table.sorting.reset();
     setTimeout(changed); // the form empties its fields after this event

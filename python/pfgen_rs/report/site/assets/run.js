@@ -75,7 +75,7 @@
   const open = async (number) => {
     const question = questions.find((q) => q.number === number) ?? questions[0];
     form.elements.question.value = question.number;
-    document.getElementById("asked").replaceChildren(pfgen.shown(question.text)); // printed, where choices are not
+    document.getElementById("asked").replaceChildren(pfgen.shown(question.text, "ja")); // printed, where choices are not
     loaded = null;
     page = 0;
     const values = await pfgen.loadEach(list, [answersName(question), windowsName(question)]);

@@ -16,5 +16,5 @@ pfgen.shownNodes = (text) => {
       : document.createTextNode(part));
 };
 
-/** `text` in an element of its own, apart from the direction of what is around it. */
-pfgen.shown = (text) => pfgen.element("bdi", { lang: "ja" }, ...pfgen.shownNodes(text));
+/** `text` in an element of its own, apart from the direction of what is around it; `lang`: its language, if known. */
+pfgen.shown = (text, lang = null) => pfgen.element("bdi", { lang }, ...pfgen.shownNodes(text));

@@ -105,20 +105,21 @@
 
     async score() {
       const text = this.input.value;
-      const slow = setTimeout(() => this.outcome.setAttribute("aria-busy", "true"), 200);
+      const isCurrent = () => this.input.value === text; // else a later call shows what there is
+      const slow = setTimeout(() => isCurrent() && this.outcome.setAttribute("aria-busy", "true"), 200);
       try {
         if (!text) this.show();
         else if (/\p{Cs}/u.test(text)) this.show(this.problem("try_surrogate"));
         else {
           const scores = await this.scorer.score(text);
-          if (scores && this.input.value === text) this.show(...this.scored(text, scores));
+          if (scores && isCurrent()) this.show(...this.scored(text, scores));
         }
       } catch (error) {
-        this.show(this.problem(error.message === "late" ? "try_late" : "try_failed"));
+        if (isCurrent()) this.show(this.problem(error.message === "late" ? "try_late" : "try_failed"));
         if (error.message !== "late") throw error;
       } finally {
         clearTimeout(slow);
-        this.outcome.removeAttribute("aria-busy");
+        if (isCurrent()) this.outcome.removeAttribute("aria-busy");
       }
     }
 
