@@ -6,6 +6,7 @@ import functools
 import re
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,6 +139,38 @@ def test_the_text_filter_takes_words_in_any_width_and_case(page: Page, folder: P
     chosen = [entry.model for entry in ENTRIES if entry.organisation == "Qwen"]
     expect(page.locator("#count")).to_have_text(f"{len(chosen)} of 30 models")
     assert models(page) == chosen
+
+
+ORGANISATIONS = {
+    "abab-6.5": "MiniMaxAI",
+    "anthropic/claude-3-5-sonnet": "Anthropic",
+    "chat-GPT-4o": "MiniMaxAI",
+    "claude-2": "Anthropic",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("MiniMaxAI", [0, 2]),
+        ("claude 3.5", [1]),
+        ("gpt4o", [2]),
+        ("ｇｐｔ　minimax-ai –", [2]),
+        ("4oMiniMax", []),
+    ],
+)
+def test_organisations_are_searched_too_and_signs_do_not_matter(
+    page: Page, tmp_path: Path, text: str, wanted: list[int]
+) -> None:
+    entries = [
+        replace(entry, model=model, organisation=organisation)
+        for entry, (model, organisation) in zip(made_entries(4), ORGANISATIONS.items(), strict=True)
+    ]
+    (tmp_path / "index.html").write_bytes(leaderboard_page(entries))
+    leaderboard(page, tmp_path)
+    field(page, "Search models").fill(text)
+    expect(page.locator("#count")).to_have_text(f"{len(wanted)} of 4 models")
+    assert sorted(models(page)) == [list(ORGANISATIONS)[number] for number in wanted]
 
 
 def test_the_language_switches_without_reload_and_is_kept(page: Page, folder: Path) -> None:

@@ -10,6 +10,7 @@
   const box = document.getElementById("comparison");
   const comparison = pfgen.data("comparison");
   const plain = (text) => text.normalize("NFKC").toLowerCase();
+  const bare = (text) => plain(text).replace(/[^\p{L}\p{N}]/gu, ""); // "GPT-4o" is found as "gpt4o"
   const choices = ["mode", "engine", "organisation"];
 
   const rows = table.sorting.rows.map((row) => ({
@@ -17,7 +18,7 @@
     data: row.dataset,
     name: row.querySelector(".model"),
     score: row.querySelector(".score").textContent,
-    text: plain(row.querySelector(".model").textContent),
+    texts: [row.querySelector(".model").textContent, row.dataset.label, row.dataset.organisation].map(bare),
   }));
   const entries = new Map(rows.map((entry) => [entry.row, entry]));
   const runsOf = new Map(); // by model
@@ -27,10 +28,10 @@
   /** Rows that match the filters: of each model the best unless all runs are asked for (rows come best first). */
   const matching = () => {
     const wanted = new FormData(form);
-    const words = plain(wanted.get("text")).split(/\s+/).filter(Boolean);
+    const words = plain(wanted.get("text")).split(/\s+/).map(bare).filter(Boolean);
     const chosen = choices.filter((name) => wanted.get(name));
-    const found = rows.filter(({ data, text }) =>
-      chosen.every((name) => data[name] === wanted.get(name)) && words.every((word) => text.includes(word)));
+    const found = rows.filter(({ data, texts }) =>
+      chosen.every((name) => data[name] === wanted.get(name)) && words.every((word) => texts.some((text) => text.includes(word))));
     if (wanted.get("runs")) return found;
     const models = new Set();
     return found.filter(({ data }) => !models.has(data.model) && models.add(data.model));
