@@ -27,7 +27,8 @@ __all__ = [
 
 if TYPE_CHECKING:
     from pfgen_rs.metrics.names import METRICS
-    from pfgen_rs.stats.comparing import Comparison, Pair, compare
+    from pfgen_rs.stats.compared import Comparison, Pair
+    from pfgen_rs.stats.comparing import compare
     from pfgen_rs.stats.estimates import Estimate, estimate, from_summary
     from pfgen_rs.stats.many_tests import holm
     from pfgen_rs.stats.permutation import sign_flip
@@ -41,7 +42,8 @@ else:  # the error of a score needs neither numpy nor the rest
     __getattr__, __dir__ = lazy.exports(
         __name__,
         {
-            "comparing": ("Comparison", "Pair", "compare"),
+            "compared": ("Comparison", "Pair"),
+            "comparing": ("compare",),
             "estimates": ("Estimate", "estimate", "from_summary"),
             "many_tests": ("holm",),
             "permutation": ("sign_flip",),
