@@ -358,7 +358,7 @@ def _score_runs(
 
 def log_notes(result: Result) -> None:
     """Log what is not clean about a run's answers, and that its file may have been cut short."""
-    note = unclean_note(result, "clean=True")
+    note = unclean_note(result, "clean=True (on the command line, score --clean)")
     if note is not None:
         _LOG.warning(note)
     if result.cut_short is not None:

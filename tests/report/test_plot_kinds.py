@@ -133,7 +133,8 @@ def test_what_is_no_curve(tmp_path: Path) -> None:
     (tmp_path / "curve.parquet").write_bytes(b"PAR1")
     for paths, message in (
         (["a", "b"], "takes one curve.parquet, got 2 files"),
-        ([str(tmp_path / "curve.parquet")], "not a learning curve"),
+        ([str(tmp_path / "curve.parquet")], "expected a file such as curve.parquet"),
+        ([str(tmp_path)], "expected a file such as curve.parquet"),
         ([str(tmp_path / "missing.parquet")], "not a learning curve"),
     ):
         with pytest.raises(errors.PfgenError, match=message):

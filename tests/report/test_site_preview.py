@@ -116,7 +116,7 @@ def test_the_command_takes_the_address(tmp_path: Path) -> None:
     address = ["--url", "https://example.com/"]
     refused = pfgen("report", checkout, *address)
     assert refused.returncode != 0
-    assert "without a site" in refused.stderr
+    assert "--url requires --html" in refused.stderr
     pfgen("report", checkout, "--html", tmp_path / "site", *address)
     found = image_of(tmp_path / "site" / "index.html")
     assert found == ("https://example.com/preview.png" if style.available() else None)

@@ -219,6 +219,7 @@ def test_aliases_join_and_idle_ones_are_told(ours: Path, theirs: Path) -> None:
     [
         ([("alpha-7b", "1"), ("delta", "2")], "have 2 models in common: expected at least 3"),
         ([("x", "1"), ("y", "2")], "have 0 models in common"),
+        ([("alpha-7b", "1"), ("y", "2")], "have 1 model in common"),
         ([(name, "2") for name in SCORES], "'a' is 2 for all 5 models"),
         ([("alpha-7b", "1"), ("delta", "high")], "row 2: 'a' is 'high': expected a number"),
         ([("alpha-7b", "inf")], "row 1: 'a' is 'inf': expected a number"),

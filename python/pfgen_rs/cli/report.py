@@ -91,6 +91,9 @@ def report(
 
     - `pfgen-rs report . --html site --url https://example.com/pfgen/`
     """
+    for option, value in (("--url", url), ("--answers", answers)):
+        if value is not None and html is None:
+            raise typer.BadParameter(f"{option} requires --html", param_hint=option)
     from pfgen_rs.report import update
 
     done = update.report(

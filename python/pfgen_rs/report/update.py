@@ -250,7 +250,7 @@ def _check_settings_of_site(
     html: str | os.PathLike[str] | None, url: str | None, answers: int | None
 ) -> None:
     if answers is not None and html is None:
-        raise SettingsError("a number of answers (answers_per_question) without a site (html)")
+        raise SettingsError("answers_per_question requires html")
     if answers is not None and answers < len(QUANTILES):
         raise SettingsError(
             f"invalid number of answers {answers}: expected at least {len(QUANTILES)}"
@@ -261,7 +261,7 @@ def _check_settings_of_site(
 
     image_address(url)
     if html is None:
-        raise SettingsError("an address (url) without a site (html)")
+        raise SettingsError("url requires html")
 
 
 def _update_site(

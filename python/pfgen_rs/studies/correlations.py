@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.counted import counted
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 from pfgen_rs.studies.markdown import correlation_text, interval_text, markdown_table
@@ -124,7 +125,7 @@ def correlate(
     n = len(found[0])
     if n < FEWEST:
         raise InputError(
-            f"{_both(one, other)} have {n} models in common: expected at least {FEWEST}"
+            f"{_both(one, other)} have {counted(n, 'model')} in common: expected at least {FEWEST}"
         )
     for name, values in zip((one, other), found, strict=True):
         if np.ptp(values) == 0:

@@ -192,7 +192,13 @@ def read_curve_rows(paths: Sequence[str]) -> pl.DataFrame:
         raise PlotError(
             f"the learning figure takes one curve.parquet, got {counted(len(paths), 'file')}"
         )
+    path = Path(paths[0])
+    problem = "not a learning curve: expected a file such as curve.parquet"
+    if path.is_dir():  # of which polars would read every file
+        raise InputError(problem, path=path)
     try:
         return pl.read_parquet(paths[0], glob=False, hive_partitioning=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"not a learning curve: {error}", path=Path(paths[0])) from None
+    except OSError as error:
+        raise InputError(f"not a learning curve: {unreadable(error)}", path=path) from None
+    except pl.exceptions.PolarsError:
+        raise InputError(problem, path=path) from None

@@ -47,8 +47,8 @@ def series(runs: pl.DataFrame, pattern: str = STEP) -> pl.DataFrame:
     kept = table.filter(pl.col("step").is_not_null())
     if kept.is_empty():
         raise PlotError(
-            "no run has a step, such as step_1000 or checkpoint-500, in its model or folder name: pass a "
-            "step pattern"
+            "no run has a step, such as step_1000 or checkpoint-500, in its model or folder name; "
+            "another pattern may be given (--step-pattern)"
         )
     return kept.sort(["series", "step"], maintain_order=True)
 
