@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+import subprocess
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import pfgen_rs.report.shown_answers
-from checkouts import BETTER, FIRST, SECOND, add_run, contents, make_checkout, times
-from helpers import GOOD
+from checkouts import BETTER, CONFIG, FIRST, SECOND, add_run, contents, make_checkout, times
+from helpers import GOOD, SEAS
 from payload_texts import file_payloads
-from pfgen_rs import Benchmark, InputError, SettingsError, score_file
+from pfgen_rs import Benchmark, InputError, OutputError, SettingsError, score_file
 from pfgen_rs.checkout import rescoring
+from pfgen_rs.drawing import style
 from pfgen_rs.errors import PfgenError
+from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report.shown_answers import most_shown
 from pfgen_rs.report.site import builder, marker, names, run_files
@@ -62,11 +68,11 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def built(checkout: Path) -> set[str]:
+def built(checkout: Path, **options: Any) -> set[str]:
     """Write the site; the files that were written, but for its image, which needs matplotlib."""
     place = checkout.parent / "site"
     before = times(place)
-    assert report(checkout, html=place).problems == []
+    assert report(checkout, html=place, **options).problems == []
     return {p for p, time in times(place).items() if before.get(p) != time and p != PREVIEW}
 
 
@@ -220,6 +226,134 @@ def test_files_that_are_not_as_they_were_are_mended(checkout: Path, name: str, h
     assert {**after, MARKER: b""} == {**before, MARKER: b""}
 
 
+def test_facts_examples_and_the_address_are_part_of_a_site(
+    checkout: Path, scored: list[str]
+) -> None:
+    built(checkout)
+    scored.clear()
+    text = '[[released]]\ndate = 2024-01-02\nsource = "s"\nmodels = ["some/model"]\n'
+    (checkout / "models.toml").write_text(text, encoding="utf-8")
+    assert built(checkout) == {MARKER}  # too few dates for a plot
+    assert built(checkout) == set()
+    example = json.dumps({"question": SEAS, "answer": "例"}, ensure_ascii=False) + "\n"
+    (checkout / "data" / EXAMPLES).write_text(example, encoding="utf-8")
+    assert built(checkout) == {"benchmark/index.html", MARKER}
+    assert scored == []
+    made = built(checkout, url="https://example.com/a/")
+    assert MARKER in made
+    assert built(checkout, url="https://example.com/a/") == set()
+    if style.available():
+        assert {"index.html", "benchmark/index.html", "compare/index.html"} <= made
+        assert {f"runs/{names.slug(run)}/index.html" for run in (FIRST, SECOND)} <= made
+
+
+def test_the_configuration_of_a_run_is_on_its_page(checkout: Path, scored: list[str]) -> None:
+    built(checkout)
+    scored.clear()
+    (checkout / FIRST / "config.json").write_text(json.dumps({**CONFIG, "engine": "another"}))
+    assert f"runs/{names.slug(FIRST)}/index.html" in built(checkout)
+    assert set(scored) == {FIRST}
+
+
+def test_a_run_that_is_no_longer_usable_has_no_page(checkout: Path, scored: list[str]) -> None:
+    built(checkout)
+    scored.clear()
+    place = checkout.parent / "site"
+    for path in (checkout / FIRST).glob("trials*"):
+        path.write_bytes(b"damaged")
+    assert report(checkout, html=place).failed == [FIRST]
+    assert not (place / "runs" / names.slug(FIRST)).exists()
+    assert f"runs/{names.slug(FIRST)}/" not in (place / "index.html").read_text(encoding="utf-8")
+    listed = json.loads((place / MARKER).read_bytes())["files"]
+    assert {*listed, MARKER} == contents(place).keys()
+
+
+def test_force_makes_everything_again(checkout: Path, scored: list[str]) -> None:
+    built(checkout)
+    scored.clear()
+    place = checkout.parent / "site"
+    before = contents(place)
+    path = place / "runs" / names.slug(FIRST) / "data.js"
+    state = path.stat()
+    path.write_bytes(bytes(reversed(path.read_bytes())))
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert built(checkout) == set(), "the file looks as it was"
+    built(checkout, force=True)
+    assert set(scored) == {FIRST, SECOND}
+    assert {**contents(place), MARKER: b""} == {**before, MARKER: b""}
+    assert built(checkout) == set()
+
+
+THIRD = "result/third/model/0000000"
+
+
+def test_two_processes_do_not_write_a_site_together(checkout: Path) -> None:
+    place = checkout.parent / "site"
+    built(checkout)
+    before = contents(place)
+    add_run(checkout, THIRD, BETTER, {"model": "third/model"})
+    program = (
+        "import sys; from pfgen_rs.report.site.folder import SiteFolder\n"
+        "with SiteFolder(sys.argv[1]).writing(): print(flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", program, str(place)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout
+        assert other.stdout.readline().strip() == b""
+        assert other.poll() is None
+        with pytest.raises(OutputError, match="another process is writing this site"):
+            built(checkout)
+        assert {name: contents(place)[name] for name in before} == before
+        other.kill()
+    assert contents(place).keys() - before.keys() == {".pfgen-site.lock"}
+    assert of_run(THIRD) < built(checkout)
+    assert not (place / ".pfgen-site.lock").exists()
+
+
+def test_a_folder_is_read_again_once_it_is_locked(tmp_path: Path) -> None:
+    """Another process may have finished a site meanwhile."""
+    late, place = SiteFolder(tmp_path / "site"), tmp_path / "site"
+    with (first := SiteFolder(place)).writing():
+        first.write("a/index.html", b"a")
+        first.finish()
+    with late.writing():
+        late.write("index.html", b"b")
+        late.finish()
+    assert contents(place).keys() == {MARKER, "index.html"}
+
+
+@pytest.mark.parametrize("at", [MARKER, "index.html", "data.js"])
+def test_nothing_of_a_build_that_was_killed_stays(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """It is killed while it writes the first marker, the leaderboard, or the answers of a new run."""
+    built(checkout)
+    place = checkout.parent / "site"
+    before = contents(place)
+    add_run(checkout, THIRD, BETTER, {"model": "third/model"})
+    write = folders.write_atomic
+
+    def killed(path: Path, content: bytes) -> None:
+        if path.name == at:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            (path.parent / f".{path.name}.{'0' * 16}.tmp").write_bytes(content[:9])
+            raise KeyboardInterrupt
+        write(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folders, "write_atomic", killed)
+        with pytest.raises(KeyboardInterrupt):
+            built(checkout, jobs=1)
+    assert len(list(place.rglob("*.tmp"))) == 1
+    for path in (checkout / THIRD).iterdir():
+        path.unlink()
+    (checkout / THIRD).rmdir()
+    (checkout / "models.toml").write_text("", encoding="utf-8")  # so that something has changed
+    built(checkout)
+    assert {**contents(place), MARKER: b""} == {**before, MARKER: b""}
+    assert not (place / "runs" / names.slug(THIRD)).exists()
+
+
 def edited(change: Callable[[dict[str, Any]], object]) -> Callable[[bytes], bytes]:
     def edit(content: bytes) -> bytes:
         value = json.loads(content)
@@ -311,6 +445,45 @@ def test_runs_that_cannot_be_scored_have_no_links(
     data = file_payloads((tmp_path / "compare" / "data.js").read_bytes())["compare/data"]
     assert len(data["runs"]) == 2
     assert not SiteFolder(tmp_path).is_whole("x")  # the error is to be told again
+
+
+def test_links_to_the_comparison_lead_somewhere_even_if_runs_fail(
+    mini: Benchmark, results: dict[str, Result], tmp_path: Path
+) -> None:
+    first, second, _ = results
+    scored = [(first, results[first]), (second, InputError("damaged"))]
+    runs = ScoredRuns(dict.fromkeys([first, second]), lambda _: iter(scored))
+    Site(SiteFolder(tmp_path), mini, made_entries(3)).write(runs)
+    page = tmp_path / "runs" / names.slug(first) / "index.html"
+    assert "../../compare/index.html" in page.read_text(encoding="utf-8")
+    data = file_payloads((tmp_path / "compare" / "data.js").read_bytes())["compare/data"]
+    assert len(data["runs"]) == 1
+    assert (tmp_path / "compare" / "index.html").exists()
+
+
+def test_the_image_is_made_again_for_other_names_and_fonts(
+    mini: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[list[str]] = []
+
+    def image(leaders: Sequence[Any], labels: Any, _: str) -> bytes:
+        drawn.append([labels[leader.run] for leader in leaders])
+        return b"image"
+
+    monkeypatch.setattr(builder, "preview", image)
+    monkeypatch.setattr(builder.style, "available", lambda: True)
+    monkeypatch.setattr(builder.style, "drawn_with", lambda: ["1", None])
+    folder, entries = tmp_path / "site", made_entries(5)
+    for _ in range(2):
+        Site(SiteFolder(folder), mini, entries).write(run_files.given_runs({}))
+    assert len(drawn) == 1
+    other = [*entries[:-1], replace(entries[-1], model=entries[0].model, mode="another")]
+    assert names.labels(other)[entries[0].run] != names.labels(entries)[entries[0].run]
+    Site(SiteFolder(folder), mini, other).write(run_files.given_runs({}))
+    assert len(drawn) == 2
+    monkeypatch.setattr(builder.style, "drawn_with", lambda: ["1", "another font"])
+    Site(SiteFolder(folder), mini, other).write(run_files.given_runs({}))
+    assert len(drawn) == 3
 
 
 def test_progress_is_told_run_by_run(

@@ -99,7 +99,8 @@ def report(
         remember_run(found, state)
     found.known.save()
     if html is not None:
-        _update_site(done, html, url, answers_per_question, force, jobs, steps)
+        wrong = [s.run.name for s in states if any(isinstance(p, InputError) for p in s.problems)]
+        _update_site(done, html, wrong, url, answers_per_question, force, jobs, steps)
     return done
 
 
@@ -267,6 +268,7 @@ def _check_settings_of_site(
 def _update_site(
     done: Report,
     folder: str | os.PathLike[str],
+    unusable: Sequence[str],
     url: str | None,
     answers: int | None,
     force: bool,
@@ -279,6 +281,7 @@ def _update_site(
         done.checkout,
         done.runs,
         folder,
+        unusable=unusable,
         url=url,
         answers_per_question=answers,
         force=force,

@@ -30,6 +30,7 @@ def write_site(
     runs: Sequence[Published],
     folder: str | os.PathLike[str],
     *,
+    unusable: Sequence[str] = (),
     url: str | None = None,
     answers_per_question: int | None = None,
     force: bool = False,
@@ -39,14 +40,14 @@ def write_site(
     """Write the site of these runs of a checkout into `folder`. Returns failed runs with their errors.
 
     Runs without usable answers have no page; those that have changed since the folder was written are scored
-    again. `url`: its address, if known. `answers_per_question`: how many answers a page shows at most
-    (default: by the number of runs, `most_shown`). `force`: make everything again. `steps` is told about the
-    progress of runs. Raises `OutputError`, `SettingsError` for a wrong `url`, and `InputError` for a wrong
-    `models.toml`.
+    again. `unusable`: names of runs whose answers are known to be wrong. `url`: its address, if known.
+    `answers_per_question`: how many answers a page shows at most (default: by the number of runs,
+    `most_shown`). `force`: make everything again. `steps` is told about the progress of runs. Raises
+    `OutputError`, `SettingsError` for a wrong `url`, and `InputError` for a wrong `models.toml`.
     """
     # Refuses a folder with other files before anything is scored.
     place = SiteFolder(folder, anew=force)
-    answered = _answered_runs_of_site(checkout, runs)
+    answered = _answered_runs_of_site(checkout, [run for run in runs if run.run not in unusable])
     shown = answers_per_question or most_shown(len(answered))
     whole = digest_of(
         code_digest(),

@@ -119,8 +119,8 @@ class SiteFolder:
         `whole`: for `is_whole`; without it, what was remembered may stay, but is looked at again.
         """
         gone = self._before.files - self._new.files
-        if self._before.whole is None:
-            self._remove_unfinished({MARKER, *gone, *self._new.files})
+        is_left = self._before.whole is None  # else nothing but the marker was begun
+        self._remove_unfinished({MARKER, *gone, *self._new.files} if is_left else {MARKER})
         for name in gone:
             self._remove(name)
         self._new.whole = whole
