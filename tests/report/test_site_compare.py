@@ -358,6 +358,29 @@ def test_links_to_places_on_the_page_change_nothing(page: Page, folder: Path) ->
     assert pair(page) == chips(page)
 
 
+def test_the_header_hands_on_the_chosen_runs(page: Page, folder: Path) -> None:
+    page.goto(f"{(folder / 'index.html').as_uri()}?lang=en&runs=all")
+    header = page.get_by_role("navigation")
+    header.get_by_role("link", name="Compare").click()
+    expect(page).to_have_url(re.compile(r"/compare/index.html\?lang=en$"))
+    opened(page, folder, f"?lang=en#runs={runs(0, 3, 4)}", 3)
+    page.locator(".chips button").nth(1).click()
+    expect(page.locator(".chips li")).to_have_count(2)
+    header.get_by_role("link", name="Leaderboard").click()
+    expect(page.locator(".tray li")).to_have_count(2)
+    tray = [text.removesuffix("×").strip() for text in page.locator(".tray li").all_inner_texts()]
+    assert tray == [LABELS[0], LABELS[4]]
+    page.get_by_role("checkbox", name=ENTRIES[5].model).first.check()
+    header.get_by_role("link", name="Compare").click()
+    expect(page.locator("#answers .answer")).to_have_count(3)
+    assert chips(page) == [LABELS[number] for number in (0, 4, 5)]
+    expect(page).to_have_url(re.compile(r"\?lang=en#runs="))
+    page.go_back()
+    page.get_by_role("button", name="Clear selection").click()
+    link = header.get_by_role("link", name="Compare")
+    expect(link).not_to_have_attribute("href", re.compile("#"))
+
+
 def test_older_links_name_two_runs(page: Page, folder: Path) -> None:
     opened(page, folder, f"#{runs(3, 0)}")
     assert pair(page) == [LABELS[3], LABELS[0]]

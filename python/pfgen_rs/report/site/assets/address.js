@@ -41,5 +41,13 @@
     }
     if (String(values) !== before) link.setAttribute("href", `${path}${values.size ? `?${values}` : ""}${place}`);
   };
+
+  /** Let the header's link to a page (`NAV` of builder.py) hand on what is chosen, a query or fragment; "" for nothing. */
+  const links = new Map([...document.querySelectorAll("header nav a[data-page]")].map((link) => [link.dataset.page, [link, link.getAttribute("href")]]));
+  pfgen.address.lead = (page, chosen) => {
+    const [link, href] = links.get(page) ?? [];
+    link?.setAttribute("href", href + chosen);
+  };
+
   for (const kind of ["pointerover", "focusin", "click"]) document.addEventListener(kind, handOn, true);
 })();

@@ -116,11 +116,13 @@
     choose();
   };
 
+  const fragment = (chosen) => `#runs=${chosen.map((row) => row.id).join("+")}`;
+
   const next = (chosen) => {
     const { page: target, most } = comparison;
     if (chosen.length < 2) return [element("p", {}, tr("compare_more"))];
     if (chosen.length > most) return [element("p", { class: "problem" }, tr("compare_too_many", { most, n: chosen.length - most }))];
-    const href = `${pfgen.root}${target}#runs=${chosen.map((row) => row.id).join("+")}`;
+    const href = `${pfgen.root}${target}${fragment(chosen)}`;
     return [element("p", {}, element("a", { href, class: "open" }, tr("compare_open")))];
   };
 
@@ -133,6 +135,7 @@
 
   const tray = () => {
     const chosen = chosenRows();
+    address.lead("compare", chosen.length ? fragment(chosen.map(({ row }) => row)) : "");
     box.hidden = chosen.length === 0;
     const button = element("button", { type: "button", onclick: clear }, tr("compare_clear"));
     box.replaceChildren(element("ul", {}, ...chosen.map(chip)), ...next(chosen.map(({ row }) => row)), button);
