@@ -120,7 +120,7 @@ def test_shown_texts(text: str, as_plain: str, as_markup: str) -> None:
 
 
 def all_strings() -> dict[str, list[str]]:
-    return i18n.strings(tuple(PARTS)).data
+    return {key: texts for part in PARTS for key, texts in i18n.strings((part,)).data.items()}
 
 
 def test_every_string_is_there_in_both_languages_with_the_same_values() -> None:
@@ -523,3 +523,10 @@ def test_the_packages_python_names_no_string_that_is_missing() -> None:
     ]
     [nav] = map(ast.literal_eval, found)
     assert {key for key, _ in nav} <= set(i18n.strings(("common",)).table)
+
+
+def test_parts_of_a_page_agree_on_their_strings() -> None:
+    with pytest.raises(
+        ValueError, match=r"^run\.toml: other parts have other texts: .*by_question"
+    ):
+        i18n.strings(("compare", "run"))

@@ -514,3 +514,35 @@ def test_a_link_reproduces_the_question_and_which_answers_are_shown(
         assert field(other, label).input_value() == value
     other.goto(f"{run_page(folder, 3)}?show=none&order=#q4")
     assert field(other, "Show").input_value() == "samples", "what is no choice is passed over"
+
+
+def test_readers_of_english_never_see_japanese_first(
+    new_page: NewPage, folder: Path, tmp_path: Path
+) -> None:
+    """A page is in Japanese until its shared script has come; without that file or scripts, it is shown."""
+    home = run_page(folder, 0)
+    shows = "() => document.querySelector('h1').checkVisibility({ visibilityProperty: true })"
+    page = new_page()
+    page.add_init_script(f"""addEventListener("DOMContentLoaded", () => {{
+      window.early = [document.documentElement.classList.contains("ready"), ({shows})()];
+    }});""")
+    page.goto(home)
+    assert page.evaluate(shows)
+    is_ready, is_shown = page.evaluate("early")
+    assert is_ready == is_shown
+    page = new_page(locale="ja-JP")
+    page.add_init_script(f"""addEventListener("DOMContentLoaded", () => {{
+      window.early = ({shows})();
+    }});""")
+    page.goto(home)
+    assert page.evaluate("early") is True
+    plain = new_page(java_script_enabled=False)
+    plain.goto(home)
+    expect(plain.get_by_role("heading", level=1)).to_be_visible()
+    lone = tmp_path / "runs" / "x" / "index.html"
+    lone.parent.mkdir(parents=True)
+    content = (folder / "runs" / names.slug(ENTRIES[0].run) / "index.html").read_bytes()
+    lone.write_bytes(content)
+    page = new_page(expected="ERR_FILE_NOT_FOUND")
+    page.goto(lone.as_uri())
+    expect(page.get_by_role("heading", level=1)).to_be_visible()

@@ -72,11 +72,19 @@ class Strings:
 
 @cache
 def strings(parts: Sequence[str]) -> Strings:
-    """Load the strings of some parts (names of files without suffix); parts may have none."""
+    """Load the strings of some parts (names of files without suffix); parts may have none.
+
+    Raises `ValueError` if two parts have a key with different texts: a bug.
+    """
     table: dict[str, Mapping[str, str]] = {}
     assets = resources.files("pfgen_rs.report.site") / "assets"
     for part in parts:
         file = assets / f"{part}.toml"
         if file.is_file():
-            table |= tomllib.loads(file.read_text(encoding="utf-8"))
+            own = tomllib.loads(file.read_text(encoding="utf-8"))
+            if differing := [key for key in own if table.get(key, own[key]) != own[key]]:
+                raise ValueError(
+                    f"{part}.toml: other parts have other texts: {', '.join(differing)}"
+                )
+            table |= own
     return Strings(table)

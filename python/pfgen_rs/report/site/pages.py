@@ -1,4 +1,7 @@
-"""Renders pages from templates, with inlined styles and scripts and a content security policy."""
+"""Renders pages from templates, with a content security policy.
+
+Styles and scripts are inlined, but for scripts and strings of pages that share a file (`shared_script`).
+"""
 
 from __future__ import annotations
 
@@ -26,10 +29,12 @@ IMAGE = "image"
 _COMMON = ("common", "address", "text", "language", "theme", "payload", "tables")
 _EARLY = "early"
 _IMAGES = "data: 'self' file:"
-# Without its scripts, a page is what it is where there are none.
+# Without its scripts, a page is what it is where there are none. The page may be shown before they come, in
+# Japanese, so readers of English wait for them (`common.css`).
 _LOADER = """
 document.head.append(Object.assign(document.createElement("script"), {{
   src: document.documentElement.dataset.root + {path},
+  onload: () => document.documentElement.classList.add("ready"),
   onerror: () => document.documentElement.classList.remove("scripted"),
 }}));
 """

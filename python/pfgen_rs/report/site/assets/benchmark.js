@@ -45,7 +45,7 @@
       const changed = pfgen.later(() => this.search(this.input.value));
       this.input = pfgen.element("input", { type: "search", lang: "ja", autocomplete: "off", spellcheck: "false", oninput: changed });
       this.source = pfgen.element("select", { onchange: () => this.search(this.pattern) },
-        pfgen.element("option", { value: "", "data-t": "all_sources" }, pfgen.t("all_sources")),
+        pfgen.element("option", { value: "", "data-t": "any_source" }, pfgen.t("any_source")),
         ...this.data.sources.map((name, i) => pfgen.element("option", { value: i }, pfgen.plain(name))));
       const field = (key, control) => pfgen.element("label", { class: "field" }, pfgen.tr(key), control);
       return pfgen.element("div", { class: "tools", role: "search" }, field("search_references", this.input), field("source", this.source));
