@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import tomllib
+import warnings
 from collections.abc import Iterator
+from importlib.resources import files
+from itertools import combinations
 from typing import Any
 
 import matplotlib as mpl
@@ -16,6 +20,7 @@ from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 
 from pfgen_rs import errors, stats
 from pfgen_rs.drawing import style
+from pfgen_rs.metrics.names import PARTS
 from pfgen_rs.report import plots
 from pfgen_rs.report.plots import placing
 from plot_data import (
@@ -301,6 +306,16 @@ def test_score_by_step() -> None:
     np.testing.assert_array_equal(line.get_ydata(), ordered["score"])
     corners: Any = axes.collections[0].get_paths()[0].vertices
     assert corners[:, 1].min() == ordered["score_low"].min()
+
+
+def test_japanese_axes_are_named_as_on_the_site() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where no font has these characters
+        panels = plots.metric_pairs(runs(5), language="ja").axes
+    found = [pair for axes in panels if all(pair := (axes.get_xlabel(), axes.get_ylabel()))]
+    texts = files("pfgen_rs.report.site") / "assets" / "common.toml"
+    names = tomllib.loads(texts.read_text(encoding="utf-8"))
+    assert found == list(combinations((names[part]["ja"] for part in PARTS), 2))
 
 
 def test_a_step_alone_has_its_interval() -> None:

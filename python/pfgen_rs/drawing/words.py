@@ -10,12 +10,11 @@ __all__ = ["CATEGORIES", "JAPANESE", "Language", "translated"]
 
 Language = Literal["en", "ja"]
 
-# The metrics keep the names that Japanese papers use for them.
 JAPANESE = {
     "Score": "スコア",
-    "Fluency": "Fluency",
-    "Truthfulness": "Truthfulness",
-    "Helpfulness": "Helpfulness",
+    "Fluency": "流暢さ",
+    "Truthfulness": "真実性",
+    "Helpfulness": "有用性",
     "Relationships between metrics": "指標間の関係",
     "Score and length": "スコアと回答の長さ",
     "Mean length (characters)": "平均文字数",
