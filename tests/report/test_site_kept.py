@@ -23,6 +23,7 @@ from pfgen_rs import Benchmark, InputError, OutputError, SettingsError, score_fi
 from pfgen_rs.checkout import rescoring
 from pfgen_rs.drawing import style
 from pfgen_rs.errors import PfgenError
+from pfgen_rs.io import write_atomic
 from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report.shown_answers import most_shown
@@ -331,7 +332,7 @@ def test_nothing_of_a_build_that_was_killed_stays(
     place = checkout.parent / "site"
     before = contents(place)
     add_run(checkout, THIRD, BETTER, {"model": "third/model"})
-    write = folders.write_atomic
+    write = write_atomic
 
     def killed(path: Path, content: bytes) -> None:
         if path.name == at:
@@ -451,7 +452,10 @@ def test_links_to_the_comparison_lead_somewhere_even_if_runs_fail(
     mini: Benchmark, results: dict[str, Result], tmp_path: Path
 ) -> None:
     first, second, _ = results
-    scored = [(first, results[first]), (second, InputError("damaged"))]
+    scored: list[tuple[str, Result | PfgenError]] = [
+        (first, results[first]),
+        (second, InputError("damaged")),
+    ]
     runs = ScoredRuns(dict.fromkeys([first, second]), lambda _: iter(scored))
     Site(SiteFolder(tmp_path), mini, made_entries(3)).write(runs)
     page = tmp_path / "runs" / names.slug(first) / "index.html"
@@ -471,8 +475,8 @@ def test_the_image_is_made_again_for_other_names_and_fonts(
         return b"image"
 
     monkeypatch.setattr(builder, "preview", image)
-    monkeypatch.setattr(builder.style, "available", lambda: True)
-    monkeypatch.setattr(builder.style, "drawn_with", lambda: ["1", None])
+    monkeypatch.setattr(style, "available", lambda: True)
+    monkeypatch.setattr(style, "drawn_with", lambda: ["1", None])
     folder, entries = tmp_path / "site", made_entries(5)
     for _ in range(2):
         Site(SiteFolder(folder), mini, entries).write(run_files.given_runs({}))
@@ -481,7 +485,7 @@ def test_the_image_is_made_again_for_other_names_and_fonts(
     assert names.labels(other)[entries[0].run] != names.labels(entries)[entries[0].run]
     Site(SiteFolder(folder), mini, other).write(run_files.given_runs({}))
     assert len(drawn) == 2
-    monkeypatch.setattr(builder.style, "drawn_with", lambda: ["1", "another font"])
+    monkeypatch.setattr(style, "drawn_with", lambda: ["1", "another font"])
     Site(SiteFolder(folder), mini, other).write(run_files.given_runs({}))
     assert len(drawn) == 3
 
