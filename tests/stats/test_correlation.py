@@ -118,3 +118,16 @@ def test_intervals_cover() -> None:
         assert high is not None
         covered += low <= 0.6 <= high
     assert 0.90 <= covered / 300 <= 0.98
+
+
+@pytest.mark.parametrize("n", range(3, 41))
+def test_the_same_order_is_exactly_one(n: int) -> None:
+    x = [float(i // 2 if n % 2 and n > 3 else i) for i in range(n)]  # odd lengths with ties
+    assert spearman(x, [math.exp(value / 9) for value in x]) == 1.0
+    assert spearman(x, [-(value**3) for value in x]) == -1.0
+    assert spearman([*x[:-1], -1.0], x) not in (1.0, -1.0)
+
+
+def test_ranks_in_the_same_order_have_no_interval() -> None:
+    assert fisher_interval(1.0, 4, ranks=True) == (None, None)
+    assert fisher_interval(-1.0, 4) == (-1.0, -1.0)

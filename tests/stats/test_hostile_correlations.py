@@ -90,6 +90,7 @@ ROWS: Rows = {
         (of(correlation.fisher_interval, 0.5, 3), (None, None)),
         (of(correlation.fisher_interval, 0.5, 0), (None, None)),
         (of(correlation.fisher_interval, -1.0, 9), (-1.0, -1.0)),
+        (of(correlation.fisher_interval, 1.0, 4, ranks=True), (None, None)),
         (of(correlation.fisher_interval, 1 + 1e-15, 9), (1.0, 1.0)),
         (of(correlation.fisher_interval, NAN, 9), Refused("invalid r nan: expected a number")),
         (of(correlation.fisher_interval, 1.5, 9), Refused("invalid r 1.5: expected a number")),

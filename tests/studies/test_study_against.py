@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pfgen_rs.checkout.entries import read_entries
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.errors import InputError, PlotError, SettingsError
 from pfgen_rs.studies import (
     BenchmarkTable,
     Leaderboard,
@@ -24,6 +24,7 @@ from pfgen_rs.studies import (
     read_leaderboard,
     study_against,
 )
+from pfgen_rs.studies.plots import against_figure
 from study_tables import (
     SCORES,
     fisher_of,
@@ -189,7 +190,44 @@ def test_all_modes(ours: Path, theirs: Path) -> None:
     told = study.columns[0].told_outliers(2)
     assert re.fullmatch(r"\S+ \((qa|completion)\) [+-]\d\.\d\d, \S+ \((qa|completion)\) \S+", told)
     assert "(" not in study_against(theirs, ours, ["a"], name="name").columns[0].told_outliers()
-    assert [pair.n for pair in study.matrix.pairs] == [len(SCORES)]
+    assert study.matrix.pairs == (study.columns[0].correlation,)
+    both = study_against(theirs, ours, ["a", "b"], name="name", modes="all")
+    assert both.matrix.pairs[:2] == tuple(one.correlation for one in both.columns)
+    assert both.to_dict()["correlations"]["pairs"][0]["n"] == 2 * len(SCORES)
+    assert (both.matrix.pairs[2].one, both.matrix.pairs[2].n) == ("b", len(SCORES))
+
+
+def test_columns_called_like_the_score(ours: Path) -> None:
+    rows = tuple(
+        {"name": name, "r.pfgen score": i * i, "r.pfgen score (ours)": -i}
+        for i, name in enumerate(SCORES)
+    )
+    table = BenchmarkTable("t", tuple(rows[0]), rows)
+    study = study_against(table, ours, ["*score*"], name="name")
+    assert study.ours == "pfgen score (ours) (ours)"
+    assert len(set(study.matrix.names)) == 3
+    assert len(study.matrix.pairs) == 3
+    found = study.columns[0].correlation
+    assert study.matrix.values()[0, 1] == found.pearson
+
+
+def test_many_columns_are_not_all_correlated(ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("correlated")
+
+    names = tuple(f"c{i}" for i in range(40))
+    rows = tuple(
+        {"name": name, **{column: (i * 7 + k) % 5 for k, column in enumerate(names)}}
+        for i, name in enumerate(SCORES)
+    )
+    table = BenchmarkTable("t", ("name", *names), rows)
+    monkeypatch.setattr("pfgen_rs.studies.against_result.correlations", fail)
+    study = study_against(table, ours, names, name="name")
+    told = study.to_dict()
+    assert len(told["correlations"]["pairs"]) == 40
+    assert told["notes"][-1] == "left out: correlations of 40 columns with each other"
+    with pytest.raises(PlotError, match="too many names for one figure: 41, at most 40"):
+        against_figure(study)
 
 
 def test_order_of_rows_changes_nothing(tmp_path: Path, ours: Path, theirs: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from pfgen_rs.checkout.entries import entries_frame, read_entries
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.studies import Leaderboard, study_metrics
+from pfgen_rs.studies import Leaderboard, read_leaderboard, study_metrics
+from pfgen_rs.studies.markdown import correlation_text
 from study_tables import fisher_of, pearson_of, spearman_of, write_csv
 
 METRICS = ("fluency", "truthfulness", "helpfulness", "score")
@@ -49,6 +50,34 @@ def test_made_up_runs() -> None:
     assert best.runs["model"].to_list() == ["a", "c", "b"]
     assert {pair.n for pair in best.matrix.pairs} == {3}
     assert best.matrix.pairs[0].interval("pearson") == (None, None)
+
+
+def test_the_best_run_has_a_score() -> None:
+    rows: list[tuple[object, ...]] = [
+        ("a", "qa", 1, 1, 1, None),
+        ("A", "chat", 1, 1, 1, float("nan")),
+        ("a", "completion", 1, 1, 1, 0.5),
+        ("b", "qa", 1, 1, 1, None),
+        ("--", "qa", 1, 1, 1, 0.9),
+        ("??", "qa", 1, 1, 1, 0.8),
+    ]
+    assert board(rows).best().select("model", "mode").rows() == [("a", "completion"), ("b", "qa")]
+
+
+def test_columns_that_are_nested_absent_or_no_numbers(tmp_path: Path) -> None:
+    header = ["x.model", "x.score", "x.fluency", "truthfulness", "helpfulness", "x.mode"]
+    rows = [(f"m{i}", i, i * i, i, 5 - i, "qa") for i in range(4)]
+    found = read_leaderboard(write_csv(tmp_path / "t.csv", header, rows))
+    assert found.runs.select("score", "fluency", "mode").rows()[2] == (2.0, 4.0, "qa")
+    assert len(study_metrics(found).matrix.pairs) == 6
+    bad = write_csv(tmp_path / "b.csv", header, [*rows, ("m9", 1, 1, "high", 1, "qa")])
+    with pytest.raises(InputError) as caught:
+        study_metrics(bad)
+    assert "no run with 'truthfulness'; without truthfulness: " in str(caught.value)
+    assert "row 5: 'truthfulness' is 'high': expected a number" in str(caught.value)
+    lacking = write_csv(tmp_path / "l.csv", header[:4], [row[:4] for row in rows])
+    with pytest.raises(InputError, match=r"the leaderboard has no run with 'helpfulness'$"):
+        study_metrics(lacking)
 
 
 def test_what_cannot_be_correlated() -> None:
@@ -107,3 +136,8 @@ def test_all_published_runs(studies_dir: Path, tmp_path: Path) -> None:
     assert found["fluency", "truthfulness"] == (522, 0.952)
     assert found["fluency", "helpfulness"] == (522, 0.851)
     assert found["truthfulness", "helpfulness"] == (522, 0.752)
+
+
+def test_coefficients_as_text() -> None:
+    texts = {0.9999999999999998: "1.0000", -1.0: "-1.0000", 0.99999: "0.99999", -1e-9: "0.0000"}
+    assert {value: correlation_text(value) for value in texts} == texts

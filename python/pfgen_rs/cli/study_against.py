@@ -94,7 +94,8 @@ def against(
     Models are the same if their names are, but for upper case, what is before a slash, and characters that
     are neither letters nor digits. Intervals are Fisher's, over models. Outliers are the models furthest
     from the regression line of the other benchmark on the leaderboard, in units of the residual standard
-    deviation. The figure is a scatter plot, or of several columns a map of all correlations.
+    deviation. The figure is a scatter plot, or of several columns a map of all correlations;
+    those of two columns of the table are over the models that the leaderboard has, whatever `--modes` says.
 
     For example:
 

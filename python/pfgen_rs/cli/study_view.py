@@ -55,10 +55,9 @@ def against_unmatched(found: AgainstStudy, *, listed: bool) -> list[RenderableTy
     if not listed:
         return parts
     for title, named in (("leaderboard", ours), ("table", theirs)):
-        parts += [
-            output.cell(f"only in the {title}:"),
-            *(output.cell(f"  {n}") for n in named.values()),
-        ]
+        if named:
+            parts.append(output.cell(f"only in the {title}:"))
+            parts += [output.cell(f"  {name}") for name in named.values()]
     if found.near:
         parts.append(output.cell("similar names; --aliases says which are the same model:"))
         parts += [

@@ -112,12 +112,18 @@ def _to_unit_size(values: Floats) -> Floats:
 def spearman(x: ArrayLike, y: ArrayLike) -> float | None:
     """Returns Spearman's correlation: Pearson's of the ranks, with ties given their mean rank.
 
-    `None` and errors as for `pearson`.
+    Exactly 1 for equal ranks, and -1 for opposite ones. `None` and errors as for `pearson`.
     """
     sides = paired_numbers(x, y, largest=_ANY)
     if len(sides[0]) < _FEWEST:
         return None
-    return pearson(*(_correlation_ranks(*_correlation_codes(values)) for values in sides))
+    one, other = (_correlation_ranks(*_correlation_codes(values)) for values in sides)
+    found = pearson(one, other)
+    if found is None:
+        return None
+    if np.array_equal(one, other):
+        return 1.0
+    return -1.0 if np.array_equal(one, len(one) + 1 - other) else found
 
 
 def fisher_interval(
@@ -127,7 +133,9 @@ def fisher_interval(
 
     `ranks`: r is Spearman's, whose transform has the variance (1 + r²/2)/(n - 3) (D. G. Bonett & T. A.
     Wright, "Sample size requirements for estimating Pearson, Kendall and Spearman correlations",
-    Psychometrika 65 (2000)) instead of 1/(n - 3). Raises `InputError` unless r is `None` or a number from -1
+    Psychometrika 65 (2000)) instead of 1/(n - 3). Of r = ±1 the transform is infinite: items on a line have
+    the interval (r, r), as by its limit, but ranks `None`, since the same order of a few items leaves much
+    open: of four it occurs by chance in 1 of 24. Raises `InputError` unless r is `None` or a number from -1
     to 1, and `SettingsError` for an invalid level.
     """
     check_level(level)
@@ -135,7 +143,7 @@ def fisher_interval(
         return None, None
     r = correlation_number(r)
     if abs(r) == 1.0:
-        return r, r
+        return (None, None) if ranks else (r, r)
     variance = (1 + r * r / 2 if ranks else 1) / (items - 3)
     reach = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(variance)
     centre = math.atanh(r)

@@ -14,7 +14,7 @@ from pfgen_rs.metrics.names import METRICS, Metric
 from pfgen_rs.stats.residuals import regression_line
 from pfgen_rs.stats.student import check_level
 from pfgen_rs.studies.against_result import OURS, AgainstStudy, BenchmarkCorrelation
-from pfgen_rs.studies.correlations import CorrelationMatrix, correlate, correlations
+from pfgen_rs.studies.correlations import correlate
 from pfgen_rs.studies.leaderboard import Leaderboard, Modes, read_leaderboard
 from pfgen_rs.studies.model_names import model_key, near_misses
 from pfgen_rs.studies.table_files import read_benchmark_table
@@ -58,9 +58,10 @@ def study_against(
         )
     alias_keys = {model_key(one): model_key(other) for one, other in (aliases or {}).items()}
     heading = OURS if metric == METRICS[0] else f"pfgen {metric}"
-    if heading in theirs.columns:
+    labels = _labelled_columns(theirs, columns, names)
+    while heading in labels:
         heading += " (ours)"
-    found, notes = _correlated_columns(theirs, columns, names, ours, alias_keys, heading, level)
+    found, notes = _correlated_columns(theirs, labels, names, ours, alias_keys, heading, level)
     known = theirs.keys(names, alias_keys)
     own = dict(zip(reversed(ours["key"]), reversed(ours["model"]), strict=True))
     excluded = {model_key(one) for one in exclude}
@@ -69,7 +70,6 @@ def study_against(
     return AgainstStudy(
         heading,
         tuple(found),
-        _matrix(found, ours, heading, level),
         only_ours,
         only_theirs,
         near_misses(only_theirs, only_ours),
@@ -90,35 +90,45 @@ def _without(ours: pl.DataFrame, exclude: Sequence[str]) -> pl.DataFrame:
     return ours.filter(~pl.col("key").is_in(list(keys)))
 
 
+def _labelled_columns(
+    theirs: BenchmarkTable, wanted: Sequence[str], names: str
+) -> dict[str, tuple[str, bool]]:
+    """Returns by the name that each column is shown with its own, and whether a pattern found it."""
+    if not wanted:
+        raise SettingsError("no column to correlate with: name at least one (--column)")
+    found: dict[str, tuple[str, bool]] = {}
+    for pattern in wanted:
+        by_pattern = theirs.is_pattern(pattern)
+        for column in theirs.find_all(pattern):
+            if not by_pattern:
+                found[pattern] = column, False
+            elif column != names:
+                found.setdefault(theirs.short_name(column, pattern), (column, True))
+    return found
+
+
 def _correlated_columns(
     theirs: BenchmarkTable,
-    wanted: Sequence[str],
+    labels: Mapping[str, tuple[str, bool]],
     names: str,
     ours: pl.DataFrame,
     aliases: Mapping[str, str],
     heading: str,
     level: float,
 ) -> tuple[list[BenchmarkCorrelation], list[str]]:
-    if not wanted:
-        raise SettingsError("no column to correlate with: name at least one (--column)")
-    found: dict[str, BenchmarkCorrelation] = {}
+    found: list[BenchmarkCorrelation] = []
     notes: list[str] = []
-    for pattern in wanted:
-        for column in theirs.find_all(pattern):
-            by_pattern = theirs.is_pattern(pattern)
-            label = theirs.short_name(column, pattern) if by_pattern else pattern
-            if label in found or (by_pattern and column == names):
-                continue
-            try:
-                figures = replace(theirs.figures(names, column, aliases), column=label)
-                found[label] = _correlated(figures, ours, heading, level)
-            except InputError as error:
-                if not by_pattern:
-                    raise _in_file(error, theirs.path) from None
-                notes.append(f"left out: {shortened(column)!r}: {error.problem}")
+    for label, (column, by_pattern) in labels.items():
+        try:
+            figures = replace(theirs.figures(names, column, aliases), column=label)
+            found.append(_correlated(figures, ours, heading, level))
+        except InputError as error:
+            if not by_pattern:
+                raise _in_file(error, theirs.path) from None
+            notes.append(f"left out: {shortened(column)!r}: {error.problem}")
     if not found:
         raise InputError(f"no column can be correlated; {'; '.join(notes[:1])}", path=theirs.path)
-    return sorted(found.values(), key=lambda one: -one.correlation.pearson), notes
+    return sorted(found, key=lambda one: -one.correlation.pearson), notes
 
 
 def _correlated(
@@ -149,22 +159,6 @@ def _in_file(error: InputError, path: str) -> InputError:
     if error.path is not None:
         return error
     return InputError(error.problem, path=path)
-
-
-def _matrix(
-    found: Sequence[BenchmarkCorrelation], ours: pl.DataFrame, heading: str, level: float
-) -> CorrelationMatrix:
-    """Returns the correlations of our figures and all columns with each other, over models of ours."""
-    columns = {
-        heading: dict(reversed(ours.sort("figure", descending=True).select("key", "figure").rows()))
-    }
-    for one in found:
-        columns[one.column] = dict(one.points.select("key", "value").iter_rows())
-    keys = sorted(columns[heading])
-    nan = float("nan")
-    return correlations(
-        {name: [values.get(key, nan) for key in keys] for name, values in columns.items()}, level
-    )
 
 
 def _idle_aliases(

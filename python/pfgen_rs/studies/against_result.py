@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
 
 from pfgen_rs.report.markup import inert
-from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix
+from pfgen_rs.studies.correlations import (
+    MOST_NAMES,
+    Correlation,
+    CorrelationMatrix,
+    correlations,
+)
 from pfgen_rs.studies.markdown import correlation_text, interval_text, markdown_table
 
 __all__ = ["OURS", "OUTLIERS", "AgainstStudy", "BenchmarkCorrelation"]
@@ -65,11 +71,34 @@ class AgainstStudy:
 
     ours: str
     columns: tuple[BenchmarkCorrelation, ...]
-    matrix: CorrelationMatrix
     unmatched_ours: Mapping[str, str]
     unmatched_theirs: Mapping[str, str]
     near: Mapping[str, str]
     notes: tuple[str, ...]
+
+    @cached_property
+    def matrix(self) -> CorrelationMatrix:
+        """The correlations of the leaderboard and all columns with each other, O(columns²).
+
+        With the leaderboard those of `columns`, over its models or all runs; of two columns over the models
+        that the leaderboard has, each once.
+        """
+        values = {
+            one.column: dict(one.points.select("key", "value").rows()) for one in self.columns
+        }
+        keys = sorted({key for found in values.values() for key in found})
+        nan = float("nan")
+        theirs = correlations(
+            {name: [found.get(key, nan) for key in keys] for name, found in values.items()},
+            self.columns[0].correlation.level,
+        )
+        own = self._own_correlations
+        return CorrelationMatrix(own.names, own.pairs + theirs.pairs)
+
+    @property
+    def _own_correlations(self) -> CorrelationMatrix:
+        names = (self.ours, *(found.column for found in self.columns))
+        return CorrelationMatrix(names, tuple(found.correlation for found in self.columns))
 
     def frame(self, outliers: int = OUTLIERS) -> pl.DataFrame:
         """Returns one row a column: `column`, `n`, both correlations with bounds, and `outliers` (keys)."""
@@ -117,7 +146,8 @@ class AgainstStudy:
         return "\n".join([table, *(f"{inert(note)}\n" for note in self.notes)])
 
     def to_dict(self, outliers: int = OUTLIERS) -> dict[str, Any]:
-        """Returns everything as JSON."""
+        """Returns everything as JSON; of 40 columns and more without their correlations with each other."""
+        few = len(self.columns) < MOST_NAMES
         columns = [
             {
                 "column": found.column,
@@ -132,9 +162,16 @@ class AgainstStudy:
         ]
         return {
             "columns": columns,
-            "correlations": self.matrix.to_dict(),
+            "correlations": (self.matrix if few else self._own_correlations).to_dict(),
             "unmatched_ours": dict(self.unmatched_ours),
             "unmatched_theirs": dict(self.unmatched_theirs),
             "near": dict(self.near),
-            "notes": list(self.notes),
+            "notes": [
+                *self.notes,
+                *(
+                    []
+                    if few
+                    else [f"left out: correlations of {len(self.columns)} columns with each other"]
+                ),
+            ],
         }

@@ -17,12 +17,22 @@ from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 from pfgen_rs.studies.markdown import correlation_text, interval_text, markdown_table
 
-__all__ = ["FEWEST", "Correlation", "CorrelationMatrix", "Statistic", "correlate", "correlations"]
+__all__ = [
+    "FEWEST",
+    "MOST_NAMES",
+    "Correlation",
+    "CorrelationMatrix",
+    "Statistic",
+    "correlate",
+    "correlations",
+]
 
 Statistic = Literal["pearson", "spearman"]
 Floats = NDArray[np.float64]
 FEWEST = 3  # two points always lie on a line
 """The least number of models that a correlation is over."""
+MOST_NAMES = 40
+"""The most names whose correlations with each other are drawn, and told."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +40,7 @@ class Correlation:
     """The correlations of two lists of figures, named `one` and `other`, over `n` models or runs.
 
     `pearson`, `spearman`: the coefficients, with their intervals at `level` by Fisher's transformation, which
-    takes the models for independent; without bounds for three models.
+    takes the models for independent; without bounds for three models, and of ρ = ±1.
     """
 
     one: str

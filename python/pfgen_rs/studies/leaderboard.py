@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import polars as pl
 
@@ -57,14 +57,24 @@ class Leaderboard:
             raise InputError(f"the leaderboard has no run with {metric!r}")
         if modes == "all":
             return found
-        best = found.sort("figure", descending=True, maintain_order=True)
-        return best.unique("key", keep="first", maintain_order=True)
+        return _first_of_keys(found.sort("figure", descending=True, maintain_order=True))
 
     def best(self) -> pl.DataFrame:
-        """Returns the rows of `runs` with the highest score of each model, the first of equal ones."""
+        """Returns the rows of `runs` with the highest score of each model, the first of equal ones.
+
+        Runs without a score come last, and count only where a model has no other. Runs whose models have no
+        letter or digit in their names are left out.
+        """
         keys = pl.Series("key", [model_key(name) for name in self.runs["model"]], dtype=pl.String)
-        ordered = self.runs.with_columns(keys).sort("score", descending=True, maintain_order=True)
-        return ordered.unique("key", keep="first", maintain_order=True).drop("key")
+        scores = pl.when(pl.col("score").is_finite()).then("score")
+        ordered = self.runs.with_columns(keys).sort(
+            scores, descending=True, nulls_last=True, maintain_order=True
+        )
+        return _first_of_keys(ordered.filter(pl.col("key") != "")).drop("key")
+
+
+def _first_of_keys(runs: pl.DataFrame) -> pl.DataFrame:
+    return runs.unique("key", keep="first", maintain_order=True)
 
 
 def check_modes(modes: str) -> None:
@@ -95,22 +105,32 @@ def read_leaderboard(place: str | os.PathLike[str]) -> Leaderboard:
 
 
 def _leaderboard_of_table(table: BenchmarkTable) -> Leaderboard:
-    for name in ("model", "score"):
-        table.find(name)
-    # Of cells that are no numbers, only those of the score matter to every study.
-    numbers = [
-        "score",
-        *(name for name in PARTS if name in table.columns and table.is_numeric(name)),
-    ]
-    rows = [
-        {
-            "model": table.name_in(number, "model"),
-            "mode": row.get("mode") or None,
-            **{name: table.number_in(number, name) for name in numbers},
-        }
-        for number, row in enumerate(table.rows, 1)
-    ]
-    return Leaderboard(_without_system_runs(pl.DataFrame(rows, schema=_SCHEMA)))
+    numbers = range(1, len(table.rows) + 1)
+    model, score = table.find("model"), table.find("score")
+    columns: dict[str, list[Any]] = {
+        "model": [table.name_in(number, model) for number in numbers],
+        "score": [table.number_in(number, score) for number in numbers],
+    }
+    if mode := _optional_column(table, "mode"):
+        columns["mode"] = [table.name_in(number, mode) or None for number in numbers]
+    notes = []
+    for name in PARTS:
+        if column := _optional_column(table, name):
+            # Of cells that are no numbers, only those of the score matter to every study.
+            try:
+                columns[name] = [table.number_in(number, column) for number in numbers]
+            except InputError as error:
+                notes.append(f"without {name}: {table.path}, row {error.line}: {error.problem}")
+    empty = [None] * len(table.rows)
+    runs = pl.DataFrame({name: columns.get(name, empty) for name in _SCHEMA}, schema=_SCHEMA)
+    return Leaderboard(_without_system_runs(runs), tuple(notes))
+
+
+def _optional_column(table: BenchmarkTable, name: str) -> str | None:
+    try:
+        return table.find(name)
+    except InputError:
+        return None
 
 
 def _without_system_runs(runs: pl.DataFrame) -> pl.DataFrame:

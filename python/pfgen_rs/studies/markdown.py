@@ -9,12 +9,15 @@ from pfgen_rs.report.markup import inert
 __all__ = ["correlation_text", "interval_text", "markdown_table"]
 
 
+_ROUNDING = 1e-12  # of a coefficient
+
+
 def correlation_text(value: float | None, digits: int = 4) -> str:
-    """Returns a coefficient as text: never rounded to 1 if it is less."""
+    """Returns a coefficient as text: never rounded to 1 if it is less by more than a rounding error."""
     if value is None or value != value:
         return "–"
-    text = f"{value:.{digits}f}"
-    if abs(float(text)) == 1.0 and abs(value) != 1.0:
+    text = f"{value:z.{digits}f}"
+    if abs(float(text)) == 1.0 and 1.0 - abs(value) > _ROUNDING:
         return correlation_text(value, digits + 1)
     return text
 

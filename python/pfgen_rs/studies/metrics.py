@@ -85,6 +85,10 @@ def study_metrics(
     complete = pl.all_horizontal(pl.col(name).is_finite() for name in _COLUMNS)
     runs = chosen.filter(complete).select("model", "mode", *_COLUMNS)
     lacking = len(chosen) - len(runs)
+    for name in _COLUMNS:
+        if not chosen[name].is_finite().any():
+            reasons = [note for note in board.notes if note.startswith(f"without {name}: ")]
+            raise InputError("; ".join([f"the leaderboard has no run with {name!r}", *reasons]))
     if len(runs) < FEWEST:
         raise InputError(
             f"{len(runs)} of {counted(len(chosen), 'run')} with all of {', '.join(PARTS)}: expected at "

@@ -13,19 +13,24 @@ from pfgen_rs.drawing.style import INK, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
 from pfgen_rs.studies.against_result import OURS
-from pfgen_rs.studies.correlations import CorrelationMatrix, Statistic
+from pfgen_rs.studies.correlations import MOST_NAMES, CorrelationMatrix, Statistic
 from pfgen_rs.studies.markdown import correlation_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["correlation_map"]
+__all__ = ["check_name_count", "correlation_map"]
 
 _HEADINGS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ"}
-_MOST = 40  # names
 _CELL = 0.55  # inches: labels within it need not be turned
 _CLOSE = 0.99  # from here on, two decimals say nothing
+
+
+def check_name_count(names: int) -> None:
+    """Raise `PlotError` for more names than one map shows."""
+    if names > MOST_NAMES:
+        raise PlotError(f"too many names for one figure: {names}, at most {MOST_NAMES}")
 
 
 def correlation_map(
@@ -45,8 +50,7 @@ def correlation_map(
     names = matrix.names
     if not matrix.pairs:
         raise PlotError("nothing to draw: no two of these have a correlation")
-    if len(names) > _MOST:
-        raise PlotError(f"too many names for one figure: {len(names)}, at most {_MOST}")
+    check_name_count(len(names))
     cells = matrix.values(statistic)
     others = cells[~np.eye(len(names), dtype=bool)]
     lowest, digits = float(np.nanmin(others)), 4 if np.nanmin(others) > _CLOSE else 2

@@ -19,7 +19,7 @@ from pfgen_rs.studies.against_result import (
     BenchmarkCorrelation,
 )
 from pfgen_rs.studies.markdown import correlation_text, interval_text
-from pfgen_rs.studies.plots.correlation_map import correlation_map
+from pfgen_rs.studies.plots.correlation_map import check_name_count, correlation_map
 from pfgen_rs.studies.plots.labels import place_labels
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def against_figure(
     study: AgainstStudy, *, outliers: int = OUTLIERS, title: str | None = None, **look: Any
 ) -> Figure:
     """Draw the scatter plot of a study of one column, or the map of correlations of several."""
+    check_name_count(1 + len(study.columns))  # before all of them are correlated
     if len(study.columns) > 1:
         return correlation_map(study.matrix, title=title, **look)
     return against_scatter(study.columns[0], study.ours, outliers=outliers, title=title, **look)
