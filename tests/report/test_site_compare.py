@@ -398,6 +398,15 @@ def test_a_link_to_what_is_not_there_is_said(page: Page, folder: Path, address: 
     assert chips(page) == first
 
 
+@pytest.mark.parametrize("kept", [0, 4])
+def test_the_only_run_left_of_a_link_is_kept(page: Page, folder: Path, kept: int) -> None:
+    best = chips(opened(page, folder))
+    opened(page, folder, f"#runs=gone+{runs(kept)}")
+    expect(note(page)).to_contain_text("not on this page: gone. The best of the other runs are")
+    assert chips(page) == [LABELS[kept], next(name for name in best if name != LABELS[kept])]
+    assert pair(page) == chips(page)
+
+
 def test_what_is_left_of_a_link_is_shown(page: Page, folder: Path) -> None:
     opened(page, folder, f"#runs=gone+{runs(4, 4, 5)}&pair={runs(5)}+gone")
     expect(note(page)).to_contain_text("not on this page: gone")

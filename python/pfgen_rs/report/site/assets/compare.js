@@ -68,16 +68,16 @@
   const numbersOf = (text = "") => text.split("+").filter(Boolean)
     .map((slug) => ({ slug, number: data.runs.findIndex((run) => run.slug === slug) }));
 
-  /** The runs of an address, as far as they are on this page; the two best where that leaves too few. */
+  /** The runs of an address, as far as they are on this page; where that leaves too few, the best besides. */
   const runsOf = (text) => {
     const named = numbersOf(text);
     const missing = named.filter(({ number }) => number < 0).map(({ slug }) => slug).join(", ").slice(0, 200);
     const found = [...new Set(named.map(({ number }) => number).filter((number) => number >= 0))];
     remark();
-    if (missing) remark(found.length < 2 ? "bad_address" : "some_missing", { names: missing });
+    if (missing) remark(["bad_address", "one_left"][found.length] ?? "some_missing", { names: missing });
     if (found.length > data.most) remark("too_many_named", { most: data.most, n: found.length });
-    if (named.length === 0 || (missing && found.length < 2)) return ranked.slice(0, data.first);
-    return found.slice(0, data.most);
+    const isFilled = named.length === 0 || (missing && found.length < 2);
+    return isFilled ? [...new Set([...found, ...ranked])].slice(0, data.first) : found.slice(0, data.most);
   };
 
   const pairOf = (text, runs) => {
