@@ -52,12 +52,19 @@ class BenchmarkCorrelation:
         return by_size.head(count)
 
     def told_outliers(self, count: int = OUTLIERS) -> str:
-        """Returns keys and residuals of the outliers, with the mode where a model has several points."""
+        """Returns our names of the outliers and residuals, with the mode where a model has several points."""
         several = set(self.points["key"].filter(self.points["key"].is_duplicated()))
         return ", ".join(
-            f"{key} {f'({mode}) ' if key in several and mode else ''}{residual:+.2f}"
-            for key, mode, residual in self.outliers(count).select("key", "mode", "residual").rows()
+            f"{_outlier_name(model, key)} {f'({mode}) ' if key in several and mode else ''}{residual:+.2f}"
+            for key, model, mode, residual in self.outliers(count)
+            .select("key", "model", "mode", "residual")
+            .rows()
         )
+
+
+def _outlier_name(model: str, key: str) -> str:
+    """Returns our name of a model without its organisation, as figures show it."""
+    return model.rpartition("/")[2] or key
 
 
 @dataclass(frozen=True)
