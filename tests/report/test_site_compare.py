@@ -381,6 +381,25 @@ def test_the_header_hands_on_the_chosen_runs(page: Page, folder: Path) -> None:
     expect(link).not_to_have_attribute("href", re.compile("#"))
 
 
+@pytest.mark.parametrize("at", [0, 2])
+def test_answers_that_load_are_shown_beside_those_that_do_not(
+    new_page: NewPage, folder: Path, at: int
+) -> None:
+    chosen = (0, 3, 4)
+    page = new_page(expected="ERR_FILE_NOT_FOUND")
+    missing = folder / "runs" / SLUGS[chosen[at]] / "data.js"
+    away = missing.rename(missing.with_name("away.js"))
+    try:
+        opened(page, folder, f"#runs={runs(*chosen)}", 3)
+        problem = page.locator("#answers .answer [role=alert]")
+        expect(problem).to_contain_text(f"The answers of {LABELS[chosen[at]]} could not be loaded.")
+        expect(page.locator("#answers .answer .average")).to_have_count(2)
+    finally:
+        away.rename(missing)
+    page.locator("#side-choice [name=marks]").select_option("shade")
+    expect(page.locator("#answers .answer .average")).to_have_count(3)
+
+
 def test_older_links_name_two_runs(page: Page, folder: Path) -> None:
     opened(page, folder, f"#{runs(3, 0)}")
     assert pair(page) == [LABELS[3], LABELS[0]]

@@ -18,6 +18,11 @@
     pfgen.answerRules(answer),
   ];
 
+  /** What stands in the place of answers that are not there: the run has none, or their file is missing. */
+  const without = (run, isMissing) => (isMissing
+    ? element("p", { class: "problem", role: "alert" }, tr("answers_not_loaded", { name: pfgen.plain(run.name) }))
+    : element("p", { class: "quiet" }, tr("not_answered")));
+
   const isAnswered = (run, question) => run.questions === null || run.questions.includes(question);
 
   /**
@@ -27,17 +32,17 @@
   pfgen.sideBySide = async (place, data, runs, question, choice, reading) => {
     const { windows, answers } = data.questions[question];
     const having = runs.filter((run) => isAnswered(run, question));
-    const values = await pfgen.loadEach(place, [windows, ...having.map((run) => answers.replace("{run}", run.folder))]);
+    const values = await pfgen.loadEach(place, [windows, ...having.map((run) => answers.replace("{run}", run.folder))], 1);
     if (!values) return;
     const table = pfgen.windowTable(values[0]);
     const shown = runs.map((run) => {
       const found = values[1 + having.indexOf(run)];
-      return having.includes(run) ? pfgen.answer(found, rowOf(found, choice)) : null;
+      return having.includes(run) && found ? pfgen.answer(found, rowOf(found, choice)) : null;
     });
     const differing = choice.marks === "difference";
     const differs = differing && shown[0] && shown[1] ? pfgen.differences(shown[0].characters, shown[1].characters) : [];
     const cards = runs.map((run, i) => card(run, letters[i],
-      ...(shown[i] ? answered(shown[i], table, reading, differs[i]) : [element("p", { class: "quiet" }, tr("not_answered"))])));
+      ...(shown[i] ? answered(shown[i], table, reading, differs[i]) : [without(run, having.includes(run))])));
     const classes = ["beside", differing ? "differing" : "", runs.length > 2 ? "many" : ""].filter(Boolean).join(" ");
     place.replaceChildren(element("div", { class: classes, tabindex: runs.length > 2 ? "0" : null }, ...cards));
   };

@@ -97,22 +97,31 @@
   /** Free the memory of a payload in a file, which is loaded again when it is needed. */
   pfgen.forget = (name) => document.getElementById(`payload-${name}`) || waiting.has(name) || values.delete(name);
 
+  const isMissing = (reason) => /\.js$/.test(reason.message); // else it is a fault
+
+  /** Promise of the value of a payload, `null` where its file is missing. */
+  const ifThere = (name) => pfgen.load(name).catch((reason) => {
+    if (isMissing(reason)) return null;
+    throw reason;
+  });
+
   /**
    * The values of payloads. Meanwhile, and where one fails, a line in `place` says so; else it is left empty.
    * `null` where one fails, and if something else was asked for there meanwhile, which `place` then belongs to.
+   * Of files from the number `needed` on, each may be missing: its value is `null`.
    */
-  pfgen.loadEach = async (place, names) => {
+  pfgen.loadEach = async (place, names, needed = names.length) => {
     const own = {};
     asked.set(place, own);
     place.setAttribute("aria-busy", "true");
     place.replaceChildren(pfgen.element("p", { class: "quiet" }, pfgen.tr("loading")));
-    const [{ value: found, reason }] = await Promise.allSettled([Promise.all(names.map(pfgen.load))]);
+    const [{ value: found, reason }] = await Promise.allSettled([Promise.all(names.map((name, i) => (i < needed ? pfgen.load : ifThere)(name)))]);
     if (asked.get(place) !== own) return null;
     place.removeAttribute("aria-busy");
     place.replaceChildren();
     if (found) return found;
     place.append(pfgen.element("p", { class: "problem", role: "alert" }, pfgen.tr("not_loaded")));
-    if (!/\.js$/.test(reason.message)) throw reason; // a fault, not a missing file
+    if (!isMissing(reason)) throw reason;
     return null;
   };
 
