@@ -265,6 +265,16 @@ def several_runs(folder: Path) -> list[Entry]:
     ]
 
 
+def test_systems_are_not_counted_as_models(page: Page, tmp_path: Path) -> None:
+    entries = several_runs(tmp_path)
+    system = replace(entries[1], run="result/system/a", model="system/a", mode="system", rank=None)
+    opened(page, with_leaderboard(tmp_path, [*entries, system]))
+    assert len(shown(page)) == 3
+    assert page.locator("#count").inner_text() == "Models: 2 of 2"
+    page.locator("select[name=runs]").select_option("all")
+    assert page.locator("#count").inner_text() == "Runs: 4 of 4"
+
+
 def test_each_model_is_shown_with_its_best_run_until_all_are_asked_for(
     page: Page, tmp_path: Path
 ) -> None:
@@ -272,7 +282,7 @@ def test_each_model_is_shown_with_its_best_run_until_all_are_asked_for(
     opened(page, with_leaderboard(tmp_path, entries))
     names = [entry.model for entry in entries]
     assert shown(page) == names[:2]
-    assert page.locator("#count").inner_text() == "2 of 2 models"
+    assert page.locator("#count").inner_text() == "Models: 2 of 2"
     folded = page.locator(".leaderboard tbody tr").first.locator(".folded")
     assert folded.inner_text() == f"Also chat {entries[2].score:.4f}"
     page.locator("select[name=mode]").select_option("chat")
@@ -280,7 +290,7 @@ def test_each_model_is_shown_with_its_best_run_until_all_are_asked_for(
     page.locator("select[name=mode]").select_option("")
     page.locator("select[name=runs]").select_option("all")
     assert shown(page) == names
-    assert page.locator("#count").inner_text() == "3 of 3 runs"
+    assert page.locator("#count").inner_text() == "Runs: 3 of 3"
     assert page.locator(".folded:visible").count() == 0
     for box in page.locator(".leaderboard tbody input").all():
         box.check()

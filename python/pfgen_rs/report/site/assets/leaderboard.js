@@ -52,8 +52,10 @@
 
   const count = () => {
     const isAll = Boolean(form.elements.runs.value);
-    const n = rows.filter(({ row }) => !row.hidden).length;
-    output.textContent = t(isAll ? "count" : "count_models", { n, all: isAll ? rows.length : runsOf.size });
+    const counted = isAll ? rows : rows.filter(({ row }) => !row.classList.contains("system")); // which are no models
+    const n = counted.filter(({ row }) => !row.hidden).length;
+    const all = isAll ? rows.length : new Set(counted.map(({ data }) => data.model)).size;
+    output.textContent = t(isAll ? "count" : "count_models", { n, all });
   };
 
   /** Show the rows of the page; the others stay there for printing. */
