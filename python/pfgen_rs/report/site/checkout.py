@@ -15,6 +15,7 @@ from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES
 from pfgen_rs.report.shown_answers import most_shown
 from pfgen_rs.report.site.folder import SiteFolder
+from pfgen_rs.report.site.heap import share_heap
 from pfgen_rs.report.site.marker import code_digest, digest_of, files_digest
 from pfgen_rs.report.site.model_facts import FILE, read_facts
 
@@ -93,6 +94,7 @@ def _write_stale_site(
     from pfgen_rs.metrics.settings import Settings
     from pfgen_rs.report.site.builder import Site
 
+    share_heap()
     facts = read_facts(checkout.folder)
     benchmark = load_benchmark(checkout.data, settings=Settings())
     samples = _example_answers_of_checkout(checkout.data / EXAMPLES)
