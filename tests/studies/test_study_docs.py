@@ -21,7 +21,7 @@ from study_tables import write_csv
 
 PAGE = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^    (pfgen-rs study .*)$", PAGE, flags=re.MULTILINE)
-COEFFICIENT = re.compile(r"-?\d\.\d{4}(?: to -?\d\.\d{4})?|[+-]\d\.\d\d\b")
+COEFFICIENT = re.compile(r"-?\d\.\d{4}(?: to -?\d\.\d{4})?")
 PARTS = ("fluency", "truthfulness")
 
 
@@ -73,25 +73,50 @@ def commands_of(kind: str) -> Iterator[list[str]]:
             yield arguments
 
 
-def figures_in(text: str, *, of: str) -> None:
-    """Every figure of the page's tables is among the printed ones."""
-    rows = rows_under(of)
-    assert len(rows) >= 3
-    printed = set(COEFFICIENT.findall(text))
-    for row in rows:
-        assert set(COEFFICIENT.findall(row)) <= printed, row
+def cells_of(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def printed_row(text: str, names: list[str], n: str) -> str:
+    """The line of a printed table that begins with a row's names, and its n."""
+    begin = r"\s+".join(map(re.escape, [*names, n]))
+    [line] = re.findall(rf"^ *{begin}\s.*$", text, flags=re.MULTILINE)
+    return str(line)
+
+
+def outliers_of(text: str, column: str) -> str:
+    [line] = re.findall(rf"^  {re.escape(column)}: (.*)$", text, flags=re.MULTILINE)
+    return str(line)
+
+
+def check_row(row: str, text: str, names: list[str], n: str) -> None:
+    """Every coefficient of a row of the page is in the printed row of the same names and n."""
+    told = COEFFICIENT.findall(row)
+    assert told
+    assert set(told) <= set(COEFFICIENT.findall(printed_row(text, names, n))), row
 
 
 def test_metrics(folder: Path) -> None:
     [command] = commands_of("metrics")
-    figures_in(run(folder, *command), of="Experiment 1: metrics")
+    text = run(folder, *command)
+    rows = rows_under("Experiment 1: metrics")
+    assert len(rows) == 3
+    for row in rows:
+        one, other, n, *_ = cells_of(row)
+        check_row(row, text, [one, other], n)
     assert (folder / "metrics.svg").read_bytes().startswith(b"<?xml")
 
 
 def test_sources(folder: Path) -> None:
     [command] = commands_of("sources")
     text = run(folder, *command)
-    figures_in(text, of="Experiment 1: sources")
+    rows = rows_under("Experiment 1: sources")
+    assert len(rows) == 6
+    some, every = text.split("average over all questions")
+    for row in rows:
+        one, other, n, *figures = cells_of(row)
+        for part, figure in zip((some, every), figures, strict=True):
+            check_row(figure, part, [one, other], n)
     assert "37 questions with all of P, T, S" in text
     assert (folder / "sources.svg").exists()
 
@@ -99,9 +124,15 @@ def test_sources(folder: Path) -> None:
 def test_against(folder: Path) -> None:
     commands = list(commands_of("against"))
     assert len(commands) == 2
-    text = "".join(run(folder, *command) for command in commands)
     more = [part if part != "ja_pre.*" else "en_pre.avg" for part in commands[0][:-2]]
-    figures_in(text + run(folder, *more), of="Experiment 3: other benchmarks")
+    text = "".join(run(folder, *command) for command in (*commands, more))
+    rows = rows_under("Experiment 3: other benchmarks")
+    assert len(rows) == 5
+    for row in rows:
+        named, n, *_, furthest = cells_of(row)
+        column = named.split("`")[1]
+        check_row(row, text, [column], n)
+        assert outliers_of(text, column).startswith(furthest)
     assert (folder / "swallow.svg").exists()
     assert (folder / "ja-mt.svg").exists()
     without = [
