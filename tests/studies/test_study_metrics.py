@@ -115,6 +115,14 @@ def test_leaderboards_of_every_kind(published_dir: Path, tmp_path: Path) -> None
     assert found == [found[0]] * 4
 
 
+def test_a_leaderboard_with_half_a_surrogate_pair(published_dir: Path, tmp_path: Path) -> None:
+    rows = entries_frame(read_entries(published_dir)[0]).to_dicts()
+    rows[3]["model"] = "m\ud800"
+    (tmp_path / "leaderboard.json").write_text(json.dumps({"runs": rows}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"leaderboard\.json: has a text that is no Unicode"):
+        study_metrics(tmp_path / "leaderboard.json")
+
+
 def test_all_published_runs(studies_dir: Path, tmp_path: Path) -> None:
     """The figures that docs/studies.md states."""
     with (studies_dir / "published.csv").open(encoding="utf-8", newline="") as file:

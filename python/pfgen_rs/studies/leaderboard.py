@@ -94,7 +94,10 @@ def read_leaderboard(place: str | os.PathLike[str]) -> Leaderboard:
     """
     if Path(place).suffix.lower() == ".csv":
         return _leaderboard_of_table(read_benchmark_table(place))
-    inputs = read_inputs([os.fspath(place)])
+    try:
+        inputs = read_inputs([os.fspath(place)])
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON can spell
+        raise InputError("has a text that is no Unicode", path=Path(place)) from None
     runs = inputs.runs
     added = [pl.lit(None, kind).alias(name) for name, kind in _SCHEMA.items() if name not in runs]
     chosen = runs.with_columns(added).select(
