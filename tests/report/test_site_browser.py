@@ -28,6 +28,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not 
 expect = sync_api.expect
 
 ENTRIES = made_entries(30)
+RANKED = sum(entry.rank is not None for entry in ENTRIES)  # systems are no models
 NARROW = {"width": 360, "height": 740}
 
 
@@ -126,10 +127,10 @@ def test_filters_combine_say_how_many_and_reset(page: Page, folder: Path) -> Non
     chosen = [e.model for e in ENTRIES if (e.mode, e.organisation) == ("chat", "Qwen")]
     assert chosen
     assert models(page) == chosen
-    assert page.locator("#count").inner_text() == f"{len(chosen)} of {len(ENTRIES)} models"
+    assert page.locator("#count").inner_text() == f"Models: {len(chosen)} of {RANKED}"
     heading(page, "Length").click()
     page.get_by_role("button", name="Reset").click()
-    expect(page.locator("#count")).to_have_text("30 of 30 models")
+    expect(page.locator("#count")).to_have_text(f"Models: {RANKED} of {RANKED}")
     assert models(page) == [entry.model for entry in ENTRIES]
 
 
@@ -137,7 +138,7 @@ def test_the_text_filter_takes_words_in_any_width_and_case(page: Page, folder: P
     leaderboard(page, folder)
     field(page, "Search models").fill("ＱＷＥＮ model")
     chosen = [entry.model for entry in ENTRIES if entry.organisation == "Qwen"]
-    expect(page.locator("#count")).to_have_text(f"{len(chosen)} of 30 models")
+    expect(page.locator("#count")).to_have_text(f"Models: {len(chosen)} of {RANKED}")
     assert models(page) == chosen
 
 
@@ -162,14 +163,15 @@ ORGANISATIONS = {
 def test_organisations_are_searched_too_and_signs_do_not_matter(
     page: Page, tmp_path: Path, text: str, wanted: list[int]
 ) -> None:
+    ranked = [entry for entry in made_entries(5) if entry.rank is not None]
     entries = [
         replace(entry, model=model, organisation=organisation)
-        for entry, (model, organisation) in zip(made_entries(4), ORGANISATIONS.items(), strict=True)
+        for entry, (model, organisation) in zip(ranked, ORGANISATIONS.items(), strict=True)
     ]
     (tmp_path / "index.html").write_bytes(leaderboard_page(entries))
     leaderboard(page, tmp_path)
     field(page, "Search models").fill(text)
-    expect(page.locator("#count")).to_have_text(f"{len(wanted)} of 4 models")
+    expect(page.locator("#count")).to_have_text(f"Models: {len(wanted)} of 4")
     assert sorted(models(page)) == [list(ORGANISATIONS)[number] for number in wanted]
 
 
@@ -182,7 +184,7 @@ def test_the_language_switches_without_reload_and_is_kept(page: Page, folder: Pa
     assert page.evaluate("[document.documentElement.lang, window.mark]") == ["ja", 1]
     assert page.title() == "リーダーボード · pfgen-bench"
     assert field(page, "モデル名で検索").is_visible()
-    assert page.locator("#count").inner_text() == "30 モデル中 30 モデル"
+    assert page.locator("#count").inner_text() == f"{RANKED} モデル中 {RANKED} モデル"
 
     def language_of_next_page() -> str:
         benchmark(page, folder)
