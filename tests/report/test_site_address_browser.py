@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browser import NewPage, settled
+from browser import NewPage, kept, settled
 from pfgen_rs import Benchmark
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.report import site
@@ -78,13 +78,7 @@ def test_language_and_colours_of_the_address_come_before_all_others(
     page.goto(home)
     assert looks(page)[0] == "en"
     page.get_by_role("button", name="日本語").click()
-
-    def language_of_next_page() -> str:
-        page.goto(home)
-        return looks(page)[0]
-
-    # What a page stores reaches other processes a little later.
-    assert settled(page, language_of_next_page, "ja") == "ja"
+    assert kept(page, home, lambda other: looks(other)[0], "ja") == "ja"
     page.goto(f"{home}?lang=en&theme=dark")
     assert looks(page) == ["en", "dark"]
     page.goto(f"{home}?lang=xx&theme=<b>")
@@ -194,8 +188,8 @@ def test_pages_are_turned_and_all_is_shown(page: Page, folder: Path) -> None:
     assert settled(page, lambda: len(shown(page)), 50) == 50
 
 
-def test_a_click_after_typing_is_not_lost(page: Page, folder: Path) -> None:
-    opened(page, folder)
+def test_a_click_after_typing_is_not_lost(new_page: NewPage, folder: Path) -> None:
+    page = opened(new_page(viewport={"width": 1280, "height": 4000}), folder)  # nothing scrolls
     page.get_by_role("searchbox").press_sequentially("model")
     found = [e.model for e in ENTRIES if "model" in e.model.lower()]
     assert settled(page, lambda: shown(page), found[:50]) == found[:50]

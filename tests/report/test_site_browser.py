@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import small
-from browser import NewPage, settled
+from browser import NewPage, kept, settled
 from pfgen_rs import Benchmark
 from pfgen_rs.report import site
 from pfgen_rs.report.site import names
@@ -186,13 +186,9 @@ def test_the_language_switches_without_reload_and_is_kept(page: Page, folder: Pa
     assert field(page, "モデル名で検索").is_visible()
     assert page.locator("#count").inner_text() == f"{RANKED} モデル中 {RANKED} モデル"
 
-    def language_of_next_page() -> str:
-        benchmark(page, folder)
-        found: str = page.evaluate("document.documentElement.lang")
-        return found
-
-    # What a page stores reaches other processes a little later.
-    assert settled(page, language_of_next_page, "ja") == "ja"
+    address = (folder / "benchmark" / "index.html").as_uri()
+    language = "document.documentElement.lang"
+    assert kept(page, address, lambda other: other.evaluate(language), "ja") == "ja"
 
 
 @pytest.mark.parametrize(
@@ -220,12 +216,8 @@ def test_colours_follow_the_system_until_the_switch_is_used(
     button.click()
     light = background(page)
     assert light != dark
-
-    def background_of_next_page() -> str:
-        return background(leaderboard(page, folder))
-
-    # What a page stores reaches other processes a little later.
-    assert settled(page, background_of_next_page, light) == light
+    home = (folder / "index.html").as_uri()
+    assert kept(page, home, background, light) == light
     page.emulate_media(color_scheme="light")
     assert background(page) == light
 

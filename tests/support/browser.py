@@ -97,6 +97,22 @@ def settled(page: Page, read: Callable[[], Any], wanted: Any) -> Any:
     return found
 
 
+def kept(page: Page, address: str, read: Callable[[Page], Any], wanted: Any) -> Any:
+    """What is read of another page of the same reader once it is what is wanted, or when patience ends.
+
+    What a page stores reaches others a little later, and may be lost if the page is left at once: it stays.
+    """
+    other = page.context.new_page()
+
+    def read_again() -> Any:
+        other.goto(address)
+        return read(other)
+
+    found = settled(other, read_again, wanted)
+    other.close()
+    return found
+
+
 @pytest.fixture
 def page(new_page: NewPage) -> Page:
     """A page in English on a screen of 1280 × 720."""
