@@ -204,7 +204,7 @@ def test_a_site_has_the_page_and_draws_it_once(
     few = entries_of(mini, 3)
     build(tmp_path / "site", mini, few, plots=True)
     page = (tmp_path / "site" / "plots" / "index.html").read_bytes()
-    assert b'href="../plots/index.html" aria-current="page"' in page
+    assert b'href="../plots/index.html" data-page="plots" aria-current="page"' in page
     assert b'href="plots/index.html"' in (tmp_path / "site" / "index.html").read_bytes()
     assert rows((tmp_path / "site" / "plots" / "metrics.csv").read_bytes())
 
