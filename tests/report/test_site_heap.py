@@ -1,4 +1,4 @@
-"""One heap for all threads, where the C library has several."""
+"""One heap for all threads, and freed memory that is given back, where the C library can."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import sys
 
 import pytest
 
-from pfgen_rs.report.site.heap import share_heap
+from pfgen_rs.report.site.heap import share_heap, trim_heap
 
+glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
 THREADS = """
 import ctypes, re, sys, threading
 if sys.argv[1] == "shared":
@@ -40,11 +41,40 @@ def arenas(how: str) -> int:
     return done.stderr.count("Arena ")
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+HOLES = """
+import ctypes
+from pfgen_rs.report.site.heap import trim_heap
+def held():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1])
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.memset.argtypes = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
+libc.free.argtypes = (ctypes.c_void_p,)
+blocks = [libc.malloc(20_000) for _ in range(5_000)]
+for block in blocks:
+    libc.memset(block, 1, 20_000)
+for block in blocks[:-1]:  # the last one keeps the others within the heap
+    libc.free(block)
+before = held()
+assert trim_heap()
+print(before - held())
+"""
+
+
+@glibc
 def test_threads_share_a_heap() -> None:
     assert arenas("shared") == 1 < arenas("apart")
+
+
+@glibc
+@pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
+def test_freed_memory_is_given_back() -> None:
+    done = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 10_000  # pages; 24,000 of 4 KiB were freed
 
 
 def test_other_c_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
     assert not share_heap()
+    assert not trim_heap()

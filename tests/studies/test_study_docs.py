@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import csv
 import re
 import shlex
 import subprocess
@@ -17,12 +15,11 @@ import pytest
 from helpers import environment
 from pfgen_rs.studies import model_key
 from places import ROOT
-from study_tables import write_csv
+from study_tables import write_published
 
 PAGE = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^    (pfgen-rs study .*)$", PAGE, flags=re.MULTILINE)
 COEFFICIENT = re.compile(r"-?\d\.\d{4}(?: to -?\d\.\d{4})?")
-PARTS = ("fluency", "truthfulness")
 
 
 @pytest.fixture(scope="module")
@@ -34,18 +31,7 @@ def folder(
     (place / "pfgen-bench").symlink_to(published_dir)
     for name in ("shaberi.csv", "swallow-leaderboard.yml"):
         (place / name).symlink_to(studies_dir / name)
-    with (studies_dir / "published.csv").open(encoding="utf-8", newline="") as file:
-        rows = [
-            [
-                row["model"],
-                row["mode"],
-                row["score"],
-                *(round(sum(ast.literal_eval(row[name]).values()), 5) for name in PARTS),
-                row["helpfulness"],
-            ]
-            for row in csv.DictReader(file)
-        ]
-    write_csv(place / "published.csv", ["model", "mode", "score", *PARTS, "helpfulness"], rows)
+    write_published(place / "published.csv", studies_dir)
     return place
 
 

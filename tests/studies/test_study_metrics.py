@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import csv
 import json
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from pfgen_rs.checkout.entries import entries_frame, read_entries
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.studies import Leaderboard, read_leaderboard, study_metrics
 from pfgen_rs.studies.markdown import correlation_text
-from study_tables import fisher_of, pearson_of, spearman_of, write_csv
+from study_tables import fisher_of, pearson_of, spearman_of, write_csv, write_published
 
 METRICS = ("fluency", "truthfulness", "helpfulness", "score")
 
@@ -125,19 +123,7 @@ def test_a_leaderboard_with_half_a_surrogate_pair(published_dir: Path, tmp_path:
 
 def test_all_published_runs(studies_dir: Path, tmp_path: Path) -> None:
     """The figures that docs/studies.md states."""
-    with (studies_dir / "published.csv").open(encoding="utf-8", newline="") as file:
-        rows = [
-            [
-                row["model"],
-                row["mode"],
-                row["score"],
-                *(sum(ast.literal_eval(row[name]).values()) for name in METRICS[:2]),
-                row["helpfulness"],
-            ]
-            for row in csv.DictReader(file)
-        ]
-    header = ["model", "mode", "score", *METRICS[:3]]
-    study = study_metrics(write_csv(tmp_path / "all.csv", header, rows))
+    study = study_metrics(write_published(tmp_path / "all.csv", studies_dir))
     found = {
         (pair.one, pair.other): (pair.n, round(pair.pearson, 3)) for pair in study.matrix.pairs
     }

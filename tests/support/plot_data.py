@@ -12,8 +12,6 @@ from matplotlib.figure import Figure
 from pfgen_rs import stats
 from pfgen_rs.report import plots
 
-HOSTILE = "$x^2$ <script>alert(1)</script> ]]>--> & \n\u202eabc\x1b[31m 漢字" + "長" * 100_000
-
 
 def runs(count: int = 5, **changes: Any) -> pl.DataFrame:
     """Runs with numbers that are all different."""

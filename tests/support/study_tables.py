@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 import math
@@ -67,3 +68,18 @@ def write_leaderboard(folder: Path, scores: Mapping[str, float] = SCORES) -> Pat
     for model, score in scores.items():
         rows += [(model, "qa", round(score / 2, 3)), (model, "completion", score)]
     return write_csv(folder / "ours.csv", ["model", "mode", "score"], rows)
+
+
+def write_published(path: Path, studies_dir: Path) -> Path:
+    """The published figures of all runs with their metrics, whose parts by question are summed up."""
+    parts = ("fluency", "truthfulness")
+    with (studies_dir / "published.csv").open(encoding="utf-8", newline="") as file:
+        rows = [
+            [
+                *(row[name] for name in ("model", "mode", "score")),
+                *(round(sum(ast.literal_eval(row[name]).values()), 5) for name in parts),
+                row["helpfulness"],
+            ]
+            for row in csv.DictReader(file)
+        ]
+    return write_csv(path, ["model", "mode", "score", *parts, "helpfulness"], rows)

@@ -14,9 +14,10 @@ from pfgen_rs.studies.correlations import (
     MOST_NAMES,
     Correlation,
     CorrelationMatrix,
+    cell_headings,
     correlations,
 )
-from pfgen_rs.studies.markdown import correlation_text, interval_text, markdown_table
+from pfgen_rs.studies.markdown import markdown_table
 
 __all__ = ["OURS", "OUTLIERS", "AgainstStudy", "BenchmarkCorrelation"]
 
@@ -133,22 +134,12 @@ class AgainstStudy:
 
     def to_markdown(self, outliers: int = OUTLIERS) -> str:
         """Returns the table of columns, and the notes."""
-        rows = []
-        for found in self.columns:
-            r = found.correlation
-            rows.append(
-                [
-                    found.column,
-                    str(r.n),
-                    correlation_text(r.pearson),
-                    interval_text(*r.interval("pearson")),
-                    correlation_text(r.spearman),
-                    interval_text(*r.interval("spearman")),
-                    found.told_outliers(outliers),
-                ]
-            )
-        level = f"{100 * self.columns[0].correlation.level:g} %"
-        headings = ["column", "n", "Pearson's r", level, "Spearman's ρ", level, "outliers"]
+        rows = [
+            [found.column, *found.correlation.cells(), found.told_outliers(outliers)]
+            for found in self.columns
+        ]
+        level = self.columns[0].correlation.level
+        headings = ["column", *cell_headings(level), "outliers"]
         table = markdown_table(headings, rows)
         return "\n".join([table, *(f"{inert(note)}\n" for note in self.notes)])
 

@@ -23,6 +23,7 @@ __all__ = [
     "Correlation",
     "CorrelationMatrix",
     "Statistic",
+    "cell_headings",
     "correlate",
     "correlations",
 ]
@@ -60,9 +61,25 @@ class Correlation:
             return self.pearson_low, self.pearson_high
         return self.spearman_low, self.spearman_high
 
+    def cells(self) -> list[str]:
+        """Returns the cells of a table's row below `cell_headings`."""
+        return [
+            str(self.n),
+            correlation_text(self.pearson),
+            interval_text(*self.interval("pearson")),
+            correlation_text(self.spearman),
+            interval_text(*self.interval("spearman")),
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON."""
         return asdict(self)
+
+
+def cell_headings(level: float | None) -> list[str]:
+    """Returns the headings of `Correlation.cells`, with the level of the intervals if it is known."""
+    named = "" if level is None else f"{100 * level:g} %"
+    return ["n", "Pearson's r", named, "Spearman's ρ", named]
 
 
 _SCHEMA = {
@@ -94,20 +111,8 @@ class CorrelationMatrix:
 
     def to_markdown(self) -> str:
         """Returns a table with a row for each pair."""
-        rows = [
-            [
-                pair.one,
-                pair.other,
-                str(pair.n),
-                correlation_text(pair.pearson),
-                interval_text(*pair.interval("pearson")),
-                correlation_text(pair.spearman),
-                interval_text(*pair.interval("spearman")),
-            ]
-            for pair in self.pairs
-        ]
-        level = f"{100 * self.pairs[0].level:g} %" if self.pairs else ""
-        headings = ["", "and", "n", "Pearson's r", level, "Spearman's ρ", level]
+        rows = [[pair.one, pair.other, *pair.cells()] for pair in self.pairs]
+        headings = ["", "and", *cell_headings(self.pairs[0].level if self.pairs else None)]
         return markdown_table(headings, rows, texts=2)
 
     def to_dict(self) -> dict[str, Any]:

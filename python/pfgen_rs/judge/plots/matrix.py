@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from pfgen_rs.drawing.matrices import draw_matrix, room_for_labels
 from pfgen_rs.drawing.numbers import fixed
 from pfgen_rs.drawing.saving import finish
-from pfgen_rs.drawing.style import INK, drawing
+from pfgen_rs.drawing.style import drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["agreement_matrix"]
@@ -52,47 +52,22 @@ def agreement_matrix(
         raise PlotError("nothing to draw: no two of them judged the same pairs")
     with drawing(language, font) as look:
         labels = [look.name(name, 40) for name in names]
-        size, room = 0.9 + 0.62 * len(names), max(map(_width_of_label, labels))
+        size, room = 0.9 + 0.62 * len(names), room_for_labels(labels)
         figure = look.figure(
             title, "Agreement of judges and raters", 1.8 + size + room, 1.2 + size + 0.7 * room
         )
-        axes = figure.subplots()
-        lowest = min(0.0, float(np.nanmin(cells)))
-        image = axes.imshow(cells, cmap="cividis", vmin=lowest, vmax=1)
-        _agreement_numbers(axes, cells, lowest)
-        axes.set_xticks(range(len(names)), labels, rotation=40, ha="left", rotation_mode="anchor")
-        axes.set_yticks(range(len(names)), labels)
-        axes.xaxis.tick_top()
-        axes.tick_params(length=0)
-        axes.grid(visible=False)
-        axes.spines[:].set_visible(False)
-        bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=24, pad=0.02)
-        bar.set_label(look.say(_HEADINGS[value]))
-        bar.outline.set_visible(False)
+        draw_matrix(
+            figure.subplots(),
+            cells,
+            labels,
+            lambda i, j: fixed(cells[i, j], 2),
+            lowest=min(0.0, float(np.nanmin(cells))),
+            bar=look.say(_HEADINGS[value]),
+            size=8,
+        )
         said = "; ".join(
             f"{labels[names.index(one)]} – {labels[names.index(other)]}: {number:.3f}"
             for one, other, number in table.select("one", "other", value).rows()
             if number is not None
         )
         return finish(figure, f"{look.say(_HEADINGS[value])}: {said}")
-
-
-def _width_of_label(label: str) -> float:
-    """Returns about how wide a label is, in inches."""
-    return sum(0.08 if character.isascii() else 0.135 for character in label)
-
-
-def _agreement_numbers(
-    axes: Axes, cells: np.ndarray[tuple[int, int], np.dtype[np.float64]], lowest: float
-) -> None:
-    for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True):
-        dark = cells[i, j] < (lowest + 1) / 2
-        axes.text(
-            j,
-            i,
-            fixed(cells[i, j], 2),
-            ha="center",
-            va="center_baseline",
-            fontsize=8,
-            color="white" if dark else INK,
-        )

@@ -142,9 +142,8 @@ class Site:
         script = write_shared(self.folder, self.benchmark, key, jobs) if runs.keys else ""
         files = RunFiles(self.folder, self.benchmark, self.answers_per_question, nav, key, script)
         found, failed = write_runs(files, runs, jobs, steps)
-        if (
-            COMPARE in nav
-        ):  # even if runs failed: pages lead to it, and it says that there are too few
+        # Even if runs failed: pages lead to it, and it says that there are too few.
+        if COMPARE in nav:
             self._write_comparison(found, nav)
         if PLOTS in nav:
             self._write_plots(key, nav)

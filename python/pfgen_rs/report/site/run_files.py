@@ -16,6 +16,7 @@ from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.ahead import worked_ahead
 from pfgen_rs.report.site.comparison_data import compared_run
 from pfgen_rs.report.site.folder import SiteFolder
+from pfgen_rs.report.site.heap import trim_heap
 from pfgen_rs.report.site.run_page import answers_file, run_page, run_script, windows_name
 from pfgen_rs.report.site.runs import Nav, Runs, run_page_folder, run_page_path
 from pfgen_rs.report.windows import reference_table
@@ -133,6 +134,7 @@ def write_runs(
                 failed.append((run, made))
             else:
                 known[run] = made
+            trim_heap()
             if step is not None:
                 step(run)
     return {run: value for run, value in known.items() if value is not None}, failed

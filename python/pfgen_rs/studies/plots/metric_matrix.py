@@ -97,24 +97,21 @@ def _write_correlation(axes: Axes, pair: Correlation | None) -> None:
     axes.set(xticks=[], yticks=[])  # or matplotlib would make some later, with settings of its own
     if pair is None:
         return
-    axes.text(
-        0.5,
-        0.56,
-        f"r = {correlation_text(pair.pearson, 3)}".replace("-", "−"),
-        ha="center",
-        va="center",
-        fontsize=12,
-        color=INK,
-        transform=axes.transAxes,
-    )
     bounds = interval_text(*pair.interval("pearson"), 3).replace(" to ", ", ")
+    _write_line(axes, 0.56, f"r = {correlation_text(pair.pearson, 3)}", size=12, va="center")
+    _write_line(
+        axes, 0.38, f"[{bounds}]\nρ = {correlation_text(pair.spearman, 3)}", size=9, va="top"
+    )
+
+
+def _write_line(axes: Axes, y: float, text: str, *, size: float, va: str) -> None:
     axes.text(
         0.5,
-        0.38,
-        f"[{bounds}]\nρ = {correlation_text(pair.spearman, 3)}".replace("-", "−"),
+        y,
+        text.replace("-", "−"),
         ha="center",
-        va="top",
-        fontsize=9,
+        va=va,
+        fontsize=size,
         color=INK,
         transform=axes.transAxes,
     )
