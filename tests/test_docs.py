@@ -14,7 +14,7 @@ from pfgen_rs import benchmark
 from pfgen_rs.metrics import ngram_index, units
 from pfgen_rs.questions import locate
 from pfgen_rs.training import rewards
-from places import ROOT
+from places import DOCS, ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
@@ -22,7 +22,7 @@ PYTHON = BLOCK.findall(README)
 PAGES = [  # others are run by the tests of what they are about
     block
     for name in ("generate", "judge", "llm-jp-eval", "training")
-    for block in BLOCK.findall((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8"))
+    for block in BLOCK.findall((DOCS / "how-to" / f"{name}.md").read_text(encoding="utf-8"))
 ]
 COMMANDS = re.findall(
     r"^    (pfgen-rs (?:score data|explain|index|data list).*)$", README, flags=re.MULTILINE

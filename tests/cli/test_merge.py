@@ -18,9 +18,9 @@ import helpers
 from helpers import GOOD, pfgen
 from pfgen_rs import InputError, merge_shards, score_shard
 from pfgen_rs.cli.app import app
-from places import ROOT
+from places import DOCS
 
-PAGE = (ROOT / "docs/slurm.md").read_text("utf-8")
+PAGE = (DOCS / "how-to" / "slurm.md").read_text("utf-8")
 SCRIPTS = re.findall(r"^```bash\n(#!/bin/bash\n.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
 
 

@@ -29,14 +29,14 @@ from pfgen_rs import InputError, OutputError, SettingsError
 from pfgen_rs.distributed import Evaluation, evaluate
 from pfgen_rs.integrations.arrow import scorer
 from pfgen_rs.integrations.ray_tasks import in_worker
-from places import ROOT
+from places import DOCS
 from processes import one_killed, watched
 from s3_server import SERVER
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-PAGE = ROOT / "docs" / "ray.md"
+PAGE = DOCS / "how-to" / "ray.md"
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.M)
 MODELS = 8
 """Models to compare one by one."""

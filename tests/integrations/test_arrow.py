@@ -34,10 +34,10 @@ from pfgen_rs import (
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.integrations.arrow import ArrowScorer, scorer
 from pfgen_rs.metrics.names import score_names
-from places import ROOT, SUPPORT
+from places import DOCS, SUPPORT
 
 ELSEWHERE = SUPPORT / "arrow_elsewhere.py"
-PAGE = ROOT / "docs" / "arrow.md"
+PAGE = DOCS / "how-to" / "arrow.md"
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.M)
 ENGINE = re.compile(r"^(?:import|from) (\w+)")
 SMALL = 1_000

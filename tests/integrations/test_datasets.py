@@ -20,11 +20,11 @@ from pfgen_rs import Benchmark, InputError, SettingsError, UnknownQuestionError
 from pfgen_rs.integrations.datasets import scorer
 from pfgen_rs.metrics.names import COLUMNS
 from pfgen_rs.questions.locate import bundled_path
-from places import ROOT, SUPPORT
+from places import DOCS, SUPPORT
 
 RUN = bundled_path() / "runs" / "careless"
 ELSEWHERE = SUPPORT / "datasets_elsewhere.py"
-PAGE = ROOT / "docs" / "datasets.md"
+PAGE = DOCS / "how-to" / "datasets.md"
 
 
 @pytest.fixture(autouse=True)

@@ -18,12 +18,12 @@ from inspect_harness import Harness
 from pfgen_rs import Benchmark, score_file
 from pfgen_rs.generate import Prompter, read_examples
 from pfgen_rs.questions.locate import bundled_path
-from places import ROOT
+from places import DOCS
 
 pytest.importorskip("inspect_ai")
 
 METRICS = ["average", "fluency", "truthfulness", "helpfulness"]
-PAGE = (ROOT / "docs" / "inspect.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "how-to" / "inspect.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture

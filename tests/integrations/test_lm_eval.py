@@ -27,10 +27,10 @@ from pfgen_rs.generate.answers import default_stop
 from pfgen_rs.integrations.lm_eval.choices import KEY, TRIALS, Choices, choices
 from pfgen_rs.integrations.paths import HARNESSES, harness_path
 from pfgen_rs.questions.locate import bundled_path
-from places import ROOT, SUPPORT
+from places import DOCS, SUPPORT
 
 PROGRAM = SUPPORT / "lm_eval_answers.py"
-PAGE = (ROOT / "docs" / "lm-eval.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "how-to" / "lm-eval.md").read_text(encoding="utf-8")
 RUNS = bundled_path() / "runs"
 # The interpreter of an environment with another version of the harness.
 OTHER = "PFGEN_LM_EVAL_PYTHON"
@@ -138,7 +138,7 @@ def command_line_agrees(folder: Path, python: str) -> None:
 def documented(model_args: str) -> list[str]:
     """The arguments of the command in the page, for our model."""
     lines = PAGE.split("## llm-jp-eval")[0].replace("\\\n", "")
-    [command] = re.findall(r"^    lm_eval (.*)$", lines, flags=re.MULTILINE)
+    [command] = re.findall(r"^lm_eval (.*)$", lines, flags=re.MULTILINE)
     path = "$(pfgen-rs harness-path lm_eval)"
     arguments = shlex.split(command.replace(path, str(harness_path("lm_eval"))))
     ours = {"hf": "recorded", "pretrained=some/model": model_args}

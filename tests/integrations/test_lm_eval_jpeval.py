@@ -28,10 +28,10 @@ from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import filled, template
 from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, signature
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
-from places import ROOT, SUPPORT
+from places import DOCS, SUPPORT
 
 PROGRAM = SUPPORT / "lm_eval_answers.py"
-PAGE = (ROOT / "docs" / "lm-eval.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "how-to" / "lm-eval.md").read_text(encoding="utf-8")
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 TIMEOUT = 300
 SHOTS = 2  # the made-up train files are small
@@ -147,7 +147,7 @@ def test_the_command_line_gives_our_figures(folder: Path, tmp_path: Path) -> Non
 def documented(model_args: str) -> list[str]:
     """The arguments of the page's command, for our model."""
     section = PAGE.split("## llm-jp-eval")[1].replace("\\\n", "")
-    [command] = [line for line in section.splitlines() if line.startswith("    lm_eval ")]
+    [command] = [line for line in section.splitlines() if line.startswith("lm_eval ")]
     path = "$(pfgen-rs harness-path lm_eval)"
     arguments = shlex.split(command.replace(path, str(harness_path("lm_eval"))))[1:]
     ours = {"hf": "recorded", "pretrained=some/model": model_args}

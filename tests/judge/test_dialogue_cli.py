@@ -19,7 +19,7 @@ from made_dialogues import CATEGORIES, TYPES, made_dialogue, made_set, write_jso
 from pfgen_rs.judge.dialogues.answering import answers_of_folder
 from pfgen_rs.judge.dialogues.mt_bench import read_ratings
 from pfgen_rs.judge.sample import sample_path
-from places import ROOT
+from places import DOCS
 
 PROGRAM = Path(__file__).parent.parent / "support" / "dialogue_program.py"
 
@@ -271,14 +271,14 @@ def test_nothing_to_grade(tmp_path: Path) -> None:
     assert "DATA contains no answers to grade" in done.stderr
 
 
-PAGE = (ROOT / "docs" / "judge-dialogues.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "how-to" / "judge-dialogues.md").read_text(encoding="utf-8")
 
 
 def test_the_pages_commands_run_on_the_bundled_sample(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    commands = re.findall(r"^    pfgen-rs (.* \$SAMPLE/.*)$", PAGE, flags=re.MULTILINE)
+    commands = re.findall(r"^pfgen-rs (.* \$SAMPLE/.*)$", PAGE, flags=re.MULTILINE)
     assert len(commands) == 3
     for command in commands:
         words = shlex.split(command.replace("$SAMPLE", str(sample_path())))

@@ -14,11 +14,11 @@ import pytest
 
 from helpers import environment
 from pfgen_rs.studies import model_key
-from places import ROOT
+from places import DOCS
 from study_tables import write_published
 
-PAGE = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^    (pfgen-rs study .*)$", PAGE, flags=re.MULTILINE)
+PAGE = (DOCS / "studies.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^(pfgen-rs study .*)$", PAGE, flags=re.MULTILINE)
 COEFFICIENT = re.compile(r"-?\d\.\d{4}(?: to -?\d\.\d{4})?")
 
 

@@ -17,7 +17,7 @@ from helpers import environment
 from pfgen_rs import Benchmark, Result, score_file
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
 from pfgen_rs.questions.locate import bundled_path
-from places import ROOT
+from places import DOCS, ROOT
 
 HARNESSES = ROOT / "tests" / "integrations" / "harnesses"
 TIMEOUT = 300
@@ -31,7 +31,7 @@ def needs(package: str) -> pytest.MarkDecorator:
 
 def example(page: str, language: str) -> str:
     """The one example of a page in `docs/` that is in this language."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = (DOCS / "how-to" / page).read_text(encoding="utf-8")
     [code] = re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     return str(code)
 

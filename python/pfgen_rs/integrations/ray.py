@@ -1,4 +1,7 @@
-"""Scores Ray datasets, and makes the figures of runs of them, on all machines of a cluster: docs/ray.md."""
+"""Scores Ray datasets, and makes the figures of runs of them, on all machines of a cluster.
+
+docs/how-to/ray.md has an example.
+"""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ _OF_MACHINES = ("//169.254.169.254", "//metadata.google.internal", "//metadata/"
 """Where a machine of a cloud is asked for its credentials, as a last resort."""
 _HOW_TO_BE_KNOWN = (
     "set them in the environment, or skip_signature=true as a storage option for what is public "
-    "(docs/object-storage.md)"
+    "(docs/how-to/object-storage.md)"
 )
 _LONGEST = 300
 _PLAIN_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AZURE_ENDPOINT")
