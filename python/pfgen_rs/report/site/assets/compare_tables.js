@@ -134,7 +134,7 @@
       return element("tr", {}, element("td", {}, pfgen.shown(id)),
         element("th", { scope: "row", class: "long", "data-v": text },
           element("button", { type: "button", class: "link", onclick: () => lead(row.question) }, pfgen.shown(text, "ja"))),
-        element("td", {}, pfgen.known("category", category)),
+        element("td", { class: "words" }, pfgen.known("category", category)),
         number(row.a.toFixed(4)), number(row.b.toFixed(4)), number(signed(row.difference), row.difference), interval(axis, row));
     });
     return tableOf("by_question", [heading("id", "text"), heading("question", "text"), heading("category", "text"),
