@@ -61,6 +61,7 @@ def test_a_full_disk(tmp_path: Path, outputs: list[str], dropped: str) -> None:
     [
         (signal.SIGINT, 130),
         (signal.SIGTERM, 143),
+        (signal.SIGHUP, 129),
         (signal.SIGKILL, -signal.SIGKILL),
     ],
 )
@@ -81,6 +82,25 @@ def test_a_signal_while_writing(
     assert untouched(tmp_path)
     if number != signal.SIGKILL:  # which leaves no chance to clean up
         assert sorted((tmp_path / "out").iterdir()) == old_files(tmp_path)
+
+
+def test_nohup_keeps_a_process_alive(tmp_path: Path, outputs: list[str]) -> None:
+    """A closed terminal is no reason to stop where the user has said so."""
+    process = subprocess.Popen(
+        ["nohup", sys.executable, "-c", SLOW_DISK, "1", *outputs],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    assert process.stdout is not None
+    assert process.stdout.read(7) == b"writing"
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.terminate()
+    process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 143
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -16,8 +16,14 @@ __all__ = ["end_tidily", "interrupt_reads", "leave"]
 
 
 def end_tidily() -> None:
-    """Make a termination signal unwind the stack, so that unfinished files are removed."""
+    """Make signals that end the process unwind the stack, so that unfinished files are removed.
+
+    They are SIGTERM and, where the system has it, SIGHUP (a closed terminal), unless `nohup` has it ignored.
+    """
     signal.signal(signal.SIGTERM, _end_process_by_signal)
+    hang_up = getattr(signal, "SIGHUP", None)
+    if hang_up is not None and signal.getsignal(hang_up) == signal.SIG_DFL:
+        signal.signal(hang_up, _end_process_by_signal)
 
 
 def interrupt_reads() -> None:
