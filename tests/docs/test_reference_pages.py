@@ -135,6 +135,8 @@ def test_cache_folders_are_described(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 # Exit codes
 
+ANSWER = '{"trial": 1, "question": "Q02", "answer": " 光合成です。 "}\n'
+MANUAL = ["--engine", "manual", "-b", "mini", "--trials", "1", "--import"]
 CASES: dict[str, tuple[int, Callable[[Path], list[str]]]] = {
     "fine": (0, lambda _: ["--version"]),
     "warned": (0, lambda tmp: ["score", written(tmp, ANSWER), "-b", "mini"]),
@@ -151,8 +153,6 @@ CASES: dict[str, tuple[int, Callable[[Path], list[str]]]] = {
         lambda tmp: ["generate", "a/b", *MANUAL, written(tmp, ANSWER), "-o", str(tmp)],
     ),
 }
-MANUAL = ["--engine", "manual", "-b", "mini", "--trials", "1", "--import"]
-ANSWER = '{"question": "Q02", "answer": " 光合成です。 "}\n'
 
 
 def written(tmp: Path, text: str) -> str:
