@@ -95,6 +95,11 @@ lint: build ## Run every linter that CI runs
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest pfgen_rs._native
 
+# The variable silences a notice about the generator's successor.
+.PHONY: docs
+docs: build ## Build the documentation site into target/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+
 .PHONY: bench
 bench: build ## Measure speed and memory: a table, and target/bench.json (real responses with PFGEN_BENCH_DIR)
 	$(BIN)/python benches/run.py --json target/bench.json

@@ -1,0 +1,137 @@
+"""Writes pages of commands from their own help: `<!-- help: score -->` becomes that of `pfgen-rs score`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from typer.main import get_command
+
+from pfgen_rs.cli.app import app
+
+__all__ = [
+    "Named",
+    "command_page",
+    "leaves",
+    "named_commands",
+    "on_page_markdown",
+    "overview_page",
+    "root_command",
+]
+
+_MARK = re.compile(r"^<!-- help(?:: ([\w-]+))? -->$", re.MULTILINE)
+
+
+class Named(NamedTuple):
+    """A command or a group of commands, how it is called, and the context of its help."""
+
+    path: str
+    command: Any
+    context: Any
+
+    @property
+    def depth(self) -> int:
+        """The number of words after `pfgen-rs`."""
+        return self.path.count(" ")
+
+
+@cache
+def root_command() -> Named:
+    """`pfgen-rs` itself."""
+    root = get_command(app)
+    return Named("pfgen-rs", root, root.make_context("pfgen-rs", [], resilient_parsing=True))
+
+
+@cache
+def named_commands() -> dict[str, Named]:
+    """The top-level commands by name, loaded."""
+    return {named.command.name: named for named in _below(root_command())}
+
+
+def _below(group: Named) -> Iterator[Named]:
+    """The commands of a group; resolving them, as running them would, loads those that load late."""
+    for name in group.command.list_commands(group.context):
+        _, command, _ = group.command.resolve_command(group.context, [name])
+        context = type(group.context)(command, info_name=name, parent=group.context)
+        yield Named(f"{group.path} {name}", command, context)
+
+
+def leaves(named: Named) -> Iterator[Named]:
+    """The command itself and all commands below it, in the order of help."""
+    yield named
+    if hasattr(named.command, "list_commands"):
+        for inner in _below(named):
+            yield from leaves(inner)
+
+
+def overview_page() -> str:
+    """The page of `pfgen-rs` itself: its own help, and all commands with their pages."""
+    rows = []
+    for top in named_commands().values():
+        for named in leaves(top):
+            anchor = "" if named is top else f"#{_anchor(named.path)}"
+            link = f"[`{named.path}`](pfgen-rs-{top.command.name}.md{anchor})"
+            rows.append(f"| {link} | {_escaped(_first_paragraph(named))} |")
+    return "\n\n".join(
+        [*_body(root_command()), "\n".join(["| command | |", "| --- | --- |", *rows])]
+    )
+
+
+def _first_paragraph(named: Named) -> str:
+    return " ".join((named.command.help or "").partition("\n\n")[0].split())
+
+
+def command_page(name: str) -> str:
+    """The page of a top-level command and of all below it, without the title."""
+    parts = []
+    for number, named in enumerate(leaves(named_commands()[name])):
+        if number:
+            parts.append(f"{'#' * named.depth} `{named.path}` {{#{_anchor(named.path)}}}")
+        parts += _body(named)
+    return "\n\n".join(parts) + "\n"
+
+
+def _anchor(path: str) -> str:
+    return path.removeprefix("pfgen-rs ").replace(" ", "-")
+
+
+def _body(named: Named) -> list[str]:
+    usage = " ".join(named.command.collect_usage_pieces(named.context))
+    parts = [f"```text\n{named.path} {usage}\n```", _prose(named.command.help or "")]
+    of_kind: dict[str, list[tuple[str, str]]] = {"argument": [], "option": []}
+    for param in named.command.params:
+        if record := param.get_help_record(named.context):
+            of_kind[param.param_type_name].append(record)
+    return parts + [_table(kind, rows) for kind, rows in of_kind.items() if rows]
+
+
+def _prose(text: str) -> str:
+    """Help as Markdown: it is nearly that already."""
+    return _escaped(re.sub(r"\n\n(?=- )", "\n", text).replace("\n- ", "\n\n- ", 1))
+
+
+def _table(kind: str, rows: list[tuple[str, str]]) -> str:
+    lines = [f"| {kind}s | |", "| --- | --- |"]
+    for names, text in rows:
+        cells = (f"`{names}`", _escaped(text))
+        lines.append(
+            "| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |"
+        )
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    """Text in which only code spans mean anything."""
+    pieces = re.split(r"(`[^`]*`)", text)
+    return "".join(
+        p if n % 2 else re.sub(r"([\\*_<>\[\]{}])", r"\\\1", p) for n, p in enumerate(pieces)
+    )
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Puts help in the place of its mark."""
+    return _MARK.sub(
+        lambda found: command_page(found[1]) if found[1] else overview_page(), markdown
+    )
