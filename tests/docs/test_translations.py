@@ -24,6 +24,7 @@ INLINE = re.compile(r"(`+)(.+?)\1", flags=re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 COMMENT = re.compile(r"(?:^|(?<=\s) |\s(?=<))\s*(?:# |<!--).*$")
 JAPANESE = re.compile(r"[぀-ヿ㐀-鿿々！-～、-】]")
+GAP = re.compile(r"(?<=\S) {4,}")
 STRING = re.compile(r"""(["'])((?:(?!\1).)*)\1""")
 NUMBER = re.compile(r"(\d[\d,]*(?:\.\d+)?)[ -]?(million|billion|trillion|[万億兆])?")
 FACTORS = {
@@ -47,12 +48,11 @@ def prose(text: str) -> str:
 
 
 def same_line(english: str, japanese: str) -> bool:
-    """Whether two lines of code differ at most in comments, Japanese strings and Japanese remarks after a gap."""
+    """Whether lines differ at most in comments, Japanese strings, and Japanese after a gap."""
     ours, theirs = (COMMENT.sub("", line).rstrip() for line in (japanese, english))
-    if JAPANESE.search(
-        ours[(gap := (re.search(r"\S {4,}", ours) or re.search("$", ours)).end()) :]
-    ):
-        ours, theirs = ours[:gap].rstrip(), theirs[:gap].rstrip()
+    gap = GAP.search(ours)
+    if gap and JAPANESE.search(ours[gap.end() :]):
+        ours, theirs = ours[: gap.start()], theirs[: gap.start()]
     pattern, end = "", 0
     for found in STRING.finditer(ours):
         if JAPANESE.search(found[2]):
