@@ -1,0 +1,41 @@
+"""Joins the lines of Japanese paragraphs: browsers show a line break as a space, which Japanese has not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = ["joined", "on_page_markdown"]
+
+_FENCE = re.compile(r"\s*(?:`{3}|~{3})")
+_MARK = re.compile(r"\s*(?:$|[-+*] |\d+[.)] |[#>|<]|!!!|\?{3}|===)")
+"""What begins a block of its own: a list's item, a heading, a row of a table, …"""
+_ONE_LINE = re.compile(r"\s*[#|<]")
+_PUNCTUATION = re.compile(r"[、。，．：；！？）」』】〉》]\**$")
+_ENDS, _BEGINS = re.compile(r"[　-ヿ㐀-鿿々！-～]\**$"), re.compile(r"\s*[　-ヿ㐀-鿿々！-～]")
+
+
+def joined(markdown: str) -> str:
+    """The text without line breaks beside Japanese characters within a paragraph."""
+    lines: list[str] = []
+    fenced = False
+    for line in markdown.split("\n"):
+        fence = _FENCE.match(line) is not None
+        if not (fenced or fence or _MARK.match(line)) and lines and _runs_on(lines[-1], line):
+            lines[-1] += line.lstrip()
+        else:
+            lines.append(line)
+        fenced ^= fence
+    return "\n".join(lines)
+
+
+def _runs_on(line: str, following: str) -> bool:
+    if _ONE_LINE.match(line) or _FENCE.match(line):
+        return False
+    inner = _ENDS.search(line) and _BEGINS.match(following)
+    return bool(_PUNCTUATION.search(line) or inner)
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Joins the lines of a Japanese page."""
+    return joined(markdown) if page.file.src_uri.endswith(".ja.md") else markdown
