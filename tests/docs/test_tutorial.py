@@ -13,7 +13,7 @@ from tutorial_pages import Block, blocks_of, differences, follow, shows
 TUTORIAL = DOCS / "tutorial"
 PAGES = sorted(TUTORIAL.glob("*.md"))
 LANGUAGES = {"sh", "text", "python", "toml", "json", "jsonl"}
-LONGEST = 125
+LONGEST = 145
 
 needs_shell = pytest.mark.skipif(shutil.which("sh") is None, reason="there is no shell `sh`")
 
