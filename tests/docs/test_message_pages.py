@@ -1,0 +1,313 @@
+"""Every message that the page of messages quotes is really given."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import logging
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import pfgen_rs
+from page_tables import fences, japanese, prose
+from pfgen_rs import PfgenError, load_benchmark, sample_runs
+from pfgen_rs.cli import streams
+from pfgen_rs.cli.app import app
+from places import DOCS, ROOT
+
+PAGE = DOCS / "reference" / "messages.md"
+GOOD = '{"question": "Q02", "answer": "光合成です。"}\n'
+UNCLEAN = '{"question": "Q02", "answer": " 光合成です。\\n\\nQ: 次は？ "}\n'
+MINI = ("-b", "mini")
+SERVER = "http://127.0.0.1:9/v1"  # where nothing listens
+FAILING = (
+    "import json, sys\n"
+    "for line in sys.stdin:\n"
+    "    print(json.dumps({'id': json.loads(line)['id'], 'error': 'no'}), flush=True)\n"
+)
+Case = Callable[[Path], str]
+
+
+def quoted(page: Path) -> list[str]:
+    return [text.strip() for language, text in fences(page) if language == "text"]
+
+
+def told(*arguments: object) -> str:
+    """What a command writes to standard error."""
+    out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, stream in (("stdin", io.TextIOWrapper(io.BytesIO())), ("stdout", out)):
+            patch.setattr(sys, name, stream)
+        patch.setattr(sys, "stderr", err)
+        try:
+            app([*map(str, arguments)], prog_name="pfgen-rs")
+        except PfgenError as error:
+            streams.print_error(error)
+        except SystemExit:
+            pass
+    return err.getvalue()
+
+
+def raised(call: Callable[[], object]) -> str:
+    with pytest.raises(PfgenError) as caught:
+        call()
+    return str(caught.value)
+
+
+def scored(name: str, content: str | bytes, *options: object) -> Case:
+    """What `score` says of a file."""
+    data = content.encode() if isinstance(content, str) else content
+
+    def case(tmp: Path) -> str:
+        (tmp / name).write_bytes(data)
+        made = [tmp / option if isinstance(option, Path) else option for option in options]
+        return told("score", tmp / name, *MINI, *made)
+
+    return case
+
+
+def run(*arguments: object) -> Case:
+    """What a command says; paths are below the test's folder."""
+    return lambda tmp: told(*(tmp / a if isinstance(a, Path) else a for a in arguments))
+
+
+def table(**columns: Iterable[object]) -> bytes:
+    file = io.BytesIO()
+    pl.DataFrame({name: list(values) for name, values in columns.items()}).write_parquet(file)
+    return file.getvalue()
+
+
+def question(**changes: object) -> Case:
+    """What `score` says of a benchmark with such a question."""
+    base = {"question_id": "Q01", "question": "猫は？", "keywords": [], "answers": {"A": ["猫。"]}}
+
+    def case(tmp: Path) -> str:
+        (tmp / "Q01.json").write_text(json.dumps({**base, **changes}), encoding="utf-8")
+        return told("explain", "Q01", "猫。", "-b", tmp)
+
+    return case
+
+
+def generated(*options: object, engine: str = "command") -> Case:
+    """What `generate` says; its program fails for each task."""
+
+    def case(tmp: Path) -> str:
+        program = tmp / "failing.py"
+        program.write_text(FAILING, encoding="utf-8")
+        command = ("--command", f"{sys.executable} {program}") if engine == "command" else ()
+        asked = ("generate", "a/b", "-e", engine, *MINI, "-o", tmp / "runs", "-n", 1)
+        return told(*asked, *command, *options)
+
+    return case
+
+
+def built(text: str) -> Case:
+    def case(tmp: Path) -> str:
+        (tmp / "answers.jsonl").write_text(GOOD, encoding="utf-8")
+        (tmp / "set.toml").write_text(text, encoding="utf-8")
+        return told("build", tmp / "set.toml")
+
+    return case
+
+
+def partial_in_python(tmp: Path) -> str:
+    (tmp / "a.jsonl").write_text(GOOD, encoding="utf-8")
+    result = pfgen_rs.score_file(tmp / "a.jsonl", load_benchmark("mini"))
+    return raised(lambda: result.to_json(tmp / "result.json"))
+
+
+def damaged_index(tmp: Path) -> str:
+    """What the log says of a cached index that is damaged."""
+    from pfgen_rs.questions.index_cache import index_files
+
+    load_benchmark("mini").prepare()
+    [file] = index_files()
+    file.path.write_bytes(b"damaged")
+    handler = logging.StreamHandler(io.StringIO())
+    log = logging.getLogger("pfgen_rs")
+    log.addHandler(handler)
+    try:
+        load_benchmark("mini").score("Q02", "光合成です。")
+    finally:
+        log.removeHandler(handler)
+    return str(handler.stream.getvalue())
+
+
+def without_package(name: str, *arguments: object) -> Case:
+    """What a command says where a package is not installed."""
+
+    def case(tmp: Path) -> str:
+        with pytest.MonkeyPatch.context() as patch:
+            for module in [m for m in sys.modules if m == name or m.startswith(f"{name}.")]:
+                patch.delitem(sys.modules, module)
+            patch.setitem(sys.modules, name, None)
+            return told(*(tmp / a if isinstance(a, Path) else a for a in arguments))
+
+    return case
+
+
+def unfinished_trial(tmp: Path) -> str:
+    """What `report` says of a checkout with a trial that is being written."""
+    from helpers import write_benchmark, write_run
+
+    write_benchmark(tmp / "data")
+    folder = write_run(tmp / "result" / "a" / "b" / "0123abc", model="a/b")
+    (folder / "trials.jsonl").rename(folder / "trial_001.jsonl")
+    with (folder / "trial_001.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"question": ')
+    return told("report", tmp)
+
+
+def without_fonts(tmp: Path) -> str:
+    from pfgen_rs.drawing import fonts
+
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        patch.setattr(fonts, "_japanese_font_families", lambda: iter(()))
+        fonts._japanese_font_found.__wrapped__()
+    return str(caught[0].message)
+
+
+@pytest.fixture(autouse=True)
+def _no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test asks the user's server."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+# A part of each message, and what gives it
+CASES: dict[str, Case] = {
+    "No such file or directory\n": run("score", Path("none.jsonl"), *MINI),
+    "no file matches": run("score", Path("*.jsonl"), *MINI),
+    "the folder has none of": run("score", Path(), *MINI),
+    "is not JSON": scored("a.jsonl", "hello\n"),
+    "missing key 'question'": scored("a.jsonl", '{"prompt": "Q02", "output": "x"}\n'),
+    "must be text, not null": scored("a.jsonl", '{"question": "Q02", "answer": null}\n'),
+    "answer is null": scored("a.parquet", table(question=["Q02"] * 2, answer=["x", None])),
+    "the column 'answer' must": scored("a.parquet", table(question=["Q02"], answer=[1])),
+    "is not UTF-8": scored("a.jsonl", GOOD.encode("cp932")),
+    "is UTF-16": scored("a.jsonl", GOOD.encode("utf-16")),
+    "Excel": scored("a.xlsx", b"PK\x03\x04[Content_Types].xml xl/workbook.xml"),
+    "a quotation mark is missing": scored("a.csv", 'question,answer\nQ02,x"y\nQ02,"z\n'),
+    "lone surrogate": scored("a.jsonl", '{"question": "Q02", "answer": "\\ud800"}\n'),
+    "no responses found": scored("a.jsonl", "\n"),
+    "compressed data": scored("a.jsonl.gz", gzip.compress(GOOD.encode())[:-9]),
+    "has no newline": scored("a.jsonl", (GOOD * 2)[:-1]),
+    "skipped … in total": scored("a.jsonl", GOOD + "bad\n", "--skip-bad-lines"),
+    "run 'pfgen-rs data install": run("explain", "Q02", "x", "-b", "pfgen-bench"),
+    "or 'mini'": run("explain", "Q02", "x", "-b", "pfgenbench"),
+    "has no question files": run("explain", "Q02", "x", "-b", Path()),
+    "with exactly this text": scored("a.jsonl", '{"question": "光合成とは？", "answer": "x"}\n'),
+    "units of type 'token'": run("explain", "Q02", "1", *MINI, "--unit", "token"),
+    "at least one answer": question(answers={"A": []}),
+    "invalid regular expression": question(keywords=[{"t": "("}]),
+    "index cache": damaged_index,
+    "not comparable": scored("a.jsonl", GOOD),
+    "Score the whole run": scored("a.jsonl", GOOD, "--out", Path("out")),
+    "answer them": partial_in_python,
+    "contain 'Q:'": scored("a.jsonl", UNCLEAN * 2),
+    "no published result": lambda _: told("verify", sample_runs()["faithful"], *MINI),
+    "found 1 (": lambda _: told("compare", sample_runs()["faithful"], *MINI),
+    "too few questions": lambda tmp: (
+        scored("a.jsonl", GOOD)(tmp)
+        + told("compare", tmp / "a.jsonl", sample_runs()["careless"], *MINI)
+    ),
+    "max_n must": lambda _: raised(lambda: pfgen_rs.Settings(max_n=201)),
+    "cannot explain": lambda _: raised(
+        lambda: load_benchmark("mini", settings=pfgen_rs.Settings(variant="paper")).explain(
+            "Q02", "光合成です。"
+        )
+    ),
+    "'--per-response'": run("score", Path("a"), "--per-response", "a.txt"),
+    "one of the inputs": scored("a.jsonl", GOOD, "--per-response", Path("a.jsonl")),
+    "cannot be written": scored("a.jsonl", GOOD, "--allow-partial", "--out", Path("a.jsonl")),
+    "nothing to resume": scored("a.jsonl", GOOD, "--resume"),
+    "cannot keep all": scored("a.jsonl", GOOD, "--keep", "all", "--per-response", Path("b.csv")),
+    "which names the run": scored("a.jsonl", GOOD, "--run-field", "model"),
+    "'--shard'": run("score", Path("a"), "--shard", "4/3", "--out", Path("b")),
+    "not a shard": run("merge", Path(), *MINI),
+    "divided into shards": run("score", "-", *MINI, "--shard", "1/2", "--out", Path("b")),
+    "files of pfgen-bench": run("data", "install", "pfgen-bench", "--from", Path()),
+    "cannot be downloaded": run("data", "install", "pfgen-bench", "--from", f"{SERVER}/a.tar.gz"),
+    "is a URL": run("verify", "s3://bucket/run", *MINI),
+    "unknown scheme": run("score", "ftp://host/a.jsonl", *MINI),
+    "cannot be imported": without_package("obstore", "score", "s3://bucket/a.jsonl", *MINI),
+    "api.openai.com": generated(engine="openai"),
+    "the connection failed": generated("--base-url", SERVER, "--retries", 0, engine="openai"),
+    "cannot be started": generated("--command", "./none"),
+    "before sending all": generated("--command", f"{sys.executable} -c ''"),
+    "looks like a secret": generated("--set", "api_key=1"),
+    "more are available": generated("--examples", 99),
+    "questions.jsonl": lambda tmp: question()(tmp) + generated("-b", tmp)(tmp),
+    "imported answers": lambda tmp: (
+        scored("a.jsonl", '{"question": "x", "trial": 1, "answer": "y"}\n')(tmp)
+        + generated("--import", tmp / "a.jsonl", engine="manual")(tmp)
+    ),
+    "in a row": generated(),
+    "missing key 'candidates'": built(""),
+    "unknown key": built('candidates = ["answers.jsonl"]\nout = "made"\nfoo = 1\n'),
+    "--allow-fewer": built('candidates = ["answers.jsonl"]\nout = "made"\n'),
+    "folder of verdicts": run("judge", "decide", Path()),
+    "unknown format: name": lambda tmp: (
+        scored("a.jsonl", GOOD)(tmp) + told("judge", "import", tmp / "a.jsonl", "-o", tmp / "b")
+    ),
+    "no data is installed": run("llm-jp-eval", "run", "a", "-e", "command", "--command", "true"),
+    "not a run of llm-jp-eval": run("llm-jp-eval", "report", Path()),
+    "not a checkout": run("report", Path()),
+    "not finished": unfinished_trial,
+    "unknown font": lambda _: told(
+        "plot", "length", sample_runs()["faithful"], *MINI, "-o", "x.svg", "--font", "Nope"
+    ),
+    "no installed font": without_fonts,
+    "plots need matplotlib": without_package(
+        "matplotlib", "plot", "length", Path(), *MINI, "-o", Path("x.svg")
+    ),
+}
+SOURCE = {
+    "the file changed while it was in use",  # between two readings
+    "is not the published file",  # of all published files
+    "no credentials were found",  # after a machine of a cloud was asked for some
+}
+"""Parts of messages that are looked for in the source only."""
+
+
+def one(part: str) -> str:
+    """The quoted message with this part."""
+    [found] = [each for each in quoted(PAGE) if part in f"{each}\n"]
+    return found
+
+
+@pytest.mark.parametrize("part", CASES)
+def test_a_quoted_message_is_given(part: str, tmp_path: Path, cache: Path) -> None:
+    message = one(part)
+    pattern = ".*".join(map(re.escape, message.split("…")))
+    said = CASES[part](tmp_path)
+    assert re.search(pattern, said), f"{message}\nwas expected in\n{said}"
+
+
+@pytest.mark.parametrize("part", sorted(SOURCE))
+def test_a_quoted_message_is_in_the_source(part: str) -> None:
+    source = "".join(
+        re.sub(r'"\s*\n\s*f?"', "", path.read_text(encoding="utf-8"))
+        for path in (ROOT / "python").rglob("*.py")
+    )
+    pieces = [piece for piece in re.split(r"…|: |pfgen-bench|\(docs", one(part)) if len(piece) > 8]
+    assert pieces
+    assert [piece for piece in pieces if piece not in source] == []
+
+
+def test_every_quoted_message_is_tried() -> None:
+    assert len(quoted(PAGE)) == len(CASES) + len(SOURCE)
+    assert len({one(part) for part in [*CASES, *SOURCE]}) == len(quoted(PAGE))
+
+
+def test_both_pages_quote_the_same() -> None:
+    assert quoted(PAGE) == quoted(japanese(PAGE))
+    assert prose(PAGE).count("\n## ") == prose(japanese(PAGE)).count("\n## ")
