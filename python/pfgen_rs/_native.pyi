@@ -54,6 +54,7 @@ __all__ = [
 ]
 
 __version__: str
+"""The version of the package."""
 INSTRUCTIONS: str
 LARGEST_TOKEN: int
 NOT_FOUND: int

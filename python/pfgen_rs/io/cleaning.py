@@ -22,6 +22,7 @@ __all__ = [
 ]
 
 Mode = Literal["completion", "qa", "chat"]
+"""How a model is asked: to continue a text, in a dialogue, or with the question alone."""
 MODES: tuple[Mode, ...] = get_args(Mode)
 """Prompting modes."""
 Clean = bool | Mode

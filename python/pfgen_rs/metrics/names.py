@@ -21,6 +21,7 @@ __all__ = [
 
 Metric = Literal["average", "fluency", "truthfulness", "helpfulness"]
 METRICS: tuple[str, ...] = get_args(Metric)
+"""All metrics by name; `average` is the score."""
 PARTS = METRICS[1:]
 """The metrics whose mean is `average`."""
 BY_SOURCE = PARTS[:2]

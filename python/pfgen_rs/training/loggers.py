@@ -24,6 +24,7 @@ from pfgen_rs.training.checks import whole
 __all__ = ["Finished", "JsonLines", "Logger", "TensorBoard", "WandB"]
 
 Logger = Callable[[dict[str, float], int], None]
+"""Logs numbers by name, of a step."""
 
 
 class JsonLines:

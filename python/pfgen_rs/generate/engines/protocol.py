@@ -69,6 +69,7 @@ class Failed(NamedTuple):
 
 
 Outcome = Answered | Failed
+"""What became of a task."""
 
 
 class Engine(Protocol):
