@@ -330,7 +330,7 @@ def test_a_chunk_is_digested_once_however_many_runs_it_has(
 def test_names_of_folders() -> None:
     runs = [("a.jsonl", "../.."), ("a.jsonl", ".."), ("a.jsonl", 'x:"\n?'), ("a.jsonl", "猫" * 200)]
     names = result_names([*runs])
-    assert names[:3] == ["..__..", "__", "x__"]
+    assert names[:3] == ["..__._", "__", "x__"]
     assert len(names[3].encode()) <= 200
     assert all("/" not in name for name in names)
     assert result_names([("x/a.jsonl", "m"), ("x/b.jsonl", "m")]) == ["a/m", "b/m"]

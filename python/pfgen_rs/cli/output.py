@@ -174,7 +174,10 @@ def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
                 scored += responses
             else:  # excludes the time for building indexes before the first responses are scored
                 begun = time.monotonic()
-            rate = f"{scored / (time.monotonic() - begun):,.0f} responses/s" if scored else ""
+            # The clock of Windows may stand still for 16 ms.
+            rate = (
+                f"{scored / max(time.monotonic() - begun, 0.01):,.0f} responses/s" if scored else ""
+            )
             bar.update(
                 task,
                 description=visible(f"scoring {source.path}"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import os
@@ -12,6 +13,7 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 from pfgen_rs.errors import OutputError, PfgenError
 from pfgen_rs.io.safe_text import escaped_json, visible
+from pfgen_rs.io.system import is_reader_gone
 
 __all__ = [
     "BAD_INPUT",
@@ -26,6 +28,8 @@ __all__ = [
 ]
 
 BAD_INPUT = 2
+_SPELLED = "pfgen_rs.spelled"
+_MARKS = {"–": "-", "·": "/"}
 _BROKEN_PIPE = 141  # the shell's exit code for a process ended by SIGPIPE
 
 
@@ -37,12 +41,30 @@ def errors_reported() -> Iterator[None]:
         sys.stdout = _StandardOutput.of(sys.stdout)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=_SPELLED)
     try:
         yield
     except PfgenError as error:
         print_error(error)
         sys.exit(BAD_INPUT)
+
+
+def _spelled(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Spell characters that a stream lacks: marks of this package as others, the rest as their codes.
+
+    On Windows, streams to files and pipes have the code page of the system: a Japanese one has cp932.
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(_MARKS.get(each, _code(each)) for each in lacking), error.end
+
+
+def _code(character: str) -> str:
+    return character.encode("ascii", "backslashreplace").decode()
+
+
+codecs.register_error(_SPELLED, _spelled)
 
 
 def _open_missing_streams() -> None:
@@ -108,11 +130,10 @@ def _ending_command() -> Iterator[None]:
     """End the command if standard output cannot be written, quietly if its reader has closed it."""
     try:
         yield
-    except BrokenPipeError:
-        _discard_output()
-        fail(_BROKEN_PIPE)
     except OSError as error:
         _discard_output()
+        if is_reader_gone(error):
+            fail(_BROKEN_PIPE)
         raise OutputError(f"standard output: cannot be written: {error.strerror}") from error
 
 

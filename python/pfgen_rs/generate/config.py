@@ -16,6 +16,7 @@ from pfgen_rs.generate.answers import THINK, Think, default_stop
 from pfgen_rs.generate.engines.protocol import Parameters
 from pfgen_rs.generate.escapes import unescaped
 from pfgen_rs.generate.prompts import MODES, Mode
+from pfgen_rs.io.system import forbidden_name
 from pfgen_rs.questions.examples import Example
 
 __all__ = ["RunConfig", "config_hash"]
@@ -184,6 +185,10 @@ def _check_config_model(model: str) -> None:
             f"invalid run name {model!r}: expected a name such as org/model, without '..', empty parts, "
             "backslashes or a drive (if the model is a path, set --name)"
         )
+    for part in parts:
+        reason = forbidden_name(part)
+        if reason is not None:
+            raise SettingsError(f"invalid run name {model!r}: {reason}: set --name")
 
 
 def _check_config_stop(strings: Sequence[str]) -> tuple[str, ...]:

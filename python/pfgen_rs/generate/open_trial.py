@@ -7,7 +7,6 @@ trial_003.jsonl             the finished trial, written atomically
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import IO, Self
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import remove_unfinished, write_atomic, writing_failed
 from pfgen_rs.io.atomic import append
-from pfgen_rs.io.locks import lock, unlock
+from pfgen_rs.io.locks import is_lock_at, let_go, lock
 from pfgen_rs.io.records import parse_line, text_field
 from pfgen_rs.io.run_files import partial_trial_file_name
 
@@ -73,11 +72,7 @@ class OpenTrial:
 
     def _is_current(self) -> bool:
         """Whether the locked journal is still the file that others would open."""
-        try:
-            there = journal_path(self.path).stat()
-        except OSError:
-            return False
-        return os.path.samestat(there, os.fstat(self._journal.fileno()))
+        return is_lock_at(journal_path(self.path), self._journal.fileno())
 
     def _read(self) -> None:
         remove_unfinished(self.path)
@@ -115,10 +110,9 @@ class OpenTrial:
         """Give up the claim, removing an empty journal. May be called twice."""
         if self._journal.closed:
             return
-        if not self._size and self._is_current():
-            journal_path(self.path).unlink(missing_ok=True)
-        unlock(self._journal.fileno())
-        self._journal.close()
+        is_empty = not self._size and self._is_current()
+        path = journal_path(self.path) if is_empty else None
+        let_go(self._journal.fileno(), path, self._journal.close)
 
 
 def _whole_trial_lines(content: bytes, questions: set[str]) -> Iterator[tuple[str, bytes, int]]:

@@ -24,6 +24,7 @@ from pathlib import Path
 from pfgen_rs.errors import InstallError, unreadable
 from pfgen_rs.install.catalog import CatalogEntry, count_questions, is_name
 from pfgen_rs.io.cache_folder import CACHE_VARIABLE, cache_folder
+from pfgen_rs.io.system import put_in_place
 
 __all__ = [
     "CACHE_VARIABLE",
@@ -160,12 +161,12 @@ def _swap_stored_folders(new: Path, final: Path, aside: Path) -> bool:
     """Rename `new` to `final`; False where another process was in the way at that moment."""
     try:
         if os.path.lexists(final):
-            final.rename(aside)
-        new.rename(final)
+            put_in_place(final, aside)
+        put_in_place(new, final)
     except BaseException as error:
         if os.path.lexists(aside) and not os.path.lexists(final):
             with suppress(OSError):  # another process may fill the place first
-                aside.rename(final)
+                put_in_place(aside, final)
         if isinstance(error, OSError) and error.errno in _RACED:
             return False
         raise

@@ -12,6 +12,7 @@ from typing import IO, cast
 
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.remote.urls import is_url, refused_url
+from pfgen_rs.io.system import put_in_place
 
 __all__ = [
     "append",
@@ -85,7 +86,7 @@ def _atomic_replacement(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        put_in_place(temporary, path)
     except OSError as error:
         raise writing_failed(path, error) from error
     finally:

@@ -1,43 +1,141 @@
-"""Locks between processes that share a folder, released when their holder exits for any reason."""
+"""Locks between processes that share a folder, released when their holder exits for any reason.
+
+All that differs between systems is here and in `system`. POSIX locks whole files (`flock`) and single bytes
+(`lockf`), folders can be opened and locked like files, and locks bind only those who ask for them. Windows
+locks ranges of bytes, which nobody else can then read or write, so bytes are locked that lie far behind what
+these files contain; folders cannot be opened there, and what is open cannot be removed.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+from pfgen_rs.io import system
 from pfgen_rs.io.atomic import writing_failed
 
 try:
     import fcntl
-except ImportError:  # not on Windows, where only one process may use a folder
+except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
+msvcrt: Any = None
+if sys.platform == "win32":
+    import msvcrt
 
-__all__ = ["alone_with", "lock", "locked", "unlock"]
+__all__ = [
+    "alone_with",
+    "is_lock_at",
+    "let_go",
+    "lock",
+    "lock_byte",
+    "lock_now",
+    "locked",
+    "locked_folder",
+    "unlock",
+    "unlock_byte",
+]
+
+_EVERY = 0.05  # seconds between two attempts on Windows, which cannot wait for long
+_FOLDER_LOCK = ".pfgen-rs.lock"  # in folders that cannot be locked themselves, as long as they are
+# On Windows: the byte that stands for a whole file, and the number of others: below 2³¹, because older
+# versions of the C runtime lock at offsets of 32 bits.
+_WHOLE = (1 << 31) - 2
+_PLACES = 1 << 30
 
 
 def lock(handle: int) -> bool:
     """Lock an open file until it is closed; returns false if another process has locked it.
 
-    On systems without file locks, this always succeeds.
+    On file systems without locks, this always succeeds.
     """
-    if fcntl is None:
-        return True
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        elif msvcrt is not None:
+            _lock_on_windows(handle, msvcrt.LK_NBLCK, _WHOLE)
+    except (BlockingIOError, PermissionError):
         return False
     except OSError:  # a file system without locks
         return True
     return True
 
 
-def unlock(handle: int) -> None:
-    """Unlock a file that is about to be closed; forked processes may keep it open."""
+def lock_now(handle: int) -> None:
+    """Lock an open file, waiting until it is free. On file systems without locks, this always succeeds."""
     if fcntl is not None:
         with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        return
+    while not lock(handle):
+        time.sleep(_EVERY)
+
+
+def unlock(handle: int) -> None:
+    """Unlock a file that is about to be closed; forked processes may keep it open."""
+    with suppress(OSError):
+        if fcntl is not None:
             fcntl.flock(handle, fcntl.LOCK_UN)
+        elif msvcrt is not None:
+            _lock_on_windows(handle, msvcrt.LK_UNLCK, _WHOLE)
+
+
+def lock_byte(handle: int, offset: int) -> bool:
+    """Lock a byte of an open file, which need not exist; returns false if another process has locked it."""
+    try:
+        if fcntl is not None:
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
+        elif msvcrt is not None:
+            _lock_on_windows(handle, msvcrt.LK_NBLCK, offset % _PLACES)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def unlock_byte(handle: int, offset: int) -> None:
+    """Unlock a byte of an open file."""
+    with suppress(OSError):
+        if fcntl is not None:
+            fcntl.lockf(handle, fcntl.LOCK_UN, 1, offset)
+        elif msvcrt is not None:
+            _lock_on_windows(handle, msvcrt.LK_UNLCK, offset % _PLACES)
+
+
+def _lock_on_windows(handle: int, mode: int, offset: int) -> None:
+    """Lock or unlock one byte. Raises `PermissionError` if another handle has locked it."""
+    before = os.lseek(handle, 0, os.SEEK_CUR)
+    os.lseek(handle, offset, os.SEEK_SET)  # the function locks from the current position on
+    try:
+        msvcrt.locking(handle, mode, 1)
+    finally:
+        os.lseek(handle, before, os.SEEK_SET)
+
+
+def let_go(
+    handle: int, path: Path | None = None, close: Callable[[], object] | None = None
+) -> None:
+    """Unlock and close a file; with `path`, where it is, remove it, too. `close`: instead of `os.close`.
+
+    POSIX removes it first, so that whoever gets the lock next sees that the file is gone. Windows removes
+    nothing that is open, by another process either: then it is left to that one.
+    """
+    if path is not None and not system.WINDOWS:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+    unlock(handle)
+    if close is None:
+        os.close(handle)
+    else:
+        close()
+    if path is not None and system.WINDOWS:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -47,19 +145,18 @@ def alone_with(path: Path) -> Iterator[bool]:
     Yields false at once if another process has locked it, and true if none has or locks are not possible.
     The file is opened for writing, without which network file systems may not lock it.
     """
-    handle = None if fcntl is None else _opened_for_lock(path)
+    handle = _opened_for_lock(path)
     is_alone = True
     try:
         if handle is not None:
-            is_alone = lock(handle) and _is_lock_at(path, handle)
+            is_alone = lock(handle) and is_lock_at(path, handle)
         yield is_alone
     finally:
         if handle is not None:
             if is_alone:
-                with suppress(OSError):
-                    path.unlink()
-                unlock(handle)
-            os.close(handle)
+                let_go(handle, path)
+            else:
+                os.close(handle)
 
 
 def _opened_for_lock(path: Path) -> int | None:
@@ -69,8 +166,8 @@ def _opened_for_lock(path: Path) -> int | None:
         return None
 
 
-def _is_lock_at(path: Path, handle: int) -> bool:
-    """Whether the open file is still there: its last holder removes it."""
+def is_lock_at(path: Path, handle: int) -> bool:
+    """Whether an open file is still the one at `path`: its last holder removes it."""
     try:
         return os.path.samestat(path.stat(), os.fstat(handle))
     except OSError:
@@ -79,18 +176,35 @@ def _is_lock_at(path: Path, handle: int) -> bool:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lock a folder for the duration of the context, waiting until it is free."""
-    if fcntl is None:
-        yield
-        return
+    """Lock a folder for the duration of the context, waiting until it is free. Raises `OutputError`."""
+    handle, path = _opened_folder(folder)
     try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError as error:
-        raise writing_failed(folder, error) from error
-    try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        lock_now(handle)
         yield
     finally:
-        unlock(handle)
-        os.close(handle)
+        let_go(handle, path)
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[bool]:
+    """Like `locked`, but does not wait: yields whether the folder was free."""
+    handle, path = _opened_folder(folder)
+    is_free = lock(handle)
+    try:
+        yield is_free
+    finally:
+        if is_free:
+            let_go(handle, path)
+        else:
+            os.close(handle)
+
+
+def _opened_folder(folder: Path) -> tuple[int, Path | None]:
+    """Returns what to lock for a folder, opened, and the file to remove afterwards, if it is one."""
+    path = folder / _FOLDER_LOCK if system.WINDOWS else None
+    try:
+        if path is None:
+            return os.open(folder, os.O_RDONLY), None
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666), path
+    except OSError as error:
+        raise writing_failed(folder, error) from error

@@ -17,6 +17,7 @@ from polars.io.plugins import register_io_source
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.ahead import THREADS, Ahead, Pipe
 from pfgen_rs.io.atomic import new_file, temporary_file, write_atomic, writing_failed
+from pfgen_rs.io.system import put_in_place
 
 if TYPE_CHECKING:
     from pfgen_rs.io.remote.target import RemoteTarget
@@ -102,7 +103,7 @@ class TableWriter:
         with self._failing():
             self._file.close()
             if self._remote is None:
-                self._temporary.replace(self._path)
+                put_in_place(self._temporary, self._path)
             else:
                 self._remote.put(self._temporary)
                 self._temporary.unlink()

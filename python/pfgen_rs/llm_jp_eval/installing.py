@@ -184,7 +184,7 @@ def _write_raw(
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(file.content)
     manifest = json.dumps(list(records), ensure_ascii=False, indent=1) + "\n"
-    (folder / MANIFEST).write_text(manifest, encoding="utf-8")
+    (folder / MANIFEST).write_bytes(manifest.encode())
 
 
 def _records(folder: Path, taken: Iterable[Taken]) -> Iterator[dict[str, Any]]:

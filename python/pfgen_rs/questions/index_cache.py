@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pfgen_rs import _native
 from pfgen_rs.errors import OutputError, StoreError
 from pfgen_rs.io.cache_folder import cache_folder
+from pfgen_rs.io.system import put_in_place
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.index_lock import alone
 
@@ -145,7 +146,7 @@ class IndexCache:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 _native.Store.write(temporary, self._key, list(scorers))
-                temporary.replace(self.path)
+                put_in_place(temporary, self.path)
             finally:
                 temporary.unlink(missing_ok=True)
         except OSError as error:

@@ -4,9 +4,9 @@
 
 The lock is one of the operating system's (`flock`), which Linux passes on to NFS servers. It ends with its
 process, however that ends, so whoever waits for one that was killed builds in its place. On network file
-systems without such locks, or whose locks hold on one machine only (Lustre with `localflock`), on Windows,
-and after `PATIENCE` seconds of waiting, the index is built more than once. That costs time alone: files of
-indexes appear whole, and are the same whoever builds them.
+systems without such locks, or whose locks hold on one machine only (Lustre with `localflock`), and after
+`PATIENCE` seconds of waiting, the index is built more than once. That costs time alone: files of indexes
+appear whole, and are the same whoever builds them.
 
 Whoever is done removes the file, and one that is killed cannot. So those that waited and find it removed have
 the index, or it could not be written (a full disk): then they build it side by side, not one after another.
@@ -17,10 +17,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-from pfgen_rs.io.locks import lock, unlock
+from pfgen_rs.io.locks import is_lock_at, let_go, lock, unlock
 
 __all__ = ["PATIENCE", "alone"]
 
@@ -45,25 +45,13 @@ def alone(index: Path, waiting: Callable[[], None]) -> Iterator[None]:
         return
     try:
         _lock_index(handle, waiting)
-        if not _is_at(path, handle):
+        if not is_lock_at(path, handle):
             unlock(handle)
         yield
     finally:
         # Those that wait have opened this file, too; one that begins now and finds no file opens another, and
         # finds the index, unless that could not be written.
-        if _is_at(path, handle):
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
-        unlock(handle)
-        os.close(handle)
-
-
-def _is_at(path: Path, handle: int) -> bool:
-    """Whether an open file is still the one at `path`."""
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except OSError:
-        return False
+        let_go(handle, path if is_lock_at(path, handle) else None)
 
 
 def _lock_index(handle: int, waiting: Callable[[], None]) -> None:

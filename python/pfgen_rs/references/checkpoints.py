@@ -21,14 +21,10 @@ import numpy as np
 
 from pfgen_rs.errors import BuildError, OutputError
 from pfgen_rs.io import write_atomic, writing_failed
+from pfgen_rs.io.locks import locked_folder
 from pfgen_rs.references.config import STEPS
 from pfgen_rs.references.funnel import StepReport
 from pfgen_rs.references.pool import Pool, State, damaged
-
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["CANDIDATES", "Checkpoints", "finished_steps", "locked", "remove"]
 
@@ -51,23 +47,12 @@ def locked(folder: Path) -> Iterator[None]:
     """Create and lock `folder`; raises `BuildError` if another build is using it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if fcntl is None:
-            yield
-            return
-        handle = os.open(folder, os.O_RDONLY)
     except OSError as error:
         raise writing_failed(folder, error) from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise BuildError(
-            f"{folder}: another build of this set is running; wait until it ends"
-        ) from None
-    try:
+    with locked_folder(folder) as is_free:
+        if not is_free:
+            raise BuildError(f"{folder}: another build of this set is running; wait until it ends")
         yield
-    finally:
-        os.close(handle)
 
 
 class Checkpoints:

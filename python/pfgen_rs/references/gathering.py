@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io import Source, write_atomic, writing_failed
+from pfgen_rs.io.system import put_in_place
 from pfgen_rs.references import candidates
 from pfgen_rs.references.candidates import Gathered, GatherProgress, Input
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints
@@ -137,6 +138,6 @@ def _place_pool(pool: Path, target: Path) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(target, ignore_errors=True)
-        pool.rename(target)
+        put_in_place(pool, target)
     except OSError as error:
         raise writing_failed(target, error) from error

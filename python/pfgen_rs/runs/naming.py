@@ -13,6 +13,7 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.patterns import STANDARD_INPUT
 from pfgen_rs.io.remote.urls import is_url, split_url
 from pfgen_rs.io.run_files import STEM
+from pfgen_rs.io.system import portable_name
 
 __all__ = ["named_results", "output_names", "result_names", "run_name"]
 
@@ -88,7 +89,7 @@ def _name_for_folder(run: str) -> str:
     """Convert a run's name to a folder name, as evaluation harnesses do with names of models."""
     name = re.sub(r'[\x00-\x1f\x7f"*/:<>?\\|\[\]]+', "__", run.encode(errors="replace").decode())
     name = name.strip(" ") if name.strip(" .") else "_" * len(name)
-    return name.encode()[:_LONGEST].decode(errors="ignore")
+    return portable_name(name.encode()[:_LONGEST].decode(errors="ignore"))
 
 
 def _whole_naming_parts(path: str) -> tuple[str, ...]:

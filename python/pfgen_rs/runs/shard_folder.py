@@ -29,7 +29,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, OutputError, unreadable
-from pfgen_rs.io import writing_failed
+from pfgen_rs.io import system, writing_failed
 from pfgen_rs.io.closing import Closing
 from pfgen_rs.io.locks import lock
 from pfgen_rs.io.remote.urls import is_url, shown_url
@@ -213,15 +213,19 @@ class ShardWriter(Closing):
     def _replace(self) -> None:
         _refuse_other_folder(self._target)  # which may have appeared meanwhile
         old = self._unfinished()
+        if system.WINDOWS:  # no folder is renamed there in which a file is open
+            self._held.close()
         with suppress(FileNotFoundError):
-            self._target.rename(old)
-        self._folder.rename(self._target)
+            system.put_in_place(self._target, old)
+        system.put_in_place(self._folder, self._target)
         shutil.rmtree(old, ignore_errors=True)
 
     def close(self) -> None:
         """Remove the folder unless it is in place."""
         with suppress(OSError):  # what a full disk rejected is removed anyway
             self._opened.close()
+        if system.WINDOWS:  # no open file is removed there
+            self._held.close()
         shutil.rmtree(self._folder, ignore_errors=True)
         self._held.close()
 

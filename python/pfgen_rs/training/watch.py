@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from pfgen_rs.generate.engines.protocol import Engine, Parameters
 from pfgen_rs.generate.prompts import Mode
 from pfgen_rs.io.atomic import writing_failed
 from pfgen_rs.io.locks import lock
+from pfgen_rs.io.system import command_words
 from pfgen_rs.training.checkpoints import Checkpoint, Settling, find_checkpoints
 from pfgen_rs.training.checks import check_budget, count
 from pfgen_rs.training.curve import plot_curve
@@ -229,7 +229,7 @@ def _is_watched_checkpoint_done(asked: Future[Timed], seconds: float | None) -> 
 
 def _watch_command_words(command: str | Sequence[str]) -> list[str]:
     try:
-        parts = shlex.split(command) if isinstance(command, str) else list(command)
+        parts = command_words(command) if isinstance(command, str) else list(command)
     except ValueError as error:
         raise SettingsError(f"the command cannot be split into arguments: {error}") from None
     if not any(PLACE in part for part in parts):

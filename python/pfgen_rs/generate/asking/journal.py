@@ -6,20 +6,15 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Self
 
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.atomic import append, writing_failed
 from pfgen_rs.io.json_lines import as_line
-from pfgen_rs.io.locks import unlock
+from pfgen_rs.io.locks import lock_byte, lock_now, unlock, unlock_byte
 from pfgen_rs.io.records import parse_line
-
-try:
-    import fcntl
-except ImportError:  # not on Windows, where only one process may use a folder
-    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["Journal", "journal_records"]
 
@@ -56,7 +51,7 @@ class Journal:
     """Records of answers in a file of JSON lines, each found by the values of some `fields`.
 
     Every process reads what others append. A record is claimed before it is asked for, by locking a byte
-    whose position is a digest of its key; the lock ends with the process. On systems without file locks, only
+    whose position is a digest of its key; the lock ends with the process. On file systems without locks, only
     one process may use a journal.
     """
 
@@ -142,20 +137,11 @@ class Journal:
         """Give up a claim."""
         with _CLAIMED_LOCK:
             _CLAIMED.discard((self._name, key))
-            if fcntl is not None and self._claims is not None:
-                with suppress(OSError):
-                    fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, _journal_offset(key))
+            if self._claims is not None:
+                unlock_byte(self._claims.fileno(), _journal_offset(key))
 
     def _lock_place(self, key: Key) -> bool:
-        if fcntl is None or self._claims is None:
-            return True
-        try:
-            fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _journal_offset(key))
-        except (BlockingIOError, PermissionError):
-            return False
-        except OSError:  # a file system without locks
-            return True
-        return True
+        return self._claims is None or lock_byte(self._claims.fileno(), _journal_offset(key))
 
     def add(self, record: Mapping[str, Any]) -> bool:
         """Append a record; returns false, without writing, if there is one with its key.
@@ -194,12 +180,8 @@ class Journal:
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
         """Lock the file against the writes of other processes."""
-        if fcntl is None:
-            yield
-            return
         handle = self._file.fileno()
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        lock_now(handle)
         try:
             yield
         finally:

@@ -10,8 +10,6 @@ the run ends, so it must not wait for the end of its input before it answers.
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 
@@ -22,6 +20,7 @@ from pfgen_rs.generate.engines.rolling import available
 from pfgen_rs.generate.prompts import Task
 from pfgen_rs.generate.task_lines import task_line
 from pfgen_rs.io.records import parse_line, text_field
+from pfgen_rs.io.system import command_words
 
 __all__ = ["CommandEngine"]
 
@@ -117,7 +116,7 @@ def _engine_command_words(command: str | Sequence[str]) -> list[str]:
         parts = list(command)
     else:
         try:
-            parts = shlex.split(command, posix=os.name == "posix")
+            parts = command_words(command)
         except ValueError as error:
             raise SettingsError(f"the command cannot be split into arguments: {error}") from None
     if not parts:

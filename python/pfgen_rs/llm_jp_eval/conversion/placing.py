@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io import writing_failed
+from pfgen_rs.io.system import put_in_place
 
 __all__ = ["staged_folder"]
 
@@ -60,7 +61,7 @@ def _check_places(source: Path, target: Path) -> None:
 def _move_into_place(source: Path, target: Path) -> None:
     if not (source.is_dir() and target.is_dir()):
         try:
-            source.replace(target)
+            put_in_place(source, target)
             return
         except OSError:  # another process may have made the folder in between
             if not (source.is_dir() and target.is_dir()):
