@@ -8,6 +8,8 @@ import pytest
 from places import DOCS
 
 INDEX = DOCS / "index.md"
+GENERATED = (DOCS / "reference/api", DOCS / "reference/commands")
+"""Each of these has an index of its own."""
 PAGES = sorted(DOCS.rglob("*.md"))
 
 
@@ -19,7 +21,8 @@ def links(page: Path) -> set[Path]:
 
 def test_the_index_names_every_page() -> None:
     english = {page for page in PAGES if not page.name.endswith(".ja.md")}
-    assert links(INDEX) >= english - {INDEX}
+    generated = {page for page in english if page.parent in GENERATED and page.name != "index.md"}
+    assert links(INDEX) >= english - generated - {INDEX}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
