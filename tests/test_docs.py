@@ -14,16 +14,11 @@ from pfgen_rs import benchmark
 from pfgen_rs.metrics import ngram_index, units
 from pfgen_rs.questions import locate
 from pfgen_rs.training import rewards
-from places import DOCS, ROOT
+from places import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 PYTHON = BLOCK.findall(README)
-PAGES = [  # others are run by the tests of what they are about
-    block
-    for name in ("generate", "judge", "llm-jp-eval", "training")
-    for block in BLOCK.findall((DOCS / "how-to" / f"{name}.md").read_text(encoding="utf-8"))
-]
 COMMANDS = re.findall(
     r"^    (pfgen-rs (?:score data|explain|index|data list).*)$", README, flags=re.MULTILINE
 )
@@ -35,14 +30,6 @@ def test_python_examples_run_in_any_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(source, "README.md", "exec"), {})
-
-
-@pytest.mark.parametrize("source", PAGES)
-def test_examples_of_pages_run(
-    source: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    exec(compile(source, "docs", "exec"), {})
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -68,5 +55,4 @@ def test_docstring_examples_run(module: ModuleType) -> None:
 
 def test_there_are_examples() -> None:
     assert PYTHON
-    assert len(PAGES) >= 3
     assert len(COMMANDS) >= 4

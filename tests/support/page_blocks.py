@@ -27,21 +27,23 @@ PAGES = sorted([*ROOT.glob("README*.md"), *DOCS.rglob("*.md")])
 
 FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)$")
 MARK = re.compile(r"^<!-- not run(?P<parts>(?: \"[^\"]+\",?)*): (?P<reason>\S.*) -->$")
+TITLE = re.compile(r"\btitle=\"([^\"]+)\"")
 NESTING = re.compile(r"^ *(?:[-*+] |\d+[.)] |!!! |\?\?\? |\?\?\?\+ |=== )")
 INLINE = re.compile(r"(?<!`)`(pfgen-rs [^`\n]+)`(?!`)")
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block. `line`: of its first line of code. `reason`: why it is not run; None if it is.
+    """A fenced block. `line`: of its first line of code. `file`: the name that it is to be saved under.
 
-    `parts`: only statements that contain one of these are not run.
+    `reason`: why it is not run; None if it is. `parts`: only statements that contain one of these are not.
     """
 
     page: Path
     line: int
     language: str
     code: str
+    file: str = ""
     reason: str | None = None
     parts: tuple[str, ...] = ()
 
@@ -85,7 +87,8 @@ def _blocks(page: Path, lines: list[str]) -> Iterator[Block]:
             language = (opened["info"].split() or [""])[0]
             reason, parts = _mark_before(lines, number - 1)
             text = "".join(f"{each}\n" for each in code)
-            yield Block(page, number + 1, language, text, reason, parts)
+            file = TITLE.search(opened["info"])
+            yield Block(page, number + 1, language, text, file[1] if file else "", reason, parts)
 
 
 def _closes(line: str, fence: str) -> bool:

@@ -6,6 +6,7 @@ import ast
 import importlib
 import re
 import tomllib
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,11 @@ VARIABLE = re.compile(r"\$(?:\w+|\{[^}]*\})")
 EXTRAS = re.compile(r"pfgen[-_]rs\[([^\]]+)\]")
 
 
-def check_command(words: list[str]) -> None:
-    """Fail for a command that cannot be as it is written, as far as can be said without running it."""
+def check_command(words: list[str], saved: Collection[str] = ()) -> None:
+    """Fail for a command that cannot be as it is written, as far as can be said without running it.
+
+    `saved`: files that the page lets its readers write.
+    """
     program, *rest = words
     program = program.rpartition("/")[2] if program.startswith(".venv") else program
     if program == "pfgen-rs":
@@ -66,7 +70,7 @@ def check_command(words: list[str]) -> None:
     elif program in ("pip", "pipx", "uv"):
         _check_extras(rest)
     elif program in ("python", "python3"):
-        _check_script(rest)
+        _check_script(rest, saved)
     elif program not in ELSEWHERE:
         raise AssertionError(f"unknown program {program!r}: is it a typing error?")
 
@@ -134,14 +138,15 @@ def _check_extras(words: list[str]) -> None:
                 assert extra.strip() in known, f"{word}: there is no extra {extra!r}"
 
 
-def _check_script(words: list[str]) -> None:
+def _check_script(words: list[str], saved: Collection[str]) -> None:
     if words[:1] == ["-c"]:
         check_python(words[1])
     elif words[:1] == ["-m"]:
         if words[1] in MODULES:
             check_command([MODULES[words[1]], *words[2:]])
     elif words and not words[0].startswith("-"):
-        assert (ROOT / words[0]).is_file(), f"python {words[0]}: there is no such file"
+        is_there = words[0] in saved or (ROOT / words[0]).is_file()
+        assert is_there, f"python {words[0]}: there is no such file"
 
 
 def check_python(source: str) -> None:

@@ -22,6 +22,7 @@ from helpers import environment
 from pfgen_rs.judge.sample import sample_path
 from pfgen_rs.questions.locate import bundled_path
 from places import ROOT
+from tutorial_pages import WIDTH
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -70,6 +71,7 @@ def furnish(folder: Path, page: str) -> None:
             f"pfgen-bench/result/some/model-{name}/1234567",
         ):
             _copy_run(folder / place, run, f"some/model-{name}")
+    _write_published_run(folder / "result/my-model/1234567")
     for name in ("benches", "data", "docs", "examples"):
         (folder / name).symlink_to(ROOT / name, target_is_directory=True)
     _write_checkout(folder / "pfgen-bench")
@@ -95,6 +97,11 @@ def _copy_run(folder: Path, run: str, model: str) -> None:
     shutil.copy(pfgen_rs.sample_runs()[run] / "trials.jsonl.xz", folder)
     config = {"engine": "vllm", "mode": "completion", "model": model}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+
+
+def _write_published_run(folder: Path) -> None:
+    _copy_run(folder, "faithful", "my-model")
+    pfgen_rs.score_file(folder, "mini").to_json(folder / "result.json")
 
 
 def _write_checkout(folder: Path) -> None:
@@ -156,7 +163,7 @@ def outside(home: Path) -> Iterator[dict[str, str]]:
     scripts = Path(sys.executable).parent
     with FaultServer(default=_say) as server:
         yield environment(
-            COLUMNS="100",
+            COLUMNS=str(WIDTH),
             HOME=str(home),
             HF_HUB_OFFLINE="1",
             OPENAI_API_KEY="key",

@@ -12,6 +12,8 @@ __all__ = ["Statement", "programs", "statements"]
 HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 ASSIGNED = re.compile(r"^[A-Za-z_]\w*=")
 PROMPT = "$ "
+OPENED = re.compile(r"(?:^|;)\s*(?:if|for|while|until|case)\b", re.MULTILINE)
+CLOSED = re.compile(r"(?:^|;)\s*(?:fi|done|esac)\b", re.MULTILINE)
 WORDLESS = {"for", "case", "done", "fi", "esac", "select"}
 """Words of the language whose line names no program."""
 BEFORE = {"do", "then", "else", "if", "elif", "while", "until", "!", "time", "busy"}
@@ -55,7 +57,7 @@ def _is_whole(text: str) -> bool:
     if here := HERE.search(first):
         return bool(others) and others[-1].strip() == here[2]
     text = without_comment(text)
-    if text.endswith("\\"):
+    if text.endswith("\\") or len(OPENED.findall(text)) > len(CLOSED.findall(text)):
         return False
     try:
         shlex.split(text)
@@ -86,7 +88,7 @@ def programs(statement: str) -> Iterator[list[str]]:
     text, inner = _substitutions(text)
     for each in inner:
         yield from programs(each)
-    words = shlex.shlex(text, posix=True, punctuation_chars=True)
+    words = shlex.shlex(text.replace("\n", ";"), posix=True, punctuation_chars=True)
     words.commenters = ""
     words.whitespace_split = True
     part: list[str] = []
