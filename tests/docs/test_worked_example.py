@@ -1,0 +1,158 @@
+"""The numbers on the page of metrics are those of `bench.explain` and of the bundled runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import pfgen_rs
+from pfgen_rs import Benchmark, Question, Result
+from pfgen_rs.scoring.explain import Explanation
+from places import DOCS
+
+PAGES = sorted((DOCS / "explanation").glob("metrics*.md"))
+ID, ANSWER = "Q14", "四角い布です。箱も包む布です。"
+LONGEST, WINDOW, SCALE = 10, 3, 200.0
+DEFINITIONS = {"1", "10", "0", "3", "0.5", "5", "1,000", "100", "13", "6", "14"}
+"""Numbers in the worked example's sentences that are rules, sizes of `mini`, or counted below."""
+
+Row = tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def bench() -> Benchmark:
+    return pfgen_rs.load_benchmark("mini")
+
+
+@pytest.fixture(scope="module")
+def explained(bench: Benchmark) -> Explanation:
+    return bench.explain(ID, ANSWER)
+
+
+@pytest.fixture(scope="module")
+def faithful(bench: Benchmark) -> Result:
+    return pfgen_rs.score_file(pfgen_rs.sample_runs()["faithful"], bench)
+
+
+@pytest.fixture(params=PAGES, ids=lambda page: page.stem)
+def page(request: pytest.FixtureRequest) -> str:
+    path: Path = request.param
+    return path.read_text(encoding="utf-8")
+
+
+def worked(page: str) -> str:
+    """The part of the page that follows one answer: its second section."""
+    return re.split(r"^## ", page, flags=re.MULTILINE)[1]
+
+
+def tables(text: str) -> list[list[Row]]:
+    """The tables of a page without their heads."""
+    found = re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
+    return [
+        [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table.splitlines()]
+        for table in (re.sub(r"\A.*\n.*\n", "", each) for each in found)
+    ]
+
+
+def frequencies(question: Question, ngrams: Iterator[str], *, known: bool = False) -> str:
+    """N-grams with their document frequencies; `known`: only those that occur."""
+    found = {ngram: question.index.document_frequency(ngram).total for ngram in ngrams}
+    return ", ".join(f"{ngram} {df:,}" for ngram, df in found.items() if df or not known) or "–"
+
+
+def new_ngrams(end: int) -> Iterator[str]:
+    """N-grams that end before `end` and nowhere earlier in the answer, the shortest first."""
+    for start in range(end - 1, max(end - LONGEST, 0) - 1, -1):
+        if ANSWER[start:end] not in ANSWER[: end - 1]:
+            yield ANSWER[start:end]
+
+
+def windows(place: int) -> Iterator[str]:
+    """3-grams of the marked answer that cover its character `place`, from 1."""
+    text = f"^{ANSWER}$"
+    for start in range(max(place - WINDOW + 1, 0), place + 1):
+        if start + WINDOW <= len(text):
+            yield text[start : start + WINDOW]
+
+
+def test_fluency_adds_what_the_table_says(
+    page: str, bench: Benchmark, explained: Explanation
+) -> None:
+    total, expected = 0, []
+    for i, (character, gain) in enumerate(
+        explained.characters.select("character", "gain_A").iter_rows(), 1
+    ):
+        total += gain
+        parts = frequencies(bench[ID], new_ngrams(i), known=True)
+        assert gain == sum(int(df.replace(",", "")) for df in re.findall(r" ([\d,]*\d)", parts))
+        expected.append((str(i), character, parts, f"{gain:,}", f"{total:,}"))
+    assert tables(worked(page))[0] == expected
+    baseline = bench.baselines(bench[ID])["A"]
+    value = explained.score.details.fluency["A"]
+    assert total / baseline == value
+    assert f"\n{total:,} ÷ {baseline:,.3f} = {value:.6f}\n" in page
+
+
+def test_truthfulness_takes_what_the_table_says(
+    page: str, bench: Benchmark, explained: Explanation
+) -> None:
+    values, expected = [], []
+    columns = explained.characters.select("character", "covering_df_A", "skipped")
+    for i, (character, largest, skipped) in enumerate(columns.iter_rows(), 1):
+        value = min(1.0, largest / explained.references["A"] * SCALE)
+        values += [] if skipped else [value]
+        word = "–" if skipped else f"{value:g}"
+        expected.append(
+            (str(i), character, frequencies(bench[ID], windows(i)), f"{largest:,}", word)
+        )
+    assert tables(worked(page))[1] == expected
+    truthfulness = explained.score.details.truthfulness["A"]
+    assert sum(values) / len(values) == truthfulness
+    assert f"\n{sum(values):g} ÷ {len(values)} = {truthfulness:.6f}\n" in page
+
+
+def test_helpfulness_and_the_score_follow(page: str, explained: Explanation) -> None:
+    factors = [1.0 if rule.met else 1 - rule.importance for rule in explained.rules]
+    rows = [(row[0], row[1], row[3]) for row in tables(worked(page))[2]]
+    assert rows == [
+        (rule.label, f"{rule.importance:g}", f"{factor:g}")
+        for rule, factor in zip(explained.rules, factors, strict=True)
+    ]
+    missed = " × ".join(f"{factor:g}" for factor in factors if factor < 1)
+    score = explained.score
+    assert f"\n{missed} = {score.helpfulness:g}\n" in page
+    parts = f"{score.fluency['A']} + {score.truthfulness['A']} + {score.helpfulness:g}"
+    assert f"\n({parts}) ÷ 3 = {score.average}\n" in page
+
+
+def test_the_worked_example_has_no_other_numbers(page: str) -> None:
+    prose = re.sub(r"^\|.*\n|^```(?:.*\n)*?```\n", "", worked(page), flags=re.MULTILINE)
+    prose = re.sub(r"`[^`]*`|Q14", "", prose)
+    assert set(re.findall(r"\d[\d,.]*\d|\d", prose)) <= DEFINITIONS
+
+
+def test_fluency_above_one_is_as_often_as_the_page_says(
+    page: str, bench: Benchmark, faithful: Result
+) -> None:
+    references = list(bench[ID].answers["A"])
+    fluency = bench.score_batch([ID] * len(references), references)["fluency"]
+    frame = faithful.frame
+    numbers = [
+        f"{len(references):,}",
+        str((fluency > 1).sum()),
+        f"{max(fluency):.3f}",
+        str(frame.height),
+        str(frame.filter(pl.col("fluency") > 1).height),
+        str(frame.filter(pl.col("average") > 1).height),
+    ]
+    section = re.split(r"^## ", page, flags=re.MULTILINE)[3]
+    found = re.findall(r"(?<!Q)\b\d[\d,.]*\d\b", re.sub(r"Q\d\d", "", section))
+    assert sorted(set(found) - {"100"}) == sorted(numbers)
+
+
+def test_the_published_deviation_is_that_of_the_run(page: str, faithful: Result) -> None:
+    assert f"{faithful.score} ±{faithful.score_std}/√{faithful.num_trials}" in page
