@@ -26,6 +26,7 @@ from pfgen_rs.judge.pairs import read_pairs
 from pfgen_rs.judge.prompts import read_prompts
 from pfgen_rs.references.config import read_config
 from pfgen_rs.references.ng_rules import read_answer_rules
+from pfgen_rs.references.outlines import read_outlines
 from pfgen_rs.report.site.model_facts import read_facts
 from pfgen_rs.studies.model_names import read_aliases
 from places import DOCS, ROOT
@@ -127,6 +128,7 @@ READERS: dict[frozenset[str], Callable[[Path], object]] = {
     frozenset({"fields"}): read_fields,
     frozenset({"released", "parameters"}): facts,
     frozenset({"Q01", "Q02"}): read_answer_rules,
+    frozenset({"question"}): read_outlines,
 }
 """Configurations by keys that only they have; other tables are other names of models."""
 
