@@ -35,6 +35,16 @@ FACTORS = {
     "億": 10**8,
     "兆": 10**12,
 }
+JAPANESE_PAGES = sorted(DOCS.rglob("*.ja.md"))
+SPELLING = {
+    "フォルダー、ユーザー、…": re.compile("(?:フォルダ|ユーザ|サーバ|ブラウザ|トークナイザ)(?!ー)"),
+    "打ち切り位置": re.compile("切り取り位置|カット位置"),
+    "流暢さ": re.compile("流暢性"),
+    "half-width letters and digits": re.compile("[Ａ-Ｚａ-ｚ０-９]"),
+    "a space beside Latin letters and digits": re.compile(
+        r"[ぁ-ヺ一-鿿ー][A-Za-z0-9]|[A-Za-z0-9][ぁ-ヺ一-鿿]"
+    ),
+}
 
 
 def texts(page: Path) -> tuple[str, str]:
@@ -96,6 +106,15 @@ def rows(text: str) -> list[str]:
 each_page = pytest.mark.parametrize(
     "page", TRANSLATED, ids=lambda page: page.relative_to(DOCS).as_posix()
 )
+
+
+@pytest.mark.parametrize("page", JAPANESE_PAGES, ids=lambda page: page.name)
+def test_japanese_is_spelled_alike(page: Path) -> None:
+    text = LINK.sub("]", INLINE.sub("", prose(page.read_text(encoding="utf-8"))))
+    found = [
+        (why, match[0]) for why, pattern in SPELLING.items() for match in pattern.finditer(text)
+    ]
+    assert found == []
 
 
 def test_there_are_translations() -> None:
