@@ -94,6 +94,7 @@ lint: build ## Run every linter that CI runs
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest pfgen_rs._native
+	$(BIN)/codespell
 
 # The variable silences a notice about the generator's successor.
 .PHONY: docs
