@@ -94,7 +94,7 @@ def test_fluency_adds_what_the_table_says(
     baseline = bench.baselines(bench[ID])["A"]
     value = explained.score.details.fluency["A"]
     assert total / baseline == value
-    assert f"\n{total:,} ÷ {baseline:,.3f} = {value:.6f}\n" in page
+    assert f"`{total:,} ÷ {baseline:,.3f} = {value:.6f}`" in page
 
 
 def test_truthfulness_takes_what_the_table_says(
@@ -112,7 +112,7 @@ def test_truthfulness_takes_what_the_table_says(
     assert tables(worked(page))[1] == expected
     truthfulness = explained.score.details.truthfulness["A"]
     assert sum(values) / len(values) == truthfulness
-    assert f"\n{sum(values):g} ÷ {len(values)} = {truthfulness:.6f}\n" in page
+    assert f"`{sum(values):g} ÷ {len(values)} = {truthfulness:.6f}`" in page
 
 
 def test_helpfulness_and_the_score_follow(page: str, explained: Explanation) -> None:
@@ -124,9 +124,9 @@ def test_helpfulness_and_the_score_follow(page: str, explained: Explanation) -> 
     ]
     missed = " × ".join(f"{factor:g}" for factor in factors if factor < 1)
     score = explained.score
-    assert f"\n{missed} = {score.helpfulness:g}\n" in page
+    assert f"`{missed} = {score.helpfulness:g}`" in page
     parts = f"{score.fluency['A']} + {score.truthfulness['A']} + {score.helpfulness:g}"
-    assert f"\n({parts}) ÷ 3 = {score.average}\n" in page
+    assert f"`({parts}) ÷ 3 = {score.average}`" in page
 
 
 def test_the_worked_example_has_no_other_numbers(page: str) -> None:
