@@ -61,7 +61,9 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
     },
     "how-to/ray.md": {"python": "distributed/test_ray.py::test_examples_of_the_page_run"},
     "how-to/slurm.md": {"bash": "cli/test_merge.py::test_the_array_of_the_page_scores_and_merges"},
-    "reference/messages.md": {"text": "docs/test_message_pages.py::test_every_quoted_message_is_tried"},
+    "reference/messages.md": {
+        "text": "docs/test_message_pages.py::test_every_quoted_message_is_tried"
+    },
     "studies.md": {"sh": "studies/test_study_docs.py::test_metrics"},
     "tutorial/*.md": dict.fromkeys(
         ("json", "jsonl", "python", "sh", "text", "toml"),
