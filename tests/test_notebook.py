@@ -138,6 +138,38 @@ def test_an_explanation_marks_the_answer(mini: Benchmark) -> None:
     assert found.references == {"A": 1000}
 
 
+def test_a_score_says_what_is_missed(mini: Benchmark) -> None:
+    found = mini.score("Q02", "光合成は鯨です。")
+    page = Page(found._repr_html_())
+    missed = found.helpfulness_results
+    assert missed
+    for part in (
+        f"fluencyA{found.fluency['A']:.4f}",
+        f"helpfulness–{found.helpfulness:.4f}",
+        *(f"{label}{factor:.4f}" for label, factor in missed),
+        found.signature,
+    ):
+        assert part in page.text
+
+
+def test_a_question_shows_what_it_asks_for(mini: Benchmark) -> None:
+    page = Page(mini["Q02"]._repr_html_())
+    for part in ("Q02 光合成とは何ですか？", mini["Q02"].note, "A1000", "二酸化炭素 and 水1.0000"):
+        assert part in page.text
+    nested = {"or": [{"t": "a"}, {"and": [{"t": "b"}, {"t": "c"}]}], "importance": 0.5}
+    bench = small.benchmark({"answers": {"A": ["a"]}, "keywords": [nested]})
+    [question] = bench
+    assert "a or (b and c)0.5000" in Page(question._repr_html_()).text
+
+
+def test_a_benchmark_lists_its_questions(mini: Benchmark) -> None:
+    page = Page(mini._repr_html_())
+    assert page.text.startswith("Benchmark: 14 questions")
+    for question in mini:
+        assert f"{question.id}{question.text}{question.category}" in page.text
+    assert page.text.endswith(mini.signature)
+
+
 @pytest.mark.parametrize("answer", [HOSTILE, HOSTILE * 1000, "", "あ" * 100_000])
 def test_hostile_answers_do_nothing(answer: str) -> None:
     rules = [{"t": "x", "name": HOSTILE * 10}] * 60
@@ -152,6 +184,10 @@ def test_hostile_answers_do_nothing(answer: str) -> None:
     page = Page(html)
     assert "<script>" in page.text
     assert "… and 10 more" in page.text
+    for shown in (found.score, bench["Q1"], bench):
+        html = shown._repr_html_()
+        assert len(html) < 100_000
+        assert "<script>" in Page(html).text
 
 
 def test_hostile_words_do_nothing() -> None:

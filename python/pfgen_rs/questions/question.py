@@ -54,6 +54,22 @@ class Question:
             f"answers: {{{answers}}}, rules: {len(self.rules)})"
         )
 
+    def _repr_html_(self) -> str:
+        """Show the question with its note, the numbers of reference answers, and the rules in notebooks."""
+        from pfgen_rs.io import notebook  # which scoring does without
+
+        rules = [(_question_rule_text(rule), rule.importance) for rule in self.rules]
+        counts = [(source, str(len(answers))) for source, answers in self.answers.items()]
+        return notebook.document(
+            [
+                notebook.heading(f"{self.id} {self.text}"),
+                notebook.paragraph(self.category),
+                notebook.paragraph(self.note),
+                notebook.table(("source", "reference answers"), counts),
+                notebook.table(("rule", "importance"), rules) if rules else "",
+            ]
+        )
+
     @property
     def has_tokens(self) -> bool:
         """Whether the reference answers are lists of token ids rather than texts."""
@@ -78,6 +94,17 @@ class Question:
     def sources(self) -> list[str]:
         """Names of the sources in the file's order, in which shares are summed."""
         return list(self.answers)
+
+
+def _question_rule_text(rule: Rule) -> str:
+    """Returns a rule's name or, without one, what it asks for."""
+    if rule.name is not None:
+        return rule.name
+    if rule.kind == "t":
+        return rule.pattern
+    texts = [(_question_rule_text(part), part) for part in rule.parts]
+    inner = [f"({text})" if part.parts and part.name is None else text for text, part in texts]
+    return f" {rule.kind} ".join(inner)
 
 
 def read_folder(folder: Path) -> tuple[list[Question], str]:

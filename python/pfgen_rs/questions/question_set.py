@@ -80,6 +80,22 @@ class QuestionSet:
         """Show the number of questions and the signature."""
         return f"{type(self).__name__}({len(self)} questions, {self.signature!r})"
 
+    def _repr_html_(self) -> str:
+        """Show the first questions, with numbers of reference answers and rules, in notebooks."""
+        from pfgen_rs.io import notebook  # which scoring does without
+
+        rows = [
+            (q.id, q.text, q.category, sum(map(len, q.answers.values())), len(q.rules))
+            for q in self
+        ]
+        return notebook.document(
+            [
+                notebook.heading(f"{type(self).__name__}: {len(self)} questions"),
+                notebook.table(("id", "question", "category", "reference answers", "rules"), rows),
+                notebook.paragraph(self.signature),
+            ]
+        )
+
     @cached_property
     def sources(self) -> list[str]:
         """All sources, in the order of their first appearance in the questions (sorted by id)."""

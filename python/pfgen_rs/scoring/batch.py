@@ -88,6 +88,28 @@ class Score:
             "average": self.average,
         }
 
+    def _repr_html_(self) -> str:
+        """Show the metrics by source, and what the answer lacks, in notebooks."""
+        from pfgen_rs.io import notebook  # which scoring does without
+
+        missed = [(label, float(factor)) for label, factor in self.helpfulness_results]
+        return notebook.document(
+            [
+                notebook.table(("metric", "source", "share"), self.shares()),
+                notebook.table(("missed", "factor"), missed) if missed else "",
+                notebook.paragraph(self.signature),
+            ]
+        )
+
+    def shares(self) -> list[tuple[str, str | None, float]]:
+        """Returns rows of metric, source and value; sources are `None` where there are none."""
+        return [
+            *(("fluency", source, value) for source, value in self.fluency.items()),
+            *(("truthfulness", source, value) for source, value in self.truthfulness.items()),
+            ("helpfulness", None, self.helpfulness),
+            ("average", None, self.average),
+        ]
+
     def __str__(self) -> str:
         """Returns the average with its signature, without which it is not reproducible."""
         return f"{self.average} ({self.signature})"

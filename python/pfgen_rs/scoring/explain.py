@@ -94,13 +94,6 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """Show the answer with common and rare parts marked, the scores and the rules in notebooks."""
-        score = self.score
-        values = [
-            *(("fluency", source, value) for source, value in score.fluency.items()),
-            *(("truthfulness", source, value) for source, value in score.truthfulness.items()),
-            ("helpfulness", None, score.helpfulness),
-            ("average", None, score.average),
-        ]
         rules = [
             (rule.label, "met" if rule.met else "missed", rule.importance) for rule in self.rules
         ]
@@ -108,9 +101,9 @@ class Explanation:
             [
                 notebook.heading(f"{self.question_id} {self.question}"),
                 self._marked_answer(),
-                notebook.table(("metric", "source", "share"), values),
+                notebook.table(("metric", "source", "share"), self.score.shares()),
                 notebook.table(("rule", "verdict", "importance"), rules) if rules else "",
-                notebook.paragraph(score.signature),
+                notebook.paragraph(self.score.signature),
             ]
         )
 
