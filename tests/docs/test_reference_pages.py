@@ -21,7 +21,7 @@ from pfgen_rs.metrics.signature import signature
 from places import DOCS, ROOT
 
 REFERENCE = DOCS / "reference"
-PAGES = [REFERENCE / f"{name}.md" for name in ("environment", "exit-codes", "settings")]
+PAGES = [REFERENCE / f"{name}.md" for name in ("environment", "exit-codes", "formats", "settings")]
 PACKAGE = ROOT / "python" / "pfgen_rs"
 
 
