@@ -27,6 +27,7 @@ FENCE = re.compile(r"^( *)(```+|~~~+).*?^ *\2 *$", flags=re.MULTILINE | re.DOTAL
 INDENTED = re.compile(r"(?:(?<=\n\n)|\A)(?:(?: {4}|\t).*\n(?:\n(?=    ))?)+", flags=re.MULTILINE)
 CODE = re.compile(r"(`+)[^\n]+?\1")
 ADDRESS = re.compile(r"\]\([^)\s]+\)|https?://\S+|<!--.*?-->|<[^>\n]+>", flags=re.DOTALL)
+TABLE = re.compile(r"^\|.*", flags=re.MULTILINE)
 HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
 
 
@@ -116,7 +117,8 @@ def full_width(text: str) -> Iterator[str]:
 
 
 def impolite_ends(text: str) -> Iterator[str]:
-    """Sentences that end in the plain form; a noun may end one, in tables and lists."""
+    """Sentences outside of tables that end in the plain form; a noun may end one in lists."""
+    text = re.sub(TABLE, "", text)
     joined = re.sub(r"(?<=[^\n`|])\n(?=[^\n`|#*\-\d ])", "", text)
     for sentence in SENTENCE.findall(joined):
         if PLAIN_END.search(ASIDE.sub("", sentence.rstrip("。"))):
@@ -125,7 +127,7 @@ def impolite_ends(text: str) -> Iterator[str]:
 
 def half_width_marks(text: str) -> Iterator[str]:
     """Half-width commas, full stops and question marks behind Japanese, tables of words aside."""
-    text = re.sub(r"^\|.*", "", text, flags=re.MULTILINE)
+    text = re.sub(TABLE, "", text)
     return found(r"[ぁ-んァ-ヶ一-鿿][,?!;](?!\w)|[ぁ-んァ-ヶ一-鿿]\.(?=\s|$)", text)
 
 
