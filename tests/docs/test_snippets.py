@@ -181,8 +181,6 @@ def test_code_is_sound(page: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=ids(PAGES))
 def test_code_is_fenced_and_marks_are_read(page: Path) -> None:
-    if page.name == "README.md":
-        pytest.skip("being rewritten")
     assert unfenced(page) == [], "indented code has no language"
     assert marks(page) == sum(block.reason is not None for block in blocks(page))
 

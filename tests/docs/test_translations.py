@@ -1,4 +1,4 @@
-"""Japanese pages (`x.ja.md`) say what the English ones (`x.md`) do: headings, code, numbers, links."""
+"""Japanese pages (`x.ja.md`, `README.ja.md`) say what the English ones do: headings, code, numbers, links."""
 
 import re
 from collections import Counter
@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from places import DOCS
+from places import DOCS, ROOT
 
-GENERATED = ("reference/api", "reference/commands")
+GENERATED = ("docs/reference/api", "docs/reference/commands")
 """Pages that are made from docstrings and help texts."""
 ENGLISH = sorted(
     page
-    for page in DOCS.rglob("*.md")
+    for page in [ROOT / "README.md", *DOCS.rglob("*.md")]
     if not page.name.endswith(".ja.md")
-    and not page.relative_to(DOCS).as_posix().startswith(GENERATED)
+    and not page.relative_to(ROOT).as_posix().startswith(GENERATED)
 )
 TRANSLATED = [page for page in ENGLISH if page.with_suffix(".ja.md").exists()]
 
@@ -104,7 +104,7 @@ def rows(text: str) -> list[str]:
 
 
 each_page = pytest.mark.parametrize(
-    "page", TRANSLATED, ids=lambda page: page.relative_to(DOCS).as_posix()
+    "page", TRANSLATED, ids=lambda page: page.relative_to(ROOT).as_posix()
 )
 
 
@@ -158,8 +158,11 @@ def test_numbers_of_the_text_are_kept(page: Path) -> None:
 
 @each_page
 def test_links_lead_to_the_same_places(page: Path) -> None:
-    english, japanese = (Counter(LINK.findall(prose(text))) for text in texts(page))
-    assert Counter(link.replace(".ja.md", ".md") for link in japanese.elements()) == english
+    english, japanese = (
+        Counter(link.replace(".ja.", ".") for link in LINK.findall(prose(text)))
+        for text in texts(page)
+    )
+    assert japanese == english
 
 
 @pytest.mark.parametrize(

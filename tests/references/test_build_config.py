@@ -23,7 +23,7 @@ from pfgen_rs.references.config import (
     read_config,
 )
 from pfgen_rs.references.outlines import Outline, numbered_outlines, read_outlines
-from places import ROOT
+from places import DOCS
 
 WHOLE = """
 candidates = ["a.jsonl", "b/*.parquet"]
@@ -66,8 +66,8 @@ def test_what_a_file_says(tmp_path: Path) -> None:
     assert config.path("/a.jsonl") == Path("/a.jsonl")
 
 
-def test_the_configuration_of_the_readme(tmp_path: Path) -> None:
-    page = ROOT / "README.md"
+def test_the_configuration_of_the_page(tmp_path: Path) -> None:
+    page = DOCS / "how-to" / "build-configuration.md"
     [text] = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     config = read_config(config_file(tmp_path, text))
     assert replace(config, select=replace(config.select, stratify="", seconds=None)) == replace(
