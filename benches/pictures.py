@@ -63,8 +63,11 @@ def draw(pictures: dict[str, Path]) -> None:
             box = page.locator(_DETAILS).first.bounding_box()
             if box is None:
                 raise RuntimeError("the page has no details to leave out")
-            clip = {"x": 0.0, "y": 0.0, "width": _WIDTH, "height": box["y"] - 8}
-            _write(page.screenshot(clip=clip, animations="disabled"), scores(results), picture)
+            screenshot = page.screenshot(
+                clip={"x": 0, "y": 0, "width": _WIDTH, "height": box["y"] - 8},
+                animations="disabled",
+            )
+            _write(screenshot, scores(results), picture)
         browser.close()
 
 
