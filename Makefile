@@ -8,18 +8,29 @@ SECONDS ?= 300
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.venv/installed: requirements-dev.lock
+.venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pfgen_rs needs Python 3.11 or newer: make PYTHON=...")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements-dev.lock
+
+# What running and compiling the package needs, a tenth of the development tools; both pin the same versions.
+PINNED = $(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement
+.venv/runtime: requirements.lock | .venv/bin/python
+	$(PINNED) $<
 	touch $@
+
+.venv/installed: requirements-dev.lock | .venv/bin/python
+	$(PINNED) $<
+	touch $@
+
+INSTALL = PATH="$(CURDIR)/$(BIN):$$PATH" MATURIN_PEP517_ARGS=--locked $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 
 .PHONY: build
 build: .venv/installed ## Make .venv, compile, and install the package into it
-	PATH="$(CURDIR)/$(BIN):$$PATH" MATURIN_PEP517_ARGS=--locked $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(INSTALL)
 
 .PHONY: demo
-demo: build ## Score the three bundled sample runs and print the leaderboard
+demo: .venv/runtime ## Score the three bundled sample runs and print the leaderboard, without the development tools
+	$(INSTALL)
 	$(BIN)/pfgen-rs score $(RUNS)/faithful $(RUNS)/careless $(RUNS)/babbling --benchmark mini
 
 .PHONY: test
@@ -178,6 +189,9 @@ lock: .venv/installed ## Pin the development tools anew
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate --no-emit-index-url --quiet --upgrade --output-file requirements-dev.lock
+	echo 'maturin>=1.13,<2' | $(BIN)/uv pip compile pyproject.toml - --constraint requirements-dev.lock --universal \
+		--python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet \
+		--output-file requirements.lock
 
 .PHONY: clean
 clean: ## Remove everything that was built
