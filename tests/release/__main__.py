@@ -1,8 +1,9 @@
 """Builds wheels and sdist and checks them, as `make release-check` does.
 
-    python -m release [--strict]
+    python -m release [--strict] [ARCHIVE...]
 
-Everything is built into dist/. Checks that this machine cannot make stand in the table at the end, with what
+Given wheels or sdists, it only installs them for the Python that runs it, and scores. Otherwise everything is
+built into dist/. Checks that this machine cannot make stand in the table at the end, with what
 is missing; with `--strict` they count as failures.
 """
 
@@ -14,8 +15,9 @@ import platform
 import subprocess
 import sys
 import tarfile
+import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from release import archives
@@ -41,10 +43,22 @@ def main() -> None:
     """Build, check, print the table."""
     parser = argparse.ArgumentParser(prog="make release-check")
     parser.add_argument("--strict", action="store_true", help="fail if a check cannot be made")
-    strict = parser.parse_args().strict
-    outcomes = list(_outcomes())
+    parser.add_argument("archives", nargs="*", type=Path, metavar="ARCHIVE")
+    arguments = parser.parse_args()
+    outcomes = list(_given(arguments.archives) if arguments.archives else _outcomes())
     print("\n" + table(outcomes))
-    sys.exit(exit_status(outcomes, strict=strict))
+    sys.exit(exit_status(outcomes, strict=arguments.strict))
+
+
+def _given(files: Sequence[Path]) -> Iterator[Outcome]:
+    version = (sys.version_info.major, sys.version_info.minor, sys.version_info.micro)
+    interpreter = Interpreter(version, Path(sys.executable))
+    with tempfile.TemporaryDirectory(prefix="pfgen-rs-release-") as folder:
+        for file in files:
+            check = functools.partial(
+                _in_empty, file.resolve(), interpreter, [], {}, Path(folder, "environment")
+            )
+            yield checked(f"{file.name}: score, Python {interpreter.label}", check)
 
 
 def _outcomes() -> Iterator[Outcome]:
@@ -157,19 +171,23 @@ def _everywhere(
     name: str, what: Path, reference: list[Found], env: Mapping[str, str]
 ) -> Iterator[Outcome]:
     for interpreter in interpreters():
-        run = functools.partial(_in_empty, what, interpreter, reference, env)
+        folder = WORK / "environments" / interpreter.label
+        run = functools.partial(_in_empty, what, interpreter, reference, env, folder)
         yield checked(f"{name}: score, Python {interpreter.label}", run)
 
 
 def _in_empty(
-    what: Path, interpreter: Interpreter, reference: list[Found], env: Mapping[str, str]
+    what: Path,
+    interpreter: Interpreter,
+    reference: list[Found],
+    env: Mapping[str, str],
+    folder: Path,
 ) -> str:
-    folder = WORK / "environments" / interpreter.label
     python = installed(what, interpreter, folder, env)
     found = probe([python, "-I"], folder)
-    if not Path(found["folder"]).is_relative_to(folder):
+    if not Path(found["folder"]).is_relative_to(folder.resolve()):
         raise CheckFailedError(f"imports {found['folder']}, not what was installed")
-    printed = output([folder / "bin" / "pfgen-rs", "--version"], cwd=folder)
+    printed = output([python.with_name("pfgen-rs"), "--version"], cwd=folder)
     return compared(found, _version(), printed, reference[0] if reference else None)
 
 
