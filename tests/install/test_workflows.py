@@ -1,0 +1,250 @@
+"""Workflows: their scripts parse, what they name exists, and they agree with the project's own files."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from places import ROOT
+
+BIN = str(Path(sys.executable).parent)
+FOLDER = ROOT / ".github" / "workflows"
+WORKFLOWS = sorted(FOLDER.glob("*.yml"))
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+EXPRESSION = re.compile(r"\$\{\{.*?\}\}")
+COMMIT = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}")
+ALLOWED = {
+    "actions/attest-build-provenance",
+    "actions/checkout",
+    "actions/download-artifact",
+    "actions/setup-python",
+    "actions/upload-artifact",
+    "PyO3/maturin-action",
+    "pypa/gh-action-pypi-publish",
+}
+"""Actions whose commits were looked up; a new one is looked up first."""
+
+WRITES = {("release", "publish"): {"id-token": "write", "attestations": "write"}}
+"""The one job that may do more than read."""
+
+
+class Step(NamedTuple):
+    workflow: str
+    job: str
+    content: dict[str, Any]
+
+
+def loaded(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return content
+
+
+def jobs() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path in WORKFLOWS:
+        for name, job in loaded(path)["jobs"].items():
+            yield path.stem, name, job
+
+
+STEPS = [
+    Step(workflow, name, step) for workflow, name, job in jobs() for step in job.get("steps", ())
+]
+SCRIPTS = [
+    pytest.param(step.content["run"], id=f"{step.workflow}-{step.job}-{number}")
+    for number, step in enumerate(STEPS)
+    if "run" in step.content
+]
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def unknown_names(script: str) -> list[str]:
+    """Targets of make and files of the project that a script names and that do not exist."""
+    targets = re.findall(r"\bmake ([a-z-]+)", script)
+    unknown = [f"make {name}" for name in targets if f"\n{name}:" not in MAKEFILE]
+    files = re.findall(
+        r"(?<![\w/.$-])((?:\.ci|tests|docs|rust|benches)/[\w./-]+|[\w-]+\.lock)", script
+    )
+    return unknown + [name for name in files if not (ROOT / name).exists()]
+
+
+def test_there_are_workflows_for_ci_wheels_and_releases() -> None:
+    assert {path.stem for path in WORKFLOWS} == {"ci", "release", "wheels"}
+    assert len(SCRIPTS) > 10
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_scripts_of_workflows_parse(script: str) -> None:
+    plain = EXPRESSION.sub("value", script)
+    done = subprocess.run(
+        ["bash", "-n"], input=plain, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_scripts_of_workflows_name_what_exists(script: str) -> None:
+    assert unknown_names(script) == []
+
+
+def test_names_that_do_not_exist_are_found() -> None:
+    script = "make lint && make nothing\npython tests/nowhere.py\npip install -r other.lock"
+    assert unknown_names(script) == ["make nothing", "tests/nowhere.py", "other.lock"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_no_script_of_a_workflow_takes_text_from_an_expression(script: str) -> None:
+    """Text of an event would become part of the script; it comes by the environment."""
+    assert not EXPRESSION.search(script)
+
+
+def test_actions_are_pinned_to_commits_that_were_looked_up() -> None:
+    used = [step.content["uses"] for step in STEPS if "uses" in step.content]
+    assert used
+    for action in used:
+        assert COMMIT.fullmatch(action), action
+        assert action.partition("@")[0] in ALLOWED
+    assert len(set(used)) == len({action.partition("@")[0] for action in used})
+    text = "".join(path.read_text(encoding="utf-8") for path in WORKFLOWS)
+    assert len(re.findall(r"uses: \S+@[0-9a-f]{40} # v\d+\.\d+\.\d+\n", text)) == len(used)
+
+
+@pytest.mark.skipif(not shutil.which("zizmor", path=BIN), reason="zizmor is not installed")
+def test_no_workflow_has_a_known_weakness() -> None:
+    command: list[str | Path] = [
+        Path(BIN) / "zizmor",
+        "--offline",
+        "--quiet",
+        "--no-progress",
+        ROOT / ".github",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("check-jsonschema", path=BIN), reason="it is not installed")
+@pytest.mark.parametrize(
+    ("schema", "files"),
+    [("github-workflows", WORKFLOWS), ("dependabot", [ROOT / ".github" / "dependabot.yml"])],
+)
+def test_workflows_follow_their_schema(schema: str, files: list[Path]) -> None:
+    command: list[str | Path] = [
+        Path(BIN) / "check-jsonschema",
+        "--builtin-schema",
+        f"vendor.{schema}",
+        *files,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout
+
+
+def test_workflows_may_only_read() -> None:
+    for path in WORKFLOWS:
+        assert loaded(path)["permissions"] == {}, path.name
+    for workflow, name, job in jobs():
+        expected = WRITES.get((workflow, name), {"contents": "read"})
+        assert job["permissions"] == expected, (workflow, name)
+
+
+def test_checkouts_of_workflows_keep_no_credentials() -> None:
+    checkouts = [s for s in STEPS if s.content.get("uses", "").startswith("actions/checkout@")]
+    assert len(checkouts) > 5
+    assert all(step.content["with"]["persist-credentials"] is False for step in checkouts)
+
+
+def test_workflows_use_pythons_and_rust_of_the_project() -> None:
+    oldest = project()["project"]["requires-python"].removeprefix(">=")
+    pythons = re.findall(r'"(3\.\d+)"', (FOLDER / "ci.yml").read_text(encoding="utf-8"))
+    assert oldest in pythons
+    assert all(tuple(map(int, p.split("."))) >= tuple(map(int, oldest.split("."))) for p in pythons)
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
+    rust = cargo["workspace"]["package"]["rust-version"]
+    scripts = " ".join(step.content.get("run", "") for step in STEPS)
+    assert set(re.findall(r"cargo \+([\d.]+)", scripts)) == {rust}
+    assert set(re.findall(r"toolchain install ([\d.]+)", scripts)) == {rust}
+
+
+def test_workflows_build_with_the_maturin_that_is_pinned() -> None:
+    [pinned] = re.findall(
+        r"^maturin==([\d.]+)", (ROOT / "requirements.lock").read_text(encoding="utf-8"), re.M
+    )
+    used = {
+        step.content["with"]["maturin-version"]
+        for step in STEPS
+        if step.content.get("uses", "").startswith("PyO3/maturin-action@")
+    }
+    assert used == {f"v{pinned}"}
+
+
+def test_what_is_published_is_what_was_tested() -> None:
+    """Every artifact that is published comes from a job that installs it and scores before it uploads."""
+    release = loaded(FOLDER / "release.yml")["jobs"]
+    [pattern] = [
+        s["with"]["pattern"] for s in release["publish"]["steps"] if "pattern" in s.get("with", {})
+    ]
+    assert pattern == "dist-*"
+    published = []
+    for name, job in loaded(FOLDER / "wheels.yml")["jobs"].items():
+        runs = [number for number, step in enumerate(job["steps"]) if "run" in step]
+        uploads = [
+            n for n, step in enumerate(job["steps"]) if "upload-artifact" in step.get("uses", "")
+        ]
+        if job["steps"][uploads[0]]["with"]["name"].startswith("dist-"):
+            published.append(name)
+            scored = job["steps"][runs[-1]]["run"]
+            assert "python -m release" in scored or ".ci/check-wheel" in scored
+            assert runs[-1] < uploads[0]
+    assert published == ["sdist", "manylinux", "musllinux", "others"]
+
+
+def pins(name: str) -> dict[str, set[str]]:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    found: dict[str, set[str]] = {}
+    for package, version in re.findall(r"^([\w.-]+)==([^ ;\\]+)", text, re.M):
+        found.setdefault(package, set()).add(version)
+    return found
+
+
+def test_the_demo_installs_versions_of_the_development_tools() -> None:
+    few, many = pins("requirements.lock"), pins("requirements-dev.lock")
+    needed = {
+        re.split(r"[^\w.-]", each)[0].replace(".", "-")
+        for each in project()["project"]["dependencies"]
+    }
+    assert needed | {"maturin"} <= few.keys()
+    assert {name: many.get(name) for name in few} == few
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
+@pytest.mark.parametrize(
+    ("tag", "changelog", "said"),
+    [
+        ("v0.2.0", "## [0.2.0] - 2025-06-01\n", "v0.2.0 may be released"),
+        ("v0.2.0", "## 0.2.0\n", "v0.2.0 may be released"),
+        ("v0.3.0", "## [0.2.0]\n", "the tag is v0.3.0, and Cargo.toml has version 0.2.0"),
+        ("v0.2.0", "## [0.2.01]\n", "CHANGELOG.md has no section for 0.2.0"),
+    ],
+)
+def test_a_tag_is_the_version_and_in_the_changelog(
+    tmp_path: Path, tag: str, changelog: str, said: str
+) -> None:
+    (tmp_path / ".ci").mkdir()
+    script = shutil.copy(ROOT / ".ci" / "check-tag", tmp_path / ".ci")
+    (tmp_path / "Cargo.toml").write_text(
+        '[workspace]\nversion = "9"\n[workspace.package]\nversion = "0.2.0"\n[x]\nversion = "8"\n'
+    )
+    (tmp_path / "CHANGELOG.md").write_text(changelog)
+    done = subprocess.run([script, tag], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout.strip() == said
+    assert done.returncode == (0 if "may be" in said else 1)
