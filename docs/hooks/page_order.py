@@ -31,6 +31,7 @@ _SECTIONS = {
             "flexeval",
             "lighteval",
             "checks",
+            "releasing",
         ),
     ),
     "Reference": (

@@ -231,9 +231,17 @@ def test_the_demo_installs_versions_of_the_development_tools() -> None:
     ("tag", "changelog", "said"),
     [
         ("v0.2.0", "## [0.2.0] - 2025-06-01\n", "v0.2.0 may be released"),
-        ("v0.2.0", "## 0.2.0\n", "v0.2.0 may be released"),
+        (
+            "v0.2.0",
+            "## [0.2.0] - Unreleased\n",
+            "CHANGELOG.md has no section for 0.2.0 with a date",
+        ),
         ("v0.3.0", "## [0.2.0]\n", "the tag is v0.3.0, and Cargo.toml has version 0.2.0"),
-        ("v0.2.0", "## [0.2.01]\n", "CHANGELOG.md has no section for 0.2.0"),
+        (
+            "v0.2.0",
+            "## [0.2.01] - 2025-06-01\n",
+            "CHANGELOG.md has no section for 0.2.0 with a date",
+        ),
     ],
 )
 def test_a_tag_is_the_version_and_in_the_changelog(
