@@ -74,9 +74,9 @@ def overview_page() -> str:
             anchor = "" if named is top else f"#{_anchor(named.path)}"
             link = f"[`{named.path}`](pfgen-rs-{top.command.name}.md{anchor})"
             rows.append(f"| {link} | {_escaped(_first_paragraph(named))} |")
-    return "\n\n".join(
-        [*_body(root_command()), "\n".join(["| command | |", "| --- | --- |", *rows])]
-    )
+    usage, about, *options = _body(root_command())
+    table = "\n".join(["| command | |", "| --- | --- |", *rows])
+    return "\n\n".join([usage, about, table, *options])
 
 
 def _first_paragraph(named: Named) -> str:
@@ -100,11 +100,14 @@ def _anchor(path: str) -> str:
 def _body(named: Named) -> list[str]:
     usage = " ".join(named.command.collect_usage_pieces(named.context))
     parts = [f"```text\n{named.path} {usage}\n```", _prose(named.command.help or "")]
-    of_kind: dict[str, list[tuple[str, str]]] = {"argument": [], "option": []}
+    of_kind: dict[str, list[str]] = {"argument": [], "option": []}
     for param in named.command.params:
         if record := param.get_help_record(named.context):
-            of_kind[param.param_type_name].append(record)
-    return parts + [_table(kind, rows) for kind, rows in of_kind.items() if rows]
+            of_kind[param.param_type_name].append(_definition(*record))
+    for kind, definitions in of_kind.items():
+        if definitions:
+            parts += [f"**{kind.title()}s**", *definitions]
+    return parts
 
 
 def _prose(text: str) -> str:
@@ -112,21 +115,17 @@ def _prose(text: str) -> str:
     return _escaped(re.sub(r"\n\n(?=- )", "\n", text).replace("\n- ", "\n\n- ", 1))
 
 
-def _table(kind: str, rows: list[tuple[str, str]]) -> str:
-    lines = [f"| {kind}s | |", "| --- | --- |"]
-    for names, text in rows:
-        cells = (f"`{names}`", _escaped(text))
-        lines.append(
-            "| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |"
-        )
-    return "\n".join(lines)
+def _definition(names: str, text: str) -> str:
+    """An argument or option with its names as code and its help, in which defaults stand in brackets."""
+    shown = re.sub(r" <[\w\[\]]+>$", "", names)  # of arguments, the type in Python
+    return f"`{shown}`\n:   {_escaped(' '.join(text.split()))}"
 
 
 def _escaped(text: str) -> str:
     """Text in which only code spans mean anything."""
     pieces = re.split(r"(`[^`]*`)", text)
     return "".join(
-        p if n % 2 else re.sub(r"([\\*_<>\[\]{}])", r"\\\1", p) for n, p in enumerate(pieces)
+        p if n % 2 else re.sub(r"([\\*_<>\[\]{}|])", r"\\\1", p) for n, p in enumerate(pieces)
     )
 
 

@@ -1,4 +1,4 @@
-"""Links of pages: those that leave docs/ lead to the repository; anchors of Japanese pages are the site's."""
+"""Links of pages that leave docs/ lead to the repository."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import tomllib
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from page_anchors import anchors
-
 __all__ = ["on_page_markdown", "relinked", "repository"]
 
 _ROOT = Path(__file__).resolve().parents[2]
-_DOCS = _ROOT / "docs"
-_LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<to>[^()\s]+)\)")
-_CODE = re.compile(r"^( {0,3})(`{3,}|~{3,}).*?^\1\2|(`+)[^`].*?\3", re.DOTALL | re.MULTILINE)
+_FENCED = r"^(?P<indent> *)(?P<fence>`{3,}|~{3,}).*?^(?P=indent)(?P=fence)"
+_LINK = r"(?<!!)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<to>[^()\s]+)\)"
+_CODE = r"(?P<ticks>`+)[^`].*?(?P=ticks)"
+_LINK_OR_CODE = re.compile(f"{_FENCED}|{_LINK}|{_CODE}", re.DOTALL | re.MULTILINE)
 
 
 def repository() -> str | None:
@@ -27,17 +26,18 @@ def repository() -> str | None:
 
 
 def relinked(markdown: str, page: str, address: str | None) -> str:
-    """A page's text with the links that the site needs. `page`: its path within docs/."""
+    """A page's text with links out of docs/ as addresses; without an address their text stays.
+
+    `page`: the page's path within docs/.
+    """
 
     def link(found: re.Match[str]) -> str:
+        if found["to"] is None:
+            return found[0]
         target = _target(found["to"], PurePosixPath(page), address)
         return found["text"] if target is None else f"[{found['text']}]({target})"
 
-    pieces, end = [], 0
-    for code in _CODE.finditer(markdown):
-        pieces += [_LINK.sub(link, markdown[end : code.start()]), code[0]]
-        end = code.end()
-    return "".join([*pieces, _LINK.sub(link, markdown[end:])])
+    return _LINK_OR_CODE.sub(link, markdown)
 
 
 def _target(to: str, page: PurePosixPath, address: str | None) -> str | None:
@@ -47,8 +47,6 @@ def _target(to: str, page: PurePosixPath, address: str | None) -> str | None:
     place = os.path.normpath(Path("docs") / page.parent / path)
     if not place.startswith("docs" + os.sep):
         return _outside(Path(place).as_posix(), anchor, address)
-    if path.endswith(".ja.md") and anchor:
-        return f"{path}#{_english_anchor(_ROOT / place, anchor)}"
     return to
 
 
@@ -57,17 +55,6 @@ def _outside(place: str, anchor: str, address: str | None) -> str | None:
         return None
     kind = "tree" if (_ROOT / place).is_dir() else "blob"
     return f"{address}/{kind}/main/{place}" + (f"#{anchor}" if anchor else "")
-
-
-def _english_anchor(path: Path, anchor: str) -> str:
-    """The anchor on the site of a Japanese page's heading, which pages call by what GitHub makes of it."""
-    english = path.with_name(path.name.replace(".ja.md", ".md"))
-    if not (path.exists() and english.exists()):
-        return anchor
-    names = dict(
-        zip(anchors(path.read_text("utf-8")), anchors(english.read_text("utf-8")), strict=False)
-    )
-    return names.get(anchor, anchor)
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:

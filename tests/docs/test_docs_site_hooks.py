@@ -1,0 +1,116 @@
+"""What the site's hooks make of pages: their order, anchors, links, help and scripts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import command_pages
+import page_anchors
+import page_links
+import page_order
+import page_scripts
+from places import DOCS
+
+
+def test_pages_that_no_list_names_come_last(tmp_path: Path) -> None:
+    for name in ("z.md", "a.md", "b.md", "b.ja.md"):
+        (tmp_path / "how-to").mkdir(exist_ok=True)
+        (tmp_path / "how-to" / name).touch()
+    ordered = page_order.ordered_pages(tmp_path, "how-to", ("z", "not-yet"))
+    assert ordered == ["how-to/z.md", "how-to/a.md", "how-to/b.md"]
+
+
+def test_a_new_folder_is_no_error_while_it_is_empty(tmp_path: Path) -> None:
+    assert page_order.ordered_pages(tmp_path, "nowhere", ("a",)) == []
+
+
+ENGLISH = "# One\n\n```sh\n# no heading\n```\n\n## Two `x` – three\n\n## One\n"
+
+
+def test_anchors_are_those_of_github() -> None:
+    assert page_anchors.anchors(ENGLISH) == ["one", "two-x--three", "one_1"]
+
+
+def test_a_translation_has_the_anchors_of_the_english_page() -> None:
+    japanese = "# 一\n\n```sh\n# 見出しではない\n```\n\n## 二\n\n## 一 {#own}\n"
+    marked = page_anchors.with_anchors(japanese, ENGLISH)
+    assert marked is not None
+    assert [line for line in marked.splitlines() if "{" in line] == [
+        "# 一 {#one}",
+        "## 二 {#two-x--three}",
+        "## 一 {#one_1}",
+    ]
+    assert "# 見出しではない\n" in marked
+
+
+def test_other_headings_get_no_anchors() -> None:
+    assert page_anchors.with_anchors("# 一\n\n### 二\n\n## 三\n", ENGLISH) is None
+
+
+ADDRESS = "https://a.example/x"
+
+
+@pytest.mark.parametrize(
+    ("text", "linked"),
+    [
+        ("[a](../../README.md)", f"[a]({ADDRESS}/blob/main/README.md)"),
+        ("[a](../../README.md#b)", f"[a]({ADDRESS}/blob/main/README.md#b)"),
+        ("[a](../../data/mini)", f"[a]({ADDRESS}/tree/main/data/mini)"),
+        (
+            "[`a`](../../deny.toml) `[b](../../c)`",
+            f"[`a`]({ADDRESS}/blob/main/deny.toml) `[b](../../c)`",
+        ),
+        ("[a](b.md#c), [a](#c), [a](https://b.example)",) * 2,
+        ("[a](../index.md)",) * 2,
+        ("```md\n[a](../../README.md)\n```",) * 2,
+    ],
+)
+def test_links_out_of_the_pages_lead_to_the_repository(text: str, linked: str) -> None:
+    assert page_links.relinked(text, "how-to/page.md", ADDRESS) == linked
+
+
+def test_without_an_address_only_the_text_stays() -> None:
+    assert page_links.relinked("See [a](../../README.md).", "how-to/page.md", None) == "See a."
+
+
+def test_pages_name_every_option() -> None:
+    for name, top in command_pages.named_commands().items():
+        page = command_pages.command_page(name)
+        for named in command_pages.leaves(top):
+            assert f"{named.path} " in page
+            shown = [param for param in named.command.params if not param.hidden]
+            for option in (
+                o for param in shown if param.param_type_name == "option" for o in param.opts
+            ):
+                assert re.search(rf"^`[^`]*{re.escape(option)}\b", page, re.MULTILINE), (
+                    named.path,
+                    option,
+                )
+
+
+def test_the_overview_links_to_every_command() -> None:
+    links = re.findall(r"\]\((pfgen-rs-[\w-]+\.md)(?:#([\w-]+))?\)", command_pages.overview_page())
+    assert len(links) > 40
+    for file, anchor in links:
+        page = (DOCS / "reference/commands" / file).read_text("utf-8")
+        name = file.removeprefix("pfgen-rs-").removesuffix(".md")
+        assert f"<!-- help: {name} -->" in page
+        assert not anchor or f"{{#{anchor}}}" in command_pages.command_page(name)
+
+
+@pytest.mark.parametrize(("path", "language"), [("a/b.html", "en"), ("ja/a/b.html", "ja")])
+def test_pages_search_in_their_language(path: str, language: str) -> None:
+    page = SimpleNamespace(file=SimpleNamespace(dest_uri=path))
+    text = '{"search": "../assets/javascripts/workers/search.0.min.js"}'
+    changed = page_scripts.on_post_page(text, page=page)
+    assert changed == f'{{"search": "../assets/search-worker.js?lang={language}"}}'
+
+
+def test_a_page_without_a_search_is_an_error() -> None:
+    page = SimpleNamespace(file=SimpleNamespace(dest_uri="a.html"))
+    with pytest.raises(ValueError, match="search"):
+        page_scripts.on_post_page("{}", page=page)
