@@ -19,6 +19,9 @@ _BLOCK = re.compile(r"^::: (\S+)$", re.MULTILINE)
 _IMPORT = re.compile(r"^\s*from (pfgen_rs(?:\.\w+)*) import (\w+(?:, \w+)*)", re.MULTILINE)
 _INLINE = re.compile(r"`(pfgen_rs(?:\.\w+)+)(?:\([^`]*\))?`")
 
+_OTHER = {"pfgen_rs.sample"}
+"""Names in files that look like names of the package."""
+
 
 class _Anchors(HTMLParser):
     """Collects all `id`s of a page."""
@@ -53,7 +56,7 @@ def named_in_pages() -> set[str]:
         text = page.read_text("utf-8")
         found |= {f"{m}.{n}" for m, names in _IMPORT.findall(text) for n in names.split(", ")}
         found |= set(_INLINE.findall(text))
-    return found
+    return found - _OTHER
 
 
 @pytest.fixture(scope="module")
