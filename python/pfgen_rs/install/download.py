@@ -25,7 +25,9 @@ TIMEOUT = 30.0
 
 _SCHEMES = ("http", "https")
 _CHUNK = 2**17
-_ADVICE = "try again later, or download the archive yourself and give its path as the source"
+_ADVICE = (
+    "try again later, or download the archive yourself and give its path as the source (--from)"
+)
 
 
 def download(
@@ -152,7 +154,7 @@ class _WebDownloadsOnly(urllib.request.HTTPRedirectHandler):
             fp.close()
             raise InstallError(
                 f"{req.full_url}: redirects from https to {newurl!r}, which is not encrypted: expected a "
-                "redirect to https; download the archive yourself and give its path as the source"
+                "redirect to https; download the archive yourself and give its path as the source (--from)"
             )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

@@ -230,8 +230,9 @@ class Result(RunValues):
         write_run(self, path, answers_per_question=answers_per_question)
 
     def __str__(self) -> str:
-        """The score with its signature, without which it is not reproducible."""
-        return f"{self.score:.4f} ±{self.score_std:.4f}/√{self.num_trials} ({self.signature})"
+        """The score with its signature, without which it is not reproducible; ± needs two trials."""
+        trials = f" ±{self.score_std:.4f}/√{self.num_trials}" if self.num_trials > 1 else ""
+        return f"{self.score:.4f}{trials} ({self.signature})"
 
     @property
     def _is_published_kind(self) -> bool:
