@@ -13,7 +13,7 @@ GENERATED = ("docs/reference/api", "docs/reference/commands")
 """Pages that are made from docstrings and help texts."""
 ENGLISH = sorted(
     page
-    for page in [ROOT / "README.md", *DOCS.rglob("*.md")]
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]
     if not page.name.endswith(".ja.md")
     and not page.relative_to(ROOT).as_posix().startswith(GENERATED)
 )
@@ -35,7 +35,7 @@ FACTORS = {
     "億": 10**8,
     "兆": 10**12,
 }
-JAPANESE_PAGES = sorted(DOCS.rglob("*.ja.md"))
+JAPANESE_PAGES = sorted([*ROOT.glob("*.ja.md"), *DOCS.rglob("*.ja.md")])
 SPELLING = {
     "フォルダー、ユーザー、…": re.compile("(?:フォルダ|ユーザ|サーバ|ブラウザ|トークナイザ)(?!ー)"),
     "打ち切り位置": re.compile("切り取り位置|カット位置"),
@@ -45,6 +45,10 @@ SPELLING = {
         r"[ぁ-ヺ一-鿿ー][A-Za-z0-9]|[A-Za-z0-9][ぁ-ヺ一-鿿]"
     ),
 }
+
+
+def english_of(page: Path) -> Path:
+    return page.with_name(page.name.replace(".ja.md", ".md"))
 
 
 def texts(page: Path) -> tuple[str, str]:
@@ -117,8 +121,10 @@ def test_japanese_is_spelled_alike(page: Path) -> None:
     assert found == []
 
 
-def test_there_are_translations() -> None:
-    assert len(TRANSLATED) > 20
+def test_every_page_is_in_both_languages() -> None:
+    assert len(ENGLISH) > 40
+    assert [page for page in ENGLISH if page not in TRANSLATED] == []
+    assert [page for page in JAPANESE_PAGES if not english_of(page).exists()] == []
 
 
 @each_page
