@@ -15,6 +15,7 @@ _SECTIONS = {
             "generate",
             "training",
             "sites",
+            "notebooks",
             "building",
             "distributed-references",
             "judge",
