@@ -18,7 +18,7 @@ FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?[^\n]*\n(.*?)^```$", re.DO
 WIDTH = 80
 """Width of the window in which the pages were written."""
 
-TIMEOUT = 120
+TIMEOUT = 300
 ELISION = "…"
 
 
