@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from builds import prepare
 from helpers import environment, pfgen
 from pfgen_rs import OutputError, SettingsError, sample_runs, score_file
-from pfgen_rs.cli import output, streams
+from pfgen_rs.cli import app, output, streams
 from pfgen_rs.generate.asking.journal import Journal
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.open_trial import OpenTrial, journal_path
@@ -28,6 +30,7 @@ from pfgen_rs.io import locks, system, write_atomic
 from pfgen_rs.io.source import Source
 from pfgen_rs.io.temporary import temporary_copy
 from pfgen_rs.questions import index_lock
+from pfgen_rs.references.pipeline import build
 from pfgen_rs.runs.naming import result_names
 from pfgen_rs.runs.shard_folder import ShardFolder
 
@@ -148,10 +151,13 @@ def test_whoever_waits_for_a_lock_gets_it(windows: Ranges, tmp_path: Path) -> No
 
 
 def test_a_folder_that_is_in_use_is_not_waited_for(windows: Ranges, tmp_path: Path) -> None:
-    with locks.locked_folder(tmp_path) as first, locks.locked_folder(tmp_path) as second:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    with locks.locked_folder(folder) as first, locks.locked_folder(folder) as second:
         assert (first, second) == (True, False)
-    with locks.locked_folder(tmp_path) as again:
+    with locks.locked_folder(folder) as again:
         assert again
+        folder.rmdir()  # as its user may
     assert list(tmp_path.iterdir()) == []
 
 
@@ -459,3 +465,45 @@ def test_the_simulation_refuses_what_windows_refuses(windows: Ranges, tmp_path: 
 def test_scores_are_the_same(windows: Ranges) -> None:
     result = score_file(sample_runs()["faithful"])
     assert result.score == score_file(RUN).score
+
+
+# Whole commands, which leave nothing hidden behind
+
+
+ANSWER = """
+import json, sys
+for line in sys.stdin:
+    print(json.dumps({"id": json.loads(line)["id"], "answer": "光合成です。"}), flush=True)
+"""
+
+
+def commands(folder: Path) -> dict[str, tuple[str | Path, ...]]:
+    program = folder / "program.py"
+    program.write_text(ANSWER, encoding="utf-8")
+    careless = RUN.with_name("careless")
+    engine = f'"{sys.executable}" {program}'
+    trials = ("-b", "mini", "--trials", "2", "--results", folder / "runs")
+    return {
+        "table": ("score", RUN, "--per-response", folder / "scores.parquet", "--resume"),
+        "lines": ("score", RUN, "--per-response", folder / "scores.jsonl"),
+        "results": ("score", RUN, careless, "--out", folder / "results"),
+        "page": ("compare", RUN, careless, "--html", folder / "page.html"),
+        "generate": ("generate", "o/m", "--engine", "command", "--command", engine, *trials),
+        "index": ("index", "build"),
+    }
+
+
+@pytest.mark.parametrize("name", ["table", "lines", "results", "page", "generate", "index"])
+def test_commands_end_well_twice(name: str, windows: Ranges, tmp_path: Path) -> None:
+    for _ in range(2):
+        arguments = list(map(str, commands(tmp_path)[name]))
+        done = CliRunner().invoke(app.app, arguments)
+        assert done.exit_code == 0, done.output
+    assert list(tmp_path.rglob(".*")) == []
+
+
+def test_a_set_is_built_twice(windows: Ranges, tmp_path: Path) -> None:
+    config = prepare(tmp_path)
+    for _ in range(2):
+        build(config)
+    assert list(tmp_path.rglob(".*")) == []

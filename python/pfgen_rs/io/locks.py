@@ -41,7 +41,6 @@ __all__ = [
 ]
 
 _EVERY = 0.05  # seconds between two attempts on Windows, which cannot wait for long
-_FOLDER_LOCK = ".pfgen-rs.lock"  # in folders that cannot be locked themselves, as long as they are
 # On Windows: the byte that stands for a whole file, and the number of others: below 2³¹, because older
 # versions of the C runtime lock at offsets of 32 bits.
 _WHOLE = (1 << 31) - 2
@@ -201,7 +200,10 @@ def locked_folder(folder: Path) -> Iterator[bool]:
 
 def _opened_folder(folder: Path) -> tuple[int, Path | None]:
     """Returns what to lock for a folder, opened, and the file to remove afterwards, if it is one."""
-    path = folder / _FOLDER_LOCK if system.WINDOWS else None
+    # On Windows a file beside it, so that the folder can be removed by whoever has locked it.
+    path = (
+        folder.absolute().with_name(f".{folder.absolute().name}.lock") if system.WINDOWS else None
+    )
     try:
         if path is None:
             return os.open(folder, os.O_RDONLY), None
