@@ -145,13 +145,13 @@ def test_what_was_built_is_found_in_an_sdist(tmp_path: Path, name: str) -> None:
 def test_folders_of_the_machine_are_found(tmp_path: Path) -> None:
     home = Path("/home/someone/project")
     with pytest.raises(CheckFailedError, match=r"names folders of this machine in .*a\.txt"):
-        archives.sdist_traces(sdist_of(tmp_path, "a.txt", content=str(home).encode()), [home])
+        archives.traces(sdist_of(tmp_path, "a.txt", content=str(home).encode()), [home])
     wheel = tmp_path / WHEEL
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("a.so", b"\0/home/someone/project/rust\0")
     with pytest.raises(CheckFailedError, match=r"a\.so"):
-        archives.sdist_traces(wheel, [home])
-    assert archives.sdist_traces(wheel, [Path("/home/another/project")])
+        archives.traces(wheel, [home])
+    assert archives.traces(wheel, [Path("/home/another/project")])
 
 
 def test_a_wheel_asks_for_the_glibc_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:

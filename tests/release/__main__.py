@@ -107,11 +107,12 @@ def _read(wheels: list[Path], sdists: list[Path]) -> Iterator[Outcome]:
         yield checked(f"{name}: abi3", functools.partial(archives.abi3, wheel, auditor))
     for sdist in sdists:
         yield checked("sdist: files", functools.partial(archives.sdist_content, sdist))
+    # Native libraries name the folder of Cargo's registry, where their crates panic.
+    folders = {".gz": [ROOT, Path.home()], ".whl": [ROOT]}
     for each in (*sdists, *wheels):
         name = "sdist" if each in sdists else f"wheel {archives.machine_of(each)}"
-        yield checked(
-            f"{name}: paths", functools.partial(archives.sdist_traces, each, [ROOT, Path.home()])
-        )
+        run = functools.partial(archives.traces, each, folders[each.suffix])
+        yield checked(f"{name}: paths", run)
 
 
 def _auditor() -> Path:

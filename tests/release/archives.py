@@ -11,12 +11,14 @@ from pathlib import Path
 from release.commands import output
 from release.outcomes import CheckFailedError, CheckSkippedError
 
-__all__ = ["abi3", "machine_of", "manylinux", "metadata", "sdist_content", "sdist_traces"]
+__all__ = ["abi3", "machine_of", "manylinux", "metadata", "sdist_content", "traces"]
 
 NEWEST_GLIBC = (2, 28)
 """Wheels may ask for this glibc at most."""
 
 WANTED = (
+    ".ci/run",
+    ".github/workflows/ci.yml",
     "Cargo.lock",
     "CHANGELOG.md",
     "LICENSE",
@@ -25,6 +27,7 @@ WANTED = (
     "benches/run.py",
     "data/mini-en/questions.jsonl",
     "docs/index.md",
+    "mkdocs.yml",
     "pyproject.toml",
     "python/pfgen_rs/data/mini/questions.jsonl",
     "requirements-dev.lock",
@@ -101,8 +104,8 @@ def sdist_content(sdist: Path) -> str:
     return f"{len(names)} files, {size / 2**20:.1f} MiB"
 
 
-def sdist_traces(archive: Path, folders: Sequence[Path]) -> str:
-    """No file of an sdist or wheel names a folder of the machine that built it."""
+def traces(archive: Path, folders: Sequence[Path]) -> str:
+    """No file of an sdist or wheel names one of these folders of the machine that built it."""
     paths = sorted({str(folder).encode() for folder in folders if len(folder.parts) > 2})
     named = [name for name, content in _members(archive) if any(path in content for path in paths)]
     if named:
