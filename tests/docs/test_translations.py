@@ -40,6 +40,8 @@ SPELLING = {
     "フォルダー、ユーザー、…": re.compile("(?:フォルダ|ユーザ|サーバ|ブラウザ|トークナイザ)(?!ー)"),
     "打ち切り位置": re.compile("切り取り位置|カット位置"),
     "流暢さ": re.compile("流暢性"),
+    "キーワード規則": re.compile("キーワードの規則"),
+    "わかる、かまいません": re.compile("分か[りる]|構いません"),
     "half-width letters and digits": re.compile("[Ａ-Ｚａ-ｚ０-９]"),
     "a space beside Latin letters and digits": re.compile(
         r"[ぁ-ヺ一-鿿ー][A-Za-z0-9]|[A-Za-z0-9][ぁ-ヺ一-鿿]"
