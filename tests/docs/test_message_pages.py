@@ -9,8 +9,9 @@ import logging
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -20,6 +21,8 @@ from page_tables import fences, japanese, prose
 from pfgen_rs import PfgenError, load_benchmark, sample_runs
 from pfgen_rs.cli import streams
 from pfgen_rs.cli.app import app
+from pfgen_rs.metrics import limited_expressions
+from pfgen_rs.training import StepEvaluator
 from places import DOCS, ROOT
 
 PAGE = DOCS / "reference" / "messages.md"
@@ -130,14 +133,7 @@ def damaged_index(tmp: Path) -> str:
     load_benchmark("mini").prepare()
     [file] = index_files()
     file.path.write_bytes(b"damaged")
-    handler = logging.StreamHandler(io.StringIO())
-    log = logging.getLogger("pfgen_rs")
-    log.addHandler(handler)
-    try:
-        load_benchmark("mini").score("Q02", "光合成です。")
-    finally:
-        log.removeHandler(handler)
-    return str(handler.stream.getvalue())
+    return logged(lambda: load_benchmark("mini").score("Q02", "光合成です。"))
 
 
 def without_package(name: str, *arguments: object) -> Case:
@@ -173,6 +169,45 @@ def without_fonts(tmp: Path) -> str:
         patch.setattr(fonts, "_japanese_font_families", lambda: iter(()))
         fonts._japanese_font_found.__wrapped__()
     return str(caught[0].message)
+
+
+def logged(do: Callable[[], object]) -> str:
+    """What is logged meanwhile."""
+    handler = logging.StreamHandler(io.StringIO())
+    log = logging.getLogger("pfgen_rs")
+    log.addHandler(handler)
+    try:
+        do()
+    finally:
+        log.removeHandler(handler)
+    return str(handler.stream.getvalue())
+
+
+def slow_expression(tmp: Path) -> str:
+    """What a rule that takes exponential time says."""
+    question(keywords=[{"t": "(?=(a+)+b)"}])(tmp)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limited_expressions, "TIME_LIMIT", 0.2)
+        said = raised(lambda: load_benchmark(tmp).score("Q01", "a" * 60))
+    return said.replace("0.2 seconds", "5 seconds")
+
+
+def trained(folder: Path, trials: int = 1, *, failing: bool = False) -> None:
+    """Evaluate a step of training."""
+
+    def answers(tasks: Sequence[object]) -> list[str]:
+        if failing:
+            raise RuntimeError("no")
+        return ["働きです。"] * len(tasks)
+
+    more: dict[str, Any] = {"folder": folder, "trials": trials}
+    with StepEvaluator("mini", answers, every=1, on_error="warn", **more) as evaluator:
+        evaluator(0)
+
+
+def other_curve(tmp: Path) -> str:
+    trained(tmp)
+    return raised(lambda: trained(tmp, 2))
 
 
 @pytest.fixture(autouse=True)
@@ -225,6 +260,20 @@ CASES: dict[str, Case] = {
             "Q02", "光合成です。"
         )
     ),
+    "questions but": lambda _: raised(lambda: load_benchmark("mini").score_batch(["Q02"], [])),
+    "NoneType": lambda _: raised(
+        lambda: load_benchmark("mini").score_batch(["Q02"], [None])  # type: ignore[list-item]
+    ),
+    "unknown metric": lambda _: raised(
+        lambda: load_benchmark("mini").scorer(metric="bleu")  # type: ignore[arg-type]
+    ),
+    "threads must": lambda _: raised(
+        lambda: load_benchmark("mini").score_batch(["Q02"], ["x"], threads=0)
+    ),
+    "took longer": slow_expression,
+    "cannot generate": lambda _: raised(lambda: StepEvaluator("mini", every=1)),
+    "another sample": other_curve,
+    "is not evaluated": lambda tmp: logged(lambda: trained(tmp, failing=True)),
     "'--per-response'": run("score", Path("a"), "--per-response", "a.txt"),
     "one of the inputs": scored("a.jsonl", GOOD, "--per-response", Path("a.jsonl")),
     "cannot be written": scored("a.jsonl", GOOD, "--allow-partial", "--out", Path("a.jsonl")),
