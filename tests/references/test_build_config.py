@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from pfgen_rs.errors import ConfigError
-from pfgen_rs.references import config as config_module
 from pfgen_rs.references.config import (
     STEPS,
     BuildConfig,
@@ -114,12 +112,6 @@ def test_explicit_values_override_a_preset(tmp_path: Path) -> None:
     assert BuildConfig.from_dict({"candidates": ["a"], "out": "x", "length": {"share": 1}}) == (
         BuildConfig(("a",), "x", length=Length(share=1.0))
     )
-
-
-def test_the_examples_in_docstrings_run() -> None:
-    done = doctest.testmod(config_module)
-    assert done.attempted
-    assert not done.failed
 
 
 @pytest.mark.parametrize(

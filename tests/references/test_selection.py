@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import random
 import statistics
 from collections import Counter
@@ -272,9 +271,3 @@ def test_ctrl_c_ends_it(answers: list[str]) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         select(answers, 20, proposals=2**60, progress=interrupt)
-
-
-def test_docstring_examples_run() -> None:
-    done = doctest.testmod(selection)
-    assert done.attempted
-    assert not done.failed
