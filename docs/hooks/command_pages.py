@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from typer.main import get_command
@@ -112,7 +113,12 @@ def _body(named: Named) -> list[str]:
 
 def _prose(text: str) -> str:
     """Help as Markdown: it is nearly that already."""
-    return _escaped(re.sub(r"\n\n(?=- )", "\n", text).replace("\n- ", "\n\n- ", 1))
+    paragraphs = re.split(r"\n\n|\n(?=- )", text)
+    between = (
+        "\n" if one.startswith("- ") and other.startswith("- ") else "\n\n"
+        for one, other in pairwise(paragraphs)
+    )
+    return _escaped("".join(chain.from_iterable(zip(paragraphs, [*between, ""], strict=True))))
 
 
 def _definition(names: str, text: str) -> str:

@@ -8,55 +8,35 @@ from typing import Any
 __all__ = ["on_config", "ordered_pages"]
 
 _SECTIONS = {
-    "Tutorial": ("tutorial", ("first-score", "compare", "report", "own-set", "training-loop")),
+    "Tutorial": ("tutorial", "first-score compare report own-set training-loop"),
     "How-to guides": (
         "how-to",
-        (
-            "generate",
-            "training",
-            "sites",
-            "notebooks",
-            "building",
-            "distributed-references",
-            "judge",
-            "judge-dialogues",
-            "llm-jp-eval",
-            "scale",
-            "slurm",
-            "ray",
-            "object-storage",
-            "arrow",
-            "datasets",
-            "lm-eval",
-            "inspect",
-            "flexeval",
-            "lighteval",
-            "checks",
-            "releasing",
-        ),
+        "command-line python generate compare sites notebooks training index-cache building"
+        " build-configuration distributed-references judge judge-dialogues llm-jp-eval scale slurm ray"
+        " object-storage arrow datasets lm-eval inspect flexeval lighteval checks releasing",
     ),
     "Reference": (
         "reference",
-        ("formats", "judge-formats", "settings", "environment", "exit-codes", "messages"),
+        "formats judge-formats settings environment exit-codes messages glossary",
     ),
     "Explanation": (
         "explanation",
-        ("metrics", "exactness", "statistics", "index-structure", "index", "hot-path"),
+        "metrics variants exactness statistics limits index-structure hot-path",
     ),
 }
 _PARTS = {
     "Reference": {
-        "Commands": ("reference/commands", ("index",)),
-        "Python": ("reference/api", ("index", "pfgen_rs")),
+        "Commands": ("reference/commands", "index"),
+        "Python": ("reference/api", "index"),
     }
 }
 _ALONE = {"Studies": "studies", "FAQ": "faq"}
 
 
-def ordered_pages(docs: Path, folder: str, first: tuple[str, ...]) -> list[str]:
-    """The English pages of a folder: those of `first` in that order, and then the others by name."""
+def ordered_pages(docs: Path, folder: str, first: str) -> list[str]:
+    """The English pages of a folder: those named in `first` in that order, then the others by name."""
     there = {path.stem for path in (docs / folder).glob("*.md") if "." not in path.stem}
-    named = [name for name in first if name in there]
+    named = [name for name in first.split() if name in there]
     return [f"{folder}/{name}.md" for name in [*named, *sorted(there - set(named))]]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ _FETCHED = re.compile(
     r"""|<link\b(?![^>]*\brel=["']?(?:canonical|alternate))[^>]*\bhref=["']?(?:https?:)?//"""
     r"""|@import\s+(?:url\()?["']?(?:https?:)?//|url\(["']?(?:https?:)?//"""
 )
+_MARKDOWN = re.compile(
+    r"(?:^|\n)\s*[-*|] |\n\s*\|?\s*---|\*\*|`|\]\(|\{#|!!!|:::|\?\?\?|<!--", re.MULTILINE
+)
 
 
 def test_both_languages_have_every_page(built_docs: Path) -> None:
@@ -22,6 +26,13 @@ def test_both_languages_have_every_page(built_docs: Path) -> None:
         name = page.relative_to(DOCS).as_posix().removesuffix(".md").removesuffix(".ja")
         for language in ("", "ja"):
             assert (built_docs / language / f"{name}.html").is_file(), (language, name)
+
+
+def test_what_is_not_translated_says_so(built_docs: Path) -> None:
+    for name, language in (("reference/api/index", ' lang="en"'), ("how-to/judge", "")):
+        html = (built_docs / f"ja/{name}.html").read_text("utf-8")
+        assert '<html lang="ja"' in html
+        assert f'<article class="md-content__inner md-typeset"{language}>' in html
 
 
 def test_nothing_comes_from_elsewhere(built_docs: Path) -> None:
@@ -48,6 +59,57 @@ def test_what_would_be_fetched_is_seen(text: str) -> None:
 @pytest.mark.parametrize("text", ['<a href="https://a.example">', "url(data:image/png;base64,)"])
 def test_what_is_not_fetched_passes(text: str) -> None:
     assert not _FETCHED.search(text)
+
+
+class _Prose(HTMLParser):
+    """Collects the text of a page's article that is no code."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.pieces: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, _: list[tuple[str, str | None]]) -> None:
+        if tag in ("article", "code", "pre", "script", "style"):
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._open and self._open[-1] == tag:
+            self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self._open == ["article"]:
+            self.pieces.append(data)
+
+
+def unrendered(html: str) -> list[str]:
+    """Text of a page that looks as if Markdown had been left in it."""
+    return [piece for piece in _Prose(html).pieces if _MARKDOWN.search(piece)]
+
+
+def test_no_markdown_is_left_in_pages(built_docs: Path) -> None:
+    for path in built_docs.rglob("*.html"):
+        assert unrendered(path.read_text("utf-8")) == [], path
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("First:\n- one\n- two", True),
+        ("a | b\n| --- | --- |", True),
+        ("**so", True),
+        ("a [b](c.md)", True),
+        ("# A {#b}", True),
+        ("!!! note", True),
+        ("::: pfgen_rs", True),
+        ("1. A first score", False),
+        ("a - b", False),
+        ("<code>- `a`</code> b", False),
+    ],
+)
+def test_markdown_that_is_left_is_found(text: str, left: bool) -> None:
+    assert bool(unrendered(f"<p>- x</p><article><p>{text}</p></article>")) is left
 
 
 def test_every_command_has_a_page() -> None:

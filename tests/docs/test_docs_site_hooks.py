@@ -12,7 +12,7 @@ import command_pages
 import page_anchors
 import page_links
 import page_order
-import page_scripts
+import page_output
 from places import DOCS
 
 
@@ -20,12 +20,12 @@ def test_pages_that_no_list_names_come_last(tmp_path: Path) -> None:
     for name in ("z.md", "a.md", "b.md", "b.ja.md"):
         (tmp_path / "how-to").mkdir(exist_ok=True)
         (tmp_path / "how-to" / name).touch()
-    ordered = page_order.ordered_pages(tmp_path, "how-to", ("z", "not-yet"))
+    ordered = page_order.ordered_pages(tmp_path, "how-to", "z not-yet")
     assert ordered == ["how-to/z.md", "how-to/a.md", "how-to/b.md"]
 
 
 def test_a_new_folder_is_no_error_while_it_is_empty(tmp_path: Path) -> None:
-    assert page_order.ordered_pages(tmp_path, "nowhere", ("a",)) == []
+    assert page_order.ordered_pages(tmp_path, "nowhere", "a") == []
 
 
 ENGLISH = "# One\n\n```sh\n# no heading\n```\n\n## Two `x` – three\n\n## One\n"
@@ -104,13 +104,13 @@ def test_the_overview_links_to_every_command() -> None:
 
 @pytest.mark.parametrize(("path", "language"), [("a/b.html", "en"), ("ja/a/b.html", "ja")])
 def test_pages_search_in_their_language(path: str, language: str) -> None:
-    page = SimpleNamespace(file=SimpleNamespace(dest_uri=path))
+    page = SimpleNamespace(file=SimpleNamespace(dest_uri=path, locale=language))
     text = '{"search": "../assets/javascripts/workers/search.0.min.js"}'
-    changed = page_scripts.on_post_page(text, page=page)
+    changed = page_output.on_post_page(text, page=page)
     assert changed == f'{{"search": "../assets/search-worker.js?lang={language}"}}'
 
 
 def test_a_page_without_a_search_is_an_error() -> None:
-    page = SimpleNamespace(file=SimpleNamespace(dest_uri="a.html"))
+    page = SimpleNamespace(file=SimpleNamespace(dest_uri="a.html", locale="en"))
     with pytest.raises(ValueError, match="search"):
-        page_scripts.on_post_page("{}", page=page)
+        page_output.on_post_page("{}", page=page)

@@ -1,4 +1,4 @@
-"""What scripts read in pages: where the search is, and nothing that makes them ask a server."""
+"""Finishes pages: where the search is, which language they are in, and nothing that asks a server."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ __all__ = ["on_post_page"]
 
 _ALTERNATE = re.compile(r'\s*<link rel="alternate" [^>]*hreflang=[^>]*>')
 _SEARCH = re.compile(r'("search": "[^"]*assets/)javascripts/workers/search\.[^"]*"')
+_ARTICLE = '<article class="md-content__inner md-typeset">'
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
-    """Puts the search of docs/assets in the place of the theme's; leaves out addresses in other languages."""
+    """Puts the search of docs/assets in the place of the theme's; marks what is not translated."""
     language = "ja" if page.file.dest_uri.startswith("ja/") else "en"
     found, count = _SEARCH.subn(rf'\g<1>search-worker.js?lang={language}"', output)
     if not count:
         raise ValueError("the theme's pages do not say where the search is")
+    if language != page.file.locale:
+        found = found.replace(_ARTICLE, f'{_ARTICLE[:-1]} lang="{page.file.locale}">')
     return _ALTERNATE.sub("", found)
