@@ -94,7 +94,7 @@ NAMES = re.compile(
 def title_case(text: str) -> Iterator[str]:
     """Headings with a capital in the middle, unless it is of a name."""
     for heading in HEADING.findall(text):
-        clean = re.sub(r"`+", " ", heading)
+        clean = re.sub(r"`+|\"[^\"]*\"", " ", heading)
         words = re.split(r"(?<=[:.?!—]) ", clean)
         for part in words:
             for word in re.findall(r"[\w'’.-]+", part)[1:]:
