@@ -21,6 +21,7 @@ enum Kind {
 impl InstructionSet {
     /// Those that this processor has, the best last.
     pub fn available() -> Vec<Self> {
+        #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))] // other processors have no more
         let mut kinds = vec![Kind::Portable];
         #[cfg(target_arch = "x86_64")]
         kinds.extend(x86::available());
