@@ -71,7 +71,7 @@ def manylinux(wheel: Path, python: Path) -> str:
     promised = [(int(a), int(b)) for a, b in re.findall(r"manylinux_(\d+)_(\d+)_", wheel.name)]
     if not promised or asked > min(promised) or asked > NEWEST_GLIBC:
         raise CheckFailedError(f"{wheel.name} asks for glibc {asked[0]}.{asked[1]}")
-    if "requires no external shared libraries" not in re.sub(r"\s+", " ", text):
+    if "external shared libraries are required" in re.sub(r"\s+", " ", text):
         raise CheckFailedError(f"{wheel.name} needs libraries that a machine may lack\n{text}")
     return f"glibc {asked[0]}.{asked[1]}, no other libraries"
 
