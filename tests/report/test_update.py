@@ -383,7 +383,8 @@ def test_no_main_readme(checkout: Path) -> None:
     assert done.stderr.splitlines() == [
         f"scoring {SECOND}: no result.json",
         f"scoring {FIRST}: no result.json",
-        f"error: {checkout / 'README.md'}: cannot be read: No such file or directory",
+        f"error: {checkout / 'README.md'}: no such file: the leaderboard goes between "
+        "<!-- leaderboard --> and <!-- /leaderboard -->, each on its own line",
     ]
     assert contents(checkout).keys() >= MADE
 

@@ -12,9 +12,11 @@ from pfgen_rs.io.run_files import README
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.report.markup import cell_text, link_target, padding
 
-__all__ = ["BEGIN", "END", "leaderboard_table", "readme_with_leaderboard"]
+__all__ = ["BEGIN", "END", "WHERE", "leaderboard_table", "readme_with_leaderboard"]
 
 BEGIN, END = "<!-- leaderboard -->", "<!-- /leaderboard -->"
+WHERE = f"the leaderboard goes between {BEGIN} and {END}, each on its own line"
+"""What a main `README.md` without the marks, or the lack of one, is refused with."""
 _HEADINGS = ("Rank", "Score", "Model", "Length", "Fluency", "Truthfulness", "Helpfulness")
 _MODEL = _HEADINGS.index("Model")
 
@@ -71,10 +73,7 @@ def readme_with_leaderboard(readme: bytes, leaderboard: str, path: Path) -> byte
 def _leaderboard_mark_line(lines: Sequence[bytes], mark: str, path: Path) -> int:
     places = [i for i, line in enumerate(lines) if line.strip() == mark.encode()]
     if not places:
-        raise InputError(
-            f"missing line {mark}: the leaderboard goes between {BEGIN} and {END}, each on its own line",
-            path=path,
-        )
+        raise InputError(f"missing line {mark}: {WHERE}", path=path)
     if len(places) > 1:
         raise InputError(f"duplicate mark {mark}", path=path, line=places[1] + 1)
     return places[0]

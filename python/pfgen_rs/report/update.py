@@ -243,6 +243,8 @@ def _update_leaderboard(done: Report) -> None:
             done.written.append(path)
     except PfgenError as error:
         done.problems.append(error)
+    except FileNotFoundError:
+        done.problems.append(InputError(f"no such file: {leaderboard.WHERE}", path=path))
     except OSError as error:
         done.problems.append(InputError(unreadable(error), path=path))
 
