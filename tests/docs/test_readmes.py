@@ -1,6 +1,6 @@
 """The READMEs: short, linked, and with the outputs, figures and pictures that hold now.
 
-That the Japanese one says what the English one does is the matter of `test_translations.py`.
+`test_translations.py` has more on whether the Japanese one says what the English one does.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,18 @@ def test_a_japanese_page_is_linked_where_there_is_one() -> None:
     pages = [link.partition("#")[0] for link in links if re.match(r"docs/.*\.md", link)]
     translated = [page.replace(".md", ".ja.md") for page in pages]
     assert [link for link in translated if (ROOT / link).exists()] == []
+
+
+def figures(readme: Path) -> Counter[str]:
+    """The numbers of a text, but for small ones, which English writes as words."""
+    found = re.findall(r"\d[\d,]*(?:\.\d+)?", LINK.sub("", readme.read_text(encoding="utf-8")))
+    return Counter(one for one in found if "." in one or float(one.replace(",", "")) > 10)
+
+
+def test_both_have_the_same_figures() -> None:
+    english, japanese = map(figures, READMES)
+    assert english == japanese
+    assert len(english) > 20
 
 
 def blocks(language: str) -> list[str]:
