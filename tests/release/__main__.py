@@ -188,7 +188,7 @@ def _in_empty(
     found = probe([python, "-I"], folder)
     if not Path(found["folder"]).is_relative_to(folder.resolve()):
         raise CheckFailedError(f"imports {found['folder']}, not what was installed")
-    printed = output([python.with_name("pfgen-rs"), "--version"], cwd=folder)
+    printed = output([python.with_name(f"pfgen-rs{python.suffix}"), "--version"], cwd=folder)
     return compared(found, _version(), printed, reference[0] if reference else None)
 
 

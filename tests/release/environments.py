@@ -87,7 +87,7 @@ def installed(
     """The Python of an empty environment into which pip installed a wheel, or an unpacked sdist."""
     shutil.rmtree(folder, ignore_errors=True)
     output([interpreter.path, "-m", "venv", folder])
-    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     output([python, "-m", "pip", "install", "--quiet", what], env=env, cwd=folder)
     return python
 
