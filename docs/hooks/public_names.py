@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from griffe import Alias, Extension, Function, Module
+from griffe import Alias, Class, Extension, Module
 
 __all__ = ["HIDDEN", "PublicNames"]
 
@@ -49,12 +49,12 @@ class PublicNames(Extension):
         for path, name in self._shadowing:
             _give_way(pkg[path.removeprefix(f"{pkg.path}.")], name)
         for hidden in HIDDEN:
-            pkg[hidden].public = False
+            pkg.del_member(hidden)
 
-    def on_function(self, *, func: Function, **_: Any) -> None:
-        """Hide the special methods that are nobody's business."""
-        if func.name in _SPECIAL:
-            func.public = False
+    def on_class_members(self, *, cls: Class, **_: Any) -> None:
+        """Leave out the special methods that are nobody's business."""
+        for name in _SPECIAL & cls.members.keys():
+            cls.del_member(name)
 
 
 def _give_way(package: Module, name: str) -> None:
