@@ -1,6 +1,7 @@
 """The READMEs: short, linked, and with the outputs, figures and pictures that hold now.
 
-`test_translations.py` has more on whether the Japanese one says what the English one does.
+`test_translations.py` has more on whether the Japanese one says what the English one does; `test_snippets.py` runs all
+commands.
 """
 
 from __future__ import annotations
@@ -83,13 +84,6 @@ def test_the_table_is_what_the_commands_print(tmp_path: Path) -> None:
 def test_the_numbers_are_what_python_prints(tmp_path: Path) -> None:
     [code] = blocks("python")
     assert_shown(blocks("text")[1], run(tmp_path, [sys.executable, "-c", code]))
-
-
-def test_the_other_commands_of_the_first_screen_run(tmp_path: Path) -> None:
-    script = "\n".join(blocks("sh")[1:3])
-    printed = run(tmp_path, ["bash", "-euc", script])
-    assert "二酸化炭素" in printed
-    assert (tmp_path / "comparison.html").is_file()
 
 
 def test_the_lines_of_answers_are_scored(tmp_path: Path) -> None:
