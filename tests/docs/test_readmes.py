@@ -1,7 +1,7 @@
 """The READMEs: short, linked, and with the outputs, figures and pictures that hold now.
 
-`test_translations.py` has more on whether the Japanese one says what the English one does; `test_snippets.py` runs all
-commands.
+`test_translations.py` has more on whether the Japanese one says what the English one does;
+`test_snippets.py` runs all commands.
 """
 
 from __future__ import annotations
