@@ -52,6 +52,9 @@ ELSEWHERE = {
 """Programs of others, of which pages may say anything."""
 
 MODULES = {"pfgen_rs": "pfgen-rs", "pip": "pip"}
+UsageError: Any = typer.BadParameter.__bases__[0]
+"""Of all that is wrong with a command line; typer names only this kind of it."""
+
 VARIABLE = re.compile(r"\$(?:\w+|\{[^}]*\})")
 EXTRAS = re.compile(r"pfgen[-_]rs\[([^\]]+)\]")
 
@@ -85,7 +88,7 @@ def parsed(words: list[str]) -> None:
             left = [*context._protected_args, *context.args]
             name, command, left = command.resolve_command(context, left)
             context = command.make_context(name, left, parent=context)
-    except typer.BadParameter as error:
+    except UsageError as error:
         raise AssertionError(f"pfgen-rs {' '.join(words)}: {error.format_message()}") from None
     except typer.Exit as ended:  # --help and the like end here
         if ended.exit_code:
@@ -102,13 +105,20 @@ def check_inline(text: str) -> None:
     while words and isinstance(command, TyperGroup) and not words[0].startswith("-"):
         if not re.fullmatch(r"[a-z][a-z-]*", words[0]):
             return  # a placeholder such as COMMAND
-        _, command, words = command.resolve_command(context, words)
+        _, command, words = _resolved(command, context, words)
         context = typer.Context(command, parent=context)
     known = {option for each in command.params for option in [*each.opts, *each.secondary_opts]}
     known |= {"--help", "-h"}
     for word in words:
         if option := re.match(r"--?[a-z][a-z-]*", word):
             assert option[0] in known, f"`{text}`: there is no {option[0]}"
+
+
+def _resolved(command: TyperGroup, context: Any, words: list[str]) -> Any:
+    try:
+        return command.resolve_command(context, words)
+    except UsageError as error:
+        raise AssertionError(error.format_message()) from None
 
 
 @cache

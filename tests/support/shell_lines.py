@@ -11,6 +11,7 @@ __all__ = ["Statement", "programs", "statements"]
 
 HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 ASSIGNED = re.compile(r"^[A-Za-z_]\w*=")
+NUMBERED = re.compile(r"(?<!\S)\d(?=[<>])")
 PROMPT = "$ "
 OPENED = re.compile(r"(?:^|;)\s*(?:if|for|while|until|case)\b", re.MULTILINE)
 CLOSED = re.compile(r"(?:^|;)\s*(?:fi|done|esac)\b", re.MULTILINE)
@@ -84,7 +85,7 @@ def programs(statement: str) -> Iterator[list[str]]:
     text = statement
     if HERE.search(text.splitlines()[0]):
         text = HERE.sub("", text.splitlines()[0])
-    text = without_comment(text.replace("\\\n", " "))
+    text = NUMBERED.sub("", without_comment(text.replace("\\\n", " ")))
     text, inner = _substitutions(text)
     for each in inner:
         yield from programs(each)
@@ -124,7 +125,7 @@ def _program(words: list[str]) -> Iterator[list[str]]:
 def _without_redirections(words: list[str]) -> Iterator[str]:
     rest = iter(words)
     for word in rest:
-        if set(word) <= set("<>"):
+        if set(word) <= set("<>&"):
             next(rest, None)
         elif not set(word) <= set("()"):
             yield word
