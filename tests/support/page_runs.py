@@ -18,7 +18,9 @@ from tutorial_pages import shows
 
 __all__ = ["Elsewhere", "Fate", "fate", "run_page"]
 
-TIMEOUT = 120
+TIMEOUT = 600
+"""Seconds for a block, far more than any takes: a busy machine is no fault of a page."""
+
 BETWEEN = "\x1e"
 """Printed between the statements of a script."""
 
