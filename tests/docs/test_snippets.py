@@ -115,7 +115,9 @@ def has_something_to_run(page: Path) -> bool:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-@pytest.mark.parametrize("page", list(filter(has_something_to_run, SOURCES)), ids=page_blocks.name)
+@pytest.mark.parametrize(
+    "page", [page for page in SOURCES if has_something_to_run(page)], ids=page_blocks.name
+)
 def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "page"
     folder.mkdir()
