@@ -181,7 +181,7 @@ sdist: .venv/installed ## Build the sdist into dist/
 	. $(BIN)/activate && maturin sdist --out dist
 
 .PHONY: release-check
-release-check: build ## Build sdist and wheels into dist/, and check, install and score with them (10 minutes; STRICT=1)
+release-check: build ## Build sdist and wheels into dist/, and check, install and score with them (compiles three times; STRICT=1)
 	PYTHONPATH=tests $(BIN)/python -m release $(if $(STRICT),--strict)
 
 .PHONY: lock
