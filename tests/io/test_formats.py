@@ -45,6 +45,11 @@ FILES: dict[str, tuple[str, bytes, str]] = {
     "UTF-16 CSV, no mark": ("a.csv", CSV.encode("utf-16-le"), "UTF-16"),
     "Shift-JIS": ("a.jsonl", lines().decode().encode("cp932"), "iconv -f SHIFT_JIS -t UTF-8"),
     "Shift-JIS CSV": ("a.csv", CSV.encode("cp932"), "looks like Shift-JIS"),
+    "Shift-JIS header": (
+        "a.csv",
+        ("質問" + CSV).encode("cp932"),
+        "header is not UTF-8; it looks like Shift-JIS",
+    ),
     "EUC-JP": ("a.jsonl", lines().decode().encode("euc_jp"), "iconv -f EUC-JP -t UTF-8"),
     "EUC-JP TSV": ("a.tsv", CSV.replace(",", "\t").encode("euc_jp"), "EUC-JP"),
 }

@@ -36,6 +36,15 @@ class _CsvBlock(NamedTuple):
     start: int
     text: bytes
 
+    def schema(self, path: str) -> pl.Schema:
+        """Returns the columns, all of which are text."""
+        try:
+            self.header.decode()
+        except UnicodeDecodeError:  # polars would replace what it cannot read
+            problem = f"cannot be read as {self.suffix}: the header is not UTF-8"
+            raise InputError(problem + other_encoding(self.header), path=path) from None
+        return self._replace(text=b"").table(path).schema
+
     def table(self, path: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Returns the records. CSV cannot distinguish empty text from missing text: both are empty."""
         try:
@@ -67,7 +76,7 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
     first = 1
     for block in _csv_blocks(source, raw, options.text_size):
         if first == 1:
-            schema = _CsvBlock(block.suffix, block.header, 0, b"").table(source.path).schema
+            schema = block.schema(source.path)
             check_columns(schema, options)
         keys = [*options.more_fields, *(kept.key for kept in options.keep)]
         more = [key for key in keys if key in schema]
@@ -115,9 +124,8 @@ def csv_schema(source: Source) -> dict[str, pl.DataType]:
     """Returns the columns of a file, all of which are text."""
     source.file()  # reads a pipe to its end, so that it can be read again
     with source.open() as raw:
-        header = next(_csv_blocks(source, raw, _BLOCK)).header
-    frame = _CsvBlock(source.suffix, header, 0, b"").table(source.path)
-    return dict(frame.schema)
+        block = next(_csv_blocks(source, raw, _BLOCK))
+    return dict(block.schema(source.path))
 
 
 def _csv_block_identity(block: _CsvBlock, at: int) -> Callable[[], str]:
