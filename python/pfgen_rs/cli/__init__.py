@@ -13,8 +13,8 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line and exit: 0 fine, 1 a check failed, 2 bad usage or input.
 
-    Exits with 130 after Ctrl-C, 143 after a termination signal, and 141 if the reader of standard output has
-    closed it. Unfinished files are removed.
+    Exits with 130 after Ctrl-C, 129 when the terminal was closed, 143 after a termination signal, and 141
+    if the reader of standard output has closed it. Unfinished files are removed.
     """
     try:
         from pfgen_rs.cli import process, streams
