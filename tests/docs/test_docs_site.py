@@ -19,6 +19,7 @@ _FETCHED = re.compile(
 _MARKDOWN = re.compile(
     r"(?:^|\n)\s*[-*|] |\n\s*\|?\s*---|\*\*|`|\]\(|\{#|!!!|:::|\?\?\?|<!--", re.MULTILINE
 )
+_AUTOREF = re.compile(r'<a class="autorefs[^>]* href="([^"]*)"')
 
 
 def test_both_languages_have_every_page(built_docs: Path) -> None:
@@ -33,6 +34,20 @@ def test_what_is_not_translated_says_so(built_docs: Path) -> None:
         html = (built_docs / f"ja/{name}.html").read_text("utf-8")
         assert '<html lang="ja"' in html
         assert f'<article class="md-content__inner md-typeset"{language}>' in html
+        assert ("から作られるため、英語です。" in html) is bool(language)
+
+
+def test_japanese_pages_lead_to_japanese_pages(built_docs: Path) -> None:
+    pages = list((built_docs / "ja/reference/api").glob("*.html"))
+    links = [link for page in pages for link in _AUTOREF.findall(page.read_text("utf-8"))]
+    assert len(links) > 40
+    assert [link for link in links if link.startswith("../../../")] == []
+    assert any(link.startswith("../../reference/api/") for link in links)
+
+
+def test_the_switch_of_colours_has_a_name_in_each_language(built_docs: Path) -> None:
+    for page, name in (("index", "Dark"), ("ja/index", "ダークモード")):
+        assert f'title="{name}"' in (built_docs / f"{page}.html").read_text("utf-8")
 
 
 def test_nothing_comes_from_elsewhere(built_docs: Path) -> None:

@@ -14,6 +14,8 @@ from page_lines import joined
         ("終わります。\n`x` を使います。", "終わります。`x` を使います。"),
         ("終わります。\n**強調**です。", "終わります。**強調**です。"),
         ("**終わります。**\n次です。", "**終わります。**次です。"),
+        ("- **要点。** 説明です。", "- **要点。**説明です。"),
+        ("**要点。** `x` です。", "**要点。**`x` です。"),
     ],
 )
 def test_a_paragraph_is_one_line(text: str, shown: str) -> None:
@@ -30,6 +32,8 @@ def test_a_paragraph_is_one_line(text: str, shown: str) -> None:
         "| 表 |\n| --- |\n| 値。 |\n| 値。 |",
         "次のとおりです。\n```text\n一行目。\n二行目。\n```\n続きです。",
         "Python\nと Rust",
+        "**強調** です。",
+        "```text\n**一行目。** 続き\n```",
         "これは\nPython です",
         "本文。\n<div>\n中身。\n</div>",
     ],
