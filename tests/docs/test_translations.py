@@ -40,6 +40,13 @@ SPELLING = {
     "フォルダー、ユーザー、…": re.compile("(?:フォルダ|ユーザ|サーバ|ブラウザ|トークナイザ)(?!ー)"),
     "打ち切り位置": re.compile("切り取り位置|カット位置"),
     "流暢さ": re.compile("流暢性"),
+    "限界": re.compile(r"^# 制限|\[制限\]", re.MULTILINE),
+    "自作のセット": re.compile("自分のセット"),
+    "メモリ、パラメータ": re.compile("(?:メモリ|パラメータ)ー"),
+    "同梱": re.compile("付属"),
+    "bold, not slanted": re.compile(
+        r"(?<!\*)\*(?=[^*\s])[^*\n]*[ぁ-ヿ一-鿿][^*\n]*(?<![*\s])\*(?!\*)"
+    ),
     "キーワード規則": re.compile("キーワードの規則"),
     "わかる、かまいません": re.compile("分か[りる]|構いません"),
     "half-width letters and digits": re.compile("[Ａ-Ｚａ-ｚ０-９]"),
