@@ -149,7 +149,7 @@ def sample_runs(
     ]
     files = {}
     for name, write_answers in RUNS.items():
-        config = {"engine": "system", "mode": "completion", "model": f"mini/{name}"}
+        config = {"engine": "grammar", "mode": "completion", "model": f"mini/{name}"}
         files[f"runs/{name}/config.json"] = json_lines([dict(sorted(config.items()))])
         files[f"runs/{name}/trials.jsonl.xz"] = trials_file(materials, write_answers(materials))
     return files

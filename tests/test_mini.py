@@ -221,7 +221,7 @@ def test_questions_jsonl_gives_the_notes() -> None:
 @pytest.mark.parametrize("run", RUNS)
 def test_a_run_has_ten_trials_of_every_question(run: str) -> None:
     config = (MINI / "runs" / run / "config.json").read_text(encoding="utf-8")
-    model = f'{{"engine": "system", "mode": "completion", "model": "mini/{run}"}}\n'
+    model = f'{{"engine": "grammar", "mode": "completion", "model": "mini/{run}"}}\n'
     assert config == model
     lines = unpacked(MINI / "runs" / run / "trials.jsonl.xz").splitlines(keepends=True)
     assert lines == sorted(lines, key=str.encode)
