@@ -92,7 +92,7 @@ def distinct(patterns: Sequence[str]) -> list[str]:
     twice = [path for path in named if named.count(path) > 1]
     twice += [path for path, file in zip(found, files, strict=True) if files.count(file) > 1]
     if twice:
-        raise InputError("duplicate run: name another one", path=twice[-1])
+        raise InputError("given twice: name another run", path=twice[-1])
     return found
 
 

@@ -172,7 +172,10 @@ _Leaf = tuple[_Path, Any, Any, str]
 def _published_result(path: Path) -> bytes:
     try:
         return path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
+        if path.parent.is_file():
+            problem = f"not a run folder with {RESULT}"
+            raise InputError(problem, path=path.parent) from None
         problem = "no published result to compare with: pfgen-rs score RUN --out DIR writes one"
         raise InputError(problem, path=path) from None
     except OSError as error:

@@ -96,6 +96,28 @@ def test_two_runs_are_told_apart_in_words(benchmark: Path, runs: list[Path]) -> 
     assert done.stdout.rstrip().endswith(load_benchmark(benchmark).signature)
 
 
+def test_some_questions_have_the_signature_that_score_gives_them(
+    benchmark: Path, tmp_path: Path
+) -> None:
+    some = [
+        write_run(tmp_path / name, answers(seed, 9)[:12], model=name)
+        for seed, name in enumerate("ab")
+    ]
+    expected = score_file(some[0], benchmark).signature
+    assert "|questions:3/8|" in expected
+    assert compared(*some, "-b", benchmark)["signature"] == expected
+
+
+def test_a_system_run_has_no_rank_and_a_legend_says_so(benchmark: Path, runs: list[Path]) -> None:
+    legend = "–: a system run, not ranked"
+    assert legend not in pfgen("compare", *runs[:2], "-b", benchmark).stdout
+    config = {"engine": "system", "mode": "completion", "model": "lab/able"}
+    (runs[0] / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    shown = pfgen("compare", *runs[:2], "-b", benchmark).stdout
+    assert legend in shown.splitlines()
+    assert "–  lab/able" in shown
+
+
 def test_the_better_run_comes_first_whatever_the_order(benchmark: Path, runs: list[Path]) -> None:
     there = pfgen("compare", runs[0], runs[1], "-b", benchmark).stdout
     back = pfgen("compare", runs[1], runs[0], "-b", benchmark).stdout
@@ -269,12 +291,18 @@ def test_one_run_has_nothing_to_be_compared_with(benchmark: Path, runs: list[Pat
     assert "expected 2 to 100 runs to compare, found 1" in done.stderr
 
 
+def test_a_wrong_choice_is_told_of_without_a_library_s_words() -> None:
+    done = pfgen("compare", "a", "b", "--format", "josn")
+    assert done.returncode == 2
+    assert "'--format' / '-f': 'josn' is not one of" in done.stderr
+
+
 @pytest.mark.parametrize("command", ["compare", "plan-trials"])
 def test_the_same_run_twice_is_refused(command: str, benchmark: Path, runs: list[Path]) -> None:
     for again in (runs[0], runs[0] / "trials.jsonl"):
         done = pfgen(command, runs[0], again, "-b", benchmark)
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == f"error: {again}: duplicate run: name another one\n"
+        assert done.stderr == f"error: {again}: given twice: name another run\n"
 
 
 def test_what_a_glob_finds_again_counts_once(runs: list[Path]) -> None:

@@ -37,6 +37,14 @@ def test_good_runs_pass(benchmark: Path, tmp_path: Path) -> None:
     assert "|v:" in done.stdout.splitlines()[-1]
 
 
+def test_a_file_is_no_run_to_verify(benchmark: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"question": "Q01", "answer": "a"}\n', encoding="utf-8")
+    done = pfgen("verify", path, "-b", benchmark)
+    assert done.returncode == 2
+    assert f"{path}: not a run folder with result.json" in done.stdout + done.stderr
+
+
 def test_paths_stay_legible_in_narrow_windows(benchmark: Path, tmp_path: Path) -> None:
     names = [f"some-organisation/a-model-with-a-long-name-{size}b" for size in (13, 70)]
     for name in names:

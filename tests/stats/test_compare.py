@@ -149,6 +149,19 @@ def test_only_questions_of_all_runs_count() -> None:
     assert found.pairs[0].difference == pytest.approx(expected)
 
 
+def test_the_signature_says_which_part_of_the_questions_was_compared() -> None:
+    text = "pfgen|set:0|variant:paper|v:0.2.0"
+    found = [made(name, seed=seed) for seed, name in enumerate("ab")]
+    count = len(found[0].questions)
+    for asked, expected in (
+        (None, text),
+        (count, text),
+        (count + 4, f"pfgen|set:0|variant:paper|questions:{count}/{count + 4}|v:0.2.0"),
+    ):
+        alike = [replace(each, signature=text, asked=asked) for each in found]
+        assert stats.compare(alike).signature == expected
+
+
 def test_few_questions_are_told_of() -> None:
     few = [made("a", questions=4), made("b", questions=4, seed=1, shift=0.9)]
     found = stats.compare(few)

@@ -28,6 +28,7 @@ _INTERVALS = (
 _ALL_PAIRS = 6  # maximum number of runs for which all pairs are shown
 _NEIGHBOURS = "only runs with adjacent means are compared: use --format json for all pairs"
 _DETECTABLE = "detectable: the difference that the test of a pair detects with 80 % power"
+_UNRANKED = "–: a system run, not ranked"
 _CATEGORIES = "means by category and run number"
 
 
@@ -125,6 +126,8 @@ def _comparison_captions(
         sizes = " or ".join(str(size) for size in sorted({pair.family for pair in shown}))
         yield "runs: by number, higher mean first; bold: significantly different"
         yield f"p: for each pair alone, uncorrected; p (Holm): corrected for {sizes} pairs"
+    if None in ordered.statistics.ranks[ordered.metric]:
+        yield _UNRANKED
     if "detectable" in {str(column.header) for column in table.columns}:
         yield _DETECTABLE
     if len(shown) < len(ordered.statistics.pairs):

@@ -70,6 +70,14 @@ def is_folder_there(path: Path) -> bool:
 class Group(TyperGroup):
     """A group that lists its subcommands with complete summaries."""
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run a subcommand; wrong values are told of without what pydantic puts in front."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]

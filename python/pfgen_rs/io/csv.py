@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import compression
 from pfgen_rs.io.chunk import Chunk, Kept, Options
 from pfgen_rs.io.cut_short import cut_short
 from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
+from pfgen_rs.io.records import missing
 from pfgen_rs.io.source import DELIMITED, Raw, Source
 from pfgen_rs.io.stray_quotes import misleading_line
 from pfgen_rs.io.tables import TABLE_ERRORS, check_columns
@@ -26,6 +28,7 @@ __all__ = ["csv_chunks", "csv_records", "csv_schema"]
 
 _LONGEST_RECORD = 64 << 20
 _BLOCK = 8 << 20
+_SEMICOLONS = "is the file separated by ';'? Write it with commas"
 
 
 class _CsvBlock(NamedTuple):
@@ -54,6 +57,9 @@ class _CsvBlock(NamedTuple):
             return frame.fill_null("")
         except TABLE_ERRORS as error:
             reason = str(error).split("\n\n")[0]  # the rest is advice on polars' own options
+            if reason.startswith("found more fields than"):
+                reason = "a row has more fields than the header: quote values that contain commas"
+                reason = reason.replace("commas", "tabs") if self.suffix == ".tsv" else reason
             problem = f"cannot be read as {self.suffix}: {reason}"
             raise InputError(problem + _csv_encoding(self.header + self.text), path=path) from None
 
@@ -77,21 +83,23 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
     for block in _csv_blocks(source, raw, options.text_size):
         if first == 1:
             schema = block.schema(source.path)
-            check_columns(schema, options)
+            _check_csv_columns(schema, options)
         keys = [*options.more_fields, *(kept.key for kept in options.keep)]
         more = [key for key in keys if key in schema]
         frame = block.table(source.path, list(dict.fromkeys([*options.fields, *more])))
+        blank = _blank_csv_records(block.text, frame, options)
         cut = None
         if frame.height and not block.text.endswith(b"\n"):  # which the header has
             cut = cut_short(source.path, first + frame.height - 1, "row", options)
         for at in range(0, frame.height, options.rows):
             part = frame[at : at + options.rows]
+            filled = None if blank is None else ~blank[at : at + options.rows]
             rows = np.arange(first + at, first + at + part.height, dtype=np.int64)
             questions, answers = (part.get_column(key) for key in options.fields)
             identity = _csv_block_identity(block, at)
             texts = tuple(_optional_csv_column(part, key) for key in options.more_fields)
             kept = [_kept_csv_column(part, column) for column in options.keep]
-            yield Chunk(
+            chunk = Chunk(
                 questions,
                 answers,
                 rows,
@@ -102,8 +110,25 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
                 kept=pl.DataFrame(kept),
                 cut_short=cut if at + options.rows >= frame.height else None,
             )
+            yield chunk if filled is None else chunk.where(filled)
         first += frame.height
         del block, frame  # before the next ones are read
+
+
+def _blank_csv_records(
+    text: bytes, frame: pl.DataFrame, options: Options
+) -> NDArray[np.bool_] | None:
+    """Whether each record is an empty line, which is passed over but counted; `None` if none is."""
+    if not (frame.get_column(options.question_field) == "").any():
+        return None
+    codes, ends = _csv_record_ends(text)
+    if not text.endswith(b"\n"):
+        ends = np.append(ends, len(text))
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    lengths = ends - starts
+    carriage = codes[np.minimum(starts, len(codes) - 1)] == ord("\r")
+    blank = (lengths == 0) | ((lengths == 1) & carriage)
+    return blank if len(blank) == frame.height and blank.any() else None
 
 
 def _optional_csv_column(frame: pl.DataFrame, key: str) -> pl.Series:
@@ -204,8 +229,20 @@ def _checked_csv_lines(text: bytes, suffix: str, line: int) -> int:
 
 def _csv_record_end(text: bytes, *, last: bool) -> int:
     """Returns where the first or last complete record ends: at a newline after an even number of quotes."""
+    closed = _csv_record_ends(text)[1]
+    return int(closed[-1 if last else 0]) + 1 if len(closed) else 0
+
+
+def _csv_record_ends(text: bytes) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
+    """Returns the bytes, and where complete records end."""
     codes = np.frombuffer(text, dtype=np.uint8)
     ends = np.flatnonzero(codes == ord("\n"))
     quotes = np.flatnonzero(codes == ord('"'))
-    closed = ends[np.searchsorted(quotes, ends) % 2 == 0]
-    return int(closed[-1 if last else 0]) + 1 if len(closed) else 0
+    return codes, ends[np.searchsorted(quotes, ends) % 2 == 0]
+
+
+def _check_csv_columns(schema: pl.Schema, options: Options) -> None:
+    """Raise what `check_columns` raises, with a hint if another separator is likely."""
+    if len(schema) == 1 and options.question_field not in schema and ";" in next(iter(schema)):
+        raise missing("column", options.question_field, schema, _SEMICOLONS)
+    check_columns(schema, options)

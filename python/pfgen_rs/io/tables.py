@@ -13,7 +13,7 @@ import polars as pl
 
 from pfgen_rs._native import LARGEST_TOKEN
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.chunk import RUN_ADVICE, Chunk, Kept, Options
+from pfgen_rs.io.chunk import ADVICE, RUN_ADVICE, Chunk, Kept, Options
 from pfgen_rs.io.records import TOKENS, missing
 from pfgen_rs.io.source import Source
 
@@ -40,6 +40,7 @@ _SCANS: dict[str, Callable[[str], pl.LazyFrame]] = {
     ".feather": _scan_ipc_table,
     ".ipc": _scan_ipc_table,
 }
+_BOTH = "choose others with --question-field and --answer-field (in Python: question_field=, answer_field=)"
 _CHUNKS_AT_ONCE = 4  # every slice decodes its page or batch again
 # polars panics on some damaged files, and its PanicException is not an Exception.
 TABLE_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
@@ -184,6 +185,9 @@ def _table_rows_without_tokens(answers: pl.Series) -> pl.Series:
 
 def check_columns(schema: pl.Schema, options: Options) -> None:
     """Raise `InputError` unless the columns of questions and answers exist and have the right types."""
+    if options.advice is ADVICE and not any(key in schema for key in options.fields):
+        names = " and ".join(map(repr, options.fields))
+        raise InputError(f"missing columns {names}: found {', '.join(map(repr, schema))}; {_BOTH}")
     check_text_column(schema, options.question_field, options.advice[0])
     if options.run is not None and options.run.key not in schema:
         raise missing("column", options.run.key, schema, RUN_ADVICE)

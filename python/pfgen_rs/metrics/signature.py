@@ -54,6 +54,14 @@ def signature(
     return "|".join([*parts, f"v:{_native.__version__}"])
 
 
+def with_answered(signature: str, answered: int, asked: int) -> str:
+    """Returns a benchmark's signature with the number of questions answered, if these are not all."""
+    if answered == asked:
+        return signature
+    settings, version, number = signature.rpartition("|v:")
+    return f"{settings}|questions:{answered}/{asked}{version}{number}"
+
+
 def _unusual_settings_in_signature(settings: Settings) -> list[str]:
     from pfgen_rs.metrics.settings import SKIPPED, Settings  # not needed by `fixed_part`
 

@@ -67,6 +67,8 @@ class Lookalikes:
         `others`: the other questions asked; if at least half are published ones, the message says so.
         `search`: whether to suggest similar questions, which takes most of the time.
         """
+        if not asked.strip():
+            return "the question is empty"
         hint = self._meant(asked, others) if search else None
         return f"{self._problem}; {hint or _ELSEWHERE}"
 

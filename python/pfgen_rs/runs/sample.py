@@ -38,6 +38,7 @@ def sample_of(
         order,
         result.benchmark.signature,
         is_system(result.config or {}),
+        len(result.benchmark),
     )
 
 

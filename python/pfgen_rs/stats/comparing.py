@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.counted import counted
 from pfgen_rs.metrics.names import METRICS, check_metric
+from pfgen_rs.metrics.signature import with_answered
 from pfgen_rs.stats import tables
 from pfgen_rs.stats.bootstrap import Resampler, interval, normal_quantile
 from pfgen_rs.stats.checks import check_seed, whole_number
@@ -99,7 +100,7 @@ def compare(
         questions=tables.by_question(samples, pairs, metrics, level),
         categories=tables.by_category(samples, pairs, metrics, level),
         notes=_comparison_notes(samples, left_out, level),
-        signature=samples[0].signature,
+        signature=_comparison_signature(samples[0]),
         smallest_p=resolution(len(common), permutations),
     )
 
@@ -204,6 +205,13 @@ def _comparison_ranks(
             better[(i, j) if pair.difference > 0 else (j, i)] = True
     ranked = iter(ranges(better[np.ix_(models, models)]))
     return [next(ranked) if is_model else None for is_model in models]
+
+
+def _comparison_signature(sample: Sample) -> str | None:
+    """Returns the signature of a sample of the questions compared, which tells if these are not all."""
+    if sample.signature is None or sample.asked is None:
+        return sample.signature
+    return with_answered(sample.signature, len(sample.questions), sample.asked)
 
 
 def _comparison_notes(

@@ -26,6 +26,7 @@ class Sample:
     question with its responses in file order. `order`: if times are known, one array per question with the
     position of each response by time, from 0; the responses at position j form trial j. `signature`: what
     runs must share to be comparable. `system`: whether this is a system run, for reference, without a rank.
+    `asked`: number of questions in the set, for the signature of a comparison of some of them.
 
     Takes 32 bytes per response. Raises `InputError` unless every question has a category and, of each metric,
     the same number of values, at least one, all finite numbers (of at most 1e70).
@@ -38,6 +39,7 @@ class Sample:
     order: list[Ints] | None = field(default=None, repr=False)
     signature: str | None = None
     system: bool = False
+    asked: int | None = None
 
     def __post_init__(self) -> None:
         """Check the values; lists of them become arrays."""

@@ -1,0 +1,83 @@
+"""Empty lines of a CSV are passed over, and plain words for what else is wrong with one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pfgen_rs import InputError, load_benchmark, score_file
+from pfgen_rs.errors import UnknownQuestionError
+from pfgen_rs.io import Options, Reading, Source
+
+HEADER = "question,answer\n"
+
+
+def read(path: Path, text: str, **options: int) -> list[tuple[int, str, str]]:
+    path.write_text(text, "utf-8", newline="")
+    return [
+        row
+        for chunk in Reading(Source(path), Options(**options)).chunks()  # type: ignore[arg-type]
+        for row in zip(
+            chunk.lines.tolist(), chunk.questions.to_list(), chunk.answers.to_list(), strict=True
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        ("猫,a\n\n", [(1, "猫", "a")]),
+        ("\n猫,a\n", [(2, "猫", "a")]),
+        ("猫,a\n\n\n海,b", [(1, "猫", "a"), (4, "海", "b")]),
+        ("猫,a\r\n\r\n海,b\r\n", [(1, "猫", "a"), (3, "海", "b")]),
+        ('猫,"a\n\nb"\n\n海,b\n', [(1, "猫", "a\n\nb"), (3, "海", "b")]),
+        ("猫,\n\n", [(1, "猫", "")]),
+        (",b\n\n", [(1, "", "b")]),
+        (",\n海,b\n", [(1, "", ""), (2, "海", "b")]),
+    ],
+)
+def test_empty_lines_are_passed_over_but_counted(
+    tmp_path: Path, records: str, expected: list[tuple[int, str, str]]
+) -> None:
+    for size in (8 << 20, 30, 1):
+        for rows in (1, 2, 1 << 16):
+            found = read(tmp_path / "a.csv", HEADER + records, text_size=size, rows=rows)
+            assert found == expected
+
+
+def test_scores_do_not_depend_on_empty_lines(tmp_path: Path) -> None:
+    benchmark = load_benchmark("mini")
+    plain, blank = tmp_path / "a.csv", tmp_path / "b.csv"
+    plain.write_text(f"{HEADER}Q01,水\nQ02,光合成\n", "utf-8")
+    blank.write_text(f"{HEADER}\nQ01,水\n\nQ02,光合成\n\n", "utf-8")
+    ours, theirs = (score_file(path, benchmark) for path in (blank, plain))
+    found = [each.to_dict(allow_partial=True) for each in (ours, theirs)]
+    hashes = {each.pop("input_hash") for each in found}  # of the files' bytes
+    assert len(hashes) == 2
+    assert found[0] == found[1]
+    assert ours.frame.get_column("line").to_list() == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"{HEADER}Q01,a,b\n", "a row has more fields than the header: quote values that contain"),
+        ("question;answer\nQ01;a\n", "found 'question;answer'; is the file separated by ';'"),
+        ("x,y\nQ01,a\n", "missing columns 'question' and 'answer': found 'x', 'y'; choose others"),
+        ("question,y\nQ01,a\n", "missing column 'answer': found 'question', 'y'; choose another"),
+    ],
+)
+def test_faults_of_a_csv_in_plain_words(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(text, "utf-8")
+    with pytest.raises(InputError) as error:
+        score_file(path, load_benchmark("mini"))
+    assert words in str(error.value)
+
+
+def test_an_empty_question_is_called_empty(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"{HEADER},\n", "utf-8")
+    with pytest.raises(UnknownQuestionError, match=r"row 1, question '': the question is empty$"):
+        score_file(path, load_benchmark("mini"))
