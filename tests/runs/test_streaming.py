@@ -184,15 +184,16 @@ def test_csv_is_cut_between_records(
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(content.encode())
-    whole = pl.read_csv(path, infer_schema=False).fill_null("")
+    table = pl.read_csv(path, infer_schema=False).fill_null("").with_row_index("line", 1)
+    whole = table.filter(pl.concat_str("question", "answer") != "")  # empty lines are no records
     chunks = list(Reading(Source(path), Options(text_size=size, rows=2)).chunks())
     for name, column in (("question", "questions"), ("answer", "answers")):
         parts = [value for chunk in chunks for value in getattr(chunk, column)]
         assert parts == whole[name].to_list()
     lines_seen = [line for chunk in chunks for line in chunk.lines.tolist()]
-    assert lines_seen == list(range(1, whole.height + 1))
+    assert lines_seen == whole["line"].to_list()
     rows = list(csv_records(Source(path), lines_seen[::2]))
-    assert rows == whole.to_dicts()[::2]
+    assert rows == whole.drop("line").to_dicts()[::2]
 
 
 # Runs each for itself.
