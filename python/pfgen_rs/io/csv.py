@@ -58,8 +58,10 @@ class _CsvBlock(NamedTuple):
         except TABLE_ERRORS as error:
             reason = str(error).split("\n\n")[0]  # the rest is advice on polars' own options
             if reason.startswith("found more fields than"):
-                reason = "a row has more fields than the header: quote values that contain commas"
-                reason = reason.replace("commas", "tabs") if self.suffix == ".tsv" else reason
+                between = "tabs" if self.suffix == ".tsv" else "commas"
+                reason = (
+                    f"a row has more fields than the header: quote values that contain {between}"
+                )
             problem = f"cannot be read as {self.suffix}: {reason}"
             raise InputError(problem + _csv_encoding(self.header + self.text), path=path) from None
 

@@ -46,7 +46,7 @@ def signature(
     if clean is not None:
         parts.append(f"clean:{clean}")
     if answered is not None and answered[0] != answered[1]:
-        parts.append(f"questions:{answered[0]}/{answered[1]}")
+        parts.append(_answered_part(*answered))
     if answers is not None:
         parts.append(f"answers:{answers[0]}/{answers[1]}")
     if not ordered:
@@ -59,7 +59,11 @@ def with_answered(signature: str, answered: int, asked: int) -> str:
     if answered == asked:
         return signature
     settings, version, number = signature.rpartition("|v:")
-    return f"{settings}|questions:{answered}/{asked}{version}{number}"
+    return f"{settings}|{_answered_part(answered, asked)}{version}{number}"
+
+
+def _answered_part(answered: int, asked: int) -> str:
+    return f"questions:{answered}/{asked}"
 
 
 def _unusual_settings_in_signature(settings: Settings) -> list[str]:
