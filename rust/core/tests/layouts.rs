@@ -103,6 +103,18 @@ proptest! {
         check(&texts, &settings, &responses);
     }
 
+    /// Responses that get better or worse about the target length, where the best cut may be any of those that follow.
+    #[test]
+    fn the_layouts_agree_on_late_cuts(
+        answers in prop::collection::vec("[ab]{20,40}", 2..5),
+        parts in prop::collection::vec(("[abx、]{0,30}", "[x]{0,30}", "[ab、]{0,40}"), 1..40),
+        (target, more) in (5usize..60, 1usize..60),
+    ) {
+        let (zero_length, max_length) = (target + more, target + more + 20);
+        let settings = Settings { target_length: target, zero_length, max_length, ..Settings::default() };
+        let responses: Vec<String> = parts.iter().map(|(first, middle, last)| format!("{first}{middle}{last}")).collect();
+        check(&[answers], &settings, &responses);
+    }
 }
 
 proptest! {

@@ -22,9 +22,8 @@ impl CompactScorer {
 /// The state of an n-gram, unless no answer contains it.
 #[inline]
 fn state_of(view: &CompactView<'_>, ngram: &[u16]) -> Option<u32> {
-    let longest = ngram.len() as u32;
     let found = ngram.iter().try_fold(view.root(), |found, &symbol| {
-        let (found, taken) = view.step(found, view.record(found.state), symbol, longest);
+        let (found, taken) = view.step(found, view.record(found.state), symbol);
         taken.then_some(found)
     });
     found.map(|found| found.state)

@@ -39,18 +39,6 @@ pub(super) const BASE_BITS: u32 = 64 - SUMS_BITS;
 const CLASSES: usize = 256;
 
 impl Record {
-    /// The record of a state whose n-gram of `length` characters was found: that stands in place of the link's base.
-    #[inline(always)]
-    pub(crate) fn found(self, length: u32) -> Self {
-        Self { low: self.low & ((1 << SUMS_BITS) - 1) | u64::from(length) << SUMS_BITS, ..self }
-    }
-
-    /// The length of the n-gram that was [`found`](Self::found).
-    #[inline(always)]
-    pub(crate) fn length(self) -> u64 {
-        self.low >> SUMS_BITS
-    }
-
     /// The state's n-grams are longer.
     #[inline(always)]
     pub(crate) fn above(self) -> u32 {

@@ -57,7 +57,7 @@ pub(crate) struct Match {
 impl Match {
     /// Where its edge by `symbol` would be.
     #[inline(always)]
-    pub(super) fn slot(self, symbol: u16) -> u32 {
+    pub(crate) fn slot(self, symbol: u16) -> u32 {
         self.base ^ u32::from(symbol)
     }
 }
@@ -128,7 +128,13 @@ impl CompactView<'_> {
     /// The symbol of a character.
     #[inline(always)]
     pub(crate) fn symbol(&self, character: char) -> u16 {
-        let code = character as usize;
+        self.symbol_of(character.into())
+    }
+
+    /// The symbol of the character with this code.
+    #[inline(always)]
+    pub(crate) fn symbol_of(&self, code: u32) -> u16 {
+        let code = code as usize;
         let page = self.page_of[code >> PAGE_BITS] as usize;
         self.pages[page * PAGE + code % PAGE]
     }
@@ -147,15 +153,21 @@ impl CompactView<'_> {
     }
 
     /// Follows the edge by `symbol` of a match, whose state has this record, and says whether there is one. Where there is
-    /// none, follows the suffix link, and the symbol is still to be taken. Matches do not grow beyond `longest`. Without
-    /// branches, so that the steps of several responses can be under way at once.
+    /// none, follows the suffix link, and the symbol is still to be taken. Lengths go on growing beyond the longest n-grams,
+    /// of which the state is then one. Without branches, so that the steps of several responses can be under way at once.
     #[inline(always)]
-    pub(crate) fn step(&self, from: Match, record: Record, symbol: u16, longest: u32) -> (Match, bool) {
-        let edge = self.edges[from.slot(symbol) as usize];
+    pub(crate) fn step(&self, from: Match, record: Record, symbol: u16) -> (Match, bool) {
+        self.step_at(from.slot(symbol), from.length, record, symbol)
+    }
+
+    /// The same for a match of `length` characters whose edge would be at `slot`.
+    #[inline(always)]
+    pub(crate) fn step_at(&self, slot: u32, length: u32, record: Record, symbol: u16) -> (Match, bool) {
+        let edge = self.edges[slot as usize];
         let taken = edge.is_by(symbol);
         let to = Match {
             state: select_unpredictable(taken, edge.target(), record.link()),
-            length: select_unpredictable(taken, (from.length + 1).min(longest), record.above()),
+            length: select_unpredictable(taken, length + 1, record.above()),
             base: select_unpredictable(taken, edge.base(), record.link_base()),
         };
         (to, taken)
@@ -167,11 +179,11 @@ impl CompactView<'_> {
         fetch(self.states, state as usize);
     }
 
-    /// Prefetches what the step of a match by `symbol` reads.
+    /// Prefetches what the step of a match whose edge would be at `slot` reads.
     #[inline(always)]
-    pub(crate) fn fetch(&self, from: Match, symbol: u16) {
-        fetch(self.edges, from.slot(symbol) as usize);
-        fetch(self.states, from.state as usize);
+    pub(crate) fn fetch(&self, state: u32, slot: u32) {
+        fetch(self.edges, slot as usize);
+        fetch(self.states, state as usize);
     }
 
     #[inline(always)]
@@ -207,7 +219,7 @@ impl CompactView<'_> {
     /// The match after one symbol, from the beginning.
     pub(crate) fn begin(&self, symbol: u16) -> Match {
         let root = self.root();
-        let (to, _) = self.step(root, self.record(ROOT), symbol, 1);
+        let (to, _) = self.step(root, self.record(ROOT), symbol);
         if to.state == NOWHERE { root } else { to }
     }
 }

@@ -15,8 +15,10 @@ pub(super) const PADDING: usize = 3;
 /// Bits of the length of an n-gram.
 const LENGTH_BITS: u32 = 4;
 
-/// One value for each lane.
-pub(super) type Row = [u16; LANES];
+/// One value for each lane, in cache lines of their own.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+pub(super) struct Row(pub(super) [u16; LANES]);
 
 /// Responses of one question, response `i` in lane `i`; the buffers of one thread.
 ///
@@ -32,8 +34,9 @@ pub(crate) struct Block {
     pub(super) longest: Vec<Row>,
     pub(super) reversed: Vec<u16>,
     pub(super) common: Vec<[u16; 32]>,
-    /// The states' records, with the lengths of the matches.
+    /// The states' records, and the characters that match: at least as many as the longest n-gram has where it is one of those.
     pub(super) records: Vec<Record>,
+    pub(super) matched: Vec<u16>,
     /// Positions of each lane: the response's characters and the added `$`, as far as they are read.
     pub(super) ends: [usize; LANES],
     /// Characters of each whole response.
@@ -81,9 +84,10 @@ impl Block {
             let all = LANES * plan.indices;
             self.symbols = vec![0; all];
             self.seen = vec![0; all];
-            self.rows = vec![[BEFORE; LANES]; PADDING + plan.positions];
-            self.longest = vec![[0; LANES]; plan.positions];
+            self.rows = vec![Row([BEFORE; LANES]); PADDING + plan.positions];
+            self.longest = vec![Row([0; LANES]); plan.positions];
             self.records = vec![Record::zeroed(); all];
+            self.matched = vec![0; all];
             self.gains = vec![0; all];
             self.pending = vec![0; LANES * plan.positions + 1];
             self.levels = vec![0; all + CHUNK];
@@ -96,20 +100,14 @@ impl Block {
     /// Reads `response` into a lane.
     #[inline(always)]
     pub(super) fn load(&mut self, plan: &Plan, table: &CompactView<'_>, lane: usize, response: &str) {
-        let mut characters = response.chars();
-        let mut read = 0;
         let symbols = &mut self.symbols[lane * plan.indices + 1..][..plan.positions];
-        for symbol in symbols.iter_mut() {
-            let Some(character) = characters.next() else { break };
-            *symbol = table.symbol(character);
-            read += 1;
-        }
+        let (read, rest) = read_symbols(table, response, symbols);
         self.lengths[lane] = read;
         if read < symbols.len() {
             symbols[read] = plan.end_symbol;
             self.ends[lane] = read + 1;
         } else {
-            self.lengths[lane] += characters.as_str().chars().count();
+            self.lengths[lane] += rest.chars().count();
             self.ends[lane] = read;
         }
     }
@@ -118,4 +116,36 @@ impl Block {
     pub(super) fn longest(&self, lanes: usize) -> usize {
         self.ends[..lanes].iter().copied().max().unwrap_or(0)
     }
+}
+
+/// Reads the characters that there is room for, and returns their number and what is left of the text.
+#[inline(always)]
+fn read_symbols<'a>(table: &CompactView<'_>, text: &'a str, symbols: &mut [u16]) -> (usize, &'a str) {
+    let (mut rest, mut read) = (text, 0);
+    while read < symbols.len() {
+        if let (Some(codes), Some(symbols)) = (four_of_three_bytes(rest), symbols[read..].first_chunk_mut()) {
+            *symbols = codes.map(|code| table.symbol_of(code));
+            (rest, read) = (&rest[4 * 3..], read + 4);
+            continue;
+        }
+        let mut characters = rest.chars();
+        let Some(character) = characters.next() else { break };
+        symbols[read] = table.symbol(character);
+        (rest, read) = (characters.as_str(), read + 1);
+    }
+    (read, rest)
+}
+
+/// The first four characters, if each takes three bytes, as most of Japanese does.
+#[inline(always)]
+fn four_of_three_bytes(text: &str) -> Option<[u32; 4]> {
+    let bytes: &[u8; 12] = text.as_bytes().first_chunk()?;
+    // First bytes of three have these bits.
+    if [0, 3, 6, 9].iter().any(|&first| bytes[first] & 0xF0 != 0xE0) {
+        return None;
+    }
+    Some(std::array::from_fn(|at| {
+        let [first, second, third] = [0, 1, 2].map(|byte| u32::from(bytes[3 * at + byte]));
+        (first & 0xF) << 12 | (second & 0x3F) << 6 | third & 0x3F
+    }))
 }

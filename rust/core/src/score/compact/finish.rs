@@ -5,6 +5,9 @@ use super::plan::{CHUNK, PerSource, Plan};
 use crate::index::compact::{CompactTable, CompactView, Packing};
 use std::ops::Range;
 
+/// Values that are compared side by side.
+const VECTOR: usize = 8;
+
 /// Responses whose sums of Truthfulness are added up side by side, since each addition waits for the one before.
 pub(super) const SIDE_BY_SIDE: usize = 4;
 
@@ -44,7 +47,7 @@ fn gather_chunk(
     mut waiting: usize,
 ) -> usize {
     let first = lane * plan.indices + start;
-    let records = chunk(&block.records, first);
+    let (records, matched) = (chunk(&block.records, first), chunk(&block.matched, first));
     let (symbols, seen) = (chunk(&block.symbols, first), chunk(&block.seen, first));
     let (gains, levels) = (chunk_mut(&mut block.gains, first), chunk_mut(&mut block.levels, first));
     let kept = chunk_mut(&mut block.kept, first);
@@ -53,7 +56,8 @@ fn gather_chunk(
     let counting = read.min(plan.zero as u64 - 1);
     let (mut single, mut linked, mut waits) = ([0; CHUNK], [0; CHUNK], [0; CHUNK]);
     for at in 0..CHUNK {
-        let (index, length, record) = ((start + at) as u64, records[at].length(), records[at]);
+        let (index, record) = ((start + at) as u64, records[at]);
+        let length = u64::from(matched[at].min(plan.longest as u16));
         let (sums, frequencies) = view.packing.worth(record);
         kept[at] = u16::from(!table.skips(symbols[at]) && index <= counting);
         levels[at] = if length >= plan.window as u64 && index <= read { record.levels() } else { 0 };
@@ -94,8 +98,8 @@ fn chunk_mut<T>(values: &mut [T], first: usize) -> &mut [T; CHUNK] {
 pub(super) fn leave_out_begin(block: &mut Block, plan: &Plan, view: &CompactView<'_>, lane: usize) {
     for own in 1..=block.ends[lane].min(plan.longest as usize) {
         let at = lane * plan.indices + own;
-        let (record, own) = (block.records[at], own as u32);
-        if record.length() > u64::from(own) {
+        let (record, length, own) = (block.records[at], u32::from(block.matched[at]), own as u32);
+        if length > own {
             let seen = u32::from(block.seen[at]);
             block.gains[at] = view.up_to(record, own).wrapping_sub(view.up_to(record, own.min(seen)));
         }
@@ -134,23 +138,41 @@ pub(super) fn best_fluency(block: &Block, plan: &Plan, packing: Packing, lane: u
     let (undiscounted, rest) = gains.split_at(gains.len().min(plan.target));
     let mut raw = undiscounted.iter().fold(0, |sum: u64, &gain| sum.wrapping_add(gain));
     // Up to the target length the discount is 1, so the longest cut is the best of those.
-    let mut best = apart(raw, packing);
-    for (gain, &discount) in rest.iter().zip(&plan.discounts[plan.target + 1..]) {
-        raw = raw.wrapping_add(*gain);
-        for (best, raw) in best.iter_mut().zip(apart(raw, packing)) {
-            let value = raw * discount;
-            *best = if value > *best { value } else { *best };
+    let mut best = apart(raw, packing).map(|best| [best; VECTOR]);
+    for (gains, discounts) in rest.chunks(CHUNK).zip(&plan.discounts_beyond) {
+        let mut raws = [0; CHUNK];
+        for (sum, &gain) in raws.iter_mut().zip(gains) {
+            raw = raw.wrapping_add(gain);
+            *sum = raw;
+        }
+        for (source, best) in best.iter_mut().enumerate().take(packing.sources()) {
+            for (raws, discounts) in raws.chunks_exact(VECTOR).zip(discounts.chunks_exact(VECTOR)) {
+                for ((best, &raw), discount) in best.iter_mut().zip(raws).zip(discounts) {
+                    *best = larger(field(raw, packing, source) * discount, *best);
+                }
+            }
         }
     }
-    best
+    best.map(|best| best.into_iter().fold(0.0, larger))
+}
+
+#[inline(always)]
+fn larger(one: f64, other: f64) -> f64 {
+    if one > other { one } else { other }
 }
 
 /// Each source's value.
 #[inline(always)]
 pub(super) fn apart(packed: u64, packing: Packing) -> PerSource {
+    std::array::from_fn(|source| field(packed, packing, source))
+}
+
+/// One source's value.
+#[inline(always)]
+fn field(packed: u64, packing: Packing, source: usize) -> f64 {
     let (width, mask) = (packing.width(), u64::MAX >> (64 - packing.width()));
     // Values stay far below 2^53; as signed numbers they are converted faster.
-    std::array::from_fn(|source| (packed.unbounded_shr(width * source as u32) & mask) as i64 as f64)
+    (packed.unbounded_shr(width * source as u32) & mask) as i64 as f64
 }
 
 /// From the levels of windows by their ends to the place in `worth` of what covers each kept character, which is the highest
@@ -198,12 +220,22 @@ pub(super) fn undiscounted(block: &Block, plan: &Plan, first: usize) -> [PerSour
     totals
 }
 
+/// Whether no later cut scores more, whatever follows: `n` more characters, worth 1 each, make the mean `total / count` at most
+/// `exp(n · (1 / total - 1 / count))` times as large, and the discount, which falls by `1 / (zero - target)` a character, makes it
+/// at least `exp(n / (zero - target))` times smaller. The margin is far greater than what rounding adds.
+#[inline(always)]
+fn falls_from_here(plan: &Plan, total: f64, count: f64) -> bool {
+    const MARGIN: f64 = 0.9;
+    (count - total) * (plan.zero - plan.target) as f64 <= MARGIN * total * count
+}
+
 /// Best Truthfulness of each source from the sums before the target length; `follows` says whether a character that is
 /// not skipped comes after those that are read.
 #[inline(always)]
 pub(super) fn best_truthfulness(
     block: &Block,
     plan: &Plan,
+    sources: usize,
     lane: usize,
     mut total: PerSource,
     follows: impl Fn() -> bool,
@@ -216,13 +248,18 @@ pub(super) fn best_truthfulness(
     let mut count = counted_before;
     let mut best = [0.0; 4];
     for ((&level, &kept), &discount) in levels[middle..].iter().zip(&kept[middle..]).zip(&plan.discounts[middle..]) {
+        // No cut ends with a skipped character, which is worth nothing.
+        if kept == 0 {
+            continue;
+        }
         add(&mut total, &plan.worth[level as usize % plan.worth.len()]);
-        count += kept;
-        // No cut ends with a skipped character.
-        let (divisor, discount) = (f64::from(count), if kept == 1 { discount } else { 0.0 });
+        count += 1;
+        let divisor = f64::from(count);
         for (best, &total) in best.iter_mut().zip(&total) {
-            let value = total / divisor * discount;
-            *best = if value > *best { value } else { *best };
+            *best = larger(total / divisor * discount, *best);
+        }
+        if total[..sources].iter().all(|&total| falls_from_here(plan, total, divisor)) {
+            break;
         }
     }
     if count > 0 && count == counted_before && !follows() {

@@ -7,6 +7,9 @@ use crate::score::settings::Settings;
 /// Indices that are read at once: the arrays of a block reach as far behind the last.
 pub(super) const CHUNK: usize = 32;
 
+/// Combinations of the levels of all sources.
+const LEVELS: usize = 1 << LEVELS_BITS;
+
 /// A value for each source, and one to fill the vector.
 pub(super) type PerSource = [f64; MOST_SOURCES + 1];
 
@@ -33,8 +36,10 @@ pub(super) struct Plan {
     pub(super) keeps_begin: u16,
     /// `d(k)` for every cut.
     pub(super) discounts: Vec<f64>,
+    /// Those of cuts beyond the target length, then zeros.
+    pub(super) discounts_beyond: Vec<[f64; CHUNK]>,
     /// What a character is worth to Truthfulness, by the levels of what covers it in each source.
-    pub(super) worth: Vec<PerSource>,
+    pub(super) worth: Box<[PerSource; LEVELS]>,
 }
 
 impl Plan {
@@ -56,6 +61,7 @@ impl Plan {
             begin_level: if ends_window { view.record(begin.state).levels() } else { 0 },
             keeps_begin: u16::from(!table.skips(begin_symbol)),
             discounts: scale.discounts.clone(),
+            discounts_beyond: in_chunks(&scale.discounts[settings.target_length + 1..]),
             worth: worth_by_levels(&scale.worth, view.packing),
         }
     }
@@ -66,10 +72,15 @@ pub(crate) fn positions(settings: &Settings) -> usize {
     (settings.zero_length + settings.truthfulness_n).saturating_sub(2).clamp(1, settings.max_length + 1)
 }
 
+fn in_chunks(values: &[f64]) -> Vec<[f64; CHUNK]> {
+    let chunk = |values: &[f64]| std::array::from_fn(|at| values.get(at).copied().unwrap_or(0.0));
+    values.chunks(CHUNK).map(chunk).collect()
+}
+
 /// What the levels of all sources together, as a state's record has them, are worth.
-fn worth_by_levels(worth: &[Vec<f64>], packing: Packing) -> Vec<PerSource> {
+fn worth_by_levels(worth: &[Vec<f64>], packing: Packing) -> Box<[PerSource; LEVELS]> {
     let of = |levels, source: usize| {
         worth.get(source).map_or(0.0, |worth| worth[packing.level(levels, source).min(worth.len() - 1)])
     };
-    (0..1 << LEVELS_BITS).map(|levels| std::array::from_fn(|source| of(levels, source))).collect()
+    Box::new(std::array::from_fn(|levels| std::array::from_fn(|source| of(levels, source))))
 }

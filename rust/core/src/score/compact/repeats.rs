@@ -60,13 +60,13 @@ fn fill_together(block: &mut Block, plan: &Plan, lanes: usize, positions: usize)
     let (rows, longest) = (&mut rows[..PADDING + positions], &mut longest[..positions]);
     for (lane, symbols) in symbols.chunks_exact(plan.indices).take(lanes).enumerate() {
         for (row, &symbol) in rows[PADDING..].iter_mut().zip(&symbols[1..]) {
-            row[lane] = symbol;
+            row.0[lane] = symbol;
         }
     }
     compare(rows, longest);
     for (lane, seen) in seen.chunks_exact_mut(plan.indices).take(lanes).enumerate() {
         for (seen, row) in seen[1..].iter_mut().zip(&*longest) {
-            *seen = row[lane];
+            *seen = row.0[lane];
         }
     }
 }
@@ -74,9 +74,9 @@ fn fill_together(block: &mut Block, plan: &Plan, lanes: usize, positions: usize)
 #[inline(always)]
 fn compare(rows: &[Row], longest: &mut [Row]) {
     let positions = longest.len();
-    longest.fill([0; LANES]);
+    longest.fill(Row([0; LANES]));
     for distance in (1..positions).step_by(TOGETHER) {
-        let mut common = [[0u16; LANES]; TOGETHER];
+        let mut common = [Row([0; LANES]); TOGETHER];
         for position in distance..positions {
             let here = &rows[PADDING + position];
             // Later distances reach into the padding, which agrees with nothing.
@@ -84,7 +84,7 @@ fn compare(rows: &[Row], longest: &mut [Row]) {
             let longest = &mut longest[position];
             for (common, earlier) in common.iter_mut().zip(earlier.iter().rev()) {
                 go_on(common, here, earlier);
-                for (longest, &common) in longest.iter_mut().zip(&*common) {
+                for (longest, &common) in longest.0.iter_mut().zip(&common.0) {
                     *longest = (*longest).max(common);
                 }
             }
@@ -94,7 +94,7 @@ fn compare(rows: &[Row], longest: &mut [Row]) {
 
 #[inline(always)]
 fn go_on(common: &mut Row, here: &Row, earlier: &Row) {
-    for ((common, &here), &earlier) in common.iter_mut().zip(here).zip(earlier) {
+    for ((common, &here), &earlier) in common.0.iter_mut().zip(&here.0).zip(&earlier.0) {
         *common = if here == earlier { *common + 1 } else { 0 };
     }
 }

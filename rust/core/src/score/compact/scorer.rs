@@ -15,7 +15,7 @@ use std::ops::Range;
 /// Most of the text is Japanese.
 const BYTES_A_CHARACTER: usize = 3;
 /// How many responses ahead of the one being read are prefetched.
-const AHEAD: usize = 4;
+const AHEAD: usize = 8;
 
 /// What one response scores against each source.
 #[derive(Debug, Clone, Copy, Default)]
@@ -185,7 +185,7 @@ impl CompactScorer {
             let totals = finish::undiscounted(block, plan, start);
             for ((lane, score), total) in (start..).zip(scores).zip(totals) {
                 let follows = || self.counts_after(&view, responses[lane - first]);
-                score.truthfulness = finish::best_truthfulness(block, plan, lane, total, follows);
+                score.truthfulness = finish::best_truthfulness(block, plan, SOURCES, lane, total, follows);
             }
         }
     }

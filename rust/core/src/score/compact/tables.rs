@@ -5,11 +5,11 @@ use crate::index::compact::{CompactView, Match};
 
 /// What the lanes are read with.
 pub(super) trait Tables {
-    /// Whether much of the tables is not in the cache, so that it pays to cut lanes.
-    const COLD: bool;
-
     /// What a walker keeps to find its table.
     type Place: Copy;
+
+    /// The one table if there is no other.
+    fn one(&self) -> Option<&One<'_>>;
 
     fn place(&self, lane: usize) -> Self::Place;
 
@@ -27,9 +27,12 @@ pub(super) struct One<'a> {
 }
 
 impl Tables for One<'_> {
-    const COLD: bool = false;
-
     type Place = ();
+
+    #[inline(always)]
+    fn one(&self) -> Option<&One<'_>> {
+        Some(self)
+    }
 
     #[inline(always)]
     fn place(&self, _: usize) {}
@@ -53,9 +56,12 @@ pub(super) struct Each<'a> {
 }
 
 impl Tables for Each<'_> {
-    const COLD: bool = true;
-
     type Place = usize;
+
+    #[inline(always)]
+    fn one(&self) -> Option<&One<'_>> {
+        None
+    }
 
     #[inline(always)]
     fn place(&self, lane: usize) -> usize {

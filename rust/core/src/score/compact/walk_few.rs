@@ -62,22 +62,22 @@ fn fill_parts<T: Tables, const ROOM: usize>(
     let first = Walker { place, number: 0, start: 0, sure: true, found, symbol: 0, at: NOT_KEPT, next: 0 };
     let (mut walkers, mut lasts) = ([first; ROOM], [0; ROOM]);
     let mut count = set_out(&mut walkers, &mut lasts, block, plan, tables, lanes, part);
-    let Block { symbols, records, .. } = block;
-    let (symbols, records) = (&symbols[..], &mut records[..]);
+    let Block { symbols, records, matched, .. } = block;
+    let (symbols, records, matched) = (&symbols[..], &mut records[..], &mut matched[..]);
     while count > 0 {
         let mut turn = 0;
         while turn < count {
             let walker = &mut walkers[turn];
             let table = tables.table(walker.place);
             let record = table.record(walker.found.state);
-            records[walker.at] = record.found(walker.found.length);
+            (records[walker.at], matched[walker.at]) = (record, walker.found.length as u16);
             if walker.next > lasts[walker.number % ROOM] {
                 count -= 1;
                 walkers[turn] = walkers[count];
                 continue;
             }
             let taken;
-            (walker.found, taken) = table.step(walker.found, record, walker.symbol, plan.longest);
+            (walker.found, taken) = table.step(walker.found, record, walker.symbol);
             if !walker.sure && taken {
                 let read = (walker.next + 1 - walker.start) as u32;
                 if walker.found.length < read || read >= plan.longest {
@@ -89,7 +89,7 @@ fn fill_parts<T: Tables, const ROOM: usize>(
             walker.at = if walker.sure && taken { walker.next } else { NOT_KEPT };
             walker.next += usize::from(taken);
             walker.symbol = symbols[walker.next];
-            table.fetch(walker.found, walker.symbol);
+            table.fetch(walker.found.state, walker.found.slot(walker.symbol));
             turn += 1;
         }
     }
