@@ -116,9 +116,8 @@ pub fn score_totals(asked: &[Asked<'_>], total: usize, into: &mut [f64]) {
         let mut order = std::mem::take(&mut buffers.order);
         order.clear();
         order.extend((0..).zip(asked).map(|(place, asked)| (asked.response.len() as u32, place)));
-        order.sort_unstable();
-        for block in order.chunks_mut(LANES) {
-            block.sort_unstable_by_key(|&(length, place)| (asked[place as usize].question(), length));
+        order.sort_unstable_by_key(|&(length, place)| (asked[place as usize].question(), length));
+        for block in order.chunks(LANES) {
             score_block(asked, block, total, buffers, into);
         }
         buffers.order = order;
