@@ -196,7 +196,7 @@ class ArrowScorer:
             rows.spread(found.lengths.astype(np.int64)),
             *(rows.spread(values) for values in found.columns),
             pa.repeat(pa.scalar(self.signature, pa.string()), data.num_rows),
-            pa.array(rows.problems, pa.string()),
+            rows.column_of_problems(),
         ]
         return pa.RecordBatch.from_arrays([*data.columns, *appended], schema=schema)
 
@@ -214,7 +214,7 @@ class _Rows:
 
     def __init__(self, benchmark: Benchmark, count: int) -> None:
         self._benchmark = benchmark
-        self.problems: list[str | None] = [None] * count
+        self.problems: dict[int, str] = {}
         self.usable = np.ones(count, bool)
 
     def texts(self, column: pa.Array, what: str) -> pa.Array:
@@ -259,10 +259,13 @@ class _Rows:
         found: NDArray[np.uint32] = self._benchmark.numbers.find(texts, 1)
         is_unknown = found == _native.UNKNOWN
         self._note(asked[is_unknown], _UNKNOWN)
-        return np.delete(found, np.flatnonzero(is_unknown))
+        usable: NDArray[np.uint32] = found[~is_unknown]
+        return usable
 
     def kept(self, column: pa.Array) -> Any:
-        """Returns what usable rows have in a column."""
+        """Returns what usable rows have in a column, which is not copied where all are usable."""
+        if not self.problems:
+            return column
         return column.filter(pa.array(self.usable)) if self.usable.any() else []
 
     def refuse(self, questions: pa.Array) -> None:
@@ -277,9 +280,18 @@ class _Rows:
 
     def spread(self, values: NDArray[Any]) -> pa.Array:
         """Returns values of usable rows as a column of all rows: null elsewhere, and where they are NaN."""
-        column = np.zeros(len(self.usable), values.dtype)
-        column[self.usable] = values
-        return pa.array(column, mask=~self.usable | np.isnan(column))
+        column = values
+        if self.problems:
+            column = np.zeros(len(self.usable), values.dtype)
+            column[self.usable] = values
+        unknown = ~self.usable | np.isnan(column)
+        return pa.array(column, mask=unknown if unknown.any() else None)
+
+    def column_of_problems(self) -> pa.Array:
+        """Returns why each row has no scores, null where it has."""
+        if not self.problems:
+            return pa.nulls(len(self.usable), pa.string())
+        return pa.array([self.problems.get(row) for row in range(len(self.usable))], pa.string())
 
     def _note(self, rows: NDArray[Any] | Sequence[int], problem: str) -> None:
         """Note a problem of some rows, unless they have one already."""
