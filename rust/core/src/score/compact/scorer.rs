@@ -15,7 +15,7 @@ use std::ops::Range;
 /// Most of the text is Japanese.
 const BYTES_A_CHARACTER: usize = 3;
 /// How many responses ahead of the one being read are prefetched.
-const AHEAD: usize = 8;
+const AHEAD: usize = 4;
 
 /// What one response scores against each source.
 #[derive(Debug, Clone, Copy, Default)]
@@ -217,7 +217,9 @@ impl CompactScorer {
     #[inline(always)]
     pub(super) fn load(&self, responses: &[&str], block: &mut Block, first: usize) {
         block.prepare(&self.plan);
-        // Responses to one question lie all over a large batch.
+        // Responses to one question lie all over a large batch, most of them in memory pages of their own: the processor looks
+        // these up side by side before the rest is fetched.
+        responses.iter().for_each(|response| fetch_text(response.as_bytes(), 1));
         let bytes = BYTES_A_CHARACTER * self.plan.positions;
         responses.iter().take(AHEAD).for_each(|response| fetch_text(response.as_bytes(), bytes));
         for (lane, response) in responses.iter().enumerate() {
