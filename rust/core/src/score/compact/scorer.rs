@@ -219,7 +219,9 @@ impl CompactScorer {
         block.prepare(&self.plan);
         // Responses to one question lie all over a large batch, most of them in memory pages of their own: the processor looks
         // these up side by side before the rest is fetched.
-        responses.iter().for_each(|response| fetch_text(response.as_bytes(), 1));
+        for response in responses {
+            fetch_text(response.as_bytes(), 1);
+        }
         let bytes = BYTES_A_CHARACTER * self.plan.positions;
         responses.iter().take(AHEAD).for_each(|response| fetch_text(response.as_bytes(), bytes));
         for (lane, response) in responses.iter().enumerate() {
