@@ -15,7 +15,7 @@ from helpers import BENCH, published_runs
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
 from pfgen_rs.io import known_files
 
-pytest_plugins = ["browser", "built_docs", "figures", "jpeval_converted", "skips"]
+pytest_plugins = ["browser", "built_docs", "figure_settings", "jpeval_converted", "skips"]
 
 VECTORS = "PFGEN_VECTORS_DIR"
 JUDGING = "PFGEN_JUDGING_DIR"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -143,3 +145,14 @@ def test_slow_tests_exist() -> None:
         file, _, function = name.partition("::")
         tree = ast.parse((tests.parent / file).read_text("utf-8"))
         assert function in {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}, name
+
+
+def test_fixtures_need_no_extras(request: pytest.FixtureRequest) -> None:
+    """The environments of other engines have neither browsers nor plots, but the same `conftest.py`."""
+    plugins = request.config.pluginmanager.getplugin(str(Path(__file__).with_name("conftest.py")))
+    absent = ["matplotlib", "mkdocs", "nbformat", "playwright", "ray", "scipy", "torch"]
+    code = (
+        f"import sys; sys.path[:0] = {sys.path!r}; sys.modules.update(dict.fromkeys({absent!r})); "
+        f"import {', '.join(plugins.pytest_plugins)}"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -384,9 +384,17 @@ def test_options_of_the_engine(arguments: list[str], message: str, tmp_path: Pat
     assert message in " ".join(done.stderr.split())
 
 
-def test_no_cluster_is_a_clear_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("address", ["auto", "127.0.0.1:9", "127.0.0.1:99999", "host.invalid:6379"])
+def test_no_cluster_is_a_clear_error(address: str, tmp_path: Path) -> None:
     pl.DataFrame({"question": ["Q02"], "answer": ["草"]}).write_parquet(tmp_path / "a.parquet")
-    where = ["--engine", "ray", "--out", str(tmp_path / "out"), "--address", "auto"]
+    where = ["--engine", "ray", "--out", str(tmp_path / "out"), "--address", address]
     done = run_score(str(tmp_path / "a.parquet"), "-b", "mini", *where, RAY_TMPDIR=str(tmp_path))
     assert done.returncode != 0
-    assert "no Ray cluster at address 'auto'" in done.stderr
+    assert f"no Ray cluster at address '{address}'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_no_files_are_a_clear_error(adapter: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no files to score"):
+        adapter.score_file([], tmp_path / "out", "mini")
+    assert not (tmp_path / "out").exists()

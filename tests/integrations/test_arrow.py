@@ -246,6 +246,12 @@ def test_what_cannot_be_sent_is_refused(mini: Benchmark) -> None:
         scorer("mini", on_problem="skip")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("threads", [0, -1, 5000])
+def test_an_impossible_number_of_threads_is_refused(threads: int) -> None:
+    with pytest.raises(SettingsError, match=f"threads must be between 1 and .*, not {threads}"):
+        scorer("mini", threads=threads)
+
+
 def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "pfgen_rs.integrations.arrow"
     monkeypatch.delitem(sys.modules, name)

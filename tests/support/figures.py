@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 
-import matplotlib as mpl
-import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -19,14 +16,6 @@ HOSTILE = "$x^2$ <script>alert(1)</script> ]]>--> & \n\u202eabc\x1b[31m 漢字" 
 def texts(figure: Figure) -> list[str]:
     """The texts that are seen."""
     return [text.get_text() for text in figure.findobj(Text) if text.get_visible()]
-
-
-@pytest.fixture
-def settings_stay() -> Iterator[None]:
-    """Fails if matplotlib's settings are others after the test."""
-    before = dict(mpl.rcParams)
-    yield
-    assert dict(mpl.rcParams) == before
 
 
 def check_names_are_inert(figure: Figure) -> None:

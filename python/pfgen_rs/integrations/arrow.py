@@ -55,8 +55,8 @@ def scorer(
     `raise` raises `InputError` for the first. `threads`: of each call; `None` means all cores.
 
     Reads the questions now, and its scorers in the process in which they are first used: from the index
-    cache if that has them. Raises `SettingsError` for a benchmark without a folder, and the errors of
-    `load_benchmark`.
+    cache if that has them. Raises `SettingsError` for a benchmark without a folder and an impossible number
+    of threads, and the errors of `load_benchmark`.
     """
     if on_problem not in get_args(OnProblem):
         raise SettingsError(f"on_problem must be 'report' or 'raise', not {on_problem!r}")
@@ -66,6 +66,7 @@ def scorer(
             "the benchmark was not read from a folder, from which other processes could read it, too: write "
             "its question files and load them with load_benchmark"
         )
+    found.numbers.find(_native.Texts([]), threads)  # refuses an impossible number of threads
     mode = cleaning_mode(clean)
     chosen = settings or found.settings
     place = _Place(name_of(found.folder.absolute()), found.metadata_hash, chosen)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import pickle
 import re
+import socket
 import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -47,6 +48,8 @@ __all__ = ["connect", "evaluate", "score", "score_file"]
 Made = TypeVar("Made")
 Named = Benchmark | str | os.PathLike[str] | None
 _OWN_ERROR = re.compile(r"^pfgen_rs\.errors\.(\w+): (.+)$", re.MULTILINE)
+_HOST_AND_PORT = re.compile(r"(?:ray://)?(?P<host>[\w.-]+):(?P<port>\d+)")
+_PATIENCE = 10  # seconds
 _TOGETHER = 16  # partial results that one task merges
 _PARQUET = (".parquet", ".pq")
 _LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -55,13 +58,16 @@ _LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 def connect(address: str | None = None) -> None:
     """Connect to a cluster (`auto`: that of this machine), or start Ray on this one; no-op if connected.
 
-    Raises `PfgenError` for an address at which no cluster is found.
+    Raises `PfgenError` for an address at which no cluster is found: after ten seconds if nothing answers.
     """
     if ray.is_initialized():
         return
     try:
+        if found := _HOST_AND_PORT.fullmatch(address or ""):
+            # Ray itself would try for minutes.
+            socket.create_connection((found["host"], int(found["port"])), _PATIENCE).close()
         ray.init(address=address, log_to_driver=False)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (OSError, OverflowError, RuntimeError, ValueError) as error:
         raise PfgenError(f"no Ray cluster at address {address!r}: {error}") from error
 
 
@@ -148,6 +154,8 @@ def score_file(
     scored.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not given:
+        raise InputError("no files to score")
     made = _scorer_of(benchmark, settings, question_field, answer_field, clean, on_problem)
     figures = FiguresTask(pickle.dumps(made), by, order)
     dataset = _run(lambda: _read([os.fspath(path) for path in given]))
