@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     slow = set(SLOW.read_text(encoding="utf-8").splitlines())
     for item in items:
         path = item.path.relative_to(config.rootpath).as_posix()
-        if f"{path}::{getattr(item, 'originalname', item.name)}" in slow:
+        if {path, f"{path}::{getattr(item, 'originalname', item.name)}"} & slow:
             item.add_marker(pytest.mark.slow)
 
 
