@@ -15,7 +15,7 @@ import pytest
 EVERY = 0.25
 """Seconds between two looks, at least."""
 APART = 50
-"""Times what a look takes: the kernel counts every page of every process, which would else slow them down."""
+"""Times what a look takes: the kernel counts every page of every process, which would slow them down."""
 
 
 @dataclass

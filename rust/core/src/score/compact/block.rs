@@ -15,7 +15,7 @@ pub(super) const PADDING: usize = 3;
 /// Bits of the length of an n-gram.
 const LENGTH_BITS: u32 = 4;
 
-/// One value for each lane, in cache lines of their own.
+/// One value for each lane, in a cache line of its own.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Row(pub(super) [u16; LANES]);
@@ -34,7 +34,7 @@ pub(crate) struct Block {
     pub(super) longest: Vec<Row>,
     pub(super) reversed: Vec<u16>,
     pub(super) common: Vec<[u16; 32]>,
-    /// The states' records, and the characters that match: at least as many as the longest n-gram has where it is one of those.
+    /// The states' records, and the lengths of the matches, which go on growing beyond the longest n-gram.
     pub(super) records: Vec<Record>,
     pub(super) matched: Vec<u16>,
     /// Positions of each lane: the response's characters and the added `$`, as far as they are read.
