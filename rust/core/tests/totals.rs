@@ -56,3 +56,33 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Long responses among short ones are read in parts, and those that repeat reference answers match over the cuts.
+    #[test]
+    fn long_responses_score_as_they_do_alone(
+        questions in prop::collection::vec(question(), 2..4),
+        lengths in prop::collection::vec((0usize..4, prop_oneof![24 => 1usize..4, 1 => 120usize..160]), 20..90),
+        shift in 0usize..40,
+    ) {
+        let settings = Settings::default();
+        let scorers: Vec<_> = questions.iter().map(|(sources, _)| scorer(sources, &settings)).collect();
+        let rules: Vec<_> = questions.iter().map(|(_, keyword)| rules(keyword)).collect();
+        let texts: Vec<(usize, String)> = (0..)
+            .zip(&lengths)
+            .map(|(row, &(at, length))| {
+                let at = at % questions.len();
+                let known = questions[at].0.iter().flatten().flat_map(|answer| answer.chars()).collect::<Vec<_>>();
+                (at, known.into_iter().cycle().skip(shift + row).take(length).collect())
+            })
+            .collect();
+        let asked: Vec<_> =
+            texts.iter().map(|(at, response)| Asked { scorer: &scorers[*at], rules: &rules[*at], response }).collect();
+        for total in 0..TOTALS {
+            let alone: Vec<_> = asked.iter().flat_map(|asked| totals(&[*asked], total)).collect();
+            prop_assert_eq!(totals(&asked, total), alone, "total {}", total);
+        }
+    }
+}

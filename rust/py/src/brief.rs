@@ -6,7 +6,7 @@ use crate::rules::Rules;
 use crate::scorer::Store;
 use crate::settings::Settings;
 use crate::threads::pool_of;
-use crate::unclean::may_be_unclean;
+use crate::unclean::Marks;
 use arrow_array::StringViewArray;
 use arrow_buffer::Buffer;
 use bytes::Bytes;
@@ -46,9 +46,10 @@ pub(crate) fn score_lines(
         let Some(asked) = is_plain.then(|| rows_by_question(&lines.questions, numbers, questions)).flatten() else {
             return Ok(None);
         };
+        let marks = Marks::new(&marks);
         let scored = scored(asked, &lines.answers, store, settings, threads)?;
         let texts = lines.answers.iter().flatten();
-        Ok(Some((scored, texts.filter(|text| may_be_unclean(text, &marks)).map(str::to_owned).collect())))
+        Ok(Some((scored, texts.filter(|text| marks.may_be_unclean(text)).map(str::to_owned).collect())))
     })
 }
 

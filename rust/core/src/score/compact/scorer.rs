@@ -66,7 +66,9 @@ impl Work for ScoreMixed<'_> {
         let Self { scorers, responses, block, scores } = self;
         let (first, lanes) = (scorers[0], responses.len());
         let mut tables = Each { tables: [first.one(); LANES], places: [0; LANES] };
-        parts(scorers).for_each(|(scorer, part)| scorer.fetch_symbols(&responses[part]));
+        for (scorer, part) in parts(scorers) {
+            scorer.fetch_symbols(&responses[part]);
+        }
         for (place, (scorer, part)) in parts(scorers).enumerate() {
             tables.tables[place] = scorer.one();
             tables.places[part.clone()].fill(place);

@@ -5,11 +5,11 @@ use crate::index::compact::{CompactView, Match};
 
 /// What the lanes are read with.
 pub(super) trait Tables {
+    /// Whether there may be several.
+    const SEVERAL: bool;
+
     /// What a walker keeps to find its table.
     type Place: Copy;
-
-    /// The one table if there is no other.
-    fn one(&self) -> Option<&One<'_>>;
 
     fn place(&self, lane: usize) -> Self::Place;
 
@@ -27,12 +27,9 @@ pub(super) struct One<'a> {
 }
 
 impl Tables for One<'_> {
-    type Place = ();
+    const SEVERAL: bool = false;
 
-    #[inline(always)]
-    fn one(&self) -> Option<&One<'_>> {
-        Some(self)
-    }
+    type Place = ();
 
     #[inline(always)]
     fn place(&self, _: usize) {}
@@ -56,12 +53,9 @@ pub(super) struct Each<'a> {
 }
 
 impl Tables for Each<'_> {
-    type Place = usize;
+    const SEVERAL: bool = true;
 
-    #[inline(always)]
-    fn one(&self) -> Option<&One<'_>> {
-        None
-    }
+    type Place = usize;
 
     #[inline(always)]
     fn place(&self, lane: usize) -> usize {

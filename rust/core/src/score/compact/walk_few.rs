@@ -1,6 +1,6 @@
 //! The table's state at every character, where lanes are cut into parts, so that there are enough walkers to take turns.
 
-use super::block::{Block, LANES};
+use super::block::Block;
 use super::plan::Plan;
 use super::tables::Tables;
 use crate::index::compact::Match;
@@ -9,8 +9,6 @@ use crate::index::compact::Match;
 pub(super) const FEW: usize = 16;
 /// More walkers than the processor fetches cache lines for at once gain nothing.
 const MOST: usize = 16;
-/// Room for the walkers of [`fill_evenly`].
-const MOST_EVENLY: usize = 3 * LANES;
 
 /// An index of no character, for what is not kept.
 const NOT_KEPT: usize = 0;
@@ -32,36 +30,16 @@ struct Walker<P> {
     next: usize,
 }
 
-/// Fills `records` of at most [`FEW`] lanes, each of which is cut into as many parts.
-#[inline(always)]
-pub(super) fn fill<T: Tables>(block: &mut Block, plan: &Plan, tables: &T, lanes: usize) {
-    let parts = MOST / lanes;
-    fill_parts::<T, MOST>(block, plan, tables, lanes, |end| end.div_ceil(parts));
-}
-
-/// Fills `records`: long lanes are cut, so that those who walk to the end are not a few at last, who wait.
-#[inline(always)]
-pub(super) fn fill_evenly<T: Tables>(block: &mut Block, plan: &Plan, tables: &T, lanes: usize) {
-    let part = block.ends[..lanes].iter().sum::<usize>().div_ceil(2 * LANES);
-    fill_parts::<T, MOST_EVENLY>(block, plan, tables, lanes, |_| part);
-}
-
-/// Fills `records`; `part` is how long the parts of a lane are, if not shorter than the longest n-gram.
+/// Fills `records` of at most [`FEW`] lanes, each of which is cut into as many parts, if these are not shorter than the longest n-gram.
 ///
 /// A walker sets out in the middle of a text without a match. As soon as its match does not reach back to there, or is as
 /// long as matches get, it is the match that there would be from the beginning. The walker before goes on up to that place.
 #[inline(always)]
-fn fill_parts<T: Tables, const ROOM: usize>(
-    block: &mut Block,
-    plan: &Plan,
-    tables: &T,
-    lanes: usize,
-    part: impl Fn(usize) -> usize,
-) {
+pub(super) fn fill<T: Tables>(block: &mut Block, plan: &Plan, tables: &T, lanes: usize) {
     let (place, found) = (tables.place(0), tables.begin(0));
     let first = Walker { place, number: 0, start: 0, sure: true, found, symbol: 0, at: NOT_KEPT, next: 0 };
-    let (mut walkers, mut lasts) = ([first; ROOM], [0; ROOM]);
-    let mut count = set_out(&mut walkers, &mut lasts, block, plan, tables, lanes, part);
+    let (mut walkers, mut lasts) = ([first; MOST], [0; MOST]);
+    let mut count = set_out(&mut walkers, &mut lasts, block, plan, tables, lanes);
     let Block { symbols, records, matched, .. } = block;
     let (symbols, records, matched) = (&symbols[..], &mut records[..], &mut matched[..]);
     while count > 0 {
@@ -71,7 +49,7 @@ fn fill_parts<T: Tables, const ROOM: usize>(
             let table = tables.table(walker.place);
             let record = table.record(walker.found.state);
             (records[walker.at], matched[walker.at]) = (record, walker.found.length as u16);
-            if walker.next > lasts[walker.number % ROOM] {
+            if walker.next > lasts[walker.number % MOST] {
                 count -= 1;
                 walkers[turn] = walkers[count];
                 continue;
@@ -97,20 +75,19 @@ fn fill_parts<T: Tables, const ROOM: usize>(
 
 /// Places the walkers, and the last index of each unless another is sure before, and returns their number.
 #[inline(always)]
-fn set_out<T: Tables, const ROOM: usize>(
-    walkers: &mut [Walker<T::Place>; ROOM],
-    lasts: &mut [usize; ROOM],
+fn set_out<T: Tables>(
+    walkers: &mut [Walker<T::Place>; MOST],
+    lasts: &mut [usize; MOST],
     block: &Block,
     plan: &Plan,
     tables: &T,
     lanes: usize,
-    part: impl Fn(usize) -> usize,
 ) -> usize {
-    let mut number = 0;
+    let (parts, mut number) = (MOST / lanes, 0);
     for (lane, &end) in block.ends[..lanes].iter().enumerate() {
         let place = tables.place(lane);
         // A walker is sure before its part ends.
-        let part = part(end).max(plan.longest as usize);
+        let part = end.div_ceil(parts).max(plan.longest as usize);
         let first = lane * plan.indices + 1;
         for start in (first..first + end).step_by(part) {
             let sure = start == first;
