@@ -269,6 +269,7 @@ def score(
     from pfgen_rs.benchmark import load_for_scores
     from pfgen_rs.cli.score_output import report_gaps, show_results
     from pfgen_rs.io import patterns
+    from pfgen_rs.io.heap import return_large_pieces
     from pfgen_rs.io.remote.storage import Storage, parsed_options
     from pfgen_rs.runs.resumable import Job
 
@@ -297,6 +298,7 @@ def score(
             clean=clean_as or clean,
         )
         return
+    return_large_pieces()
     loaded = load_for_scores(benchmark, settings)
     gc.freeze()  # loaded data is needed until the end, so exclude it from garbage collection
     storage = Storage(parsed_options(storage_option or ()))

@@ -12,10 +12,10 @@ from pfgen_rs.checkout.known_runs import RememberedQuestions
 from pfgen_rs.checkout.published import Published
 from pfgen_rs.drawing import style
 from pfgen_rs.errors import BenchmarkError
+from pfgen_rs.io.heap import share_heap
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES
 from pfgen_rs.report.shown_answers import most_shown
 from pfgen_rs.report.site.folder import SiteFolder
-from pfgen_rs.report.site.heap import share_heap
 from pfgen_rs.report.site.marker import code_digest, digest_of, files_digest
 from pfgen_rs.report.site.model_facts import FILE, read_facts
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pfgen_rs.errors import InputError, PfgenError
+from pfgen_rs.io.heap import trim_heap
 from pfgen_rs.io.run_files import is_system
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
@@ -16,7 +17,6 @@ from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.ahead import worked_ahead
 from pfgen_rs.report.site.comparison_data import compared_run
 from pfgen_rs.report.site.folder import SiteFolder
-from pfgen_rs.report.site.heap import trim_heap
 from pfgen_rs.report.site.run_page import answers_file, run_page, run_script, windows_name
 from pfgen_rs.report.site.runs import Nav, Runs, run_page_folder, run_page_path
 from pfgen_rs.report.windows import reference_table

@@ -9,13 +9,13 @@ import sys
 
 import pytest
 
-from pfgen_rs.report.site.heap import share_heap, trim_heap
+from pfgen_rs.io.heap import return_large_pieces, share_heap, trim_heap
 
 glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
 THREADS = """
 import ctypes, re, sys, threading
 if sys.argv[1] == "shared":
-    from pfgen_rs.report.site.heap import share_heap
+    from pfgen_rs.io.heap import share_heap
     assert share_heap()
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
@@ -43,7 +43,7 @@ def arenas(how: str) -> int:
 
 HOLES = """
 import ctypes
-from pfgen_rs.report.site.heap import trim_heap
+from pfgen_rs.io.heap import trim_heap
 def held():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1])
@@ -61,6 +61,26 @@ assert trim_heap()
 print(before - held())
 """
 
+LARGE = """
+import ctypes, sys
+if sys.argv[1] == "returned":
+    from pfgen_rs.io.heap import return_large_pieces
+    assert return_large_pieces()
+def held():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1])
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.memset.argtypes = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
+libc.free.argtypes = (ctypes.c_void_p,)
+libc.free(libc.malloc(24_000_000))  # from now on, this is no large piece to glibc
+large, behind = libc.malloc(20_000_000), libc.malloc(100_000)
+libc.memset(large, 1, 20_000_000)
+before = held()
+libc.free(large)
+print(before - held())
+"""
+
 
 @glibc
 def test_threads_share_a_heap() -> None:
@@ -74,7 +94,18 @@ def test_freed_memory_is_given_back() -> None:
     assert int(done.stdout) > 10_000  # pages; 24,000 of 4 KiB were freed
 
 
+@glibc
+@pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
+def test_large_pieces_are_given_back_at_once() -> None:
+    given_back = {
+        how: int(subprocess.check_output([sys.executable, "-c", LARGE, how], text=True))
+        for how in ("kept", "returned")
+    }
+    assert given_back["kept"] < 500 < 4_000 < given_back["returned"]  # pages
+
+
 def test_other_c_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
     assert not share_heap()
     assert not trim_heap()
+    assert not return_large_pieces()

@@ -1,12 +1,14 @@
-"""Memory that threads share and give back, where the C library can (glibc)."""
+"""Memory that threads share and that is given back, where the C library can (glibc)."""
 
 from __future__ import annotations
 
 import ctypes
 
-__all__ = ["share_heap", "trim_heap"]
+__all__ = ["return_large_pieces", "share_heap", "trim_heap"]
 
-_ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
+# M_TRIM_THRESHOLD, M_MMAP_THRESHOLD and M_ARENA_MAX of glibc's malloc.h
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+_LARGE = 4 << 20  # bytes; smaller pieces are used again faster than the system clears others
 
 
 def share_heap() -> bool:
@@ -16,6 +18,14 @@ def share_heap() -> bool:
     large pieces of work hold more the longer they run.
     """
     return _called("mallopt", _ARENA_MAX, 1)
+
+
+def return_large_pieces() -> bool:
+    """Return large pieces of memory to the system when they are freed; returns whether the C library can.
+
+    By default glibc keeps pieces of up to 32 MiB once one of that size has been freed.
+    """
+    return all(_called("mallopt", kind, _LARGE) for kind in (_TRIM_THRESHOLD, _MMAP_THRESHOLD))
 
 
 def trim_heap() -> bool:
