@@ -234,6 +234,32 @@ def test_errors_of_workers_are_short(adapter: Any, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_missing_column_is_told_with_those_that_the_files_have(
+    adapter: Any, tmp_path: Path
+) -> None:
+    pl.DataFrame({"question": ["Q02"], "answer": ["草"]}).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"^missing column 'model': found question, answer$"):
+        adapter.score_file(tmp_path / "a.parquet", tmp_path / "out", "mini", by="model")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.parquet", b"no Parquet"),
+        ("a.jsonl", b'{"question": "Q02", "answer": "a"}\n{"question": "Q02", "answer": \n'),
+        ("a.jsonl.gz", b"no gzip"),
+    ],
+)
+def test_damaged_files_are_errors_of_one_line(
+    name: str, content: bytes, adapter: Any, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=r"^Ray cannot read the files: ") as caught:
+        adapter.score_file(tmp_path / name, tmp_path / "out", "mini")
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.glob("out/*"))
+
+
 def test_names_that_ray_does_not_take(adapter: Any, tmp_path: Path) -> None:
     path = tmp_path / "a?b.parquet"
     pl.DataFrame({"question": ["Q02"], "answer": ["草"]}).write_parquet(path)

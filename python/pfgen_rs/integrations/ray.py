@@ -47,6 +47,8 @@ __all__ = ["connect", "evaluate", "score", "score_file"]
 
 Made = TypeVar("Made")
 Named = Benchmark | str | os.PathLike[str] | None
+_CAUSE = re.compile(r"^(?P<kind>[\w.]+): (?P<what>.+)$", re.MULTILINE)
+_READING = "/ray/data/datasource/"  # in tracebacks of tasks that read
 _OWN_ERROR = re.compile(r"^pfgen_rs\.errors\.(\w+): (.+)$", re.MULTILINE)
 _HOST_AND_PORT = re.compile(r"(?:ray://)?(?P<host>[\w.-]+):(?P<port>\d+)")
 _PATIENCE = 10  # seconds
@@ -231,7 +233,7 @@ def _run(work: Callable[[], Made]) -> Made:
     try:
         return work()
     except Exception as error:
-        found = _own_error(error)
+        found = _own_error(error) or _unreadable(error)
         if found is None:
             raise
         raise found from error
@@ -251,6 +253,25 @@ def _own_error(error: Exception) -> PfgenError | None:
     kind = getattr(errors, name, PfgenError)
     made: PfgenError = kind(message)
     return made
+
+
+def _unreadable(error: Exception) -> InputError | None:
+    """Returns an error of one line for files that Ray or Arrow cannot read, in a task or before."""
+    kind, text = type(error), str(error)
+    if not isinstance(error, RayError):
+        if not kind.__module__.startswith("pyarrow"):
+            return None
+        what = text
+    elif _READING in text and (causes := _CAUSE.findall(text)):
+        name, what = causes[-1]
+        if name.endswith("JSONDecodeError"):  # of the whole file, with a place that says nothing
+            what = "a line is not JSON"
+    else:
+        return None
+    problem = (
+        f"Ray cannot read the files: {what.rstrip('.')}; scored without Ray, the error says where"
+    )
+    return InputError(" ".join(problem.split()))
 
 
 def _read(paths: Sequence[str]) -> ray.data.Dataset:

@@ -6,7 +6,10 @@ import os
 import pickle
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
+
+from pfgen_rs.errors import InputError
 
 if TYPE_CHECKING:
     from pfgen_rs.integrations.arrow import ArrowScorer
@@ -47,7 +50,8 @@ class FiguresTask:
         return pa.table({_PARTIAL: pa.array([self.partial(table).to_bytes()], pa.binary())})
 
     def partial(self, table: Any) -> Partial:
-        """Returns the partial result of a table."""
+        """Returns the partial result of a table. Raises `InputError` if a column is missing."""
+        self._check_columns(table)
         score = in_worker(self.pickled)
         from pfgen_rs.runs.partial import Partial
 
@@ -60,6 +64,13 @@ class FiguresTask:
         for batch in table.to_batches(max_chunksize=ROWS):
             found.update(batch if is_scored else score(batch))
         return found
+
+    def _check_columns(self, table: Any) -> None:
+        """Raise `InputError` for a column that is missing, with those that the files have."""
+        own = list(takewhile("question_id".__ne__, table.column_names)) or table.column_names
+        for name in (self.by, self.order):
+            if table.num_rows and name is not None and name not in table.column_names:
+                raise InputError(f"missing column {name!r}: found {', '.join(own)}")
 
 
 def merged_task(pickled: bytes, *tables: Any) -> Any:

@@ -4,6 +4,7 @@ use super::block::{Block, LANES};
 use super::plan::Plan;
 use super::tables::Tables;
 use super::walk_few;
+use crate::index::compact::Match;
 
 /// What is next where a walker has left the record of its last match.
 const DONE: u32 = u32::MAX;
@@ -92,14 +93,17 @@ fn set_out<T: Tables>(
     for (lane, &end) in block.ends[..lanes].iter().enumerate() {
         let (place, first) = (tables.place(lane), lane * plan.indices);
         let parts = (end / part).max(1);
-        let (mut from, mut at) = (tables.begin(lane), first);
-        for number in 1..=parts {
-            let (slot, last) = (from.slot(block.symbols[at + 1]), first + end * number / parts);
-            let (at_first, next) = (at as u32, at as u32 + 1);
+        for number in 0..parts {
+            let (before, last) = (first + end * number / parts, first + end * (number + 1) / parts);
+            let (from, at) = match number {
+                0 => (tables.begin(lane), first),
+                _ => (tables.table(place).root(), before - plan.longest as usize),
+            };
+            let Match { state, length, .. } = from;
+            let slot = from.slot(block.symbols[at + 1]);
             walkers[count] =
-                Walker { place, state: from.state, length: from.length, slot, at: at_first, next, last: last as u32 };
+                Walker { place, state, length, slot, at: at as u32, next: at as u32 + 1, last: last as u32 };
             count += 1;
-            (from, at) = (tables.table(place).root(), last - plan.longest as usize);
         }
     }
     (walkers, count)
