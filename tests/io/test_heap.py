@@ -41,9 +41,8 @@ def arenas(how: str) -> int:
     return done.stderr.count("Arena ")
 
 
-HOLES = """
-import ctypes
-from pfgen_rs.io.heap import trim_heap
+HELD = """
+import ctypes, sys
 def held():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1])
@@ -51,6 +50,9 @@ libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 libc.memset.argtypes = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
 libc.free.argtypes = (ctypes.c_void_p,)
+"""
+HOLES = """
+from pfgen_rs.io.heap import trim_heap
 blocks = [libc.malloc(20_000) for _ in range(5_000)]
 for block in blocks:
     libc.memset(block, 1, 20_000)
@@ -62,17 +64,9 @@ print(before - held())
 """
 
 LARGE = """
-import ctypes, sys
 if sys.argv[1] == "returned":
     from pfgen_rs.io.heap import return_large_pieces
     assert return_large_pieces()
-def held():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1])
-libc = ctypes.CDLL(None)
-libc.malloc.restype = ctypes.c_void_p
-libc.memset.argtypes = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
-libc.free.argtypes = (ctypes.c_void_p,)
 libc.free(libc.malloc(24_000_000))  # from now on, this is no large piece to glibc
 large, behind = libc.malloc(20_000_000), libc.malloc(100_000)
 libc.memset(large, 1, 20_000_000)
@@ -90,7 +84,9 @@ def test_threads_share_a_heap() -> None:
 @glibc
 @pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
 def test_freed_memory_is_given_back() -> None:
-    done = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", HELD + HOLES], capture_output=True, text=True, check=True
+    )
     assert int(done.stdout) > 10_000  # pages; 24,000 of 4 KiB were freed
 
 
@@ -98,7 +94,7 @@ def test_freed_memory_is_given_back() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
 def test_large_pieces_are_given_back_at_once() -> None:
     given_back = {
-        how: int(subprocess.check_output([sys.executable, "-c", LARGE, how], text=True))
+        how: int(subprocess.check_output([sys.executable, "-c", HELD + LARGE, how], text=True))
         for how in ("kept", "returned")
     }
     assert given_back["kept"] < 500 < 4_000 < given_back["returned"]  # pages
