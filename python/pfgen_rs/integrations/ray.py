@@ -47,7 +47,7 @@ __all__ = ["connect", "evaluate", "score", "score_file"]
 
 Made = TypeVar("Made")
 Named = Benchmark | str | os.PathLike[str] | None
-_CAUSE = re.compile(r"^(?P<kind>[\w.]+): (?P<what>.+)$", re.MULTILINE)
+_CAUSE = re.compile(r"^([\w.]+): (.+)$", re.MULTILINE)
 _READING = "/ray/data/datasource/"  # in tracebacks of tasks that read
 _OWN_ERROR = re.compile(r"^pfgen_rs\.errors\.(\w+): (.+)$", re.MULTILINE)
 _HOST_AND_PORT = re.compile(r"(?:ray://)?(?P<host>[\w.-]+):(?P<port>\d+)")
@@ -258,11 +258,9 @@ def _own_error(error: Exception) -> PfgenError | None:
 def _unreadable(error: Exception) -> InputError | None:
     """Returns an error of one line for files that Ray or Arrow cannot read, in a task or before."""
     kind, text = type(error), str(error)
-    if not isinstance(error, RayError):
-        if not kind.__module__.startswith("pyarrow"):
-            return None
+    if f"{kind.__module__}.{kind.__name__}" == "pyarrow.lib.ArrowInvalid":
         what = text
-    elif _READING in text and (causes := _CAUSE.findall(text)):
+    elif isinstance(error, RayError) and _READING in text and (causes := _CAUSE.findall(text)):
         name, what = causes[-1]
         if name.endswith("JSONDecodeError"):  # of the whole file, with a place that says nothing
             what = "a line is not JSON"

@@ -67,6 +67,7 @@ class FiguresTask:
 
     def _check_columns(self, table: Any) -> None:
         """Raise `InputError` for a column that is missing, with those that the files have."""
+        # Scores stand behind what the files have, and begin with this column.
         own = list(takewhile("question_id".__ne__, table.column_names)) or table.column_names
         for name in (self.by, self.order):
             if table.num_rows and name is not None and name not in table.column_names:

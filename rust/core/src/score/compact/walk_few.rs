@@ -30,7 +30,8 @@ struct Walker<P> {
     next: usize,
 }
 
-/// Fills `records` of at most [`FEW`] lanes, each of which is cut into as many parts, if these are not shorter than the longest n-gram.
+/// Fills `records` of at most [`FEW`] lanes, each of which is cut into as many parts, unless these are shorter than the longest
+/// n-gram.
 ///
 /// A walker sets out in the middle of a text without a match. As soon as its match does not reach back to there, or is as
 /// long as matches get, it is the match that there would be from the beginning. The walker before goes on up to that place.
