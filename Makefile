@@ -152,8 +152,8 @@ target/audit/bin/pip-audit:
 	target/audit/bin/python -m pip install --quiet pip-audit
 
 .PHONY: sanitize
-sanitize: ## Run the core's tests under AddressSanitizer (needs a nightly toolchain; no part of CI)
-	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --package pfgen-core --locked --lib --tests \
+sanitize: ## Run the tests of native code that is unsafe under AddressSanitizer (needs a nightly toolchain; no part of CI)
+	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --package pfgen-core --package pfgen-lines --locked --lib --tests \
 		--target x86_64-unknown-linux-gnu --target-dir target/sanitize
 
 # Only the last crate is compiled and linked for the old glibc: maturin's --zig would compile all the others again,

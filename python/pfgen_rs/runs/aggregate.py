@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
+from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.metrics.names import BY_SOURCE, share_names
 from pfgen_rs.metrics.sums import left_mean, left_sum, running_sum
 from pfgen_rs.questions.question_set import QuestionSet
@@ -30,6 +31,7 @@ _QUANTILES = (0, 0.25, 0.5, 0.75, 1)
 _PLAIN = ("helpfulness", "average", "length", "line", "start")
 _AT_ONCE = 1 << 24  # maximum number of values of one question to read into memory at once
 _TOGETHER = 1 << 20  # the same of several questions
+_AHEAD_FROM = 1 << 17  # responses of a run for which a thread is worth starting
 
 
 def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
@@ -42,8 +44,7 @@ def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
     lengths: list[float] = []
 
     def averages() -> Iterator[Floats]:
-        for ids in _aggregate_groups(benchmark, counts):
-            column = _aggregate_columns(stored, ids, counts[ids[0]], benchmark.sources)
+        for ids, column in _aggregate_reading(benchmark, stored, counts):
             found = _aggregate_questions(benchmark, column, ids)
             questions.update(zip(ids, found, strict=True))
             lengths.append(float(column("length").sum()))
@@ -63,6 +64,22 @@ def _aggregate_groups(benchmark: QuestionSet, counts: dict[str, int]) -> Iterato
         ids = list(together)
         size = max(_TOGETHER // (count * columns), 1)
         yield from (ids[at : at + size] for at in range(0, len(ids), size))
+
+
+def _aggregate_reading(
+    benchmark: QuestionSet, stored: ResponseScores, counts: dict[str, int]
+) -> Iterator[tuple[list[str], Callable[[str], Floats]]]:
+    """Yield groups of questions with their columns; those of large runs are read in a thread, ahead."""
+
+    def read() -> Iterator[tuple[list[str], Callable[[str], Floats]]]:
+        for ids in _aggregate_groups(benchmark, counts):
+            yield ids, _aggregate_columns(stored, ids, counts[ids[0]], benchmark.sources)
+
+    if stored.height < _AHEAD_FROM:
+        yield from read()
+        return
+    with Ahead(read, room_first=True) as groups:
+        yield from groups
 
 
 def _aggregate_questions(

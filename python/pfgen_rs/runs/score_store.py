@@ -207,14 +207,30 @@ class ResponseScores:
     ) -> dict[str, Floats]:
         """Returns columns of the `count` responses to each question: shape (questions, count)."""
         found = np.empty((len(questions), count, len(self._store.names)))
-        for rows, question in zip(found, questions, strict=True):
-            end = 0
-            for part in self.parts:
-                if question in part.bounds:
-                    start, stop = part.bounds[question]
-                    begin, end = end, end + stop - start
-                    rows[begin:end] = self._store.rows(part, start, stop)
+        ends = [0] * len(questions)
+        for part in self.parts:
+            for first, rows, held in self._rows_together(part, questions):
+                for i, (start, stop) in held.items():
+                    begin, ends[i] = ends[i], ends[i] + stop - start
+                    found[i, begin : ends[i]] = rows[start - first : stop - first]
         return {name: found[:, :, self._store.names.index(name)] for name in names}
+
+    def _rows_together(
+        self, part: Part, questions: Sequence[str]
+    ) -> Iterator[tuple[int, Floats, dict[int, tuple[int, int]]]]:
+        """Yield rows of a part that hold nothing but answers to these questions, read at once.
+
+        With the number of the first row, and the rows of each question by its place in `questions`.
+        """
+        bounds = part.bounds
+        held = {i: bounds[question] for i, question in enumerate(questions) if question in bounds}
+        first = min((start for start, _ in held.values()), default=0)
+        last = max((stop for _, stop in held.values()), default=0)
+        if last - first == sum(stop - start for start, stop in held.values()):
+            yield first, self._store.rows(part, first, last), held
+            return
+        for i, (start, stop) in held.items():
+            yield start, self._store.rows(part, start, stop), {i: (start, stop)}
 
     def column(self, name: str, *, in_order: bool) -> Iterator[Floats]:
         """Yield a column of all responses chunk by chunk, each in the file's order or in any order."""

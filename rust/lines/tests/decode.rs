@@ -1,6 +1,6 @@
 //! What is decoded, what is handed back, and that the columns say what the lines say.
 
-use arrow_array::Array;
+use arrow_array::{Array, StringViewArray};
 use arrow_buffer::Buffer;
 use pfgen_lines::{Fields, Lines, decode};
 use proptest::prelude::*;
@@ -103,6 +103,28 @@ proptest! {
         let expected: Vec<_> =
             records.iter().enumerate().map(|(i, (question, answer))| (i as i64, &**question, &**answer)).collect();
         prop_assert_eq!(rows(&lines), expected);
+    }
+
+    /// Columns are built without another look at their text.
+    #[test]
+    fn columns_of_damaged_lines_are_text(
+        records in prop::collection::vec(("[a-cあ-う\n]{0,20}", "[あ-う]{0,20}|[a-c😀]{0,9}"), 1..9),
+        damages in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+    ) {
+        let line = |(question, answer): &(String, String)| {
+            serde_json::json!({"question": question, "answer": answer, "id": question}).to_string() + "\n"
+        };
+        let mut text = records.iter().map(line).collect::<String>().into_bytes();
+        for (place, byte) in damages {
+            let place = place.index(text.len());
+            text[place] = byte;
+        }
+        let lines = decode(&Buffer::from(text), Fields { more: &["id"], ..FIELDS }).expect("short enough");
+        for column in [&lines.questions, &lines.answers].into_iter().chain(&lines.more) {
+            let (views, buffers) = (column.views().clone(), column.data_buffers().to_vec());
+            prop_assert!(StringViewArray::try_new(views, buffers, column.nulls().cloned()).is_ok());
+        }
+        prop_assert_eq!(lines.answers.len() + lines.irregular.len(), lines.count);
     }
 
     #[test]
