@@ -260,6 +260,43 @@ def test_damaged_files_are_errors_of_one_line(
     assert not list(tmp_path.glob("out/*"))
 
 
+def test_pieces_are_read_as_ray_reads_the_files(
+    adapter: Any, answers: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = answers.good.head(3000).with_columns(
+        pl.col("model").cast(pl.Categorical),
+        pl.struct("row", "model").alias("both"),
+        pl.concat_list("row").alias("list"),
+        pl.lit(None, pl.Datetime).alias("time"),
+    )
+    source = tmp_path / "answers"
+    source.mkdir()
+    for at in range(3):
+        part = rows.slice(1000 * at, 1000)
+        part.write_parquet(source / f"{at}.parquet", row_group_size=300)
+    found = {}
+    for name, pieces_of in {"pieces": adapter.pieces_of, "files": lambda _: None}.items():
+        monkeypatch.setattr(adapter, "pieces_of", pieces_of)
+        adapter.score_file(source, tmp_path / name, answers.benchmark)
+        found[name] = read(tmp_path / name).sort("row")
+    assert len(found["pieces"]) == len(rows)
+    assert_frame_equal(found["pieces"], found["files"], check_exact=True)
+
+
+def test_a_damaged_page_is_an_error_of_one_line(
+    adapter: Any, answers: Answers, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.parquet"
+    answers.good.head(3000).write_parquet(path)
+    content = bytearray(path.read_bytes())
+    content[4:2000] = bytes(1996)
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"a\.parquet: cannot be read: ") as found:
+        adapter.score_file(path, tmp_path / "out", answers.benchmark)
+    assert "\n" not in str(found.value)
+    assert not (tmp_path / "out").exists() or not any((tmp_path / "out").iterdir())
+
+
 def test_names_that_ray_does_not_take(adapter: Any, tmp_path: Path) -> None:
     path = tmp_path / "a?b.parquet"
     pl.DataFrame({"question": ["Q02"], "answer": ["草"]}).write_parquet(path)

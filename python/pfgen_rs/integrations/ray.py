@@ -27,7 +27,9 @@ from pfgen_rs import distributed  # noqa: E402
 from pfgen_rs.benchmark import Benchmark  # noqa: E402
 from pfgen_rs.integrations.arrow import ArrowScorer, OnProblem, scorer  # noqa: E402
 from pfgen_rs.integrations.ray_parts import Parts, empty_folder, encoded_url  # noqa: E402
+from pfgen_rs.integrations.ray_pieces import Piece, ReadingTask, pieces_of  # noqa: E402
 from pfgen_rs.integrations.ray_tasks import (  # noqa: E402
+    ROWS,
     FiguresTask,
     ScoringTask,
     merged_task,
@@ -282,7 +284,19 @@ def _read(paths: Sequence[str]) -> ray.data.Dataset:
     found = expand_runs(paths, Storage({}))
     for path in found:
         _check_that_ray_reads(path)
-    return kinds.pop()([_as_ray_takes(path) for path in found])
+    read = kinds.pop()
+    taken = [_as_ray_takes(path) for path in found]
+    pieces = pieces_of(taken) if read is ray.data.read_parquet else None
+    return read(taken) if pieces is None else _read_pieces(pieces)
+
+
+def _read_pieces(pieces: Sequence[Piece]) -> ray.data.Dataset:
+    """Returns the rows of pieces, each of which a task reads."""
+    rows = [piece._asdict() for piece in pieces]
+    named = ray.data.from_items(rows, override_num_blocks=len(rows))
+    return named.map_batches(
+        ReadingTask(ROWS), batch_size=None, batch_format="pyarrow", zero_copy_batch=True
+    )
 
 
 def _as_ray_takes(path: str) -> str:
