@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.remote.urls import is_url
 
 __all__ = ["Piece", "ReadingTask", "pieces_of"]
@@ -48,7 +48,7 @@ class ReadingTask:
                     for batch in file.iter_batches(self.rows, groups, use_threads=False):
                         yield pa.Table.from_batches([batch])
             except (OSError, pa.ArrowException) as error:
-                problem = " ".join(f"cannot be read: {error}".rstrip(".").split())
+                problem = " ".join(unreadable(error).rstrip(".").split())
                 raise InputError(problem, path=piece.path) from None
 
 
