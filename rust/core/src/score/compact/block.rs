@@ -10,7 +10,7 @@ pub(crate) const LANES: usize = 32;
 /// A symbol that no response has: it stands before the first character.
 pub(super) const BEFORE: u16 = u16::MAX;
 /// Rows of it that `repeats` reaches back to.
-pub(super) const PADDING: usize = 3;
+pub(super) const PADDING: usize = 11;
 
 /// Bits of the length of an n-gram.
 const LENGTH_BITS: u32 = 4;

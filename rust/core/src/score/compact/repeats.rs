@@ -77,17 +77,18 @@ fn compare(rows: &[Row], longest: &mut [Row]) {
     longest.fill(Row([0; LANES]));
     for distance in (1..positions).step_by(TOGETHER) {
         let mut common = [Row([0; LANES]); TOGETHER];
-        for position in distance..positions {
-            let here = &rows[PADDING + position];
-            // Later distances reach into the padding, which agrees with nothing.
-            let earlier = &rows[PADDING + position - distance - (TOGETHER - 1)..][..TOGETHER];
-            let longest = &mut longest[position];
+        // Later distances reach into the padding, which agrees with nothing.
+        let compared = rows[PADDING + distance..].iter().zip(rows.windows(TOGETHER));
+        for ((&here, earlier), longest) in compared.zip(&mut longest[distance..]) {
+            // Kept in registers, which the compiler does not do with rows that may overlap.
+            let mut most = *longest;
             for (common, earlier) in common.iter_mut().zip(earlier.iter().rev()) {
-                go_on(common, here, earlier);
-                for (longest, &common) in longest.0.iter_mut().zip(&common.0) {
-                    *longest = (*longest).max(common);
+                go_on(common, &here, earlier);
+                for (most, &common) in most.0.iter_mut().zip(&common.0) {
+                    *most = (*most).max(common);
                 }
             }
+            *longest = most;
         }
     }
 }
