@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,13 @@ def test_of_many_answers_some_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> 
     found = census.count(pl.Series(spoilt), None)
     assert found == {"begin with white space": 1, "end with white space": 1}
     assert described(found, 11).startswith("at least 1 of 11 answers")
+
+
+def test_verbs_agree_with_their_numbers() -> None:
+    found = Counter({"begin with white space": 2, "end with white space": 1, "contain 'Q:'": 1})
+    expected = "2 of 3 answers begin with white space, 1 ends with white space, 1 contains 'Q:'"
+    assert described(found, 3) == expected
+    assert described(Counter({"contain 'Q:'": 1}), 1) == "1 of 1 answer contains 'Q:'"
 
 
 def test_python_logs_it(bench: Benchmark, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

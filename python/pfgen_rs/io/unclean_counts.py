@@ -42,7 +42,13 @@ def described(counts: Counter[str], height: int) -> str:
     least = "at least " if height > CHECKED else ""
     return ", ".join(
         [
-            f"{least}{most:,} of {counted(height, 'answer')} {first}",
-            *(f"{number:,} {why}" for why, number in others),
+            f"{least}{most:,} of {counted(height, 'answer')} {_agreeing(first, most)}",
+            *(f"{number:,} {_agreeing(why, number)}" for why, number in others),
         ]
     )
+
+
+def _agreeing(reason: str, number: int) -> str:
+    """Returns a reason with its verb as so many answers have it."""
+    verb, _, rest = reason.partition(" ")
+    return f"{verb}s {rest}" if number == 1 else reason
