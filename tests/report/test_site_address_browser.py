@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -222,7 +223,7 @@ def test_headings_and_selection_stay_in_sight(
     row = page.locator(".leaderboard tbody tr").nth(298)
     row.evaluate("row => row.scrollIntoView({ block: 'center' })")
     for selector in ("table.leaderboard thead", ".tray", ".tray a"):
-        page.wait_for_function(INSIDE, arg=selector)
+        assert settled(page, partial(page.evaluate, INSIDE, selector), wanted=True), selector
     above, box = page.locator(".leaderboard thead").bounding_box(), row.bounding_box()
     assert above is not None
     assert box is not None
@@ -234,7 +235,8 @@ def test_headings_are_scrolled_sideways_with_their_columns(new_page: NewPage, fo
     page.locator(".leaderboard tbody").evaluate("body => { body.scrollLeft = 300; }")
     left = """() => ["thead th.engine", "tbody tr .engine"].map(
       (each) => Math.round(document.querySelector(each).getBoundingClientRect().left))"""
-    page.wait_for_function("document.querySelector('.leaderboard thead').scrollLeft === 300")
+    headings = page.locator(".leaderboard thead")
+    assert settled(page, lambda: headings.evaluate("head => head.scrollLeft"), 300) == 300
     heading, cell = page.evaluate(left)
     assert heading == cell
 

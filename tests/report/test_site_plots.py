@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browser import NewPage
+from browser import NewPage, settled
 from pfgen_rs import Benchmark
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.drawing import style
@@ -229,11 +229,13 @@ def test_a_site_without_the_page(
 
 # In a browser.
 
+LOADED = "[...document.images].some((image) => image.offsetWidth > 0 && image.naturalWidth > 0)"
+
 
 def opened(new_page: NewPage, folder: Path, address: str, width: int = 1280) -> Page:
     page = new_page(viewport={"width": width, "height": 900})
     page.goto((folder / "plots/index.html").as_uri() + address)
-    page.wait_for_function("[...document.images].some((i) => i.offsetWidth && i.naturalWidth)")
+    assert settled(page, lambda: page.evaluate(LOADED), wanted=True)
     return page
 
 

@@ -90,7 +90,11 @@ def new_page(browser: Browser) -> Iterator[NewPage]:
 
 
 def settled(page: Page, read: Callable[[], Any], wanted: Any) -> Any:
-    """What is read of a page once it is what is wanted, or when patience ends: pages unpack their data."""
+    """What is read of a page once it is what is wanted, or when patience ends: pages unpack their data.
+
+    Not `Page.wait_for_function`: it evaluates text within the page each time it looks, and the policy of our
+    pages lets only the first look through. It fails wherever a page is late.
+    """
     deadline = time.monotonic() + _PATIENCE / 1000
     while (found := read()) != wanted and time.monotonic() < deadline:
         page.wait_for_timeout(20)
