@@ -23,6 +23,7 @@ from pfgen_rs.io.unclean import Census, count_unclean
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.file_scores import FileScores
+from pfgen_rs.runs.gathered import Gathered, Numbers, Waiting, gathered
 from pfgen_rs.runs.responses import FileResponses, MemoryResponses, with_texts
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.score_store import (
@@ -55,7 +56,6 @@ __all__ = [
 ScoringProgress = Callable[[Source, int, int], None]
 # Called with a run's file, rows of it in the form of `Result.frame`, and the signature of their scores.
 Taker = Callable[[Source, pl.DataFrame, str], None]
-Numbers = NDArray[np.uint32]
 KEPT = 64 << 20  # bytes of text to keep in memory for `Result.frame`
 SEARCHES = 5  # unknown questions per file for which to search the most similar known one
 
@@ -189,12 +189,6 @@ class _StreamedChunk(NamedTuple):
         return with_texts(rows, self.chunk.questions, self.chunk.answers, self.chunk.kept)
 
 
-# Scores of a chunk and, if wanted, the same as a table.
-_Scores = tuple[ScoreArrays, pl.DataFrame | None]
-# A chunk with the numbers of its questions, and its scores or parts.
-_Scored = tuple[Chunk, Numbers, "Iterator[_Scores] | dict[str | None, Part]"]
-
-
 class _StreamedFile:
     """A file being scored: one run, or several."""
 
@@ -219,7 +213,7 @@ class _StreamedFile:
         self._unclean: dict[str | None, Counter[str]] = {}
         self._censuses: dict[str | None, Census] = {}
         self._runs: dict[str | None, ResponseScores] = {}
-        self._ahead: io.Ahead[_Scored] | None = None
+        self._ahead: io.Ahead[Gathered] | None = None
 
     def begin(self) -> None:
         """Start scoring, in a thread."""
@@ -256,35 +250,51 @@ class _StreamedFile:
         """Yield all chunks, without unknown questions; the next ones are scored in the meantime."""
         if self._ahead is None:
             self.begin()
-        with cast("io.Ahead[_Scored]", self._ahead) as scored:
-            for chunk, numbers, found in scored:
-                self._problems += chunk.problems
-                self._cut_short = chunk.cut_short
-                if isinstance(found, dict):
-                    parts, scores = found, None
-                else:
-                    arrays, scores = next(found)
-                    parts = self._parts(chunk, numbers, arrays)
-                    del arrays
-                self._add(parts, chunk)
-                self._hold(chunk)
-                yield _StreamedChunk(chunk, parts, scores)
-                del chunk, numbers, found, parts, scores  # before the next ones are scored
+        with cast("io.Ahead[Gathered]", self._ahead) as batches:
+            for together in batches:
+                for waiting, arrays in together:
+                    yield self._stored(waiting, arrays)
+                    del waiting, arrays
+                del together  # before the next ones are scored
 
-    def _scores(self) -> Iterator[_Scored]:
+    def _stored(self, waiting: Waiting, arrays: ScoreArrays | None) -> _StreamedChunk:
+        chunk, numbers, parts = waiting
+        self._problems += chunk.problems
+        self._cut_short = chunk.cut_short
+        table = None
+        if parts is None:
+            arrays = cast("ScoreArrays", arrays)
+            parts = self._parts(chunk, numbers, arrays)
+            table = batch.score_frame(self._benchmark, numbers, arrays) if self._tabled else None
+        self._add(parts, chunk)
+        self._hold(chunk)
+        return _StreamedChunk(chunk, parts, table)
+
+    def _scores(self) -> Iterator[Gathered]:
         """Yield the chunks as their scoring begins, or with parts if an interrupted run has scored them.
 
-        So two chunks are being scored as a rule, and threads that are done with one go on with the other. A
-        single thread scores one after the other.
+        So two batches of chunks are being scored as a rule, and threads that are done with one go on with the
+        other. A single thread scores one after the other.
         """
+        size = self._reading.options.text_size
+        with closing(gathered(self._waiting(), size)) as batches:
+            for together in batches:
+                yield Gathered(together, self._score, in_this_thread=self._threads == 1)
+                del together  # before the next ones are read
+
+    def _waiting(self) -> Iterator[Waiting]:
         for decoded in self._reading:
             self._decoded += len(decoded)
             chunk, numbers = self._known.of(decoded)
             chunk = replace(chunk, identity=cache(chunk.identity))  # asked for by each of its runs
             del decoded
             known = self._resumed(chunk) if self._store.resumes else None
-            yield chunk, numbers, known or self._scoring(chunk, numbers)
-            del chunk, numbers  # before the next ones are read
+            yield Waiting(chunk, numbers, known)
+            del chunk, numbers, known  # before the next one is read
+
+    def _score(self, answers: pl.Series, numbers: Numbers) -> ScoreArrays:
+        column = self._benchmark.coder.column(answers, self._threads)
+        return batch.scored_arrays(self._benchmark, numbers, column, threads=self._threads)
 
     def _resumed(self, chunk: Chunk) -> dict[str | None, Part] | None:
         """Returns the scores of a chunk that was completely scored before an interruption."""
@@ -306,17 +316,6 @@ class _StreamedFile:
         numbers = names.cast(pl.Enum(found)).to_physical().to_numpy()
         rows = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
         return dict(zip(found.to_list(), rows, strict=False))
-
-    def _scoring(self, chunk: Chunk, numbers: Numbers) -> Iterator[_Scores]:
-        benchmark, threads = self._benchmark, self._threads
-
-        def score() -> _Scores:
-            answers = benchmark.coder.column(chunk.answers, threads)
-            scores = batch.scored_arrays(benchmark, numbers, answers, threads=threads)
-            wanted = self._tabled
-            return scores, batch.score_frame(benchmark, numbers, scores) if wanted else None
-
-        return iter([score()]) if threads == 1 else io.begun(score)
 
     def _parts(self, chunk: Chunk, numbers: Numbers, scores: ScoreArrays) -> dict[str | None, Part]:
         if self._reading.options.run is None:

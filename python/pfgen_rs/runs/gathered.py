@@ -1,0 +1,92 @@
+"""Consecutive chunks of a file whose responses are scored together.
+
+A question's table is read from memory once a batch, so a batch that is many times as large as a chunk takes
+two thirds of the time of its chunks, one after the other. Everything but scoring goes chunk by chunk.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs import io
+from pfgen_rs.io import Chunk
+from pfgen_rs.runs.score_store import Part
+from pfgen_rs.scoring.batch import ScoreArrays
+
+__all__ = ["Gathered", "Numbers", "Waiting", "gathered"]
+
+Numbers = NDArray[np.uint32]
+# Scores answers, of which each is to the question with this number.
+Scoring = Callable[[pl.Series, Numbers], ScoreArrays]
+
+# Text of chunks scored together, in blocks of text (`Options.text_size`), of which the last exceeds it: so
+# three. With more, memory grows faster than time falls.
+_TOGETHER = 2.5
+
+
+class Waiting(NamedTuple):
+    """A chunk with the numbers of its questions; `parts`: its scores, if an interrupted run has them."""
+
+    chunk: Chunk
+    numbers: Numbers
+    parts: dict[str | None, Part] | None
+
+
+class Gathered:
+    """Chunks that are being scored. Iterating yields each with its scores, once, and keeps none."""
+
+    def __init__(self, waiting: Iterable[Waiting], score: Scoring, *, in_this_thread: bool) -> None:
+        self._waiting = deque(waiting)
+        fresh = [each for each in self._waiting if each.parts is None]
+        self._scores: Iterator[ScoreArrays] = iter(())
+        if fresh:
+            answers = pl.concat([each.chunk.answers for each in fresh], rechunk=False)
+            numbers = np.concatenate([each.numbers for each in fresh])
+            self._scores = (
+                iter([score(answers, numbers)])
+                if in_this_thread
+                else io.begun(lambda: score(answers, numbers))
+            )
+
+    def __iter__(self) -> Iterator[tuple[Waiting, ScoreArrays | None]]:
+        """Wait for the scores, and yield the chunks in order; those with parts have no others."""
+        scores = next(self._scores, None)
+        end = 0
+        while self._waiting:
+            each = self._waiting.popleft()
+            if each.parts is not None or scores is None:
+                yield each, None
+                continue
+            start, end = end, end + len(each.chunk)
+            yield each, scores.rows(slice(start, end))
+            del each  # before the next ones are scored
+
+
+def gathered(chunks: Iterable[Waiting], text_size: int) -> Generator[list[Waiting]]:
+    """Yield consecutive chunks together: one at first, so that scoring begins, and soon several.
+
+    Those before an error come before it. `text_size`: bytes of text of a usual chunk.
+    """
+    together: list[Waiting] = []
+    size, enough = 0, 1
+    try:
+        for each in chunks:
+            together.append(each)
+            size += each.chunk.size
+            del each  # so that whoever takes them can free them
+            if size >= enough:
+                enough = min(2 * size, int(_TOGETHER * text_size))
+                found, together, size = together, [], 0
+                yield found
+                del found
+    except Exception:
+        yield together
+        raise
+    if together:
+        yield together
