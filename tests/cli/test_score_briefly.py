@@ -13,7 +13,7 @@ import pytest
 
 from helpers import CATS, GOOD, SEAS, environment, write_benchmark, write_run
 from pfgen_rs import sample_runs
-from pfgen_rs.cli.score_briefly import _Asked, _asked_of_score
+from pfgen_rs.cli.score_arguments import PlainScore, plain_score
 
 MAIN = """
 import json, os, sys
@@ -186,19 +186,21 @@ def test_errors_are_those_of_the_command(place: Place) -> None:
 
 
 def test_command_lines_that_are_understood() -> None:
-    assert _asked_of_score(["a"]) == _Asked("a", None, "table", False)
-    assert _asked_of_score(["a", "--plain", "-b", "b", "-b", "c"]) == _Asked(
-        "a", "c", "table", True
+    assert plain_score(["a"]) == PlainScore(["a"])
+    assert plain_score(["a", "--plain", "-b", "b", "-b", "c"]) == PlainScore(
+        ["a"], "c", "table", True
     )
-    assert _asked_of_score(["-f", "csv", "a=b"]) == _Asked("a=b", None, "csv", False)
+    assert plain_score(["-f", "csv", "a=b", "c"]) == PlainScore(["a=b", "c"], None, "csv")
+    written = ["--out", "o", "a", "--per-response=p"]
+    assert plain_score(written) == PlainScore(["a"], out="o", per_response="p")
 
 
 @pytest.mark.parametrize(
     "line",
     [
         "",
-        "a b",
         "-",
+        "a -",
         "a -b",
         "a -f xml",
         "a -f JSON",
@@ -206,7 +208,10 @@ def test_command_lines_that_are_understood() -> None:
         "a -f=json",
         "a -b=b",
         "a --bench b",
-        "a --out o",
+        "a --out",
+        "a --out s3://bucket/o",
+        "s3://bucket/a",
+        "a --resume",
         "a -- b",
         "a --plain=1",
         "a -b -f",
@@ -216,12 +221,12 @@ def test_command_lines_that_are_understood() -> None:
     ],
 )
 def test_all_others_are_for_the_parser(line: str) -> None:
-    assert _asked_of_score(line.split()) is None
+    assert plain_score(line.split()) is None
 
 
 def test_completion_is_for_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_PFGEN_RS_COMPLETE", "complete_bash")
-    assert _asked_of_score(["a"]) is None
+    assert plain_score(["a"]) is None
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")

@@ -37,6 +37,19 @@ def _is_done_briefly(arguments: Sequence[str]) -> bool:
     """Do what needs no parser; returns whether there was anything."""
     if arguments[:1] != ["score"]:
         return False
-    from pfgen_rs.cli.score_briefly import is_scored_briefly
+    from pfgen_rs.cli import streams
+    from pfgen_rs.cli.score_arguments import plain_score
+    from pfgen_rs.io.heap import share_polars_heap
 
-    return is_scored_briefly(arguments[1:])
+    share_polars_heap()  # whoever scores in the end: files may be large
+    asked = plain_score(arguments[1:])
+    if asked is None:
+        return False
+    with streams.failing_without_typer():
+        from pfgen_rs.cli.score_briefly import is_scored_briefly
+
+        if is_scored_briefly(asked):
+            return True
+        from pfgen_rs.cli.score_job import is_scored_plainly
+
+        return is_scored_plainly(asked)

@@ -88,7 +88,7 @@ def run(
         allow_fewer=allow_fewer or None,
     )
     size = _build_memory_size(memory)
-    kept = output.resumable(lambda: work_folder(changed), "done", options.RESUME)
+    kept = output.resumable(lambda: work_folder(changed), "done", output.RESUME)
     logged = progress_log.logged("pfgen_rs.references", output.warn)
     with kept, logged, output.building() as progress:
         built = build(changed, memory=size, threads=threads, resume=resume, progress=progress)

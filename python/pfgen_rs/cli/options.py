@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pfgen_rs.metrics.units import Unit
 
 __all__ = [
-    "RESUME",
     "BenchmarkName",
     "Examples",
     "Format",
@@ -41,10 +40,6 @@ __all__ = [
     "table_path",
     "unit_of",
 ]
-
-
-RESUME = "run the same command with --resume to continue"
-"""How to continue an interrupted command that has this option."""
 
 
 class JsonFormat(StrEnum):

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -21,6 +20,7 @@ from rich.text import Text
 from pfgen_rs.cli import process, table_fit
 from pfgen_rs.cli.streams import (
     BAD_INPUT,
+    RESUME,
     emit,
     emit_csv,
     emit_json,
@@ -28,6 +28,7 @@ from pfgen_rs.cli.streams import (
     fail,
     print_error,
     remark,
+    resumable,
     warn,
 )
 from pfgen_rs.io.safe_text import visible
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BAD_INPUT",
+    "RESUME",
     "building",
     "busy",
     "cell",
@@ -219,25 +221,6 @@ def busy(doing: str) -> Iterator[None]:
     with progress(parts.SpinnerColumn(), name, parts.TimeElapsedColumn()) as bar:
         bar.add_task(visible(doing), total=None)
         yield
-
-
-@contextmanager
-def resumable(
-    kept: Callable[[], Path | None], doing: str, how: str, *, after_errors: str | None = None
-) -> Iterator[None]:
-    """Print where finished work is kept and how to continue if an interruption or external cause ends it.
-
-    External causes are e.g. a full disk or too little memory. Other errors would occur again with the same
-    command, and say what to change; `after_errors` is how to continue after these, if possible.
-    """
-    try:
-        yield
-    except BaseException as error:
-        repeats = isinstance(error, Exception) and not isinstance(error, OSError | MemoryError)
-        advice = after_errors if repeats else how
-        if advice is not None and (folder := kept()) is not None:
-            warn(f"everything {doing} so far is kept in {folder}: {advice}")
-        raise
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import glob
 import re
 import shlex
@@ -266,10 +265,8 @@ def score(
         {"--address": address is not None, "--order-field": order_field is not None},
         out=out,
     )
-    from pfgen_rs.benchmark import load_for_scores
-    from pfgen_rs.cli.score_output import report_gaps, show_results
+    from pfgen_rs.cli.score_job import loaded_for_job, score_and_show
     from pfgen_rs.io import patterns
-    from pfgen_rs.io.heap import return_large_pieces
     from pfgen_rs.io.remote.storage import Storage, parsed_options
     from pfgen_rs.runs.resumable import Job
 
@@ -298,9 +295,7 @@ def score(
             clean=clean_as or clean,
         )
         return
-    return_large_pieces()
-    loaded = load_for_scores(benchmark, settings)
-    gc.freeze()  # loaded data is needed until the end, so exclude it from garbage collection
+    loaded = loaded_for_job(benchmark, settings)
     storage = Storage(parsed_options(storage_option or ()))
     paths = patterns.expand_runs(files, storage)
     reading = io.Options(
@@ -338,19 +333,7 @@ def score(
         threads=threads,
         storage=storage,
     )
-    kept = output.resumable(
-        lambda: job.left,
-        "scored",
-        options.RESUME,
-        after_errors=f"fix the error, then {options.RESUME}",
-    )
-    with kept, job:
-        with output.scoring(job.sources) as progress:
-            results = job.run(progress)
-        for result in results:
-            report_gaps(result)
-        job.write()
-    show_results(results, output_format, plain)
+    score_and_show(job, output_format, plain)
 
 
 def _names_kept_by_score(keep: str | None) -> Any:

@@ -7,8 +7,9 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
 from pfgen_rs.errors import OutputError, PfgenError
@@ -17,17 +18,22 @@ from pfgen_rs.io.system import is_reader_gone
 
 __all__ = [
     "BAD_INPUT",
+    "RESUME",
     "emit",
     "emit_csv",
     "emit_json",
     "errors_reported",
     "fail",
+    "failing_without_typer",
     "print_error",
     "remark",
+    "resumable",
     "warn",
 ]
 
 BAD_INPUT = 2
+RESUME = "run the same command with --resume to continue"
+"""How to continue an interrupted command that has this option."""
 _SPELLED = "pfgen_rs.spelled"
 _MARKS = {"–": "-", "·": "/"}
 _BROKEN_PIPE = 141  # the shell's exit code for a process ended by SIGPIPE
@@ -119,6 +125,25 @@ def remark(line: str) -> None:
     print(visible(line), file=sys.stderr, flush=True)
 
 
+@contextmanager
+def resumable(
+    kept: Callable[[], Path | None], doing: str, how: str, *, after_errors: str | None = None
+) -> Iterator[None]:
+    """Print where finished work is kept and how to continue if an interruption or external cause ends it.
+
+    External causes are e.g. a full disk or too little memory. Other errors would occur again with the same
+    command, and say what to change; `after_errors` is how to continue after these, if possible.
+    """
+    try:
+        yield
+    except BaseException as error:
+        repeats = isinstance(error, Exception) and not isinstance(error, OSError | MemoryError)
+        advice = after_errors if repeats else how
+        if advice is not None and (folder := kept()) is not None:
+            warn(f"everything {doing} so far is kept in {folder}: {advice}")
+        raise
+
+
 def emit(text: str) -> None:
     """Write text to standard output and flush it; ends quietly if its reader has closed it."""
     sys.stdout.write(text)
@@ -167,3 +192,16 @@ def fail(code: int) -> NoReturn:
     import typer  # whose own exception it is, so that it is closed like any other command
 
     raise typer.Exit(code)
+
+
+@contextmanager
+def failing_without_typer() -> Iterator[None]:
+    """Let `fail` end the command where typer, whose exception it raises, does not run it."""
+    try:
+        yield
+    except RuntimeError as error:
+        from typer import Exit
+
+        if isinstance(error, Exit):
+            raise SystemExit(error.exit_code) from None
+        raise

@@ -1,0 +1,89 @@
+"""What `pfgen-rs score` does once its arguments are known, without what parses command lines."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pfgen_rs import io
+from pfgen_rs.benchmark import Benchmark, load_for_scores
+from pfgen_rs.cli import process, streams
+from pfgen_rs.cli.score_arguments import PlainScore
+from pfgen_rs.cli.score_output import report_gaps, show_results
+from pfgen_rs.io import patterns
+from pfgen_rs.io.heap import return_large_pieces, share_heap
+from pfgen_rs.io.remote.storage import Storage
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.questions.files import stated_unit
+from pfgen_rs.questions.locate import benchmark_path
+from pfgen_rs.runs.resumable import Job
+
+if TYPE_CHECKING:
+    from pfgen_rs.io import Source
+
+__all__ = ["is_scored_plainly", "loaded_for_job", "score_and_show"]
+
+
+def is_scored_plainly(asked: PlainScore) -> bool:
+    """Score and show the runs, and write the files; returns whether the arguments allow that."""
+    table = None if asked.per_response is None else Path(asked.per_response)
+    if table is not None and table.suffix.lower() not in io.TABLES:
+        return False
+    settings = Settings(unit=stated_unit(benchmark_path(asked.benchmark)))
+    loaded = loaded_for_job(asked.benchmark, settings)
+    paths = patterns.expand_runs(asked.runs, Storage())
+    job = Job(
+        loaded,
+        paths,
+        io.Options(tokens=settings.unit == "token"),
+        out=None if asked.out is None else Path(asked.out),
+        per_response=table,
+    )
+    score_and_show(job, asked.output_format, asked.plain)
+    return True
+
+
+def loaded_for_job(benchmark: str | os.PathLike[str] | None, settings: Settings) -> Benchmark:
+    """Load a benchmark that is in use until the process ends."""
+    share_heap()
+    return_large_pieces()
+    loaded = load_for_scores(benchmark, settings)
+    gc.freeze()  # excludes it from garbage collection
+    return loaded
+
+
+def score_and_show(job: Job, output_format: str, plain: bool) -> None:
+    """Score all runs, write the job's files, and print a leaderboard."""
+    kept = streams.resumable(
+        lambda: job.left,
+        "scored",
+        streams.RESUME,
+        after_errors=f"fix the error, then {streams.RESUME}",
+    )
+    with kept, job:
+        with _scoring_shown(job.sources) as progress:
+            results = job.run(progress)
+        for result in results:
+            report_gaps(result)
+        job.write()
+    show_results(results, output_format, plain)
+
+
+@contextmanager
+def _scoring_shown(
+    sources: Sequence[Source],
+) -> Iterator[Callable[[Source, int, int], None] | None]:
+    """Show a progress bar; nothing is imported for one that would not be seen."""
+    process.interrupt_reads()
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from pfgen_rs.cli import output
+
+    with output.scoring(sources) as progress:
+        yield progress
