@@ -69,7 +69,7 @@ setattr(*PLACE, busy)
 cli.main()
 """
 PLACES = {
-    "decoding": "(lines, 'read_some')",
+    "decoding": "(lines, 'read_parts')",
     "writing": "(table_writer, 'register_io_source')",
     "summing up": "(resumable.Job, 'write')",
 }

@@ -8,7 +8,7 @@ import sys
 import zlib
 from typing import Any
 
-__all__ = ["SUFFIXES", "XZ", "TruncatedError", "decompress", "read_some", "unpacking"]
+__all__ = ["SUFFIXES", "XZ", "TruncatedError", "decompress", "read_parts", "read_some", "unpacking"]
 
 SUFFIXES = (".gz", ".xz", ".zst")
 XZ, _GZIP, _ZSTD = b"\xfd7zXZ\x00", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -131,6 +131,12 @@ class _XzInMemory(io.BufferedIOBase):
 
 def read_some(stream: io.BufferedIOBase, size: int) -> tuple[bytes, str | None]:
     """Read `size` bytes from `unpacking`, or fewer at the end; with the problem if the data is damaged."""
+    parts, damage = read_parts(stream, size)
+    return b"".join(parts), damage
+
+
+def read_parts(stream: io.BufferedIOBase, size: int) -> tuple[list[bytes], str | None]:
+    """The same in parts, none of which is empty: for callers that join them with more."""
     parts, missing = [], size
     try:
         # Unlike `read`, `read1` returns what precedes the damage.
@@ -141,5 +147,5 @@ def read_some(stream: io.BufferedIOBase, size: int) -> tuple[bytes, str | None]:
         if isinstance(stream, io.BufferedReader):
             raise
         reason = f"the compressed data is damaged or cut short here ({error}): copy the file again"
-        return b"".join(parts), reason
-    return b"".join(parts), None
+        return parts, reason
+    return parts, None

@@ -20,7 +20,7 @@ from pfgen_rs.errors import InputError, Item
 from pfgen_rs.io import compression
 from pfgen_rs.io.arrays import Cut, Elements, elements_at, is_array
 from pfgen_rs.io.chunk import Chunk, Options
-from pfgen_rs.io.compression import read_some
+from pfgen_rs.io.compression import read_parts, read_some
 from pfgen_rs.io.cut_short import cut_short
 from pfgen_rs.io.formats import HEAD, refuse_other_format
 from pfgen_rs.io.records import as_text, optional_text_field, parse_line, text_field, token_field
@@ -88,20 +88,22 @@ class _Begin(NamedTuple):
     damage: str | None
 
 
-def _up_to_line_end(rest: bytes, fresh: bytes, *, ended: bool) -> tuple[Cut, bytes]:
-    """Returns whole lines of two consecutive pieces, and what follows; copies them only once."""
-    end = len(fresh) if ended else fresh.rfind(b"\n") + 1
-    if not end and not ended:
-        return Cut(b"", 0), rest + fresh
-    text = b"".join((rest, memoryview(fresh)[:end]))
-    return Cut(text, len(text)), fresh[end:]
+def _up_to_line_end(rest: bytes, fresh: Sequence[bytes], *, ended: bool) -> tuple[Cut, bytes]:
+    """Returns whole lines of consecutive pieces, and what follows; copies them only once."""
+    for place in reversed(range(len(fresh))):
+        end = fresh[place].rfind(b"\n") + 1
+        if end:
+            text = b"".join((rest, *fresh[:place], memoryview(fresh[place])[:end]))
+            return Cut(text, len(text)), b"".join((fresh[place][end:], *fresh[place + 1 :]))
+    whole = b"".join((rest, *fresh))
+    return (Cut(whole, len(whole)), b"") if ended else (Cut(b"", 0), whole)
 
 
 def _up_to_element_end() -> Callable[..., tuple[Cut, bytes]]:
     elements = Elements()
 
-    def cut_text(rest: bytes, fresh: bytes, *, ended: bool) -> tuple[Cut, bytes]:
-        text = rest + fresh
+    def cut_text(rest: bytes, fresh: Sequence[bytes], *, ended: bool) -> tuple[Cut, bytes]:
+        text = b"".join((rest, *fresh))
         cut = elements(text, ended=ended)
         return cut, text[cut.used :]
 
@@ -118,9 +120,9 @@ def _cut_at_line_end(
     start, rest, damage = begin
     ended = False
     while not ended:
-        fresh = b""
+        fresh: Sequence[bytes] = ()
         if damage is None:
-            fresh, damage = read_some(stream, max(size - len(rest), 0) or size)
+            fresh, damage = read_parts(stream, max(size - len(rest), 0) or size)
         ended = not fresh and damage is None
         cut, rest = whole(rest, fresh, ended=ended)
         del fresh
