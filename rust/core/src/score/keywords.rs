@@ -1,5 +1,6 @@
 //! Positions of literal keywords in responses: what Helpfulness rules ask for.
 
+use crate::text::count_characters;
 use memchr::memmem::Finder;
 
 /// The position given to a keyword that a response does not contain.
@@ -41,7 +42,7 @@ impl Literals {
         let text = (0..=most).rev().find_map(|end| response.get(..end)).unwrap_or_default();
         let within = |end: &u32| *end as usize <= limit;
         for (found, end) in self.byte_ends(text).zip(ends) {
-            let found = found.map(|found| text[..found].chars().count() as u32);
+            let found = found.map(|found| count_characters(&text[..found]) as u32);
             *end = found.filter(within).unwrap_or(NOT_FOUND);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::plan::{CHUNK, Plan};
 use crate::index::compact::{CompactView, Record, TARGET_BITS};
+use crate::text::count_characters;
 use bytemuck::Zeroable;
 
 /// Responses that are read side by side.
@@ -107,7 +108,7 @@ impl Block {
             symbols[read] = plan.end_symbol;
             self.ends[lane] = read + 1;
         } else {
-            self.lengths[lane] += rest.chars().count();
+            self.lengths[lane] += count_characters(rest);
             self.ends[lane] = read;
         }
     }
