@@ -20,6 +20,7 @@ from pfgen_rs.io.remote.storage import Storage
 from pfgen_rs.metrics.names import Metric
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Answer
+from pfgen_rs.questions.early_scorers import EarlyScorers
 from pfgen_rs.questions.files import stated_unit
 from pfgen_rs.questions.known_questions import KnownQuestions
 from pfgen_rs.questions.locate import benchmark_path
@@ -398,17 +399,23 @@ def load_benchmark(
     return Benchmark(questions, metadata_hash, settings, folder.absolute())
 
 
-def load_for_scores(name: str | os.PathLike[str] | None, settings: Settings) -> Benchmark:
+def load_for_scores(
+    name: str | os.PathLike[str] | None, settings: Settings, early: EarlyScorers | None = None
+) -> Benchmark:
     """Load a benchmark like `load_benchmark`, but read no question files that are known to be unchanged.
 
     Faster, and in less memory: the index has all that scores need of reference answers, which are read when
-    they are asked for. Questions that had to be read are remembered.
+    they are asked for. Questions that had to be read are remembered. `early`: scorers of this benchmark with
+    these settings that are being read already.
     """
     folder = benchmark_path(name)
     known = KnownQuestions(folder)
-    found = known.found(settings)
-    if found is not None:
-        return Benchmark(found.unread(), found.metadata_hash, settings, folder.absolute())
-    loaded = load_benchmark(folder, settings=settings)
-    known.keep(loaded)
-    return loaded
+    found = known.found(settings) if early is None else early.questions
+    if found is None:
+        loaded = load_benchmark(folder, settings=settings)
+        known.keep(loaded)
+        return loaded
+    unread = Benchmark(found.unread(), found.metadata_hash, settings, folder.absolute())
+    if early is not None:
+        unread.add_scorers(early.found())
+    return unread

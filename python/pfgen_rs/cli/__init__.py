@@ -46,10 +46,13 @@ def _is_done_briefly(arguments: Sequence[str]) -> bool:
     if asked is None:
         return False
     with streams.failing_without_typer():
-        from pfgen_rs.cli.score_briefly import is_scored_briefly
+        from pfgen_rs.cli.score_briefly import is_scored_briefly, known_to_score
+        from pfgen_rs.questions.early_scorers import EarlyScorers
 
-        if is_scored_briefly(asked):
+        questions = known_to_score(asked.benchmark)
+        if questions is not None and is_scored_briefly(asked, questions):
             return True
-        from pfgen_rs.cli.score_job import is_scored_plainly
+        early = None if questions is None else EarlyScorers(questions, asked.runs[0])
+        from pfgen_rs.cli.score_job import is_scored_plainly  # which takes a while
 
-        return is_scored_plainly(asked)
+        return is_scored_plainly(asked, early)

@@ -17,15 +17,12 @@ from pfgen_rs.questions.known_questions import KnownQuestions, KnownSet
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.runs.brief import BriefRun, scored_briefly
 
-__all__ = ["is_scored_briefly"]
+__all__ = ["is_scored_briefly", "known_to_score"]
 
 
-def is_scored_briefly(asked: PlainScore) -> bool:
+def is_scored_briefly(asked: PlainScore, questions: KnownSet) -> bool:
     """Score and show the run that the command `score` is asked for; returns whether that was possible."""
     if len(asked.runs) > 1 or asked.out is not None or asked.per_response is not None:
-        return False
-    questions = _known_to_score(asked.benchmark)
-    if questions is None:
         return False
     [run] = asked.runs
     found: list[BriefRun | None] = []
@@ -41,7 +38,7 @@ def is_scored_briefly(asked: PlainScore) -> bool:
     return True
 
 
-def _known_to_score(benchmark: str | None) -> KnownSet | None:
+def known_to_score(benchmark: str | None) -> KnownSet | None:
     """Returns the questions of a benchmark, if they are known and have the usual settings."""
     try:
         folder = benchmark_path(benchmark)

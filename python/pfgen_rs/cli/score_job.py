@@ -25,17 +25,21 @@ from pfgen_rs.runs.resumable import Job
 
 if TYPE_CHECKING:
     from pfgen_rs.io import Source
+    from pfgen_rs.questions.early_scorers import EarlyScorers
 
 __all__ = ["is_scored_plainly", "loaded_for_job", "score_and_show"]
 
 
-def is_scored_plainly(asked: PlainScore) -> bool:
-    """Score and show the runs, and write the files; returns whether the arguments allow that."""
+def is_scored_plainly(asked: PlainScore, early: EarlyScorers | None) -> bool:
+    """Score and show the runs, and write the files; returns whether the arguments allow that.
+
+    `early`: scorers that are being read already.
+    """
     table = None if asked.per_response is None else Path(asked.per_response)
     if table is not None and table.suffix.lower() not in io.TABLES:
         return False
     settings = Settings(unit=stated_unit(benchmark_path(asked.benchmark)))
-    loaded = loaded_for_job(asked.benchmark, settings)
+    loaded = loaded_for_job(asked.benchmark, settings, early)
     paths = patterns.expand_runs(asked.runs, Storage())
     job = Job(
         loaded,
@@ -48,11 +52,13 @@ def is_scored_plainly(asked: PlainScore) -> bool:
     return True
 
 
-def loaded_for_job(benchmark: str | os.PathLike[str] | None, settings: Settings) -> Benchmark:
+def loaded_for_job(
+    benchmark: str | os.PathLike[str] | None, settings: Settings, early: EarlyScorers | None = None
+) -> Benchmark:
     """Load a benchmark that is in use until the process ends."""
     share_heap()
     return_large_pieces()
-    loaded = load_for_scores(benchmark, settings)
+    loaded = load_for_scores(benchmark, settings, early)
     gc.freeze()  # excludes it from garbage collection
     return loaded
 

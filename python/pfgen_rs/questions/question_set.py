@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -205,6 +205,11 @@ class QuestionSet:
         if question.id not in self._scorers:
             self._make_scorers([question])
         return self._scorers[question.id]
+
+    def add_scorers(self, scorers: Mapping[str, _native.Scorer]) -> None:
+        """Use these scorers of its questions, by id, which were read from the cache elsewhere."""
+        with self._making:
+            self._scorers.update(scorers)
 
     def helpfulness(self, question: Question) -> Helpfulness:
         """Returns the evaluator of a question's keyword rules."""
