@@ -37,11 +37,10 @@ def _is_done_briefly(arguments: Sequence[str]) -> bool:
     """Do what needs no parser; returns whether there was anything."""
     if arguments[:1] != ["score"]:
         return False
-    from pfgen_rs.cli import streams
+    from pfgen_rs.cli import process, streams
     from pfgen_rs.cli.score_arguments import plain_score
-    from pfgen_rs.io.heap import share_polars_heap
 
-    share_polars_heap()  # whoever scores in the end: files may be large
+    process.restrain_libraries()  # whatever scores in the end: files may be large
     asked = plain_score(arguments[1:])
     if asked is None:
         return False

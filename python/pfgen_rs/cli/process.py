@@ -12,7 +12,11 @@ from typing import NoReturn
 
 from pfgen_rs.io.temporary import remove_temporary_files
 
-__all__ = ["end_tidily", "interrupt_reads", "leave"]
+__all__ = ["end_tidily", "interrupt_reads", "leave", "restrain_libraries"]
+
+# Read by libraries when they are loaded: by the heap of polars (jemalloc), which has four parts for each core
+# by default that keep what is freed there; and by OpenBLAS (numpy), whose threads begin with active waiting.
+_RESTRAINTS = {"_RJEM_MALLOC_CONF": "narenas:1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def end_tidily() -> None:
@@ -24,6 +28,15 @@ def end_tidily() -> None:
     hang_up = getattr(signal, "SIGHUP", None)
     if hang_up is not None and signal.getsignal(hang_up) == signal.SIG_DFL:
         signal.signal(hang_up, _end_process_by_signal)
+
+
+def restrain_libraries() -> None:
+    """Keep libraries that are loaded from now on from memory and threads that scoring has no use for.
+
+    What the user has set is left as it is.
+    """
+    for name, value in _RESTRAINTS.items():
+        os.environ.setdefault(name, value)
 
 
 def interrupt_reads() -> None:

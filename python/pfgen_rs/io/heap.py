@@ -1,16 +1,13 @@
-"""Memory that threads share and that is given back, where the C library (glibc) or polars can."""
+"""Memory that threads share and that is given back, where the C library can (glibc)."""
 
 from __future__ import annotations
 
 import ctypes
-import os
-import sys
 
-__all__ = ["return_large_pieces", "share_heap", "share_polars_heap", "trim_heap"]
+__all__ = ["return_large_pieces", "share_heap", "trim_heap"]
 
 # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD and M_ARENA_MAX of glibc's malloc.h
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
-_POLARS_HEAP = "_RJEM_MALLOC_CONF"  # read when polars is loaded
 _LARGE = 4 << 20  # bytes; smaller pieces are used again faster than the system clears others
 
 
@@ -21,17 +18,6 @@ def share_heap() -> bool:
     large pieces of work hold more the longer they run.
     """
     return _called("mallopt", _ARENA_MAX, 1)
-
-
-def share_polars_heap() -> bool:
-    """Let the threads of polars share one heap; returns whether they will: not once polars is loaded.
-
-    It has a heap of its own (jemalloc) with four parts for each core, which keep what is freed there.
-    """
-    if "polars" in sys.modules or _POLARS_HEAP in os.environ:
-        return False
-    os.environ[_POLARS_HEAP] = "narenas:1"
-    return True
 
 
 def return_large_pieces() -> bool:

@@ -8,6 +8,7 @@ damaged record ends the file: everything after it is ignored.
 from __future__ import annotations
 
 import json
+import os
 import struct
 import sys
 import threading
@@ -82,13 +83,23 @@ class Journal:
 
     def read(self, offset: int, start: int, stop: int) -> Matrix:
         """Read rows `start` to `stop` of the record whose scores begin at `offset`."""
-        matrix = np.empty((stop - start, self._width), dtype="<f8")
-        with self._lock:
-            self._file.seek(offset + start * self._width * matrix.itemsize)
-            content = cast("Any", self._file).readinto(matrix.view(np.uint8))
+        matrix = np.empty((stop - start, self._width))
+        self.read_into(offset, start, matrix)
+        return matrix
+
+    def read_into(self, offset: int, start: int, matrix: Matrix) -> None:
+        """Read as many rows as `matrix` has, which are consecutive, from row `start` of the record on."""
+        place = offset + start * self._width * matrix.itemsize
+        if hasattr(os, "preadv"):
+            content = os.preadv(self._file.fileno(), [matrix.data], place)
+        else:
+            with self._lock:
+                self._file.seek(place)
+                content = cast("Any", self._file).readinto(matrix.data)
         if content != matrix.nbytes:
             raise writing_failed(self._path, OSError("it was truncated while in use"))
-        return matrix if sys.byteorder == "little" else matrix.astype(np.float64)
+        if sys.byteorder != "little":
+            matrix.byteswap(inplace=True)
 
     def records(self, about: Mapping[str, Any]) -> Iterator[Record]:
         """Yield the records that an earlier process left in the file, if they match `about`.

@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 # Columns besides the scores: line, where it begins in the text, and length. All are exact as floats.
 _PLACE = ("line", "start", "length")
 _IN_MEMORY = 1 << 17  # responses
+_SEVERAL = 2
 
 
 def stored_columns(sources: Sequence[str]) -> list[str]:
@@ -128,6 +129,15 @@ class Store:
             return matrix[start:stop]
         return cast("Journal", self._journal).read(cast("Record", part.record).offset, start, stop)
 
+    def read(self, part: Part, start: int, into: Floats) -> None:
+        """Write rows of a chunk's scores from `start` on to an array with consecutive rows."""
+        matrix = part.matrix  # see `rows`
+        if matrix is not None:
+            into[:] = matrix[start : start + len(into)]
+        else:
+            offset = cast("Record", part.record).offset
+            cast("Journal", self._journal).read_into(offset, start, into)
+
 
 def _temporary_store() -> tuple[IO[bytes], Path]:
     return cast("IO[bytes]", tempfile.TemporaryFile(buffering=0)), Path(tempfile.gettempdir())
@@ -154,6 +164,10 @@ class _StoreSummedAgain:
             dict(zip(self.names, matrix.T, strict=True)), within, compensated=self._compensated
         )
         return matrix
+
+    def read(self, part: Part, start: int, into: Floats) -> None:
+        """Write rows of a chunk's scores from `start` on to an array."""
+        into[:] = self.rows(part, start, start + len(into))
 
 
 class ResponseScores:
@@ -209,28 +223,32 @@ class ResponseScores:
         found = np.empty((len(questions), count, len(self._store.names)))
         ends = [0] * len(questions)
         for part in self.parts:
-            for first, rows, held in self._rows_together(part, questions):
-                for i, (start, stop) in held.items():
-                    begin, ends[i] = ends[i], ends[i] + stop - start
-                    found[i, begin : ends[i]] = rows[start - first : stop - first]
+            bounds = part.bounds
+            held = [(i, bounds[each]) for i, each in enumerate(questions) if each in bounds]
+            rows = self._rows_together(part, [rows for _, rows in held])
+            for i, (start, stop) in held:
+                begin, ends[i] = ends[i], ends[i] + stop - start
+                into = found[i, begin : ends[i]]
+                if rows is None:
+                    self._store.read(part, start, into)
+                else:
+                    into[:] = rows[1][start - rows[0] : stop - rows[0]]
         return {name: found[:, :, self._store.names.index(name)] for name in names}
 
     def _rows_together(
-        self, part: Part, questions: Sequence[str]
-    ) -> Iterator[tuple[int, Floats, dict[int, tuple[int, int]]]]:
-        """Yield rows of a part that hold nothing but answers to these questions, read at once.
+        self, part: Part, bounds: Sequence[tuple[int, int]]
+    ) -> tuple[int, Floats] | None:
+        """Returns the number of the first of these rows, and all of them, read at once.
 
-        With the number of the first row, and the rows of each question by its place in `questions`.
+        `None` for those of one question, which are read to where they are wanted, and where there are others
+        in between.
         """
-        bounds = part.bounds
-        held = {i: bounds[question] for i, question in enumerate(questions) if question in bounds}
-        first = min((start for start, _ in held.values()), default=0)
-        last = max((stop for _, stop in held.values()), default=0)
-        if last - first == sum(stop - start for start, stop in held.values()):
-            yield first, self._store.rows(part, first, last), held
-            return
-        for i, (start, stop) in held.items():
-            yield start, self._store.rows(part, start, stop), {i: (start, stop)}
+        if len(bounds) < _SEVERAL:
+            return None
+        first, last = min(start for start, _ in bounds), max(stop for _, stop in bounds)
+        if last - first > sum(stop - start for start, stop in bounds):
+            return None
+        return first, self._store.rows(part, first, last)
 
     def column(self, name: str, *, in_order: bool) -> Iterator[Floats]:
         """Yield a column of all responses chunk by chunk, each in the file's order or in any order."""
