@@ -14,9 +14,8 @@ from pfgen_rs.io.temporary import remove_temporary_files
 
 __all__ = ["end_tidily", "interrupt_reads", "leave", "restrain_libraries"]
 
-# Read by libraries when they are loaded: by the heap of polars (jemalloc), which has four parts for each core
-# by default that keep what is freed there; and by OpenBLAS (numpy), whose threads begin with active waiting.
-_RESTRAINTS = {"_RJEM_MALLOC_CONF": "narenas:1", "OPENBLAS_NUM_THREADS": "1"}
+_POLARS_HEAP = "_RJEM_MALLOC_CONF"  # jemalloc's, to which polars adds its own when it is loaded
+_BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def end_tidily() -> None:
@@ -33,10 +32,13 @@ def end_tidily() -> None:
 def restrain_libraries() -> None:
     """Keep libraries that are loaded from now on from memory and threads that scoring has no use for.
 
-    What the user has set is left as it is.
+    The heap of polars has four parts for each core, which keep what is freed there; numpy's OpenBLAS has a
+    thread for each core, all of which begin with active waiting. What the user has chosen stays.
     """
-    for name, value in _RESTRAINTS.items():
-        os.environ.setdefault(name, value)
+    heap = os.environ.get(_POLARS_HEAP, "")  # in a process started by one with polars, that one's
+    if "narenas" not in heap:
+        os.environ[_POLARS_HEAP] = ",".join(filter(None, [heap, "narenas:1"]))
+    os.environ.setdefault(_BLAS_THREADS, "1")
 
 
 def interrupt_reads() -> None:
