@@ -13,6 +13,7 @@ import pytest
 
 from helpers import CATS, GOOD, SEAS, environment, write_benchmark, write_run
 from pfgen_rs import sample_runs
+from pfgen_rs.cli import process
 from pfgen_rs.cli.score_arguments import PlainScore, plain_score
 
 MAIN = """
@@ -127,6 +128,60 @@ def test_little_is_loaded(tmp_path: Path) -> None:
     ours = {"pfgen_rs.cli.score_briefly", "pfgen_rs.runs.brief"}
     assert table.modules <= general.modules
     assert ours <= values.modules
+
+
+@pytest.mark.parametrize("form", [["run"], ["run", "more"], ["run/trials.jsonl", "-f", "csv"]])
+def test_files_are_written_without_the_parser(place: Place, form: list[str]) -> None:
+    """And are the same; so is what is shown."""
+    write_run(place.folder / "more", [(CATS, "猫"), (SEAS, "Q: 海")])
+    found: list[tuple[object, dict[str, bytes]]] = []
+    for more in ([], ["--summation", "plain"]):
+        target = place.folder / str(len(found))
+        written = ["--out", str(target), "--per-response", str(target / "scores.parquet")]
+        done = place.score(*form, "-b", "questions", *written, *more)
+        contents = {
+            str(path.relative_to(target)): path.read_bytes()
+            for path in sorted(target.rglob("*"))
+            if path.is_file()
+        }
+        assert bool(done.modules & {"pydantic", "typer"}) == bool(more)
+        found.append((done.shown, contents))
+    assert found[0] == found[1]
+    assert len(found[0][1]) == 1 + (2 if "more" in form else 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run --per-response scores.txt",
+        "run --per-response questions/Q01.json/scores.parquet",
+        "nothing --out out",
+        "run --out questions/Q01.json",
+    ],
+)
+def test_errors_of_files_are_those_of_the_command(place: Place, line: str) -> None:
+    plain = place.score(*line.split(), "-b", "questions")
+    general = place.score(*line.split(), "-b", "questions", "--summation", "plain")
+    assert plain.shown == general.shown
+    assert plain.code == 2
+
+
+def test_libraries_are_restrained_unless_the_user_has_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heap, threads = "_RJEM_MALLOC_CONF", "OPENBLAS_NUM_THREADS"
+    monkeypatch.delenv(heap, raising=False)
+    monkeypatch.delenv(threads, raising=False)
+    process.restrain_libraries()
+    assert (os.environ[heap], os.environ[threads]) == ("narenas:1", "1")
+    monkeypatch.setenv(heap, "dirty_decay_ms:500")  # as polars leaves it
+    monkeypatch.setenv(threads, "4")
+    process.restrain_libraries()
+    process.restrain_libraries()
+    assert (os.environ[heap], os.environ[threads]) == ("dirty_decay_ms:500,narenas:1", "4")
+    monkeypatch.setenv(heap, "narenas:8")
+    process.restrain_libraries()
+    assert os.environ[heap] == "narenas:8"
 
 
 def test_changed_questions_are_read_again(place: Place) -> None:

@@ -11,7 +11,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from pfgen_rs import InputError
-from pfgen_rs.io import Options, Reading, Source
+from pfgen_rs.io import Options, Reading, Source, compression
 from pfgen_rs.io import lines as line_reader
 from pfgen_rs.io.arrays import is_array
 from pfgen_rs.io.records import parse_line, text_field
@@ -67,11 +67,18 @@ def one_by_one(content: bytes) -> tuple[list[tuple[str, str, int]], list[tuple[i
     content=st.lists(LINES, max_size=12).map(b"\n".join),
     start=st.sampled_from([b"", b"\xef\xbb\xbf", b"\n"]),
     size=st.integers(1, 200),
+    part=st.integers(1, 200),
     rows=st.integers(1, 5),
 )
 def test_lines_are_cut_anywhere(
-    content: bytes, start: bytes, size: int, rows: int, tmp_path_factory: pytest.TempPathFactory
+    content: bytes,
+    start: bytes,
+    size: int,
+    part: int,
+    rows: int,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
+    """Blocks are read in parts, and may end, like lines, in any of them."""
     assume(not (start + content).startswith((*PACKED, *OTHER)))
     assume(not is_array(content))
     path = tmp_path_factory.mktemp("cut") / "a.jsonl"
@@ -79,7 +86,10 @@ def test_lines_are_cut_anywhere(
     source = Source(path)
     options = Options(skip_bad_lines=True, text_size=size, rows=rows)
     found, problems, starts = [], [], []
-    for chunk in Reading(source, options).chunks():
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(compression, "_CHUNK", part)
+        chunks = list(Reading(source, options).chunks())
+    for chunk in chunks:
         assert len(chunk) <= rows
         texts = zip(chunk.questions, chunk.answers, chunk.lines.tolist(), strict=True)
         found += list(texts)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from pfgen_rs import Benchmark
+from pfgen_rs import Benchmark, OutputError
 from pfgen_rs.runs import aggregate
 from pfgen_rs.runs.score_store import ResponseScores, Store
 
@@ -15,11 +16,17 @@ NAMES = ("line", "start", "length", "average")
 IDS = ("Q1", "Q10", "Q2", "Q3")
 
 
-@pytest.fixture(params=[10**6, 4], ids=["memory", "disk"])
-def stored(request: pytest.FixtureRequest) -> ResponseScores:
+@pytest.fixture(params=["memory", "disk", "disk without preadv"])
+def stored(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ResponseScores:
     """Three chunks: two answers to each question, none to `Q10`, and six to that one alone."""
+    if "without" in request.param:
+        monkeypatch.delattr(os, "preadv", raising=False)
+    return some_scores(10**6 if request.param == "memory" else 4)
+
+
+def some_scores(in_memory: int) -> ResponseScores:
     rng = np.random.default_rng(20261123)
-    scores = ResponseScores(Store(NAMES, in_memory=request.param))
+    scores = ResponseScores(Store(NAMES, in_memory=in_memory))
     for ids in (IDS, ("Q1", "Q2", "Q3"), ("Q10", "Q10", "Q10")):
         bounds: dict[str, tuple[int, int]] = {}
         for at, question in enumerate(ids):
@@ -42,6 +49,16 @@ def test_answers_read_together_are_those_read_apart(
     for name, values in together.items():
         apart = [stored.of_question(question, [name])[name] for question in questions]
         np.testing.assert_array_equal(values, apart)
+
+
+@pytest.mark.parametrize("questions", [("Q1",), ("Q1", "Q2")])
+def test_a_store_that_was_cut_short_is_told(questions: Sequence[str]) -> None:
+    stored = some_scores(0)
+    journal = stored._store._journal  # type: ignore[union-attr]
+    assert journal is not None
+    journal._file.truncate(journal._file.seek(0, os.SEEK_END) // 4)
+    with pytest.raises(OutputError, match="it was truncated while in use"):
+        stored.of_questions(questions, stored.counts()[questions[0]], NAMES)
 
 
 def test_large_runs_are_read_ahead_of_their_sums(

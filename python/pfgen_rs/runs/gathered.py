@@ -86,7 +86,8 @@ def gathered(chunks: Iterable[Waiting], text_size: int) -> Generator[list[Waitin
                 yield found
                 del found
     except Exception:
-        yield together
+        if together:
+            yield together
         raise
     if together:
         yield together

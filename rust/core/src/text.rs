@@ -122,6 +122,7 @@ pub fn prefix(text: &str, limit: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn symbols_follow_code_point_order() {
@@ -144,6 +145,14 @@ mod tests {
         assert_eq!(alphabet.pattern("あい"), None);
         assert_eq!(alphabet.character(SEPARATOR), None);
         assert_eq!(alphabet.character(UNKNOWN), None);
+    }
+
+    proptest! {
+        #[test]
+        fn characters_are_counted_as_by_the_iterator(text in "[a-zé猫𠮷]{0,200}", from in 0usize..50) {
+            let text = text.get(from..).unwrap_or(&text);
+            prop_assert_eq!(count_characters(text), text.chars().count());
+        }
     }
 
     #[test]
