@@ -6,12 +6,9 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.error import HTTPError, URLError
 from urllib.parse import quote
-from urllib.request import Request, urlopen
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.remote.urls import MAGIC, shown_url
@@ -116,6 +113,10 @@ def _files(entries: Any) -> Iterator[tuple[str, int]]:
 
 
 def _answer(page: str, url: str) -> tuple[bytes, str | None]:
+    from http.client import HTTPException  # which takes a while, and few files are on the hub
+    from urllib.error import HTTPError, URLError
+    from urllib.request import Request, urlopen
+
     known = headers()
     try:
         request = Request(page, headers=known)  # noqa: S310 - the hub's, or what the user set instead
