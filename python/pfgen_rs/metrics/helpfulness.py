@@ -110,9 +110,7 @@ def _parse_helpfulness_pattern(pattern: object, where: str) -> str:
         raise BenchmarkError(f"{where}: the pattern must be text, not {pattern!r}")
     try:
         pattern.encode()
-        if not is_literal(
-            pattern
-        ):  # compiling those of 50 questions would take longer than all else here
+        if not is_literal(pattern):  # to compile all of 50 questions takes longer than to load them
             re.compile(pattern)
     except UnicodeEncodeError:
         raise BenchmarkError(
