@@ -22,7 +22,7 @@ from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.early_scorers import EarlyScorers
 from pfgen_rs.questions.files import stated_unit
-from pfgen_rs.questions.known_questions import KnownQuestions
+from pfgen_rs.questions.known_questions import KnownQuestions, KnownSet
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import Question, read_folder
 from pfgen_rs.questions.question_set import QuestionSet
@@ -409,13 +409,18 @@ def load_for_scores(
     these settings that are being read already.
     """
     folder = benchmark_path(name)
-    known = KnownQuestions(folder)
-    found = known.found(settings) if early is None else early.questions
-    if found is None:
-        loaded = load_benchmark(folder, settings=settings)
-        known.keep(loaded)
-        return loaded
-    unread = Benchmark(found.unread(), found.metadata_hash, settings, folder.absolute())
     if early is not None:
+        unread = _unread_benchmark(early.questions, folder)
         unread.add_scorers(early.found())
-    return unread
+        return unread
+    known = KnownQuestions(folder)
+    found = known.found(settings)
+    if found is not None:
+        return _unread_benchmark(found, folder)
+    loaded = load_benchmark(folder, settings=settings)
+    known.keep(loaded)
+    return loaded
+
+
+def _unread_benchmark(known: KnownSet, folder: Path) -> Benchmark:
+    return Benchmark(known.unread(), known.metadata_hash, known.settings, folder.absolute())

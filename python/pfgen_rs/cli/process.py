@@ -32,8 +32,8 @@ def end_tidily() -> None:
 def restrain_libraries() -> None:
     """Keep libraries that are loaded from now on from memory and threads that scoring has no use for.
 
-    The heap of polars has four parts for each core, which keep what is freed there; numpy's OpenBLAS has a
-    thread for each core, all of which begin with active waiting. What the user has chosen stays.
+    The heap of polars has four parts for each core, which keep what is freed there; numpy's OpenBLAS
+    starts a thread for each core, and they spin at first. Variables that the user has set are respected.
     """
     heap = os.environ.get(_POLARS_HEAP, "")  # in a process started by one with polars, that one's
     if "narenas" not in heap:

@@ -25,8 +25,8 @@ Numbers = NDArray[np.uint32]
 # Scores answers, of which each is to the question with this number.
 Scoring = Callable[[pl.Series, Numbers], ScoreArrays]
 
-# Text of chunks scored together, in blocks of text (`Options.text_size`), of which the last exceeds it: so
-# three. With more, memory grows faster than time falls.
+# Chunks are gathered until they have this many times the text of a block (`Options.text_size`): usually 3.
+# With more, memory grows faster than time falls.
 _TOGETHER = 2.5
 
 
@@ -71,7 +71,8 @@ class Gathered:
 def gathered(chunks: Iterable[Waiting], text_size: int) -> Generator[list[Waiting]]:
     """Yield consecutive chunks together: one at first, so that scoring begins, and soon several.
 
-    Those before an error come before it. `text_size`: bytes of text of a usual chunk.
+    If reading a chunk fails, the chunks before it are yielded first. `text_size`: bytes of text of a usual
+    chunk.
     """
     together: list[Waiting] = []
     size, enough = 0, 1

@@ -88,7 +88,7 @@ class Journal:
         return matrix
 
     def read_into(self, offset: int, start: int, matrix: Matrix) -> None:
-        """Read as many rows as `matrix` has, which are consecutive, from row `start` of the record on."""
+        """Fill `matrix`, which must be contiguous, with the rows of the record from `start` on."""
         place = offset + start * self._width * matrix.itemsize
         if hasattr(os, "preadv"):
             content = os.preadv(self._file.fileno(), [matrix.data], place)

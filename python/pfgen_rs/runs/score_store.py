@@ -24,7 +24,6 @@ Floats = NDArray[np.float64]
 # Columns besides the scores: line, where it begins in the text, and length. All are exact as floats.
 _PLACE = ("line", "start", "length")
 _IN_MEMORY = 1 << 17  # responses
-_SEVERAL = 2
 
 
 def stored_columns(sources: Sequence[str]) -> list[str]:
@@ -130,7 +129,7 @@ class Store:
         return cast("Journal", self._journal).read(cast("Record", part.record).offset, start, stop)
 
     def read(self, part: Part, start: int, into: Floats) -> None:
-        """Write rows of a chunk's scores from `start` on to an array with consecutive rows."""
+        """Read rows of a chunk's scores, from `start` on, into a contiguous array."""
         matrix = part.matrix  # see `rows`
         if matrix is not None:
             into[:] = matrix[start : start + len(into)]
@@ -166,7 +165,7 @@ class _StoreSummedAgain:
         return matrix
 
     def read(self, part: Part, start: int, into: Floats) -> None:
-        """Write rows of a chunk's scores from `start` on to an array."""
+        """Read rows of a chunk's scores, from `start` on, into an array."""
         into[:] = self.rows(part, start, start + len(into))
 
 
@@ -240,10 +239,10 @@ class ResponseScores:
     ) -> tuple[int, Floats] | None:
         """Returns the number of the first of these rows, and all of them, read at once.
 
-        `None` for those of one question, which are read to where they are wanted, and where there are others
-        in between.
+        `None` for the rows of a single question, which are read directly into place, and if there are other
+        rows in between.
         """
-        if len(bounds) < _SEVERAL:
+        if len(bounds) <= 1:
             return None
         first, last = min(start for start, _ in bounds), max(stop for _, stop in bounds)
         if last - first > sum(stop - start for start, stop in bounds):
