@@ -104,12 +104,21 @@ impl Corpus {
         self.answer_starts[self.answer_at(position) as usize + 1] - 1 - position
     }
 
+    /// The answer of every position, separators included.
+    pub(crate) fn answer_of_positions(&self) -> Vec<u32> {
+        let mut answers = Vec::with_capacity(self.text.len());
+        for (answer, &end) in (0..).zip(&self.answer_starts[1..]) {
+            answers.resize(end as usize, answer);
+        }
+        answers
+    }
+
     /// Every answer backwards, followed by a separator: answers begin where they do in the text.
-    pub(crate) fn backwards(&self) -> Vec<Symbol> {
+    pub(crate) fn backwards<S>(&self, as_symbol: impl Fn(Symbol) -> S) -> Vec<S> {
         let mut text = Vec::with_capacity(self.text.len());
         for answer in 0..self.answers() {
-            text.extend(self.symbols_of(answer).iter().rev());
-            text.push(SEPARATOR);
+            text.extend(self.symbols_of(answer).iter().rev().map(|&symbol| as_symbol(symbol)));
+            text.push(as_symbol(SEPARATOR));
         }
         text
     }

@@ -10,6 +10,7 @@ mod queries;
 pub(crate) mod states;
 pub(crate) mod suffix_array;
 pub(crate) mod tables;
+mod tree;
 
 pub use corpus::{Markers, SourceText};
 pub use ngram_index::NgramIndex;

@@ -9,11 +9,10 @@
 //! from these states.
 
 use super::corpus::Corpus;
-use super::suffix_array;
+use super::tree::{Node, Tree};
 use crate::error::Result;
 use crate::fetch::fetch;
 use crate::text::{SEPARATOR, Symbol};
-use std::ops::Range;
 
 pub(crate) const ROOT: u32 = 0;
 /// How many states ahead of the one whose edges are found are prefetched.
@@ -49,11 +48,11 @@ pub(crate) struct States {
 impl States {
     /// All states of n-grams of up to `depth` symbols. `O(N × depth)`.
     pub(crate) fn derive(corpus: &Corpus, depth: usize) -> Result<Self> {
-        let mut builder = Builder::new(corpus, depth)?;
-        builder.add_states();
+        let sources = corpus.names.len();
+        let builder = Builder::new(&Tree::new(corpus, depth)?, sources);
         let (edge_starts, edges) = builder.edges();
         let Builder { states, frequencies, .. } = builder;
-        Ok(Self { depth: depth as u16, sources: corpus.names.len(), list: states, frequencies, edge_starts, edges })
+        Ok(Self { depth: depth as u16, sources, list: states, frequencies, edge_starts, edges })
     }
 
     pub(crate) fn frequencies_of(&self, state: usize) -> &[u32] {
@@ -65,118 +64,42 @@ impl States {
     }
 }
 
-struct Builder<'a> {
-    corpus: &'a Corpus,
-    depth: u32,
-    text: Vec<Symbol>,
-    suffixes: Vec<u32>,
-    /// Symbols that the suffixes of rank `k − 1` and `k` share, at most `depth`.
-    shared: Vec<u16>,
-    places: Vec<Place>,
-    source_of_answer: Vec<u32>,
-    /// The state that last counted an answer.
-    counted_by: Vec<u32>,
+/// The states by their numbers, and what their edges are found from.
+struct Builder {
     states: Vec<State>,
-    /// The range of ranks below each state.
-    ranges: Vec<Range<u32>>,
     frequencies: Vec<u32>,
-    /// The state of the most symbols of the suffix at each position; its suffix links lead to those of fewer.
-    deepest: Vec<u32>,
+    /// The last symbol of each state's n-grams.
+    symbols: Vec<Symbol>,
+    /// For each state, the one of the most symbols of its n-grams without their last; its suffix links lead to those of fewer.
+    shortened: Vec<u32>,
 }
 
-/// Where the suffix of a rank begins.
-#[derive(Debug, Clone, Copy, Default)]
-struct Place {
-    answer: u32,
-    /// Symbols to the end of the answer, at most `depth`.
-    rest: u32,
-}
-
-impl<'a> Builder<'a> {
-    fn new(corpus: &'a Corpus, depth: usize) -> Result<Self> {
-        let mut text = corpus.backwards();
-        let suffixes = suffix_array::suffix_array(&mut text)?;
-        let sources = corpus.names.len();
-        Ok(Self {
-            corpus,
-            depth: depth as u32,
-            shared: suffix_array::bounded_lcp_array(&text, &suffixes, depth),
-            places: places(corpus, &suffixes, depth as u32),
-            source_of_answer: (0..corpus.answers()).map(|answer| corpus.source_of(answer as u32) as u32).collect(),
-            counted_by: vec![ROOT; corpus.answers()],
-            states: vec![State { link: ROOT, length: 0, above: 0 }],
-            ranges: std::iter::once(0..suffixes.len() as u32).collect(),
-            frequencies: vec![0; sources],
-            deepest: vec![ROOT; suffixes.len()],
-            text,
-            suffixes,
-        })
-    }
-
-    /// Breadth first, so that shorter n-grams, which are met more often, lie closer together.
-    fn add_states(&mut self) {
-        let mut state = ROOT;
-        while (state as usize) < self.states.len() {
-            if u32::from(self.states[state as usize].length) < self.depth {
-                self.add_linked_to(state);
-            } else {
-                self.end_in(state);
-            }
-            state += 1;
+impl Builder {
+    /// Numbers the nodes of a tree breadth first, so that shorter n-grams, which are met more often, lie closer together.
+    fn new(tree: &Tree, sources: usize) -> Self {
+        let order = breadth_first(tree);
+        let mut number_of = vec![ROOT; tree.nodes.len()];
+        for (number, &node) in (0..).zip(&order) {
+            number_of[node as usize] = number;
         }
-    }
-
-    /// Adds the states whose suffix link is `link`.
-    fn add_linked_to(&mut self, link: u32) {
-        let length = self.states[link as usize].length;
-        let Range { mut start, end: last } = self.ranges[link as usize];
-        while start < last {
-            let (mut end, mut shared) = (start + 1, u16::MAX);
-            while end < last && self.shared[end as usize] > length {
-                shared = shared.min(self.shared[end as usize]);
-                end += 1;
+        let state_of: Vec<u32> = tree.closed.iter().map(|&node| number_of[node as usize]).collect();
+        let count = order.len();
+        let mut states: Vec<State> = Vec::with_capacity(count);
+        let (mut symbols, mut shortened) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let mut frequencies = Vec::with_capacity(count * sources);
+        for &node in &order {
+            let Node { parent, position, symbol, length } = tree.nodes[node as usize];
+            let link = state_of[parent as usize];
+            let above = states.get(link as usize).map_or(0, |link| link.length);
+            states.push(State { link, length, above });
+            // One by one, since a call to copy so few takes longer.
+            for source in 0..sources {
+                frequencies.push(tree.frequencies[node as usize * sources + source]);
             }
-            if self.places[start as usize].rest > u32::from(length) {
-                self.add_state(link, start..end, shared);
-            } else {
-                // Nothing is shared with an answer's end.
-                self.deepest[self.suffixes[start as usize] as usize] = link;
-            }
-            start = end;
+            symbols.push(symbol);
+            shortened.push(tree.deepest.get(position as usize + 1).map_or(ROOT, |&deepest| state_of[deepest as usize]));
         }
-    }
-
-    /// Notes that the suffixes of a state have no longer n-grams.
-    fn end_in(&mut self, state: u32) {
-        let Range { start, end } = self.ranges[state as usize];
-        for &position in &self.suffixes[start as usize..end as usize] {
-            self.deepest[position as usize] = state;
-        }
-    }
-
-    /// Adds the state of the suffixes of `ranks`, which share `shared` symbols (any number where there is only one).
-    fn add_state(&mut self, link: u32, ranks: Range<u32>, shared: u16) {
-        let state = self.states.len() as u32;
-        let row = self.frequencies.len();
-        self.frequencies.resize(row + self.corpus.names.len(), 0);
-        let frequencies = &mut self.frequencies[row..];
-        let length = match &self.places[ranks.start as usize..ranks.end as usize] {
-            [only] => {
-                frequencies[self.source_of_answer[only.answer as usize] as usize] = 1;
-                only.rest as u16
-            }
-            places => {
-                for &Place { answer, .. } in places {
-                    let last = &mut self.counted_by[answer as usize];
-                    let source = self.source_of_answer[answer as usize] as usize;
-                    frequencies[source] += u32::from(*last != state);
-                    *last = state;
-                }
-                shared
-            }
-        };
-        self.states.push(State { link, length, above: self.states[link as usize].length });
-        self.ranges.push(ranks);
+        Self { states, frequencies, symbols, shortened }
     }
 
     /// An edge leads to a state from those of its n-grams without their last symbol. Backwards, that is the state's
@@ -201,15 +124,14 @@ impl<'a> Builder<'a> {
     }
 
     fn each_edge(&self, mut edge: impl FnMut(u32, Symbol, u32)) {
-        let (symbols, shortened) = self.shortened();
         for (to, &State { length, above, .. }) in self.states.iter().enumerate().skip(1) {
-            let symbol = symbols[to];
-            if let Some(&state) = shortened.get(to + AHEAD) {
+            let symbol = self.symbols[to];
+            if let Some(&state) = self.shortened.get(to + AHEAD) {
                 fetch(&self.states, state as usize);
             }
             let mut from = match length {
                 1 => ROOT,
-                _ => self.prefix(shortened[to], length - 1),
+                _ => self.prefix(self.shortened[to], length - 1),
             };
             while from != ROOT && self.states[from as usize].length >= above {
                 edge(from, symbol, to as u32);
@@ -221,21 +143,6 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The last symbol of each state, and the deepest state of its n-grams without it. These reads are all over memory, and
-    /// side by side here, since none waits for another.
-    fn shortened(&self) -> (Vec<Symbol>, Vec<u32>) {
-        let mut symbols = vec![SEPARATOR; self.states.len()];
-        for (state, range) in self.ranges.iter().enumerate().skip(1) {
-            symbols[state] = match self.states[state].link {
-                ROOT => self.text[self.suffixes[range.start as usize] as usize],
-                link => symbols[link as usize],
-            };
-        }
-        let next = |range: &Range<u32>| self.suffixes[range.start as usize] as usize + 1;
-        let shortened = self.ranges.iter().map(|range| self.deepest.get(next(range)).copied().unwrap_or(ROOT));
-        (symbols, shortened.collect())
-    }
-
     /// The state of the first `length` symbols of the n-grams of `state`.
     fn prefix(&self, mut state: u32, length: u16) -> u32 {
         while self.states[state as usize].above >= length {
@@ -245,19 +152,27 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn places(corpus: &Corpus, suffixes: &[u32], depth: u32) -> Vec<Place> {
-    let mut of_position = Vec::with_capacity(corpus.text.len());
-    for (answer, bounds) in (0..).zip(corpus.answer_starts.windows(2)) {
-        let rest = |position: u32| (bounds[1] - 1 - position).min(depth);
-        of_position.extend((bounds[0]..bounds[1]).map(|position| Place { answer, rest: rest(position) }));
+/// The nodes of a tree, those of fewer ancestors first, and with as many in the order of their suffixes.
+fn breadth_first(tree: &Tree) -> Vec<u32> {
+    let mut level = vec![0u16; tree.nodes.len()];
+    let mut next = vec![0u32, 1];
+    let below_root = tree.nodes.len() - 1;
+    for (node, &Node { parent, .. }) in tree.nodes[..below_root].iter().enumerate().rev() {
+        let own = level[tree.closed[parent as usize] as usize] + 1;
+        level[node] = own;
+        if next.len() <= own as usize + 1 {
+            next.push(0);
+        }
+        next[own as usize + 1] += 1;
     }
-    suffixes.iter().map(|&position| of_position[position as usize]).collect()
-}
-
-pub(crate) fn answers_of_ranks(corpus: &Corpus, suffixes: &[u32]) -> Vec<u32> {
-    let mut answer_of_position = Vec::with_capacity(corpus.text.len());
-    for (answer, bounds) in corpus.answer_starts.windows(2).enumerate() {
-        answer_of_position.resize(bounds[1] as usize, answer as u32);
+    for level in 1..next.len() {
+        next[level] += next[level - 1];
     }
-    suffixes.iter().map(|&position| answer_of_position[position as usize]).collect()
+    let mut order = vec![below_root as u32; tree.nodes.len()];
+    for (node, &level) in level[..below_root].iter().enumerate() {
+        let next = &mut next[level as usize];
+        order[*next as usize] = node as u32;
+        *next += 1;
+    }
+    order
 }

@@ -7,7 +7,8 @@
 use crate::error::{Error, Result};
 use crate::fetch::fetch;
 use crate::text::{SEPARATOR, Symbol};
-use libsais::SuffixArrayConstruction;
+use libsais::suffix_array::SuffixArrayWithText;
+use libsais::{LibsaisError, SuffixArrayConstruction};
 
 /// How many suffixes ahead of those being compared are prefetched: they lie all over the text.
 const AHEAD: usize = 16;
@@ -23,19 +24,29 @@ pub(crate) fn suffix_array(text: &mut [Symbol]) -> Result<Vec<u32>> {
     if cfg!(miri) {
         return Ok(sorted_obviously(text));
     }
-    let sorted = SuffixArrayConstruction::for_text_mut(text)
-        .in_owned_buffer32()
-        .single_threaded()
-        .run()
-        .map_err(|error| Error::SuffixArray { reason: format!("{error:?}") })?;
-    Ok(sorted.into_vec().into_iter().map(|position| position as u32).collect())
+    let sorted = SuffixArrayConstruction::for_text_mut(text).in_owned_buffer32().single_threaded().run();
+    positions(sorted.map(SuffixArrayWithText::into_vec))
+}
+
+/// The same for symbols of 16 bits, of which all that there can be are counted: faster for long texts, slower for short ones.
+pub(crate) fn suffix_array_of_words(text: &[u16]) -> Result<Vec<u32>> {
+    if cfg!(miri) {
+        return Ok(sorted_obviously(text));
+    }
+    let sorted = SuffixArrayConstruction::for_text(text).in_owned_buffer32().single_threaded().run();
+    positions(sorted.map(SuffixArrayWithText::into_vec))
 }
 
 /// The same by comparing suffixes, for Miri, which cannot run C.
-fn sorted_obviously(text: &[Symbol]) -> Vec<u32> {
+fn sorted_obviously<S: Ord>(text: &[S]) -> Vec<u32> {
     let mut suffixes: Vec<u32> = (0..text.len() as u32).collect();
     suffixes.sort_unstable_by_key(|&position| &text[position as usize..]);
     suffixes
+}
+
+fn positions(sorted: std::result::Result<Vec<i32>, LibsaisError>) -> Result<Vec<u32>> {
+    let sorted = sorted.map_err(|error| Error::SuffixArray { reason: format!("{error:?}") })?;
+    Ok(sorted.into_iter().map(|position| position as u32).collect())
 }
 
 /// The rank of the suffix at each position.

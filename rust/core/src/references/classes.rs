@@ -9,7 +9,6 @@
 use super::random::Random;
 use crate::error::Result;
 use crate::index::corpus::{Corpus, Markers, SourceText};
-use crate::index::states::answers_of_ranks;
 use crate::index::suffix_array;
 use rustc_hash::FxHashMap;
 use std::ops::{Range, RangeInclusive};
@@ -44,7 +43,9 @@ impl Classes {
         let mut corpus = Corpus::new(&[SourceText { name: "", answers: texts.to_vec() }], Markers::None)?;
         let suffixes = suffix_array::suffix_array(&mut corpus.text)?;
         let shared = suffix_array::bounded_lcp_array(&corpus.text, &suffixes, usize::from(*lengths.end()));
-        let mut finder = Finder::new(texts.len(), lengths, answers_of_ranks(&corpus, &suffixes));
+        let text_of = corpus.answer_of_positions();
+        let text_of_rank = suffixes.iter().map(|&position| text_of[position as usize]).collect();
+        let mut finder = Finder::new(texts.len(), lengths, text_of_rank);
         for (rank, &position) in suffixes.iter().enumerate() {
             let rest = corpus.answer_starts[finder.text_of_rank[rank] as usize + 1] - 1 - position;
             finder.add_suffix(rank, rest, &shared);
