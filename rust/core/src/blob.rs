@@ -20,13 +20,35 @@ pub(crate) struct Blob {
 /// themselves, each aligned to a word.
 #[derive(Debug, Default)]
 pub(crate) struct BlobBuilder<'a> {
-    arrays: Vec<&'a [u8]>,
+    arrays: Vec<Part<'a>>,
+}
+
+/// An array, or the bytes of one that is written later.
+#[derive(Debug)]
+enum Part<'a> {
+    Known(&'a [u8]),
+    Later(usize),
+}
+
+impl Part<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Known(array) => array.len(),
+            Self::Later(length) => *length,
+        }
+    }
 }
 
 impl<'a> BlobBuilder<'a> {
     /// Adds an array.
     pub(crate) fn array<T: Pod>(mut self, values: &'a [T]) -> Self {
-        self.arrays.push(bytemuck::cast_slice(values));
+        self.arrays.push(Part::Known(bytemuck::cast_slice(values)));
+        self
+    }
+
+    /// Adds an array of so many zeros, to be [written](Blob::array_mut) where it is.
+    pub(crate) fn zeros<T: Pod>(mut self, count: usize) -> Self {
+        self.arrays.push(Part::Later(count * size_of::<T>()));
         self
     }
 
@@ -42,7 +64,9 @@ impl<'a> BlobBuilder<'a> {
         let arrays = layout(&words).unwrap_or_default();
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
         for (range, array) in arrays.iter().zip(&self.arrays) {
-            bytes[range.clone()].copy_from_slice(array);
+            if let Part::Known(array) = array {
+                bytes[range.clone()].copy_from_slice(array);
+            }
         }
         Blob { words: Arc::new(words), arrays }
     }
@@ -71,6 +95,15 @@ impl Blob {
     /// If there is no such array, or its values have another size.
     pub(crate) fn array<T: Pod>(&self, number: usize) -> &[T] {
         bytemuck::cast_slice(&self.bytes()[self.arrays[number].clone()])
+    }
+
+    /// The same, to be written; other clones of the run do not change.
+    ///
+    /// # Panics
+    /// As [`array`](Self::array).
+    pub(crate) fn array_mut<T: Pod>(&mut self, number: usize) -> &mut [T] {
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(Arc::make_mut(&mut self.words).as_mut_slice());
+        bytemuck::cast_slice_mut(&mut bytes[self.arrays[number].clone()])
     }
 
     pub(crate) fn arrays(&self) -> usize {
@@ -102,6 +135,18 @@ mod tests {
         assert_eq!(blob.array::<u16>(0), [1, 2, 3]);
         assert_eq!(blob.array::<u32>(1), []);
         assert_eq!(blob.array::<f64>(2), [1.5]);
+    }
+
+    #[test]
+    fn arrays_are_written_where_they_are() {
+        let mut blob = BlobBuilder::default().array(&[1u16]).zeros::<u32>(3).array(&[2u8]).finish();
+        let before = blob.clone();
+        blob.array_mut::<u32>(1)[2] = 7;
+        assert_eq!(before.array::<u32>(1), [0, 0, 0]);
+        assert_eq!(
+            blob.bytes(),
+            BlobBuilder::default().array(&[1u16]).array(&[0u32, 0, 7]).array(&[2u8]).finish().bytes()
+        );
     }
 
     #[test]

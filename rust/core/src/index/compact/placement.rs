@@ -22,7 +22,7 @@ const FREE: u32 = u32::MAX;
 /// Edges of the compact table and where each state has its own.
 pub(super) struct Placement {
     pub(super) bases: Vec<u32>,
-    pub(super) edges: Vec<Edge>,
+    slots: Vec<u32>,
 }
 
 impl Placement {
@@ -32,7 +32,7 @@ impl Placement {
         let mut slots = Slots::new(symbols.len(), states.edges.len());
         let compact = |&(symbol, target): &(Symbol, u32)| (symbols[symbol as usize], numbers[target as usize]);
         let mut bases = vec![Slots::NOTHING; states.list.len()];
-        let (several, single) = by_edges(states);
+        let (several, single) = by_edges(states, symbols.len());
         let mut own = Vec::new();
         for state in several {
             own.clear();
@@ -42,50 +42,76 @@ impl Placement {
             }
             bases[state] = slots.place_several(&own);
         }
-        let mut gaps = slots.gaps();
-        for mut same_symbol in single {
+        let mut gaps = Gaps::default();
+        for same_symbol in single.chunk_by(|one, next| one.symbol == next.symbol) {
             // Which slots fit depends on the symbol, so those that did not fit one are tried for the next.
-            gaps.rewind();
-            while let Some(state) = same_symbol.pop() {
-                bases[state] = slots.place_one(compact(&states.edges_of(state)[0]), &mut gaps);
+            gaps.tried = 0;
+            for one in same_symbol {
+                let own = (symbols[one.symbol as usize], numbers[one.target as usize]);
+                bases[one.state as usize] = slots.place_one(own, &mut gaps);
             }
         }
         // N-grams of the greatest length go on as their suffix links do; other states without edges keep nothing.
         for (number, state) in states.list.iter().enumerate().filter(|(_, state)| state.above + 1 == states.depth) {
             bases[number] = bases[state.link as usize];
         }
-        let mut base_of = vec![Slots::NOTHING; bases.len() + 1];
-        for (&number, &base) in numbers.iter().zip(&bases) {
+        Self { bases, slots: slots.edges }
+    }
+
+    /// Places for edges, with and without one.
+    pub(super) fn edges(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Writes the edges, with where each state that they lead to has its own.
+    pub(super) fn write_edges(&self, numbers: &[u32], into: &mut [Edge]) {
+        let mut base_of = vec![Slots::NOTHING; self.bases.len() + 1];
+        for (&number, &base) in numbers.iter().zip(&self.bases) {
             base_of[number as usize] = base;
         }
-        let with_base = |edge: u32| match (edge >> TARGET_BITS, edge & TARGET_MASK) {
-            _ if edge == FREE => Edge::FREE,
-            (symbol, target) => Edge::new(symbol, base_of[target as usize], target),
-        };
-        let edges = slots.edges.into_iter().map(with_base).collect();
-        Self { bases, edges }
+        for (edge, &slot) in into.iter_mut().zip(&self.slots) {
+            *edge = match (slot >> TARGET_BITS, slot & TARGET_MASK) {
+                _ if slot == FREE => Edge::FREE,
+                (symbol, target) => Edge::new(symbol, base_of[target as usize], target),
+            };
+        }
     }
 }
 
-/// States with several edges, the root first, then those with more before those with fewer; and those with one, by symbol.
-fn by_edges(states: &States) -> (Vec<usize>, Vec<Vec<usize>>) {
-    let (mut several, mut single) = (Vec::new(), Vec::new());
+/// The only edge of a state.
+#[derive(Debug, Clone, Copy, Default)]
+struct Only {
+    state: u32,
+    symbol: Symbol,
+    target: u32,
+}
+
+/// States with several edges, the root first, then those with more before those with fewer; and those with one, by symbol, the
+/// last of them first.
+fn by_edges(states: &States, symbols: usize) -> (Vec<usize>, Vec<Only>) {
+    let (mut several, mut single, mut ends) = (Vec::new(), Vec::with_capacity(states.list.len()), vec![0; symbols]);
     for state in 1..states.list.len() {
-        match states.edges_of(state) {
+        match *states.edges_of(state) {
             [] => {}
-            [(symbol, _)] => {
-                let symbol = *symbol as usize;
-                if single.len() <= symbol {
-                    single.resize_with(symbol + 1, Vec::new);
-                }
-                single[symbol].push(state);
+            [(symbol, target)] => {
+                ends[symbol as usize] += 1;
+                single.push(Only { state: state as u32, symbol, target });
             }
             _ => several.push(state),
         }
     }
     several.sort_by_key(|&state| std::cmp::Reverse(states.edges_of(state).len()));
     several.insert(0, ROOT as usize);
-    (several, single)
+    for symbol in 1..symbols {
+        ends[symbol] += ends[symbol - 1];
+    }
+    let mut sorted = vec![Only::default(); single.len()];
+    for only in single {
+        let end = &mut ends[only.symbol as usize];
+        *end -= 1;
+        sorted[*end] = only;
+    }
+    (several, sorted)
 }
 
 /// The array of edges while it is filled: symbols and targets. A state's edges stay within one block, whose size is a
@@ -98,17 +124,14 @@ struct Slots {
     probe: usize,
 }
 
-/// Free slots for single edges: those that did not fit so far, and those not yet tried.
+/// Free slots for single edges: those that did not fit so far, and those not yet looked at.
+#[derive(Default)]
 struct Gaps {
-    unlooked: std::vec::IntoIter<u32>,
     useless: Vec<u32>,
+    /// Of the useless ones, those that were tried for the symbol at hand.
     tried: usize,
-}
-
-impl Gaps {
-    fn rewind(&mut self) {
-        self.tried = 0;
-    }
+    /// All free slots from here on are still to be looked at.
+    next: usize,
 }
 
 impl Slots {
@@ -121,11 +144,6 @@ impl Slots {
         let mut used_bases = vec![false; length];
         used_bases[Self::NOTHING as usize] = true;
         Self { edges: vec![FREE; length], used_bases, block, probe: 0 }
-    }
-
-    fn gaps(&self) -> Gaps {
-        let free = (0u32..).zip(&self.edges).filter(|(_, edge)| **edge == FREE).map(|(slot, _)| slot);
-        Gaps { unlooked: free.collect::<Vec<_>>().into_iter(), useless: Vec::new(), tried: 0 }
     }
 
     /// Puts edges where there is room for all of them and returns their base: tries places all over the array, so that
@@ -157,16 +175,18 @@ impl Slots {
             }
             gaps.tried += 1;
         }
-        for slot in gaps.unlooked.by_ref() {
-            if !self.used_bases[base_of(slot)] {
+        while let Some(&edge) = self.edges.get(gaps.next) {
+            let slot = gaps.next as u32;
+            gaps.next += 1;
+            if edge == FREE && !self.used_bases[base_of(slot)] {
                 return self.put(base_of(slot), &[own]);
             }
-            gaps.useless.push(slot);
-            gaps.tried += 1;
+            if edge == FREE {
+                gaps.useless.push(slot);
+                gaps.tried += 1;
+            }
         }
-        let (start, base) = (self.edges.len() as u32, self.grow());
-        let more = start..self.edges.len() as u32;
-        gaps.unlooked = more.filter(|&slot| base_of(slot) != base).collect::<Vec<_>>().into_iter();
+        let base = self.grow();
         self.put(base, &[own])
     }
 

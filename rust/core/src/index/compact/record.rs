@@ -161,52 +161,58 @@ impl Packing {
 pub(super) fn numbers(states: &States) -> Vec<u32> {
     // Sorted by counting, where from a frequency on all are as often read.
     let class = |state| CLASSES - 1 - (states.frequencies_of(state).iter().sum::<u32>() as usize).min(CLASSES - 1);
+    let classes: Vec<u8> = (0..states.list.len()).map(|state| class(state) as u8).collect();
     let mut next = [0; CLASSES + 1];
-    for state in 1..states.list.len() {
-        next[class(state) + 1] += 1;
+    for &class in &classes[1..] {
+        next[class as usize + 1] += 1;
     }
     next[0] = NOWHERE + 1;
     for class in 0..CLASSES {
         next[class + 1] += next[class];
     }
     let mut numbers = vec![ROOT; states.list.len()];
-    for (state, number) in numbers.iter_mut().enumerate().skip(1) {
-        let next = &mut next[class(state)];
+    for (number, &class) in numbers.iter_mut().zip(&classes).skip(1) {
+        let next = &mut next[class as usize];
         *number = *next;
         *next += 1;
     }
     numbers
 }
 
-pub(super) fn records(states: &States, numbers: &[u32], bases: &[u32], lengths: &Lengths, full: &[u32]) -> Vec<Record> {
-    let sources = states.sources;
-    let packing = Packing::new(sources);
-    let mut records = vec![Record::zeroed(); states.list.len() + 1];
-    let mut sums_of = vec![0; states.list.len() * sources];
+/// Writes the records of all states, and of [`NOWHERE`], to where their numbers say, among zeros.
+pub(super) fn write_records(
+    states: &States,
+    numbers: &[u32],
+    bases: &[u32],
+    lengths: &Lengths,
+    full: &[u32],
+    records: &mut [Record],
+) {
+    let packing = Packing::new(states.sources);
+    let (sums_bits, frequencies_bits) = (SUMS_BITS / packing.sources, FREQUENCIES_BITS / packing.sources);
+    // Of all n-grams that end where a state's longest does, a field for each source; none overflows where there is room.
+    let mut sums_of = vec![0; states.list.len()];
     let mut levels_of = vec![0u32; states.list.len()];
     records[NOWHERE as usize].low = link_base(bases[ROOT as usize]);
     for (state, &State { link, length, above }) in states.list.iter().enumerate() {
         let frequencies = states.frequencies_of(state);
-        let (before, sums) = sums_of.split_at_mut(state * sources);
-        let inherited = before.get(link as usize * sources..).unwrap_or_default();
-        for ((sum, &frequency), &inherited) in sums.iter_mut().zip(frequencies).zip(inherited) {
-            *sum = inherited + u64::from(frequency) * u64::from(length - above);
-        }
-        let rest = sums.iter().zip(frequencies).map(|(sum, &frequency)| sum - u64::from(frequency) * u64::from(length));
+        let each = || frequencies.iter().copied().map(u64::from);
+        let own = pack(each(), sums_bits);
+        let rest = sums_of[link as usize] - own * u64::from(above);
+        sums_of[state] = rest + own * u64::from(length);
         levels_of[state] = match lengths.window as u16 {
             window if above >= window => levels_of[link as usize],
             window if length >= window => packing.levels(frequencies, full),
             _ => 0,
         };
         records[numbers[state] as usize] = Record {
-            low: pack(rest, SUMS_BITS / packing.sources) | link_base(bases[link as usize]),
-            high: pack(frequencies.iter().copied().map(u64::from), FREQUENCIES_BITS / packing.sources)
+            low: rest | link_base(bases[link as usize]),
+            high: pack(each(), frequencies_bits)
                 | u64::from(numbers[link as usize]) << FREQUENCIES_BITS
                 | u64::from(above) << ABOVE_SHIFT
                 | u64::from(levels_of[state]) << LEVELS_SHIFT,
         };
     }
-    records
 }
 
 fn link_base(base: u32) -> u64 {

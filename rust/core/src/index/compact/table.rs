@@ -2,7 +2,7 @@
 
 use super::edge::Edge;
 use super::placement::Placement;
-use super::record::{BASE_BITS, MOST_SOURCES, MOST_STATES, NOWHERE, Packing, Record, numbers, pack, records};
+use super::record::{BASE_BITS, MOST_SOURCES, MOST_STATES, NOWHERE, Packing, Record, numbers, pack, write_records};
 use super::symbols::{MOST_SYMBOLS, PAGE, PAGE_BITS, Symbols, UNKNOWN_SKIPPED};
 use crate::blob::{Blob, BlobBuilder};
 use crate::error::Result;
@@ -88,17 +88,19 @@ impl CompactTable {
         let symbols = Symbols::new(corpus, reading.skipped);
         let numbers = numbers(&states);
         let placement = Placement::of(&states, &numbers, &symbols.of_dense);
-        if placement.edges.len() > 1 << BASE_BITS {
+        if placement.edges() > 1 << BASE_BITS {
             return Ok(None);
         }
-        let blob = BlobBuilder::default()
+        let mut blob = BlobBuilder::default()
             .array(&[states.sources as u32, u32::from(symbols.skipped_end)])
-            .array(&records(&states, &numbers, &placement.bases, lengths, reading.full))
-            .array(&placement.edges)
+            .zeros::<Record>(states.list.len() + 1)
+            .zeros::<Edge>(placement.edges())
             .array(&unigrams(&states, &symbols))
             .array(&symbols.page_of)
             .array(&symbols.pages)
             .finish();
+        write_records(&states, &numbers, &placement.bases, lengths, reading.full, blob.array_mut(1));
+        placement.write_edges(&numbers, blob.array_mut(2));
         Ok(Some(Self { packing: Packing::new(states.sources), skipped_end: symbols.skipped_end, blob }))
     }
 
