@@ -150,6 +150,17 @@ impl Scorer {
         self.score_with(InstructionSet::chosen(), responses, scratch, scores, lengths);
     }
 
+    /// The same without Truthfulness, which is not written.
+    fn score_fluency(
+        &self,
+        responses: &[&str],
+        scratch: &mut Scratch,
+        scores: &mut [SourceScore],
+        lengths: &mut [u32],
+    ) {
+        self.score_wanted(InstructionSet::chosen(), responses, scratch, scores, lengths, false);
+    }
+
     /// The same with the given instructions; the result does not depend on them.
     ///
     /// # Panics
@@ -162,12 +173,24 @@ impl Scorer {
         scores: &mut [SourceScore],
         lengths: &mut [u32],
     ) {
+        self.score_wanted(set, responses, scratch, scores, lengths, true);
+    }
+
+    fn score_wanted(
+        &self,
+        set: InstructionSet,
+        responses: &[&str],
+        scratch: &mut Scratch,
+        scores: &mut [SourceScore],
+        lengths: &mut [u32],
+        truthfulness: bool,
+    ) {
         let sources = self.source_count();
         match &self.engine {
             Engine::Compact(compact, _) => {
                 scratch.scores.resize(LANES, CompactScore::default());
                 for (start, responses) in (0..).step_by(LANES).zip(responses.chunks(LANES)) {
-                    compact.score(set, responses, &mut scratch.block, &mut scratch.scores);
+                    compact.score(set, responses, &mut scratch.block, &mut scratch.scores, truthfulness);
                     for (i, score) in (start..).zip(&scratch.scores[..responses.len()]) {
                         lengths[i] = score.length as u32;
                         self.write(score, &mut scores[i * sources..][..sources]);
@@ -332,7 +355,7 @@ impl Scorer {
             let mut order: Vec<usize> = (0..source.answers.len()).collect();
             order.sort_unstable_by_key(|&answer| source.answers[answer].len());
             let answers: Vec<&str> = order.iter().map(|&answer| source.answers[answer]).collect();
-            self.score(&answers, &mut scratch, &mut scores, &mut lengths);
+            self.score_fluency(&answers, &mut scratch, &mut scores, &mut lengths);
             let mut own = vec![0.0; answers.len()];
             for (&answer, score) in order.iter().zip(scores.iter().skip(number).step_by(sources.len())) {
                 own[answer] = score.fluency;

@@ -58,7 +58,7 @@ impl Work for OnePass<'_, '_> {
             Pass::Load => scorer.load(responses, block, 0),
             Pass::Repeats => repeats::fill(block, &scorer.plan, responses.len(), block.longest(responses.len())),
             Pass::Walk => walk::fill(block, &scorer.plan, &scorer.one(), responses.len()),
-            Pass::Finish => scorer.finish(responses, block, 0, scores),
+            Pass::Finish => scorer.finish(responses, block, 0, scores, true),
         }
     }
 }

@@ -40,14 +40,15 @@ struct ScoreBlock<'a> {
     responses: &'a [&'a str],
     block: &'a mut Block,
     scores: &'a mut [CompactScore],
+    truthfulness: bool,
 }
 
 impl Work for ScoreBlock<'_> {
     #[inline(always)]
     fn run(self) {
-        let Self { scorer, responses, block, scores } = self;
+        let Self { scorer, responses, block, scores, truthfulness } = self;
         scorer.read(responses, block);
-        scorer.finish(responses, block, 0, scores);
+        scorer.finish(responses, block, 0, scores, truthfulness);
     }
 }
 
@@ -77,7 +78,7 @@ impl Work for ScoreMixed<'_> {
         repeats::fill(block, &first.plan, lanes, block.longest(lanes));
         walk::fill(block, &first.plan, &tables, lanes);
         for (scorer, part) in parts(scorers) {
-            scorer.finish(&responses[part.clone()], block, part.start, &mut scores[part]);
+            scorer.finish(&responses[part.clone()], block, part.start, &mut scores[part], true);
         }
     }
 }
@@ -106,15 +107,17 @@ impl CompactScorer {
         self.plan.window
     }
 
-    /// Scores up to 32 responses into as many scores; faster where they are of similar length.
+    /// Scores up to 32 responses into as many scores, whose Truthfulness stays as it is unless it is asked for; faster where
+    /// they are of similar length.
     pub(crate) fn score(
         &self,
         set: InstructionSet,
         responses: &[&str],
         block: &mut Block,
         scores: &mut [CompactScore],
+        truthfulness: bool,
     ) {
-        dispatch::run(set, ScoreBlock { scorer: self, responses, block, scores });
+        dispatch::run(set, ScoreBlock { scorer: self, responses, block, scores, truthfulness });
     }
 
     /// Scores up to 32 responses, each with a scorer of its own, that [go together](Self::goes_with); responses with the same
@@ -156,11 +159,18 @@ impl CompactScorer {
 
     /// The last pass, over responses from lane `first` on.
     #[inline(always)]
-    pub(super) fn finish(&self, responses: &[&str], block: &mut Block, first: usize, scores: &mut [CompactScore]) {
+    pub(super) fn finish(
+        &self,
+        responses: &[&str],
+        block: &mut Block,
+        first: usize,
+        scores: &mut [CompactScore],
+        truthfulness: bool,
+    ) {
         match self.table.view().packing.sources() {
-            1 => self.finish_of::<1>(responses, block, first, scores),
-            2 => self.finish_of::<2>(responses, block, first, scores),
-            _ => self.finish_of::<MOST_SOURCES>(responses, block, first, scores),
+            1 => self.finish_of::<1>(responses, block, first, scores, truthfulness),
+            2 => self.finish_of::<2>(responses, block, first, scores, truthfulness),
+            _ => self.finish_of::<MOST_SOURCES>(responses, block, first, scores, truthfulness),
         }
     }
 
@@ -172,17 +182,21 @@ impl CompactScorer {
         block: &mut Block,
         first: usize,
         scores: &mut [CompactScore],
+        truthfulness: bool,
     ) {
         let (plan, packing) = (&self.plan, Packing::new(SOURCES));
         let mut view = self.table.view();
         view.packing = packing;
         let (used, lanes) = (&mut scores[..responses.len()], first..first + responses.len());
         self.gather(block, &view, lanes.clone());
-        finish::cover(block, plan, packing, lanes.clone());
         for (lane, score) in lanes.clone().zip(used.iter_mut()) {
             score.length = block.lengths[lane];
             score.fluency = finish::best_fluency(block, plan, packing, lane);
         }
+        if !truthfulness {
+            return;
+        }
+        finish::cover(block, plan, packing, lanes.clone());
         for (start, scores) in lanes.step_by(finish::SIDE_BY_SIDE).zip(used.chunks_mut(finish::SIDE_BY_SIDE)) {
             let totals = finish::undiscounted(block, plan, start);
             for ((lane, score), total) in (start..).zip(scores).zip(totals) {
