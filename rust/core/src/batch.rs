@@ -7,6 +7,9 @@ use std::cell::RefCell;
 /// Responses that a thread takes at a time; among them those of similar length go together.
 const BLOCK: usize = 256;
 
+/// Responses to a question from which on most of its table is read, so that it is prefetched.
+const MANY: usize = 1024;
+
 /// Responses to one question.
 #[derive(Debug, Clone, Copy)]
 pub struct Group<'a> {
@@ -185,6 +188,9 @@ fn score_part_with<'a, 'b>(
     response: &(impl Fn(usize) -> &'a str + Sync),
 ) -> Part<'b> {
     let Buffers { scorer: scratch, rules: rule_scratch, scores, order, .. } = buffers;
+    if range.start == 0 && group.rows.len() >= MANY {
+        group.scorer.fetch_table();
+    }
     let of_row = |place: u32| response(group.rows[place as usize] as usize);
     order.clear();
     order.extend(range.map(|place| (of_row(place as u32).len() as u32, place as u32)));

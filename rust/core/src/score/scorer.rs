@@ -13,6 +13,7 @@ use super::wide::scorer::WideScorer;
 use super::wide::scratch::Scratch as WideScratch;
 use crate::blob::{Blob, BlobBuilder};
 use crate::error::{Error, Result};
+use crate::fetch::fetch_text;
 use crate::index::compact::{CompactTable, Reading};
 use crate::index::corpus::{Corpus, Markers, SourceText};
 use crate::index::tables::Lengths;
@@ -139,6 +140,12 @@ impl Scorer {
     /// Bytes of the scoring table.
     pub fn table_size(&self) -> usize {
         self.table().bytes().len()
+    }
+
+    /// Prefetches the scoring table.
+    pub(crate) fn fetch_table(&self) {
+        let bytes = self.table().bytes();
+        fetch_text(bytes, bytes.len());
     }
 
     /// Scores `responses` against every source: entry `i × sources + s` of `scores` is response `i` against source `s`;
