@@ -7,7 +7,7 @@ use std::cell::RefCell;
 /// Responses that a thread takes at a time; among them those of similar length go together.
 const BLOCK: usize = 256;
 
-/// Responses to a question from which on most of its table is read, so that it is prefetched.
+/// So many responses to a question read most of its table, which is then prefetched.
 const MANY: usize = 1024;
 
 /// Responses to one question.

@@ -119,12 +119,15 @@ proptest! {
             let place = place.index(text.len());
             text[place] = byte;
         }
+        // A damaged byte may end a line where it begins.
+        let is_white = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0b;
+        let filled = text.split(|&byte| byte == b'\n').filter(|line| !line.iter().all(is_white)).count();
         let lines = decode(&Buffer::from(text), Fields { more: &["id"], ..FIELDS }).expect("short enough");
         for column in [&lines.questions, &lines.answers].into_iter().chain(&lines.more) {
             let (views, buffers) = (column.views().clone(), column.data_buffers().to_vec());
             prop_assert!(StringViewArray::try_new(views, buffers, column.nulls().cloned()).is_ok());
         }
-        prop_assert_eq!(lines.answers.len() + lines.irregular.len(), lines.count);
+        prop_assert_eq!(lines.answers.len() + lines.irregular.len(), filled);
     }
 
     #[test]

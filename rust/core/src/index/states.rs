@@ -1,11 +1,10 @@
-//! Sets of n-grams that always end together, from the suffix array of the reversed answers.
+//! Sets of n-grams that always end together, from the suffix tree of the reversed answers.
 //!
-//! The array's maximal ranges of suffixes that share a prefix of up to `depth` symbols are the nodes of a suffix tree;
-//! read backwards, a node stands for the n-grams that end at exactly the same places, which differ only in how far they
-//! reach to the left. Those sets are the states of the suffix automaton (Blumer et al., "The Smallest Automaton
-//! Recognizing the Subwords of a Text", 1985), here cut at the longest n-gram that scoring asks for: reading a response,
-//! the state after each character is that of the longest known n-gram ending there, and its suffix links lead to the
-//! shorter ones: a state's suffix link is the parent of its node in the tree. Both layouts of the scoring table are made
+//! Read backwards, a node of the [tree](super::tree) stands for the n-grams that end at exactly the same places, which
+//! differ only in how far they reach to the left. Those sets are the states of the suffix automaton (Blumer et al., "The
+//! Smallest Automaton Recognizing the Subwords of a Text", 1985), here cut at the longest n-gram that scoring asks for: reading
+//! a response, the state after each character is that of the longest known n-gram ending there, and its suffix links lead to
+//! the shorter ones: a state's suffix link is the parent of its node in the tree. Both layouts of the scoring table are made
 //! from these states.
 
 use super::corpus::Corpus;
@@ -154,25 +153,27 @@ impl Builder {
 
 /// The nodes of a tree, those of fewer ancestors first, and with as many in the order of their suffixes.
 fn breadth_first(tree: &Tree) -> Vec<u32> {
-    let mut level = vec![0u16; tree.nodes.len()];
-    let mut next = vec![0u32, 1];
-    let below_root = tree.nodes.len() - 1;
-    for (node, &Node { parent, .. }) in tree.nodes[..below_root].iter().enumerate().rev() {
-        let own = level[tree.closed[parent as usize] as usize] + 1;
-        level[node] = own;
-        if next.len() <= own as usize + 1 {
-            next.push(0);
+    let root = tree.nodes.len() - 1;
+    let mut level_of = vec![0u16; tree.nodes.len()];
+    // The first place of each level, once those before are counted.
+    let mut places = vec![0u32, 1];
+    // Parents are closed after their children.
+    for (node, &Node { parent, .. }) in tree.nodes[..root].iter().enumerate().rev() {
+        let level = level_of[tree.closed[parent as usize] as usize] + 1;
+        level_of[node] = level;
+        if places.len() <= level as usize + 1 {
+            places.push(0);
         }
-        next[own as usize + 1] += 1;
+        places[level as usize + 1] += 1;
     }
-    for level in 1..next.len() {
-        next[level] += next[level - 1];
+    for level in 1..places.len() {
+        places[level] += places[level - 1];
     }
-    let mut order = vec![below_root as u32; tree.nodes.len()];
-    for (node, &level) in level[..below_root].iter().enumerate() {
-        let next = &mut next[level as usize];
-        order[*next as usize] = node as u32;
-        *next += 1;
+    let mut order = vec![root as u32; tree.nodes.len()];
+    for (node, &level) in level_of[..root].iter().enumerate() {
+        let place = &mut places[level as usize];
+        order[*place as usize] = node as u32;
+        *place += 1;
     }
     order
 }
