@@ -7,8 +7,10 @@ use std::cell::RefCell;
 /// Responses that a thread takes at a time; among them those of similar length go together.
 const BLOCK: usize = 256;
 
-/// So many responses to a question read most of its table, which is then prefetched.
+/// From so many responses to a question on, its table is prefetched.
 const MANY: usize = 1024;
+/// Bytes of the table, at most, that are prefetched for each of them: each reads several times as many.
+const FETCHED: usize = 4096;
 
 /// Responses to one question.
 #[derive(Debug, Clone, Copy)]
@@ -189,7 +191,7 @@ fn score_part_with<'a, 'b>(
 ) -> Part<'b> {
     let Buffers { scorer: scratch, rules: rule_scratch, scores, order, .. } = buffers;
     if range.start == 0 && group.rows.len() >= MANY {
-        group.scorer.fetch_table();
+        group.scorer.fetch_table(FETCHED * group.rows.len());
     }
     let of_row = |place: u32| response(group.rows[place as usize] as usize);
     order.clear();

@@ -28,7 +28,7 @@ pub(crate) fn suffix_array(text: &mut [Symbol]) -> Result<Vec<u32>> {
     positions(sorted.map(SuffixArrayWithText::into_vec))
 }
 
-/// The same for symbols of 16 bits, of which all that there can be are counted: faster for long texts, slower for short ones.
+/// The same for symbols of 16 bits: faster for long texts, slower for short ones, since it counts all 65,536.
 pub(crate) fn suffix_array_of_words(text: &[u16]) -> Result<Vec<u32>> {
     if cfg!(miri) {
         return Ok(sorted_obviously(text));

@@ -17,13 +17,13 @@ use std::hint::select_unpredictable;
 const BLOCK: usize = 128;
 /// How many suffixes ahead of those that are looked up are prefetched: they lie all over the text.
 const AHEAD: usize = 16;
-/// Symbols, and open nodes, that are compared side by side.
+/// Open nodes that are compared side by side.
 const LANES: usize = 16;
 /// Bytes of text compared at once.
 const CHUNK: usize = 24;
-/// Symbols that there can be of 16 bits. All of them are counted to sort these, which pays for longer texts.
+/// How many symbols of 16 bits there can be. Sorting counts all of them, which pays for longer texts only.
 const MOST_WORDS: usize = 1 << 16;
-/// The beginning of what is not open.
+/// The first rank where no node is open.
 const NEVER: i32 = i32::MAX;
 
 /// Suffixes that share their first symbols.
@@ -117,7 +117,7 @@ struct Suffix {
 
 impl Builder {
     fn new(corpus: &Corpus, suffixes: usize, depth: usize) -> Self {
-        // Of published answers there are as many.
+        // Published answers have about so many; if there are more, the arrays grow.
         let (sources, nodes) = (corpus.names.len(), suffixes / 2);
         let mut builder = Self {
             tree: Tree {
@@ -150,6 +150,7 @@ impl Builder {
         // The answer counts once in the last node that is above both suffixes; there is none for its first suffix.
         let both = self.starts.iter().map(|&start| u32::from(start < before as i32)).sum::<u32>() as usize;
         self.counts[self.open.len() * self.sources + source] += 1;
+        // Only that of none falls below zero: elsewhere, the suffix before has been counted by now.
         let count = &mut self.counts[both * self.sources + source];
         *count = count.wrapping_sub(1);
     }
@@ -189,7 +190,7 @@ impl Builder {
         self.starts[last] = NEVER;
         let (counts, closed) = self.counts[last * self.sources..].split_at_mut(self.sources);
         for (count, closed) in counts.iter_mut().zip(closed) {
-            *count = count.wrapping_add(std::mem::take(closed));
+            *count += std::mem::take(closed);
         }
     }
 

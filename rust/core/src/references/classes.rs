@@ -43,8 +43,10 @@ impl Classes {
         let mut corpus = Corpus::new(&[SourceText { name: "", answers: texts.to_vec() }], Markers::None)?;
         let suffixes = suffix_array::suffix_array(&mut corpus.text)?;
         let shared = suffix_array::bounded_lcp_array(&corpus.text, &suffixes, usize::from(*lengths.end()));
-        let text_of = corpus.answer_of_positions();
-        let text_of_rank = suffixes.iter().map(|&position| text_of[position as usize]).collect();
+        let text_of_rank = {
+            let text_of = corpus.answer_of_positions();
+            suffixes.iter().map(|&position| text_of[position as usize]).collect()
+        };
         let mut finder = Finder::new(texts.len(), lengths, text_of_rank);
         for (rank, &position) in suffixes.iter().enumerate() {
             let rest = corpus.answer_starts[finder.text_of_rank[rank] as usize + 1] - 1 - position;

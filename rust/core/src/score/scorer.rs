@@ -142,10 +142,9 @@ impl Scorer {
         self.table().bytes().len()
     }
 
-    /// Prefetches the scoring table.
-    pub(crate) fn fetch_table(&self) {
-        let bytes = self.table().bytes();
-        fetch_text(bytes, bytes.len());
+    /// Prefetches the first `most` bytes of the scoring table, those of the most frequent n-grams in the compact layout.
+    pub(crate) fn fetch_table(&self, most: usize) {
+        fetch_text(self.table().bytes(), most);
     }
 
     /// Scores `responses` against every source: entry `i × sources + s` of `scores` is response `i` against source `s`;
@@ -155,17 +154,6 @@ impl Scorer {
     /// If `scores` or `lengths` is too short.
     pub fn score(&self, responses: &[&str], scratch: &mut Scratch, scores: &mut [SourceScore], lengths: &mut [u32]) {
         self.score_with(InstructionSet::chosen(), responses, scratch, scores, lengths);
-    }
-
-    /// The same without Truthfulness, which is not written.
-    fn score_fluency(
-        &self,
-        responses: &[&str],
-        scratch: &mut Scratch,
-        scores: &mut [SourceScore],
-        lengths: &mut [u32],
-    ) {
-        self.score_wanted(InstructionSet::chosen(), responses, scratch, scores, lengths, false);
     }
 
     /// The same with the given instructions; the result does not depend on them.
@@ -183,6 +171,7 @@ impl Scorer {
         self.score_wanted(set, responses, scratch, scores, lengths, true);
     }
 
+    /// The same; without `truthfulness`, that of the scores means nothing.
     fn score_wanted(
         &self,
         set: InstructionSet,
@@ -210,7 +199,9 @@ impl Scorer {
                     *length = read as u32;
                     for (source, into) in scores.iter_mut().enumerate() {
                         into.fluency = wide.fluency(&scratch.wide, source, read, self.baselines[source]).0;
-                        into.truthfulness = wide.truthfulness(&scratch.wide, source, read).0;
+                        if truthfulness {
+                            into.truthfulness = wide.truthfulness(&scratch.wide, source, read).0;
+                        }
                     }
                 }
             }
@@ -362,7 +353,7 @@ impl Scorer {
             let mut order: Vec<usize> = (0..source.answers.len()).collect();
             order.sort_unstable_by_key(|&answer| source.answers[answer].len());
             let answers: Vec<&str> = order.iter().map(|&answer| source.answers[answer]).collect();
-            self.score_fluency(&answers, &mut scratch, &mut scores, &mut lengths);
+            self.score_wanted(InstructionSet::chosen(), &answers, &mut scratch, &mut scores, &mut lengths, false);
             let mut own = vec![0.0; answers.len()];
             for (&answer, score) in order.iter().zip(scores.iter().skip(number).step_by(sources.len())) {
                 own[answer] = score.fluency;

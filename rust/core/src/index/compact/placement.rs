@@ -58,7 +58,7 @@ impl Placement {
         Self { bases, slots: slots.edges }
     }
 
-    /// Places for edges, with and without one.
+    /// The number of slots for edges, used and free.
     pub(super) fn edges(&self) -> usize {
         self.slots.len()
     }
