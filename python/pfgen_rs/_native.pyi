@@ -23,6 +23,7 @@ __all__ = [
     "NgramKeys",
     "NgramSketch",
     "Numbers",
+    "ParquetFile",
     "Rules",
     "Scan",
     "Scorer",
@@ -63,6 +64,9 @@ UNKNOWN: int
 
 class _ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+class _ArrowSchema(Protocol):
+    def __arrow_c_schema__(self) -> object: ...
 
 class _ArrowArray(Protocol):
     def __arrow_c_array__(
@@ -138,6 +142,12 @@ class Store:
     def scorer(self, number: int, settings: Settings, answers: Sequence[int]) -> Scorer: ...
     @staticmethod
     def write(path: Path, key: bytes, scorers: Sequence[Scorer]) -> None: ...
+
+@final
+class ParquetFile:
+    def __new__(cls, path: Path, schema: _ArrowSchema, row_group_size: int) -> ParquetFile: ...
+    def write(self, table: _ArrowStream) -> None: ...
+    def finish(self) -> None: ...
 
 @final
 class Rules:

@@ -70,7 +70,7 @@ cli.main()
 """
 PLACES = {
     "decoding": "(lines, 'read_parts')",
-    "writing": "(table_writer, 'register_io_source')",
+    "writing": "(table_writer.TableWriter, '_write_plainly')",
     "summing up": "(resumable.Job, 'write')",
 }
 

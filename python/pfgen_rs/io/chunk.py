@@ -38,18 +38,19 @@ class Kept(NamedTuple):
 class Options:
     """How files of responses are read.
 
-    `text_size`: bytes of JSON lines to decode at once. `rows`: maximum number of responses in a chunk.
-    `more_fields`: keys or columns of additional texts, which a response may lack. `tokens`: whether answers
-    are lists of token ids rather than texts. `advice`: how to choose another key or column for questions, and
-    for answers. `clean`: whether to clean answers (see `pfgen_rs.io.cleaning`). `keep`: additional columns to
-    read. `run`: the one that names the run of each response. `check`: whether to count unclean answers.
-    `strict`: whether a file that may have been cut short is an error (see `Chunk.cut_short`).
+    `text_size`: bytes of JSON lines to decode at once, some 7,500 usual answers. `rows`: maximum number of
+    responses in a chunk. `more_fields`: keys or columns of additional texts, which a response may lack.
+    `tokens`: whether answers are lists of token ids rather than texts. `advice`: how to choose another key
+    or column for questions, and for answers. `clean`: whether to clean answers (see
+    `pfgen_rs.io.cleaning`). `keep`: additional columns to read. `run`: the one that names the run of each
+    response. `check`: whether to count unclean answers. `strict`: whether a file that may have been cut
+    short is an error (see `Chunk.cut_short`).
     """
 
     question_field: str = "question"
     answer_field: str = "answer"
     skip_bad_lines: bool = False
-    text_size: int = 17 << 17  # room for most published runs, of 5,000 answers, in one chunk
+    text_size: int = 7 << 19
     rows: int = 1 << 15
     more_fields: tuple[str, ...] = ()
     tokens: bool = False

@@ -15,6 +15,7 @@ mod json;
 mod lines;
 mod markup;
 mod numeric;
+mod parquet_file;
 mod rules;
 mod runs;
 mod scorer;
@@ -56,6 +57,8 @@ mod _native {
     use super::markup::Markup;
     #[pymodule_export]
     use super::numeric::round_half_even;
+    #[pymodule_export]
+    use super::parquet_file::ParquetFile;
     #[pymodule_export]
     use super::rules::Rules;
     #[pymodule_export]
