@@ -59,7 +59,11 @@ pub(crate) fn are_views_valid(array: &StringViewArray, pool: Option<&ThreadPool>
     };
     there <= WORTH_IT * read
         && buffers.iter().all(|buffer| is_valid(buffer, pool))
-        && array.views().iter().all(is_row_valid)
+        && match pool {
+            None => array.views().iter().all(is_row_valid),
+            // Each row's ends are somewhere else in memory.
+            Some(pool) => pool.install(|| array.views().par_iter().all(is_row_valid)),
+        }
 }
 
 /// The same as [`is_utf8`], in pieces that begin with a character.

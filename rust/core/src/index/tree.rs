@@ -118,7 +118,7 @@ struct Suffix {
 impl Builder {
     fn new(corpus: &Corpus, suffixes: usize, depth: usize) -> Self {
         // Published answers have about so many; if there are more, the arrays grow.
-        let (sources, nodes) = (corpus.names.len(), suffixes / 2);
+        let (sources, nodes) = (corpus.names.len(), suffixes);
         let mut builder = Self {
             tree: Tree {
                 nodes: Vec::with_capacity(nodes),
