@@ -117,7 +117,7 @@ struct Suffix {
 
 impl Builder {
     fn new(corpus: &Corpus, suffixes: usize, depth: usize) -> Self {
-        // Published answers have about so many; if there are more, the arrays grow.
+        // Published answers have no more; if there are, the arrays grow.
         let (sources, nodes) = (corpus.names.len(), suffixes);
         let mut builder = Self {
             tree: Tree {
