@@ -48,7 +48,8 @@ pub(super) struct Tree {
     pub(super) frequencies: Vec<u32>,
     /// For nodes as they were opened, the root first, their place among the closed ones.
     pub(super) closed: Vec<u32>,
-    /// The deepest node of the suffix at each position, as it was numbered when it was opened.
+    /// The deepest node of the suffix at each position, as it was numbered when it was opened; of a position whose suffix is
+    /// still to be added, the answer instead.
     pub(super) deepest: Vec<u32>,
 }
 
@@ -67,12 +68,12 @@ impl Tree {
 
     fn of<S: Pod + Into<Symbol>>(text: &[S], suffixes: &[u32], corpus: &Corpus, depth: usize) -> Self {
         let source_of: Vec<u32> = (0..corpus.answers()).map(|answer| corpus.source_of(answer as u32) as u32).collect();
-        let reader = Reader { text, answer_of: corpus.answer_of_positions(), corpus, depth, suffixes };
+        let reader = Reader { text, corpus, depth, suffixes };
         let mut builder = Builder::new(corpus, suffixes.len(), depth);
         let mut block = [Suffix::default(); BLOCK];
         for first in (0..suffixes.len()).step_by(BLOCK) {
             let block = &mut block[..BLOCK.min(suffixes.len() - first)];
-            reader.read(first, block);
+            reader.read(first, block, &builder.tree.deepest);
             for (rank, suffix) in (first as u32..).zip(&*block) {
                 builder.add(rank, suffix, source_of[suffix.answer as usize] as usize);
             }
@@ -124,7 +125,7 @@ impl Builder {
                 nodes: Vec::with_capacity(nodes),
                 frequencies: Vec::with_capacity(nodes * sources),
                 closed: Vec::with_capacity(nodes),
-                deepest: vec![0; suffixes],
+                deepest: corpus.answer_of_positions(),
             },
             sources,
             open: Vec::with_capacity(depth + 1),
@@ -220,21 +221,20 @@ struct Reader<'a, S> {
     corpus: &'a Corpus,
     text: &'a [S],
     suffixes: &'a [u32],
-    answer_of: Vec<u32>,
     depth: usize,
 }
 
 impl<S: Pod + Into<Symbol>> Reader<'_, S> {
-    /// The suffixes from rank `first` on.
-    fn read(&self, first: usize, block: &mut [Suffix]) {
+    /// The suffixes from rank `first` on. `answer_of` has the answers of their positions.
+    fn read(&self, first: usize, block: &mut [Suffix], answer_of: &[u32]) {
         let mut before = first.checked_sub(1).map_or(0, |rank| self.suffixes[rank]);
         for (rank, suffix) in (first..).zip(block) {
             if let Some(&position) = self.suffixes.get(rank + AHEAD) {
                 fetch(self.text, position as usize);
-                fetch(&self.answer_of, position as usize);
+                fetch(answer_of, position as usize);
             }
             let position = self.suffixes[rank];
-            let answer = self.answer_of[position as usize];
+            let answer = answer_of[position as usize];
             let rest = (self.corpus.answer_starts[answer as usize + 1] - 1 - position).min(self.depth as u32);
             let shared = self.shared(before as usize, position as usize).min(rest);
             *suffix = Suffix { position, symbol: self.text[position as usize].into(), answer, rest, shared };
