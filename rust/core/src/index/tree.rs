@@ -68,7 +68,7 @@ impl Tree {
 
     fn of<S: Pod + Into<Symbol>>(text: &[S], suffixes: &[u32], corpus: &Corpus, depth: usize) -> Self {
         let source_of: Vec<u32> = (0..corpus.answers()).map(|answer| corpus.source_of(answer as u32) as u32).collect();
-        let reader = Reader { text, corpus, depth, suffixes };
+        let reader = Reader { corpus, text, suffixes, depth };
         let mut builder = Builder::new(corpus, suffixes.len(), depth);
         let mut block = [Suffix::default(); BLOCK];
         for first in (0..suffixes.len()).step_by(BLOCK) {
