@@ -8,7 +8,6 @@ import json
 import logging
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -161,16 +160,6 @@ def unfinished_trial(tmp: Path) -> str:
     return told("report", tmp)
 
 
-def without_fonts(tmp: Path) -> str:
-    from pfgen_rs.drawing import fonts
-
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        patch.setattr(fonts, "_japanese_font_families", lambda: iter(()))
-        fonts._japanese_font_found.__wrapped__()
-    return str(caught[0].message)
-
-
 def logged(do: Callable[[], object]) -> str:
     """What is logged meanwhile."""
     handler = logging.StreamHandler(io.StringIO())
@@ -316,7 +305,6 @@ CASES: dict[str, Case] = {
     "unknown font": lambda _: told(
         "plot", "length", sample_runs()["faithful"], *MINI, "-o", "x.svg", "--font", "Nope"
     ),
-    "no installed font": without_fonts,
     "plots need matplotlib": without_package(
         "matplotlib", "plot", "length", Path(), *MINI, "-o", Path("x.svg")
     ),

@@ -23,7 +23,7 @@ from plot_data import CATEGORIES, FIGURES, question_table, response_table, runs,
 from plot_faults import drawn_texts, text_faults
 
 each_figure = pytest.mark.parametrize("kind", FIGURES)
-FAMILIES = tuple(filter(None, (LATIN, japanese_font())))
+FAMILIES = (LATIN, japanese_font())
 LONG = {
     "long": "organisation/a-very-long-model-name-with-many-parts-32b-v0.{0}-preview-step_{0} · chat",
     "wide": "W" * 40 + "{0}-step_{0}",

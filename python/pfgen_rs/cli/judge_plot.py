@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -96,20 +95,18 @@ def plot(
     from pfgen_rs.judge import plots
     from pfgen_rs.judge.plots.kinds import JudgeWish, draw
 
-    with warnings.catch_warnings(record=True) as remarks:
-        warnings.simplefilter("always", plots.FontWarning)
-        wish = JudgeWish(
-            verdicts,
-            humans,
-            by.value,
-            value,
-            runs or (),
-            benchmark,
-            title,
-            language.value,
-            font,
-        )
-        drawn = draw(kind.value, wish)
-        plots.save(drawn.figure, out)
-    for note in (*(str(remark.message) for remark in remarks), *drawn.notes):
+    wish = JudgeWish(
+        verdicts,
+        humans,
+        by.value,
+        value,
+        runs or (),
+        benchmark,
+        title,
+        language.value,
+        font,
+    )
+    drawn = draw(kind.value, wish)
+    plots.save(drawn.figure, out)
+    for note in drawn.notes:
         output.warn(note)

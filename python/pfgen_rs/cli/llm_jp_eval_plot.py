@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -72,12 +71,8 @@ def plot(
 
     chosen = shared.task_names(tasks)
     found = report_of(read_report_runs(runs), average=average.value, tasks=chosen)
-    with warnings.catch_warnings(record=True) as remarks:
-        warnings.simplefilter("always", plots.FontWarning)
-        figure = plots.draw(kind.value, found, title=title, language=language.value, font=font)
-        plots.save(figure, out)
+    figure = plots.draw(kind.value, found, title=title, language=language.value, font=font)
+    plots.save(figure, out)
     most = plots.MOST_RUNS.get(kind.value, len(found.runs))
     if len(found.runs) > most:
         output.warn(f"only the {most} best of {len(found.runs)} runs are shown")
-    for remark in remarks:
-        output.warn(str(remark.message))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -200,23 +199,21 @@ def plot(
     from pfgen_rs.report.plots.kinds import Wish, draw
     from pfgen_rs.report.plots.steps import STEP
 
-    with warnings.catch_warnings(record=True) as remarks:
-        warnings.simplefilter("always", plots.FontWarning)
-        wish = Wish(
-            inputs,
-            benchmark,
-            metric.value,
-            source,
-            STEP if step_pattern is None else step_pattern,
-            top,
-            (x or AxisName.STEP).value,
-            title,
-            language.value,
-            font,
-        )
-        drawn = draw(kind.value, wish)
-        plots.save(drawn.figure, out)
-        if csv is not None:
-            write_atomic(csv, drawn.csv())
-    for note in (*(str(remark.message) for remark in remarks), *drawn.notes):
+    wish = Wish(
+        inputs,
+        benchmark,
+        metric.value,
+        source,
+        STEP if step_pattern is None else step_pattern,
+        top,
+        (x or AxisName.STEP).value,
+        title,
+        language.value,
+        font,
+    )
+    drawn = draw(kind.value, wish)
+    plots.save(drawn.figure, out)
+    if csv is not None:
+        write_atomic(csv, drawn.csv())
+    for note in drawn.notes:
         output.warn(note)

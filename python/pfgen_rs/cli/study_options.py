@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import output
 from pfgen_rs.cli.plot import plot_file_path
 from pfgen_rs.errors import OutputError
 
@@ -68,11 +66,6 @@ PlotFile = Annotated[
 
 def write_plot(draw: Callable[[], Figure], path: Path) -> None:
     """Draw a figure and write it."""
-    from pfgen_rs.drawing.fonts import FontWarning
     from pfgen_rs.drawing.saving import save
 
-    with warnings.catch_warnings(record=True) as remarks:
-        warnings.simplefilter("always", FontWarning)
-        save(draw(), path)
-    for remark in remarks:
-        output.warn(str(remark.message))
+    save(draw(), path)

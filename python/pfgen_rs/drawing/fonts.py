@@ -1,12 +1,12 @@
-"""Finding a font with Japanese glyphs: by name, or among the installed ones."""
+"""Finding a font with Japanese glyphs: by name, among the installed ones; else that of the extra `plots`."""
 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,12 @@ from pfgen_rs.errors import PlotError
 if TYPE_CHECKING:
     from matplotlib.ft2font import FT2Font
 
-__all__ = ["ENVIRONMENT", "LATIN", "FontWarning", "advance", "japanese_font", "lacks"]
+__all__ = ["BROUGHT_BY", "ENVIRONMENT", "LATIN", "advance", "japanese_font", "lacks"]
 
 ENVIRONMENT = "PFGEN_RS_FONT"
 LATIN = "DejaVu Sans"  # comes with matplotlib, so that figures look the same everywhere
+BROUGHT_BY = "matplotlib_fontja"  # never imported, since that changes matplotlib's settings
+_BROUGHT = f"{BROUGHT_BY}/fonts/ipaexg.ttf"  # IPAexGothic
 _FAMILIES = (
     "Noto Sans CJK JP",
     "Noto Sans JP",
@@ -37,26 +39,19 @@ _FAMILIES = (
     "MS Gothic",
 )
 _PROBE = "あア漢、。"
-_MISSING = (
-    "no installed font has Japanese glyphs, so Japanese text is drawn as escapes: install one (such as Noto "
-    f"Sans CJK JP), or name one with --font or {ENVIRONMENT}"
-)
 _LAST_RESORT = "Last Resort"  # has a glyph for every character: a box that names its block
 _FILES = (".ttf", ".otf", ".ttc", ".otc")
 
 
-class FontWarning(UserWarning):
-    """No Japanese font was found: Japanese text is drawn as escapes."""
-
-
-def japanese_font(wanted: str | None = None) -> str | None:
-    """Returns the family of a font with Japanese glyphs; `None`, with one `FontWarning`, if there is none.
+def japanese_font(wanted: str | None = None) -> str:
+    """Returns the family of a font with Japanese glyphs.
 
     `wanted`: a family or a font file (default: the environment variable PFGEN_RS_FONT, then the first known
-    family that is installed). Raises `PlotError` if the named font does not exist or lacks Japanese glyphs.
+    family that is installed, then IPAexGothic, which the extra `plots` brings). Raises `PlotError` if the
+    named font does not exist or lacks Japanese glyphs.
     """
     name = wanted or os.environ.get(ENVIRONMENT)
-    return _font_named(name) if name else _japanese_font_found()
+    return _font_named(name) if name else _default_font()
 
 
 def lacks(family: str, text: str) -> set[str]:
@@ -104,11 +99,9 @@ def _font_added(file: str) -> str:
 
 
 @cache
-def _japanese_font_found() -> str | None:
-    found = next(_japanese_font_families(), None)
-    if found is None:
-        warnings.warn(_MISSING, FontWarning, stacklevel=2)
-    return found
+def _default_font() -> str:
+    brought = distribution(BROUGHT_BY).locate_file(_BROUGHT)
+    return next(_japanese_font_families(), None) or _font_added(str(brought))
 
 
 def _japanese_font_families() -> Iterator[str]:

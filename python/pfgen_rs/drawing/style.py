@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from pfgen_rs.drawing.fonts import ENVIRONMENT, LATIN, japanese_font, lacks
+from pfgen_rs.drawing.fonts import BROUGHT_BY, ENVIRONMENT, LATIN, japanese_font, lacks
 from pfgen_rs.drawing.names import MEAN_WIDTH, shortened, shortened_apart
 from pfgen_rs.drawing.words import CATEGORIES, Language, translated
 from pfgen_rs.errors import OutputError
@@ -52,7 +52,7 @@ _TITLE = 100  # characters
 _TITLE_SIZE = 13  # points
 _BOLD = 1.15  # times as wide
 NAME_WIDTH = 44
-NEEDED = "plots need matplotlib: pip install 'pfgen_rs[plots]'"
+NEEDED = "plots need matplotlib and matplotlib-fontja: pip install 'pfgen_rs[plots]'"
 # Text is drawn as shapes, so that a figure looks the same where its fonts are not installed; title and
 # description serve screen readers.
 _STYLE: dict[Any, Any] = {
@@ -148,8 +148,8 @@ class Look:
 
 
 def available() -> bool:
-    """Whether matplotlib is installed."""
-    return find_spec("matplotlib") is not None
+    """Whether matplotlib and the package of the default font are installed (the extra `plots`)."""
+    return all(find_spec(name) for name in ("matplotlib", BROUGHT_BY))
 
 
 def drawn_with() -> list[str | None]:
@@ -164,15 +164,14 @@ def drawn_with() -> list[str | None]:
 def drawing(language: Language = "en", font: str | None = None) -> Iterator[Look]:
     """Apply this package's matplotlib settings within the block; yields what to draw with.
 
-    Settings are global to the process, so no other thread should draw meanwhile. Without a Japanese font,
-    figures are in English. Raises `OutputError` if matplotlib is missing, and `PlotError` for an unknown
+    Settings are global to the process, so no other thread should draw meanwhile. Raises `OutputError` if the
+    extra `plots` is missing, and `PlotError` for an unknown
     language or an unusable font.
     """
     if not available():
         raise OutputError(NEEDED)
-    found = japanese_font(font)
-    families = (LATIN,) if found is None else (LATIN, found)
-    look = Look(language if found else "en", families)
+    families = (LATIN, japanese_font(font))
+    look = Look(language, families)
     look.say("Score")  # fail early for an unknown language
     with matplotlib_settings(families):
         yield look

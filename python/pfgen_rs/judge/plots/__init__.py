@@ -4,7 +4,6 @@ Every function takes statistics (`pfgen_rs.judge.agreement`) or tables and retur
 `matplotlib.figure.Figure`. All take `title`, `language` (`en` or `ja`) and `font`.
 """
 
-from pfgen_rs.drawing.fonts import FontWarning
 from pfgen_rs.drawing.saving import png, save, svg
 from pfgen_rs.judge.plots.matrix import agreement_matrix
 from pfgen_rs.judge.plots.position import position_bars
@@ -13,7 +12,6 @@ from pfgen_rs.judge.plots.reliability import reliability
 from pfgen_rs.judge.plots.scores import rating_scores
 
 __all__ = [
-    "FontWarning",
     "agreement_matrix",
     "png",
     "position_bars",

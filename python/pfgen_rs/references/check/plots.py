@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pfgen_rs.drawing.fonts import FontWarning
 from pfgen_rs.drawing.numbers import fixed
 from pfgen_rs.drawing.saving import finish, svg
 from pfgen_rs.drawing.style import COLOURS, DASHES, Look, drawing
@@ -37,16 +35,12 @@ def draw_check_plots(tables: Tables) -> dict[str, bytes]:
 
     Raises `OutputError` if matplotlib is missing.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", FontWarning
-        )  # only names of sources might need a Japanese font
-        with drawing() as look:
-            return {
-                name: _drawn_check_plot(look, name, tables)
-                for name in TITLES
-                if _has_check_plot_rows(tables, name)
-            }
+    with drawing() as look:
+        return {
+            name: _drawn_check_plot(look, name, tables)
+            for name in TITLES
+            if _has_check_plot_rows(tables, name)
+        }
 
 
 def _drawn_check_plot(look: Look, name: str, tables: Tables) -> bytes:

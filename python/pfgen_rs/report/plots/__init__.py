@@ -5,7 +5,6 @@ caller's settings are restored. All take `title`, `language` (`en` or `ja`) and 
 the path of a font).
 """
 
-from pfgen_rs.drawing.fonts import FontWarning
 from pfgen_rs.drawing.saving import png, save, svg
 from pfgen_rs.drawing.style import available
 from pfgen_rs.report.plots.categories import category_map, category_means
@@ -19,7 +18,6 @@ from pfgen_rs.report.plots.sources import source_means, source_pairs
 from pfgen_rs.report.plots.steps import score_steps, series
 
 __all__ = [
-    "FontWarning",
     "available",
     "category_map",
     "category_means",

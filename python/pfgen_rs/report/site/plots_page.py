@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from pfgen_rs.checkout.entries import Entry, entries_frame
-from pfgen_rs.drawing.fonts import FontWarning
 from pfgen_rs.drawing.saving import SVG_DPI
 from pfgen_rs.drawing.style import available, drawn_with
 from pfgen_rs.drawing.themes import themed_svg
@@ -92,7 +90,7 @@ def plots_files(
         images = {}
         for language in get_args(Language) if available() else ():
             name = f"{plot.kind}.{language}.svg"
-            drawn = _drawn_for_page(plot, language)
+            drawn = plot.draw(language=language)
             yield f"plots/{name}", themed_svg(drawn.figure)
             images[language] = {"src": name, **_image_of_figure(drawn)}
         yield f"plots/{plot.kind}.csv", csv_of(plot.table)
@@ -160,12 +158,6 @@ def _category_plot_of_page(
         lambda **look: draw_categories(scores, categories, overall, top=_TOP, **look),
         len(same) > _TOP,
     )
-
-
-def _drawn_for_page(plot: _PagePlot, language: Language) -> Drawn:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FontWarning)  # then both are in English
-        return plot.draw(language=language)
 
 
 def _image_of_figure(drawn: Drawn) -> dict[str, Any]:

@@ -4,7 +4,6 @@ Every function takes a `Report` and returns a `matplotlib.figure.Figure`. All ta
 or `ja`) and `font`.
 """
 
-from pfgen_rs.drawing.fonts import FontWarning
 from pfgen_rs.drawing.saving import png, save, svg
 from pfgen_rs.llm_jp_eval.report.plots.bars import bars
 from pfgen_rs.llm_jp_eval.report.plots.kinds import KINDS, MOST_RUNS, draw
@@ -14,7 +13,6 @@ from pfgen_rs.llm_jp_eval.report.plots.task_map import task_map
 __all__ = [
     "KINDS",
     "MOST_RUNS",
-    "FontWarning",
     "bars",
     "draw",
     "png",
