@@ -30,12 +30,14 @@ SLOW = Path(__file__).with_name("slow.txt")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests that `slow.txt` names."""
+    """Mark the tests that `slow.txt` names, and those of pages."""
     slow = set(SLOW.read_text(encoding="utf-8").splitlines())
     for item in items:
         path = item.path.relative_to(config.rootpath).as_posix()
         if {path, f"{path}::{getattr(item, 'originalname', item.name)}"} & slow:
             item.add_marker(pytest.mark.slow)
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -88,13 +88,16 @@ def no_font_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_font_installed")
-def test_japanese_is_drawn_where_no_japanese_font_is_installed() -> None:
+def test_japanese_is_drawn_where_no_japanese_font_is_installed(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     table = runs(2, model=["日本語-step_1", "é-step_2"])
     figure = plots.metric_pairs(table, language="ja")
     plots.svg(figure)
     assert {"日本語-step_1", "é-step_2"} <= set(texts(figure))
     assert figure.get_suptitle() == "指標間の関係"
     assert figure.findobj(Text)[0].get_fontfamily() == [fonts.LATIN, "IPAexGothic"]
+    assert capfd.readouterr() == ("", "")  # nothing of the search for a font
 
 
 def test_a_font_that_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -24,9 +24,12 @@ _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 def browser() -> Iterator[Browser]:
     """One browser for all tests; they are skipped where there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    font_manager = pytest.importorskip("matplotlib.font_manager")
     path = next(filter(None, map(shutil.which, _CHROMIUM)), None)
     if path is None:
         pytest.skip("there is no chromium")
+    if not font_manager.findSystemFonts():  # then chromium ends while it shows the first text
+        pytest.skip("needs a font for chromium")
     playwright.expect.set_options(timeout=_PATIENCE)
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])

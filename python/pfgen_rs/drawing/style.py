@@ -165,12 +165,12 @@ def drawing(language: Language = "en", font: str | None = None) -> Iterator[Look
     """Apply this package's matplotlib settings within the block; yields what to draw with.
 
     Settings are global to the process, so no other thread should draw meanwhile. Raises `OutputError` if the
-    extra `plots` is missing, and `PlotError` for an unknown
-    language or an unusable font.
+    extra `plots` is missing, and `PlotError` for an unknown language or an unusable font.
     """
     if not available():
         raise OutputError(NEEDED)
-    families = (LATIN, japanese_font(font))
+    with _quiet_about_fonts():
+        families = (LATIN, japanese_font(font))
     look = Look(language, families)
     look.say("Score")  # fail early for an unknown language
     with matplotlib_settings(families):
@@ -182,15 +182,16 @@ def matplotlib_settings(families: Sequence[str] = (LATIN,)) -> Iterator[None]:
     """Apply matplotlib's settings for all figures within the block; the previous ones are restored."""
     import matplotlib as mpl
 
-    with mpl.rc_context(), _quiet_style_warnings(logging.getLogger("matplotlib.font_manager")):
+    with mpl.rc_context(), _quiet_about_fonts():
         mpl.rcdefaults()
         mpl.rcParams.update({**_STYLE, "font.family": list(families)})
         yield
 
 
 @contextmanager
-def _quiet_style_warnings(logger: logging.Logger) -> Iterator[None]:
+def _quiet_about_fonts() -> Iterator[None]:
     """Silence warnings within the block, such as that a Japanese font has no bold face."""
+    logger = logging.getLogger("matplotlib.font_manager")
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
