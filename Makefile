@@ -59,7 +59,7 @@ LLAMA_INSTRUCTIONS = -DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=
 	touch $@
 
 .PHONY: test-torch
-test-torch: build .venv-torch/installed .venv-llm/installed ## Run the tests that need torch, transformers, Lightning and TRL (several GB; no part of CI)
+test-torch: build .venv-torch/installed .venv-llm/installed ## Run the tests that need torch, transformers, Lightning and TRL (several GB; in CI weekly)
 	PFGEN_LLM_ENV=.venv-llm .venv-torch/bin/python -m pytest tests/generate/test_engine_transformers.py \
 		tests/generate/test_engine_probabilities.py tests/training \
 		tests/integrations/test_lightning.py tests/integrations/test_transformers.py tests/test_examples.py
@@ -72,7 +72,7 @@ test-torch: build .venv-torch/installed .venv-llm/installed ## Run the tests tha
 	touch $@
 
 .PHONY: test-distributed
-test-distributed: build .venv-distributed/installed ## Run the tests that need Ray, Spark (Java 17) and Dask (one GB; no part of CI)
+test-distributed: build .venv-distributed/installed ## Run the tests that need Ray, Spark (Java 17) and Dask (one GB; in CI weekly)
 	PYSPARK_PYTHON=$(CURDIR)/.venv-distributed/bin/python .venv-distributed/bin/python -m pytest -rP \
 		tests/distributed tests/integrations/test_arrow.py
 
@@ -84,7 +84,7 @@ test-distributed: build .venv-distributed/installed ## Run the tests that need R
 
 HARNESSES := flexeval lighteval
 .PHONY: test-harnesses $(HARNESSES:%=test-%)
-test-harnesses: $(HARNESSES:%=test-%) ## Test with harnesses that want environments of their own (some gigabytes; no part of CI)
+test-harnesses: $(HARNESSES:%=test-%) ## Test with harnesses that want environments of their own (some gigabytes; in CI weekly)
 
 $(HARNESSES:%=test-%): test-%: target/harnesses/%/installed
 	target/harnesses/$*/bin/python -m pytest tests/integrations/harnesses/test_$*.py

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,14 @@ from disks import FULL_DISK, SLOW_DISK
 from helpers import SCRIPT, TIMEOUT, environment, write_benchmark, write_run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and limits")
+
+
+@pytest.fixture(autouse=True)
+def _hang_ups_end_children() -> Iterator[None]:
+    """Also where the tests themselves were started by `nohup`, whose children ignore hang-ups."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture

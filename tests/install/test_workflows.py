@@ -79,7 +79,7 @@ def unknown_names(script: str) -> list[str]:
 
 
 def test_there_are_workflows_for_ci_wheels_and_releases() -> None:
-    assert {path.stem for path in WORKFLOWS} == {"ci", "release", "wheels"}
+    assert {path.stem for path in WORKFLOWS} == {"ci", "release", "weekly", "wheels"}
     assert len(SCRIPTS) > 10
 
 
@@ -96,6 +96,17 @@ def test_scripts_of_workflows_parse(script: str) -> None:
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_scripts_of_workflows_name_what_exists(script: str) -> None:
     assert unknown_names(script) == []
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+def test_harnesses_torch_and_ray_are_tested_weekly() -> None:
+    [job] = loaded(FOLDER / "weekly.yml")["jobs"].values()
+    targets = job["strategy"]["matrix"]["target"]
+    assert {"test-distributed", "test-flexeval", "test-lighteval", "test-torch"} <= set(targets)
+    done = subprocess.run(
+        ["make", "--dry-run", *targets], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_names_that_do_not_exist_are_found() -> None:

@@ -12,10 +12,13 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+import tensorboardX
 import torch
+import transformers
 
 import tiny_torch
 from generating import FakeEngine
+from helpers import events
 from pfgen_rs import SettingsError
 from pfgen_rs.integrations.torch_generation import ModelGenerate
 from pfgen_rs.integrations.transformers import PfgenCallback
@@ -41,6 +44,51 @@ def test_a_curve_and_a_log(tmp_path: Path) -> None:
     logged = [row["step"] for row in trainer.state.log_history if "pfgen/score" in row]
     assert logged == [0, 2, 4]
     assert len(list((tmp_path / "c" / "answers").iterdir())) == 3
+
+
+def test_scores_are_in_tensorboard_where_the_trainer_logs(tmp_path: Path) -> None:
+    """At their own steps, of which the last one is there before the trainer's own loggers end."""
+    from transformers.integrations import TensorBoardCallback
+
+    class Ended(TensorBoardCallback):  # type: ignore[misc]
+        def on_log(
+            self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any
+        ) -> None:
+            seen.append((state.global_step, "pfgen/score" in logs))
+            super().on_log(args, state, control, logs, **more)
+
+        def on_train_end(self, *args: Any, **more: Any) -> None:
+            seen.append(("end", True))
+            super().on_train_end(*args, **more)
+
+    seen: list[Any] = []
+    writer = tensorboardX.SummaryWriter(str(tmp_path / "tb"))
+    callbacks = [Ended(writer), callback(tmp_path / "c")]
+    trainer = tiny_torch.trainer(tmp_path, callbacks, steps=4, logging_steps=1)
+    trainer.train()
+    assert sorted(step for step, ours in seen[: seen.index(("end", True))] if ours) == [0, 2, 4]
+    found = {(tag, step) for tag, step, _ in events(tmp_path / "tb")}
+    assert {("train/pfgen/score", 0), ("train/pfgen/score", 2), ("train/pfgen/score", 4)} <= found
+    assert ("train/loss", 3) in found
+
+
+@pytest.mark.parametrize("on_error", ["warn", "raise"])
+def test_a_logger_of_the_trainer_that_fails(
+    tmp_path: Path, on_error: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(transformers.TrainerCallback):  # type: ignore[misc]
+        def on_log(self, *_: Any, logs: Any, **__: Any) -> None:
+            if "pfgen/score" in logs:
+                raise RuntimeError("no network")
+
+    ours = callback(tmp_path / "c", on_error=on_error)
+    trainer = tiny_torch.trainer(tmp_path, [Broken(), ours], steps=2)
+    if on_error == "raise":
+        with pytest.raises(RuntimeError, match="no network"):
+            trainer.train()
+        return
+    trainer.train()
+    assert "Broken failed at step 2: RuntimeError: no network" in caplog.text
 
 
 def test_training_is_not_changed(tmp_path: Path) -> None:

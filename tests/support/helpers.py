@@ -117,3 +117,18 @@ def python(script: str, *args: object) -> subprocess.CompletedProcess[str]:
         env=environment(),
         check=False,
     )
+
+
+def events(folder: Path) -> list[tuple[str, int, float]]:
+    """Every scalar in the TensorBoard files of a folder, by the format: length, checksum, event, checksum."""
+    from tensorboardX.proto.event_pb2 import Event
+
+    found = []
+    for path in folder.iterdir():
+        data = path.read_bytes()
+        while data:
+            length = int.from_bytes(data[:8], "little")
+            event = Event.FromString(data[12 : 12 + length])
+            data = data[16 + length :]
+            found += [(v.tag, event.step, v.simple_value) for v in event.summary.value]
+    return found

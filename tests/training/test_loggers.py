@@ -13,6 +13,7 @@ import pytest
 import tensorboardX
 from tensorboardX.proto.event_pb2 import Event
 
+from helpers import events
 from pfgen_rs import InputError, OutputError, PfgenError
 from pfgen_rs.report import plots
 from pfgen_rs.training import JsonLines, StepEvaluator, TensorBoard, WandB, plot_curve
@@ -51,17 +52,28 @@ def test_json_lines(tmp_path: Path) -> None:
         again(METRICS, 1)
 
 
-def events(folder: Path) -> list[tuple[str, int, float]]:
-    """Every scalar in the event files of a folder, by the format: length, checksum, event, checksum."""
-    found = []
-    for path in folder.iterdir():
-        data = path.read_bytes()
-        while data:
-            length = int.from_bytes(data[:8], "little")
-            event = Event.FromString(data[12 : 12 + length])
-            data = data[16 + length :]
-            found += [(v.tag, event.step, v.simple_value) for v in event.summary.value]
-    return found
+def test_json_lines_of_a_curve_that_starts_anew_have_its_steps_alone(tmp_path: Path) -> None:
+    path = tmp_path / "pfgen.jsonl"
+
+    def steps(file: Path = path) -> list[int]:
+        return [json.loads(line)["step"] for line in file.read_text().splitlines()]
+
+    run(JsonLines(path))
+    first = path.read_text()
+    logger = JsonLines(path)
+    logger({"other/score": 1.0}, 2)  # of another evaluator
+    logger(METRICS, 1)
+    assert steps() == [0, 2, 1]
+    assert steps(tmp_path / "pfgen.jsonl.old-1") == [1, 2]
+    logger(METRICS, 2)
+    run(JsonLines(path))
+    assert steps() == [2, 0, 1, 2]
+    assert "other/score" in path.read_text()
+    assert steps(tmp_path / "pfgen.jsonl.old-2") == [0, 1, 2]
+    path.write_text("torn {\n" + first)
+    logger = JsonLines(path)
+    logger(METRICS, 0)
+    assert path.read_text() == "torn {\n" + json.dumps({"step": 0, **METRICS}) + "\n"
 
 
 def test_tensorboard(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from transformers import TrainerControl, TrainerState  # noqa: E402
 
 import helpers  # noqa: E402
 import tiny_torch  # noqa: E402
+from pfgen_rs.integrations import torch_ranks  # noqa: E402
 from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
 from pfgen_rs.integrations.torch_ranks import Ranks, unwrapped  # noqa: E402
 from pfgen_rs.integrations.transformers import PfgenCallback  # noqa: E402
@@ -94,20 +95,28 @@ def _losses(kind: str, folder: Path, rank: int) -> list[float]:
 
 
 def fail(kind: str, folder: Path, rank: int) -> dict[str, Any]:
-    """One rank fails at one of its batches, another time at its prompts; training goes on."""
+    """Ranks fail at their prompts, in a batch or behind it, alone or together; training goes on."""
     ours = generate(wrapped(kind), temperature=0.0)
     batch, failing = ours._batch, ["batch"]
 
     def sometimes(*arguments: Any, **more: Any) -> list[str]:
-        if rank == 1 and failing[0] == "batch":
+        if failing[0] == "all" or (rank == 1 and failing[0] == "batch"):
             raise RuntimeError("out of memory")
-        return batch(*arguments, **more)
+        texts = batch(*arguments, **more)
+        if rank == 1 and failing[0] == "after":
+            raise RuntimeError("no such token")
+        return texts
 
     def check(tasks: Any) -> list[list[int]]:
         if rank == 1 and failing[0] == "check":
             raise RuntimeError("no tokenizer")
         return ModelGenerate.check(ours, tasks)
 
+    def within_a_layer(*_: Any) -> None:
+        if failing[0] == "layer":
+            raise RuntimeError("out of memory")
+
+    unwrapped(ours.model).model.layers[0].register_forward_pre_hook(within_a_layer)
     ours._batch, ours.check = sometimes, check  # type: ignore[method-assign]
     evaluator = StepEvaluator(
         "mini",
@@ -119,7 +128,9 @@ def fail(kind: str, folder: Path, rank: int) -> dict[str, Any]:
         is_main=rank == 0,
         on_error="warn",
     )
-    for step, failing[0] in enumerate(["", "check"] + ["batch"] * (kind == "ddp") + [""]):
+    for step, failing[0] in enumerate(
+        ["", "check", "all", "after", "layer"] + ["batch"] * (kind == "ddp") + [""]
+    ):
         evaluator(step)
     evaluator.close()
     return {"skipped": evaluator.skipped}
@@ -158,6 +169,7 @@ def callback(kind: str, folder: Path, rank: int) -> dict[str, Any]:
 
 def crash(kind: str, _: Path, rank: int) -> dict[str, Any]:
     """One rank fails while the others are within a forward pass."""
+    torch_ranks._PATIENCE = 3.0
     ours = generate(wrapped(kind))
     if rank == 1:
         ours._batch = lambda *_, **__: 1 / 0  # type: ignore[method-assign, assignment]
@@ -235,16 +247,21 @@ def test_training_is_evaluated_and_not_changed(tmp_path: Path, kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", WRAPPINGS)
-def test_all_ranks_skip_what_one_cannot_do(tmp_path: Path, kind: str) -> None:
+def test_training_goes_on_where_all_ranks_can_agree_to_skip_a_step(
+    tmp_path: Path, kind: str
+) -> None:
     first, second = (found["skipped"] for found in results(ranks("fail", kind, tmp_path)))
-    steps = ["1", "2"] if kind == "ddp" else ["1"]
+    steps = ["1", "2", "3", "4", "5"] if kind == "ddp" else ["1", "2", "3", "4"]
     assert list(first) == list(second) == steps
     assert first["1"] == "rank 1 failed: RuntimeError: no tokenizer"
     assert second["1"] == "RuntimeError: no tokenizer"
+    assert first["2"] == second["2"] == "RuntimeError: out of memory"
+    assert first["3"] == "rank 1 failed: RuntimeError: no such token"
+    assert first["4"] == second["4"] == "RuntimeError: out of memory"
     if kind == "ddp":
-        assert first["2"] == "rank 1 failed: RuntimeError: out of memory"
+        assert first["5"] == "rank 1 failed: RuntimeError: out of memory"
     curve, _ = read_curve(tmp_path / "curve.parquet")
-    assert curve["step"].to_list() == ([0, 3] if kind == "ddp" else [0, 2])
+    assert curve["step"].to_list() == [0, len(steps) + 1]
 
 
 @pytest.mark.parametrize("kind", WRAPPINGS)
@@ -266,6 +283,7 @@ def test_a_rank_that_leaves_the_others_ends(tmp_path: Path, kind: str) -> None:
         waiting.communicate()
     assert failed.returncode == 1
     assert "CollectiveError: rank 1 failed while the others generate" in errors
+    assert "evaluate checkpoints with `pfgen-rs watch`" in errors
 
 
 @pytest.mark.parametrize("kind", WRAPPINGS)

@@ -265,15 +265,39 @@ def test_checkpoints_are_complete_when_marked(tmp_path: Path) -> None:
     assert settling.settled(tmp_path) is not None
 
 
+@pytest.mark.parametrize(
+    ("name", "template", "step"),
+    [
+        ("megatron_gpt--val_loss=2.5-step=500-consumed_samples=12800", None, 500),
+        ("megatron_gpt--val_loss=2.5-step=500-consumed_samples=12800", "samples={step}", 12800),
+        ("epoch=1-step=700.ckpt", None, 700),
+        ("global_step1000-loss2", None, 1000),
+        ("iter_0000250-hf4", None, 250),
+        ("checkpoint-30", None, 30),
+        ("checkpoint-30", "ckpt-{step}", None),
+        ("run2.b40-seed7", ".b{step}-", 40),
+        ("step-12", "step={step}", None),
+    ],
+)
+def test_a_step_is_read_where_a_name_says_it(
+    tmp_path: Path, name: str, template: str | None, step: int | None
+) -> None:
+    (tmp_path / name).mkdir()
+    found = [one.step for one in find_checkpoints(tmp_path, "*", step=template)]
+    assert found == ([] if step is None else [step])
+
+
 def test_steps_are_the_last_numbers(tmp_path: Path) -> None:
     for name in ("step_7", "step_0012", "step_1-of-3", "step_x", "other_9", "step_12"):
         (tmp_path / name).mkdir()
     (tmp_path / "step_5").write_text("a file")
     found = [(c.step, c.path.name) for c in find_checkpoints(tmp_path, "step_*")]
-    assert found == [(3, "step_1-of-3"), (7, "step_7"), (12, "step_0012")]
+    assert found == [(1, "step_1-of-3"), (7, "step_7"), (12, "step_0012")]
     assert [c.step for c in find_checkpoints(tmp_path, "other_*")] == [9]
     with pytest.raises(InputError, match="cannot be read"):
         find_checkpoints(tmp_path / "no", "*")
+    with pytest.raises(SettingsError, match="invalid step 'step': expected a text with"):
+        find_checkpoints(tmp_path, "*", step="step")
 
 
 def test_commands_that_cannot_be(tmp_path: Path) -> None:
@@ -330,6 +354,10 @@ def test_the_command_says_what_it_looks_for(place: Path) -> None:
     assert again.stderr.endswith("checkpoint-*: 1 found (1 already evaluated)\n")
     both = helpers.pfgen("watch", folder, *once, "--pattern", "a*", "--pattern", "other*")
     assert (both.returncode, both.stdout[:14]) == (0, "other-7: score")
+    checkpoint(place, "loss=2.5-step=40-samples=900")
+    chosen = helpers.pfgen("watch", folder, *once, "--pattern", "loss*", "--step", "samples={step}")
+    assert chosen.returncode == 0
+    assert read_curve(folder / "pfgen" / "curve.parquet")[0]["step"].to_list() == [3, 7, 900]
     none = helpers.pfgen("watch", folder, *once, "--pattern", "epoch*")
     assert (none.returncode, none.stdout) == (1, "")
     assert none.stderr.endswith(" for epoch*: 0 found\n")

@@ -40,8 +40,16 @@ def watch(
         list[str] | None,
         typer.Option(
             metavar="GLOB",
-            help="Pattern of checkpoint names, whose last number is the step (repeatable; default: "
-            "`step_*` and `checkpoint-*`).",
+            help="Pattern of checkpoint names (repeatable; default: `step_*` and `checkpoint-*`).",
+            show_default=False,
+        ),
+    ] = None,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="The part of a name that has the step, such as `step={step}` (default: the number "
+            "behind `step` or `iter`, else the last one).",
             show_default=False,
         ),
     ] = None,
@@ -153,6 +161,7 @@ def watch(
         command,
         benchmark=benchmark,
         patterns=pattern or PATTERNS,
+        step=step,
         marker=marker,
         settle_seconds=settle_seconds,
         out=out,

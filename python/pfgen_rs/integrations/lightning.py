@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -14,8 +13,7 @@ from pfgen_rs.generate.prompts import Task
 from pfgen_rs.integrations.callback_settings import check_no_sampling, split_settings
 from pfgen_rs.training.checks import check_who_answers, count
 from pfgen_rs.training.evaluator import StepEvaluator
-from pfgen_rs.training.loggers import Finished
-from pfgen_rs.training.skipped import reason_of
+from pfgen_rs.training.loggers import Finished, hand_over
 
 needed("lightning.pytorch", "lightning")
 
@@ -25,8 +23,6 @@ from pfgen_rs.integrations.torch_generation import ModelGenerate, undisturbed  #
 from pfgen_rs.integrations.torch_ranks import Ranks, whole  # noqa: E402
 
 __all__ = ["PfgenCallback"]
-
-_LOG = logging.getLogger("pfgen_rs")
 
 
 class PfgenCallback(Callback):  # type: ignore[misc]
@@ -133,13 +129,8 @@ class PfgenCallback(Callback):  # type: ignore[misc]
     def _publish(self, trainer: Any) -> None:
         for step, metrics in self._finished.take():
             for logger in trainer.loggers:
-                try:
-                    logger.log_metrics(metrics, step)
-                except Exception as error:
-                    if self.settings["on_error"] == "raise":
-                        raise
-                    name = type(logger).__name__
-                    _LOG.warning("%s failed at step %d: %s", name, step, reason_of(error))
+                log = partial(logger.log_metrics, metrics, step)
+                hand_over(log, type(logger).__name__, step, self.settings["on_error"])
 
 
 def _undisturbed_lightning_module(
@@ -149,5 +140,7 @@ def _undisturbed_lightning_module(
     tasks: Sequence[Task],
     **budget: float,
 ) -> Sequence[str | None]:
-    with undisturbed(wrapper), whole(wrapper), Ranks().in_step(wrapper):
-        return generate(module, tasks, **budget)
+    ranks = Ranks()
+    with undisturbed(wrapper), whole(wrapper):
+        work = partial(generate, module, tasks, **budget)
+        return ranks.together(work, in_step=ranks.are_in_step(wrapper))

@@ -35,8 +35,8 @@ class ModelGenerate:
 
     In a distributed run, all ranks must call it: they share the batches, and each returns all texts. Texts do
     not depend on the number of ranks or on the state of random number generators. If a rank fails, all ranks
-    raise an error. With a sharded model (FSDP), they can only do so before the first forward pass; after that
-    the rank that fails raises a `CollectiveError`, since the others wait for it.
+    raise an error. With a sharded model (FSDP), a rank that fails while the others wait for it in a forward
+    pass raises a `CollectiveError` after a minute instead.
 
     Raises `SettingsError` for values out of range, prompts too long for the model, and missing or failing
     chat templates.

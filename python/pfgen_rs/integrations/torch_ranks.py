@@ -6,6 +6,8 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import torch
@@ -17,6 +19,11 @@ __all__ = ["Ranks", "enclosing", "unwrapped", "whole"]
 
 T = TypeVar("T")
 B = TypeVar("B")
+_PATIENCE = 60.0  # seconds for the others to end what they generate in step with this rank
+_INSTEAD = (
+    "to keep training whatever happens, generate outside of it: pass `engine` to the callback, or evaluate "
+    "checkpoints with `pfgen-rs watch`"
+)
 
 
 class Ranks:
@@ -27,41 +34,33 @@ class Ranks:
         self.count = torch.distributed.get_world_size() if distributed else 1
         self.rank = torch.distributed.get_rank() if distributed else 0
 
-    def gather(self, value: T) -> list[T]:
-        """Returns the values of all ranks, which must all call this."""
+    def gather(self, value: T, group: Any = None) -> list[T]:
+        """Returns the values of all ranks, which must all call this; `group`: default is torch's own."""
         if self.count == 1:
             return [value]
         values: list[Any] = [None] * self.count
-        torch.distributed.all_gather_object(values, value)
+        torch.distributed.all_gather_object(values, value, group=group)
         return values
 
-    def together(self, work: Callable[[], T]) -> T:
-        """Returns what `work` returns here. If it fails on any rank, raises on all of them."""
+    def together(self, work: Callable[[], T], *, in_step: bool = False) -> T:
+        """Returns what `work` returns here. If it fails on any rank, raises on all of them.
+
+        `in_step`: whether ranks need each other while they work. One that fails then waits a minute for the
+        others, which may have failed, too, or be done; if they wait for it, raises a `CollectiveError`.
+        """
+        group = _agreeing(torch.distributed.group.WORLD) if in_step else None
         result: list[T] = []
         error: Exception | None = None
         try:
             result.append(work())
         except Exception as raised:
             error = raised
-        self._agree(error)
+        self._agree(error, group)
         return result[0]
 
     def are_in_step(self, model: Any) -> bool:
         """Whether all ranks are needed for each forward pass of a model."""
         return self.count > 1 and _is_sharded(model)
-
-    @contextmanager
-    def in_step(self, model: Any) -> Iterator[None]:
-        """Turn errors into a `CollectiveError` if the other ranks would wait for this one."""
-        try:
-            yield
-        except Exception as error:
-            if not self.are_in_step(model):
-                raise
-            raise CollectiveError(
-                f"rank {self.rank} failed while the others generate, so they would wait for it forever: "
-                f"{reason_of(error)}"
-            ) from error
 
     def share(
         self,
@@ -87,12 +86,12 @@ class Ranks:
                 if any(self.gather(over)):
                     break
             at = i * self.count + self.rank
-            if error is None and (in_step or at < len(batches)):
+            batch = batches[at % len(batches)]
+            if in_step:
+                mine.append(self.together(partial(work, batch), in_step=True))
+            elif error is None and at < len(batches):
                 try:
-                    with self.in_step(model):
-                        mine.append(work(batches[at % len(batches)]))
-                except CollectiveError:
-                    raise
+                    mine.append(work(batch))
                 except Exception as raised:
                     error = raised
         self._agree(error)
@@ -101,14 +100,29 @@ class Ranks:
             _result_of_rank(everyone[i % self.count], i // self.count) for i in range(len(batches))
         ]
 
-    def _agree(self, error: Exception | None) -> None:
+    def _agree(self, error: Exception | None, group: Any = None) -> None:
         """Raise if any rank has an error: its own, or a `GenerationError` that names the rank."""
-        reasons = self.gather(None if error is None else reason_of(error))
+        reason = None if error is None else reason_of(error)
+        try:
+            reasons = self.gather(reason, group)
+        except RuntimeError as lost:
+            if group is None:
+                raise
+            raise CollectiveError(
+                f"rank {self.rank} {'is done' if reason is None else 'failed'} while the others generate, so "
+                f"they would wait for it forever: {reason or reason_of(lost)}; {_INSTEAD}"
+            ) from error
         if error is not None:
             raise error
         for rank, reason in enumerate(reasons):
             if reason is not None:
                 raise GenerationError(f"rank {rank} failed: {reason}")
+
+
+@cache
+def _agreeing(_world: Any) -> Any:
+    """Returns a group of all ranks for nothing but agreeing, which gives up after a while."""
+    return torch.distributed.new_group(backend="gloo", timeout=timedelta(seconds=_PATIENCE))
 
 
 def _result_of_rank(results: Sequence[T], place: int) -> T | None:

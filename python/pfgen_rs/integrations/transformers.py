@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from copy import copy
+from functools import partial
 from typing import Any
 
 from pfgen_rs.errors import SettingsError
@@ -9,12 +13,13 @@ from pfgen_rs.extras import needed
 from pfgen_rs.generate.answers import default_stop
 from pfgen_rs.integrations.callback_settings import split_settings
 from pfgen_rs.training.evaluator import StepEvaluator
-from pfgen_rs.training.loggers import Finished
+from pfgen_rs.training.loggers import Finished, hand_over
 
 needed("transformers", "transformers")
 needed("torch", "transformers")
 
 from transformers import TrainerCallback  # noqa: E402
+from transformers.trainer_callback import CallbackHandler  # noqa: E402
 
 from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
 from pfgen_rs.integrations.torch_ranks import enclosing  # noqa: E402
@@ -30,7 +35,8 @@ class PfgenCallback(TrainerCallback):  # type: ignore[misc]
     `tokenizer`: default is the trainer's. With `engine`, neither tokenizer nor sampling settings are used.
 
     All ranks generate, so that sharded models work; the main process scores, logs and writes. Scores are
-    added to the trainer's `log_history` as they become available. The curve is saved in checkpoints
+    logged like all metrics of the trainer as they become available: in `log_history`, and wherever
+    `report_to` says (TensorBoard and W&B show them as `train/pfgen/score`). The curve is saved in checkpoints
     (`trainer_state.json`), and a resumed run continues it. Training is not affected: random number generators
     and modes of modules are restored, and a step that cannot be evaluated is skipped with a warning in the
     log `pfgen_rs`, unless `on_error="raise"`. Raises `SettingsError` for unknown or invalid settings, and at
@@ -43,31 +49,35 @@ class PfgenCallback(TrainerCallback):  # type: ignore[misc]
         self.sampling, self.settings = split_settings(settings)
         self.evaluator: StepEvaluator | None = None
         self._finished = Finished()
+        self._others: list[Any] = []
 
-    def on_train_begin(self, _args: Any, state: Any, _control: Any, **kwargs: Any) -> None:
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Measure the baseline, or resume from a checkpoint."""
         self.evaluator = self._evaluator(state, kwargs)
+        self._others = list(_callbacks_beside(self))
         saved = state.stateful_callbacks.get(self._key)
         if saved is not None and state.global_step:
             self.evaluator.load_state_dict(saved)
         elif state.global_step:
             self.evaluator.rewind(state.global_step)
-        self._step(state)
+        self._step(args, state, control, kwargs)
 
-    def on_step_end(self, _args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Evaluate if an evaluation is due."""
-        self._step(state)
-        self._before_saving(state, control)
+        self._step(args, state, control, kwargs)
+        if control.should_training_stop and self.evaluator is not None:
+            self.evaluator.wait()  # the others end before this callback does
+        self._before_saving(args, state, control, kwargs)
 
-    def on_epoch_end(self, _args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Update the state before the checkpoint of an epoch."""
-        self._before_saving(state, control)
+        self._before_saving(args, state, control, kwargs)
 
-    def on_train_end(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Wait for the last scores."""
         if self.evaluator is not None:
             self.evaluator.close()
-            self._publish(state)
+            self._publish(args, state, control, kwargs)
 
     @property
     def _key(self) -> str:
@@ -99,16 +109,29 @@ class PfgenCallback(TrainerCallback):  # type: ignore[misc]
             "no tokenizer: pass PfgenCallback(tokenizer=…) or Trainer(processing_class=…)"
         )
 
-    def _step(self, state: Any) -> None:
+    def _step(self, args: Any, state: Any, control: Any, kwargs: dict[str, Any]) -> None:
         if self.evaluator is not None:
             self.evaluator(state.global_step, state.num_input_tokens_seen or None)
-            self._publish(state)
+            self._publish(args, state, control, kwargs)
 
-    def _publish(self, state: Any) -> None:
+    def _publish(self, args: Any, state: Any, control: Any, kwargs: dict[str, Any]) -> None:
+        """Do what `Trainer.log` does, at the step that was evaluated."""
         for step, metrics in self._finished.take():
             state.log_history.append({**metrics, "step": step})
+            at = copy(state)
+            at.global_step = step
+            for other in self._others:
+                log = partial(other.on_log, args, at, copy(control), logs=dict(metrics), **kwargs)
+                hand_over(log, type(other).__name__, step, self.settings["on_error"])
 
-    def _before_saving(self, state: Any, control: Any) -> None:
+    def _before_saving(self, args: Any, state: Any, control: Any, kwargs: dict[str, Any]) -> None:
         if control.should_save and self.evaluator is not None:
             state.stateful_callbacks[self._key] = self.evaluator.state_dict()
-            self._publish(state)
+        self._publish(args, state, control, kwargs)
+
+
+def _callbacks_beside(callback: TrainerCallback) -> Iterator[Any]:
+    """Yield the trainer's other callbacks, to which callbacks have no reference."""
+    for found in gc.get_objects():
+        if issubclass(type(found), CallbackHandler) and callback in found.callbacks:
+            yield from (other for other in found.callbacks if other is not callback)

@@ -9,11 +9,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.errors import InputError, SettingsError, unreadable
 
 __all__ = ["Checkpoint", "Settling", "find_checkpoints"]
 
-_NUMBERS = re.compile(r"[0-9]{1,18}")
+_STEP = "{step}"
+_NUMBER = r"([0-9]{1,18})"
+# As in epoch=1-step=500, global_step500, iter_0000500 (Megatron); else the last number counts.
+_USUAL = [rf"(?i:step)[=_-]?{_NUMBER}", rf"(?i:iter(?:ation)?)[=_-]?{_NUMBER}", _NUMBER]
 # Path, size and modification time (ns) of every file.
 Print = tuple[tuple[str, int, int], ...]
 
@@ -25,12 +28,17 @@ class Checkpoint(NamedTuple):
     path: Path
 
 
-def find_checkpoints(folder: str | os.PathLike[str], *patterns: str) -> list[Checkpoint]:
-    """Returns the folders in `folder` that match one of these globs, by step: the last number in the name.
+def find_checkpoints(
+    folder: str | os.PathLike[str], *patterns: str, step: str | None = None
+) -> list[Checkpoint]:
+    """Returns the folders in `folder` that match one of these globs, by step.
 
-    Names without a number are ignored; of folders with the same step, the first by name is used. Raises
-    `InputError` if `folder` cannot be read.
+    `step`: the part of a name that has the step, such as `step={step}` (default: the number behind `step` or
+    `iter`, else the last number). Names without a step are ignored; of folders with the same step, the first
+    by name is used. Raises `SettingsError` if `step` lacks `{step}`, and `InputError` if `folder` cannot be
+    read.
     """
+    forms = _USUAL if step is None else [_step_form(step)]
     try:
         with os.scandir(folder) as entries:
             paths = [Path(entry.path) for entry in entries if entry.is_dir()]
@@ -38,10 +46,17 @@ def find_checkpoints(folder: str | os.PathLike[str], *patterns: str) -> list[Che
         raise InputError(unreadable(error), path=Path(folder)) from error
     found: dict[int, Path] = {}
     for path in sorted(path for path in paths if any(map(path.match, patterns))):
-        numbers = _NUMBERS.findall(path.name)
-        if numbers:
-            found.setdefault(int(numbers[-1]), path)
+        steps = next(filter(None, (re.findall(form, path.name) for form in forms)), None)
+        if steps:
+            found.setdefault(int(steps[-1]), path)
     return [Checkpoint(step, found[step]) for step in sorted(found)]
+
+
+def _step_form(template: str) -> str:
+    if template.count(_STEP) != 1:
+        raise SettingsError(f"invalid step {template!r}: expected a text with {_STEP} in it")
+    before, after = map(re.escape, template.split(_STEP))
+    return f"{before}{_NUMBER}{after}"
 
 
 class Settling:

@@ -7,8 +7,11 @@ Any callable that accepts `logger({"pfgen/score": 0.71, …}, step)` is a logger
 from __future__ import annotations
 
 import json
+import logging
+import math
 import os
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -17,11 +20,14 @@ import polars as pl
 
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing, needed
-from pfgen_rs.io.atomic import writing_failed
+from pfgen_rs.io.atomic import write_atomic, writing_failed
 from pfgen_rs.io.safe_text import visible
 from pfgen_rs.training.checks import whole
+from pfgen_rs.training.skipped import reason_of
 
-__all__ = ["Finished", "JsonLines", "Logger", "TensorBoard", "WandB"]
+__all__ = ["Finished", "JsonLines", "Logger", "TensorBoard", "WandB", "hand_over"]
+
+_LOG = logging.getLogger("pfgen_rs")
 
 Logger = Callable[[dict[str, float], int], None]
 """Logs numbers by name, of a step."""
@@ -30,18 +36,42 @@ Logger = Callable[[dict[str, float], int], None]
 class JsonLines:
     """Appends a line of JSON to a file for each evaluated step: `{"step": 500, "pfgen/score": …}`.
 
-    The file is created immediately, so that an unwritable path is reported early, and opened again for each
-    line, so that it can be read and moved at any time. Raises `OutputError`.
+    If training went back or starts anew, lines with these metrics from the step on are moved to `PATH.old-1`
+    (`.old-2`, …), so that the file has the steps of the curve. Other lines stay. The file is created
+    immediately, so that an unwritable path is reported early, and opened again for each line, so that it can
+    be read and moved at any time. Raises `OutputError`.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._append(b"")
+        self._last: float = math.inf  # step in the file, which is read when the first one is logged
 
     def __call__(self, metrics: dict[str, float], step: int) -> None:
         """Append a line."""
         line = json.dumps({"step": step, **metrics}, ensure_ascii=False) + "\n"
+        if step <= self._last:
+            self._set_aside(metrics, step)
         self._append(line.encode())
+        self._last = step
+
+    def _set_aside(self, metrics: dict[str, float], step: int) -> None:
+        """Move the lines of these metrics from this step on to a file of their own."""
+        kept, dropped = [], []
+        try:
+            lines = self.path.read_bytes().splitlines(keepends=True)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise writing_failed(self.path, error) from error
+        for line in lines:
+            row = _json_row(line)
+            later = row.get("step", -1) >= step and not metrics.keys().isdisjoint(row)
+            (dropped if later else kept).append(line)
+        if dropped:
+            names = (Path(f"{self.path}.old-{number}") for number in count(1))
+            write_atomic(next(name for name in names if not name.exists()), b"".join(dropped))
+            write_atomic(self.path, b"".join(kept))
 
     def _append(self, content: bytes) -> None:
         try:
@@ -50,6 +80,15 @@ class JsonLines:
                 file.write(content)
         except OSError as error:
             raise writing_failed(self.path, error) from error
+
+
+def _json_row(line: bytes) -> dict[str, Any]:
+    """Returns a line that has a step; empty for any other."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return {}
+    return row if isinstance(row, dict) and isinstance(row.get("step"), int) else {}
 
 
 class TensorBoard:
@@ -173,3 +212,13 @@ class Finished:
                 yield self._queue.get_nowait()
             except Empty:
                 return
+
+
+def hand_over(log: Callable[[], object], name: str, step: int, on_error: str) -> None:
+    """Have a trainer's own logger log a step; a failure is raised or, with `on_error="warn"`, logged."""
+    try:
+        log()
+    except Exception as error:
+        if on_error == "raise":
+            raise
+        _LOG.warning("%s failed at step %d: %s", name, step, reason_of(error))

@@ -74,12 +74,12 @@ class Watcher:
     recorded in the order of the steps. `budget`: seconds for a checkpoint; answers not given in time are left
     out, and the program is stopped.
 
-    `folder`: the folder with the checkpoints, which are the folders that match one of `patterns`. The last
-    number in a name is the step; of checkpoints with the same step, the first by name is used. They are
-    evaluated once they are complete: see `Settling`. `out`: the folder for `curve.parquet` and `answers/`
-    (default: `pfgen` in `folder`); steps already on that curve are skipped. A checkpoint that fails is
-    retried when its files have changed, and by the next watcher. `plot`: a file to plot the curve to (`.svg`
-    or `.png`).
+    `folder`: the folder with the checkpoints, which are the folders that match one of `patterns`. `step`: the
+    part of their names that has the step, such as `step={step}` (default: the number behind `step` or `iter`,
+    else the last one); of checkpoints with the same step, the first by name is used. They are evaluated once
+    they are complete: see `Settling`. `out`: the folder for `curve.parquet` and `answers/` (default: `pfgen`
+    in `folder`); steps already on that curve are skipped. A checkpoint that fails is retried when its files
+    have changed, and by the next watcher. `plot`: a file to plot the curve to (`.svg` or `.png`).
 
     The sample is the same as for `StepEvaluator`. Raises `SettingsError`, `InputError` if `folder` cannot be
     read, and any error of `load_benchmark`.
@@ -92,6 +92,7 @@ class Watcher:
         *,
         benchmark: Benchmark | str | os.PathLike[str] | None = None,
         patterns: Sequence[str] = PATTERNS,
+        step: str | None = None,
         marker: str | None = None,
         settle_seconds: float = 5.0,
         out: str | os.PathLike[str] | None = None,
@@ -108,10 +109,10 @@ class Watcher:
         loggers: Sequence[Logger] = (),
         plot: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.folder, self.patterns = Path(folder), tuple(patterns)
+        self.folder, self.patterns, self.step = Path(folder), tuple(patterns), step
         self._workers, self._budget = count(workers, "workers"), budget
         check_budget(budget)
-        find_checkpoints(self.folder, *self.patterns)
+        self.found()
         self.out = self.folder / _OUT if out is None else Path(out)
         self._command, self._timeout = _watch_command_words(command), timeout
         if not isinstance(benchmark, Benchmark):
@@ -203,7 +204,7 @@ class Watcher:
 
     def found(self) -> list[Checkpoint]:
         """Returns all checkpoints, complete or not."""
-        return find_checkpoints(self.folder, *self.patterns)
+        return find_checkpoints(self.folder, *self.patterns, step=self.step)
 
     def open(self) -> list[Checkpoint]:
         """Returns the checkpoints that are not on the curve."""
