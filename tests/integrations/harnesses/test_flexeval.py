@@ -99,6 +99,6 @@ def test_an_unknown_question_is_named(tmp_path: Path) -> None:
     record = {"lm_output": "答え", "extra_info": {"question": "誰も知らない問い"}, "references": []}
     file.write_text(json.dumps(record), encoding="utf-8")
     with pytest.raises(
-        AssertionError, match="question '誰も知らない問い': row 0: the benchmark has no"
+        AssertionError, match="question '誰も知らない問い': row 0: benchmark 'mini' has no question"
     ):
         command(tmp_path, "flexeval_file", "--eval_file", file, "--metrics", METRIC, **OFFLINE)
