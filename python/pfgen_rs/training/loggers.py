@@ -57,7 +57,8 @@ class JsonLines:
 
     def _set_aside(self, metrics: dict[str, float], step: int) -> None:
         """Move the lines of these metrics from this step on to a file of their own."""
-        kept, dropped = [], []
+        kept: list[bytes] = []
+        dropped: list[bytes] = []
         try:
             lines = self.path.read_bytes().splitlines(keepends=True)
         except FileNotFoundError:
