@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.cli import output
@@ -45,7 +45,8 @@ def _show_scores(record: Mapping[str, Any], evaluation: Evaluation) -> None:
     chosen = record["variants"][record["variant"]]
     tables = [_scores_table(chosen, evaluation, notes=notes) for notes in (True, False)]
     output.show(output.first_that_fits(*tables))
-    _show_average(record["average"], chosen)
+    average = record["average"]
+    _show_average(average, chosen, record["lacking"][average])
     missing = sum(record["missing"].values())
     if missing:
         output.warn(
@@ -55,11 +56,8 @@ def _show_scores(record: Mapping[str, Any], evaluation: Evaluation) -> None:
     output.emit(f"{record['signature']}\n")
 
 
-def _show_average(average: str, chosen: Mapping[str, Any]) -> None:
+def _show_average(average: str, chosen: Mapping[str, Any], lacking: Sequence[str]) -> None:
     """Print the average, or that it has none: the paper's is one of all its categories."""
-    from pfgen_rs.llm_jp_eval.averages import lacking_categories
-
-    lacking = lacking_categories(average, chosen["scores"])
     shown = "–" if lacking and average == "AVR" else f"{chosen['averages'][average]:.4f}"
     output.emit(f"{average} {shown}\n")
     if lacking and average == "AVR":

@@ -107,6 +107,9 @@ JAPANESE = {
     "Two benchmarks of the same models": "同じモデルの 2 つのベンチマーク",
     "pfgen score": "pfgen のスコア",
     "* some tasks were not run": "* 一部のタスクは未実行",
+    "* some tasks were not run; 0 in {average}: {categories}": (
+        "* 一部のタスクは未実行（{average} では {categories} を 0 とする）"
+    ),
 }
 
 CATEGORIES = {

@@ -6,8 +6,17 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from pfgen_rs.llm_jp_eval.metrics.means import mean
+from pfgen_rs.llm_jp_eval.metrics.names import CORRELATIONS, METRICS
 
-__all__ = ["AVERAGED", "AVERAGES", "averages", "lacking_categories", "score_texts"]
+__all__ = [
+    "AVERAGED",
+    "AVERAGES",
+    "averages",
+    "lacking_categories",
+    "same_score",
+    "score_texts",
+    "split_score",
+]
 
 AVERAGED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -46,6 +55,8 @@ AVERAGES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """The categories of which each average is the mean: the paper's seven, and the nine of version 1.3.0."""
 
+_HALF_A_DIGIT = 0.5e-4 + 1e-9
+
 
 def averages(scores: Mapping[str, float]) -> dict[str, float]:
     """Returns the values of the nine categories, `AVG` and `AVR`.
@@ -63,6 +74,28 @@ def lacking_categories(average: str, scores: Iterable[str]) -> list[str]:
     """Returns the categories of an average that have none of these scores, by `{task}_{metric}`."""
     names = set(scores)
     return [each for each in AVERAGES[average] if names.isdisjoint(AVERAGED[each])]
+
+
+def split_score(name: str, known: Iterable[str]) -> tuple[str, str]:
+    """Returns task and metric of a score, `{task}_{metric}`, both of which may have underscores.
+
+    `known`: names of tasks, of which the longest that fits is the task. The metric is empty for what is no
+    score of a task, such as a category.
+    """
+    fitting = [task for task in known if name.startswith(f"{task}_")]
+    if fitting:
+        task = max(fitting, key=len)
+        return task, name[len(task) + 1 :]
+    for metric in (*METRICS, *CORRELATIONS):
+        if name.endswith(f"_{metric}"):
+            return name.removesuffix(f"_{metric}"), metric
+    task, _, metric = name.partition("_")
+    return task, metric
+
+
+def same_score(value: float, stated: float) -> bool:
+    """Whether a value is one that is stated with at least four decimals."""
+    return abs(value - stated) <= _HALF_A_DIGIT
 
 
 def score_texts(scores: Mapping[str, float], *, with_averages: bool = False) -> dict[str, str]:

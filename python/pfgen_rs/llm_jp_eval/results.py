@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -16,9 +17,17 @@ from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io import write_atomic
 from pfgen_rs.io.run_files import RESULT
-from pfgen_rs.llm_jp_eval.averages import AVERAGES, averages, score_texts
+from pfgen_rs.llm_jp_eval.averages import (
+    AVERAGES,
+    averages,
+    lacking_categories,
+    same_score,
+    score_texts,
+    split_score,
+)
 from pfgen_rs.llm_jp_eval.catalog import tasks
 from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest
+from pfgen_rs.llm_jp_eval.metrics.names import METRICS
 from pfgen_rs.llm_jp_eval.predictions import check_variant
 from pfgen_rs.llm_jp_eval.prompts import SHOTS, Template, template, template_digest
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluated_predictions, standard_errors
@@ -124,6 +133,7 @@ def scores_record(
         "split": datas[0].split,
         "samples": counts,
         "missing": chosen.missing,
+        "lacking": {name: lacking_categories(name, chosen.scores) for name in AVERAGES},
         "variants": {
             name: {
                 "scores": found.scores,
@@ -203,24 +213,30 @@ def write_results(
 class ReadResult(Evaluation):
     """A result file that was read: an evaluation of its predictions, without the raw outputs.
 
-    `recorded`: the scores that the file states, as text. `config`: what it says about the run.
+    `scores`, `averages`: those of its predictions, and as the file states them what these do not give: scores
+    by other metrics, categories of other tasks, averages over other categories. `recorded`: the scores that
+    the file states, as text; `stated`: its averages and categories as numbers. `metrics`: by task, those that
+    the predictions have. `config`: what the file says about the run.
     """
 
     recorded: Mapping[str, str] = field(default_factory=dict)
+    stated: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def differing(self) -> list[str]:
         """The stated scores that the file's predictions do not have."""
-        ours = score_texts(self.scores, with_averages=True)
-        names = self.scores.keys() & self.recorded.keys()
-        return sorted(name for name in names if ours[name] != self.recorded[name])
+        stated = _stated_numbers(self.recorded)
+        names = self.scores.keys() & stated.keys()
+        return sorted(name for name in names if not same_score(self.scores[name], stated[name]))
 
 
 def read_result(path: str | os.PathLike[str]) -> ReadResult:
     """Read a result file, `result.json` or that of the published tool, and score its predictions again.
 
-    Tasks that the catalog does not have are left out. The variant is `unknown`. Raises `InputError`.
+    Of tasks that the catalog does not have, samples have a value by the first metric that is known here. The
+    variant is `unknown`. Raises `InputError`.
     """
     file = Path(path)
     try:
@@ -245,25 +261,68 @@ def _result_of_record(record: Any) -> ReadResult:
     outputs = record.get("outputs") if isinstance(record, dict) else None
     if not isinstance(outputs, dict) or not isinstance(record.get("scores"), dict):
         raise InputError("is not a result file: expected an object with 'scores' and 'outputs'")
+    recorded = {name: str(value) for name, value in record["scores"].items()}
+    parts = {name: split_score(name, {*outputs, *tasks()}) for name in recorded}
+    metrics = {task: info.metrics for task, info in tasks().items() if task in outputs}
+    for task in outputs.keys() - tasks().keys():
+        if _has_columns_of_result(outputs[task]):
+            known = [name for own, name in parts.values() if own == task and name in METRICS]
+            metrics[task] = tuple(known[:1])
     frames, scores = [], {}
-    for info in tasks().values():
-        if info.name not in outputs:
-            continue
-        inputs, preds, golds = _columns_of_result(info.name, outputs[info.name])
-        frame, found = evaluated_predictions(info.name, info.metrics, preds, golds, inputs=inputs)
+    for task in sorted(metrics, key=[*tasks(), *outputs].index):
+        inputs, preds, golds = _columns_of_result(task, outputs[task])
+        frame, found = evaluated_predictions(task, metrics[task], preds, golds, inputs=inputs)
         frames.append(frame)
-        scores.update({f"{info.name}_{metric}": value for metric, value in found.items()})
+        scores.update({f"{task}_{metric}": value for metric, value in found.items()})
+    stated = _stated_numbers(recorded)
+    scores |= {name: stated[name] for name in stated if parts[name][1] and name not in scores}
     if not frames:
         raise InputError("is not a result file of these tasks: 'outputs' has none of them")
     config = record.get("config")
+    of_file = {name: value for name, value in stated.items() if not parts[name][1]}
     return ReadResult(
         pl.concat(frames),
         scores,
-        averages(scores),
+        _averages_with_stated(averages(scores), of_file),
         "unknown",
-        recorded={name: str(value) for name, value in record["scores"].items()},
+        recorded=recorded,
+        stated=of_file,
+        metrics=metrics,
         config=config if isinstance(config, dict) else {},
     )
+
+
+def _stated_numbers(recorded: Mapping[str, str]) -> dict[str, float]:
+    """Returns the scores that are finite numbers."""
+    found = {}
+    for name, text in recorded.items():
+        try:
+            value = float(text)
+        except ValueError:
+            continue
+        if math.isfinite(value):
+            found[name] = value
+    return found
+
+
+def _averages_with_stated(
+    ours: Mapping[str, float], stated: Mapping[str, float]
+) -> dict[str, float]:
+    """Returns averages, as they are stated where they are others."""
+    other = {
+        name: value
+        for name, value in stated.items()
+        if name not in ours or not same_score(ours[name], value)
+    }
+    return {**ours, **other}
+
+
+def _has_columns_of_result(samples: Any) -> bool:
+    try:
+        _columns_of_result("", samples)
+    except InputError:
+        return False
+    return True
 
 
 def _columns_of_result(task: str, samples: Any) -> tuple[list[str], list[str], list[str]]:

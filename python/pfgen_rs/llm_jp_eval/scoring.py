@@ -207,8 +207,8 @@ def evaluated_predictions(
 ) -> tuple[pl.DataFrame, dict[str, float]]:
     """Returns the rows of `Evaluation.frame` and the scores by metric of a task with these predictions.
 
-    `outputs`: what predictions were made from, if it is known. Raises `InputError` for golds that are not
-    numbers where a metric needs them.
+    `outputs`: what predictions were made from, if it is known. Without metrics, values are null. Raises
+    `InputError` for golds that are not numbers where a metric needs them.
     """
     values = {
         name: metric(name, predictions, golds)
@@ -233,7 +233,7 @@ def evaluated_predictions(
         "output": nothing if outputs is None else outputs,
         "pred": predictions,
         "gold": normalised,
-        "value": values.get(metrics[0], nothing),
+        "value": values.get(metrics[0], nothing) if metrics else nothing,
         "exact": [float(p == g) for p, g in zip(predictions, normalised, strict=True)],
         "char_f1": values["char_f1"],
     }

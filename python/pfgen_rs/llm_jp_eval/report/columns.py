@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.llm_jp_eval.averages import AVERAGED, AVERAGES
+from pfgen_rs.llm_jp_eval.averages import AVERAGED, AVERAGES, split_score
 from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, tasks
 from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS
 
@@ -24,15 +25,23 @@ Kind = Literal["average", "category", "task"]
 _IN_PAPER = AVERAGES["AVR"]
 _STS = "STS"
 _SHORT = {"pearson": "r", "spearman": "ρ"}
+_ALSO = {"mmluen_exact_match": "mmlu_en_exact_match"}  # the same score, as other versions name it
+_SAME = {**_ALSO, **{other: name for name, other in _ALSO.items()}}
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A score that counts in a column, with its weight where everything was run."""
+    """A score that counts in a column, with its category and its weight where everything was run."""
 
     task: str
     metric: str
+    category: str
     weight: float
+
+    @property
+    def score(self) -> str:
+        """The name of the score: `{task}_{metric}`."""
+        return f"{self.task}_{self.metric}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +49,19 @@ class Column:
     """A column: the weighted sum of its parts.
 
     `name`: `AVR`, `AVG`, a category (`STS (r)` and `STS (ρ)` are Pearson's and Spearman's correlation) or a
-    task (`jsts (r)`, `jsts (ρ)`).
+    task (`jsts (r)`, `jsts (ρ)`). A category that only a run's file knows has no parts. `categories`: by how
+    many a column divides.
     """
 
     name: str
     kind: Kind
     parts: tuple[Part, ...]
+    categories: int = 1
 
     @property
     def is_correlation(self) -> bool:
         """Whether this is a correlation, which can be negative."""
-        return self.parts[0].metric in CORRELATIONS
+        return self.metric in CORRELATIONS
 
     @property
     def metric(self) -> str | None:
@@ -58,55 +69,71 @@ class Column:
         metrics = {part.metric for part in self.parts}
         return metrics.pop() if len(metrics) == 1 else None
 
-    def present(self, known: Iterable[str]) -> tuple[Part, ...]:
-        """Returns the parts whose tasks are known, with the weights that they then have.
+    def present(self, known: Container[str]) -> tuple[Part, ...]:
+        """Returns the parts whose scores are known, with the weights that they then have.
 
         A category is the mean of those that were run. An average divides by all of its categories, whether or
         not they were run.
         """
-        names = set(known)
-        found = [part for part in self.parts if part.task in names]
-        shares: dict[str, int] = {}
-        for part in found:
-            home = _category_of_part(part)
-            shares[home] = shares.get(home, 0) + 1
-        size = _categories_in(self)
+        found = [part for part in self.parts if part.score in known]
+        shares = Counter(part.category for part in found)
         return tuple(
-            Part(part.task, part.metric, 1 / (size * shares[_category_of_part(part)]))
-            for part in found
+            replace(part, weight=1 / (self.categories * shares[part.category])) for part in found
         )
 
-    def lacking(self, known: Iterable[str]) -> tuple[str, ...]:
-        """Returns the categories of which no task is known."""
-        names = set(known)
-        found = {_category_of_part(part) for part in self.parts if part.task in names}
-        homes = dict.fromkeys(map(_category_of_part, self.parts))
+    def missing(self, known: Container[str]) -> tuple[str, ...]:
+        """Returns the tasks whose scores are not known."""
+        return tuple(
+            part.task
+            for part in self.parts
+            if part.score not in known and _SAME.get(part.score) not in known
+        )
+
+    def lacking(self, known: Container[str]) -> tuple[str, ...]:
+        """Returns the categories of which no score is known."""
+        found = {part.category for part in self.parts if part.score in known}
+        homes = dict.fromkeys(part.category for part in self.parts)
         return tuple(home for home in homes if home not in found)
 
-    def has_value(self, known: Iterable[str]) -> bool:
-        """Whether the column has a value if these tasks were run: `AVR` needs all of its categories."""
-        lacking = self.lacking(known)
-        return not lacking if self.name == "AVR" else len(lacking) < _categories_of_parts(self)
+    def has_value(self, known: Container[str]) -> bool:
+        """Whether the column has a value if these scores are known: `AVR` needs all of its categories."""
+        if self.name == "AVR":
+            return not self.lacking(known)
+        return any(part.score in known for part in self.parts)
 
 
-def average_column(name: str) -> Column:
-    """Returns the column of an average. Raises `SettingsError` for an unknown name."""
+def average_column(name: str, known: Container[str] = ()) -> Column:
+    """Returns the column of an average. `known`: the scores of the runs. Raises `SettingsError`."""
     if name not in AVERAGES:
         raise SettingsError(f"unknown average {name!r}: expected one of {', '.join(AVERAGES)}")
     size = len(AVERAGES[name])
-    parts = [part for category in _IN_PAPER for part in _category_parts(category, size)]
-    return Column(name, "average", tuple(parts))
+    parts = [part for each in AVERAGES[name] for part in _category_parts(each, size, known)]
+    return Column(name, "average", tuple(parts), size)
 
 
-def category_columns() -> list[Column]:
-    """Returns the categories in the order of the paper's tables, and STS twice: both correlations."""
-    found = [Column(name, "category", tuple(_category_parts(name, 1))) for name in _IN_PAPER]
-    return [*found, *_correlation_columns(_STS, "jsts", "category")]
+def category_columns(known: Container[str] = (), stated: Iterable[str] = ()) -> list[Column]:
+    """Returns the categories in the order of the paper's tables, and STS twice: both correlations.
+
+    `known`: the scores of the runs, with which the other categories of version 1.3.0 are there. `stated`:
+    names of categories in result files, of which those that are not known here have no parts.
+    """
+    made = {name: Column(name, "category", _category_parts(name, 1, known)) for name in AVERAGED}
+    found = [each for name, each in made.items() if name in _IN_PAPER or each.has_value(known)]
+    sts = _correlation_columns(_STS, "jsts", "category")
+    taken = {*made, *AVERAGES, *tasks(), *(column.name for column in sts)}
+    others = [name for name in dict.fromkeys(stated) if name not in taken]
+    return [*found, *(Column(name, "category", ()) for name in others), *sts]
 
 
-def task_columns(chosen: Sequence[str] | None = None) -> list[Column]:
-    """Returns a column for each task, ordered by category; jsts has two."""
-    known = tasks()
+def task_columns(
+    chosen: Sequence[str] | None = None, known: Iterable[str] = (), taken: Container[str] = ()
+) -> list[Column]:
+    """Returns a column for each task, ordered by category; jsts has two.
+
+    `chosen`: tasks (default: all of the catalog). `known`: the scores of the runs; those that the catalog
+    does not have follow, named after their task, or after task and metric if that name is `taken` or the
+    task has several.
+    """
     names = [
         name
         for category in CATEGORIES
@@ -115,10 +142,34 @@ def task_columns(chosen: Sequence[str] | None = None) -> list[Column]:
     ]
     found: list[Column] = []
     for name in names:
-        if known[name].metrics[0] in CORRELATIONS:
+        metric = tasks()[name].metrics[0]
+        if metric in CORRELATIONS:
             found += _correlation_columns(name, name, "task")
         else:
-            found.append(Column(name, "task", (Part(name, known[name].metrics[0], 1.0),)))
+            home = tasks()[name].category
+            found.append(Column(name, "task", (Part(name, metric, home, 1.0),)))
+    return [*found, *_other_columns(known, chosen or (), taken)]
+
+
+def _other_columns(
+    known: Iterable[str], names: Iterable[str], taken: Container[str]
+) -> list[Column]:
+    """Returns the columns of scores that are none of the catalog's; `names`: of tasks."""
+    homes = {score: name for name, scores in AVERAGED.items() for score in scores}
+    homes |= {own: homes[score] for score, own in _ALSO.items()}
+    ours = {f"{each.name}_{metric}" for each in tasks().values() for metric in each.metrics}
+    order = list(homes)
+    others = sorted(
+        set(known) - ours, key=lambda s: (order.index(s) if s in homes else len(order), s)
+    )
+    own = [*tasks(), *names, *(split_score(score, ())[0] for score in order)]
+    split = {score: split_score(score, own) for score in others}
+    times = Counter(task for task, _ in split.values())
+    found = []
+    for score, (task, metric) in split.items():
+        alone = times[task] == 1 and task not in tasks() and task not in taken
+        name = task if alone else f"{task} ({metric})"
+        found.append(Column(name, "task", (Part(task, metric, homes.get(score, ""), 1.0),)))
     return found
 
 
@@ -128,28 +179,15 @@ def _tasks_of_category(category: str) -> list[str]:
     return [each.name for each in tasks().values() if each.category == category]
 
 
-def _category_parts(category: str, categories: int) -> list[Part]:
-    scores = AVERAGED[category]
-    known = {f"{task.name}_{task.metrics[0]}": task for task in tasks().values()}
+def _category_parts(category: str, categories: int, known: Container[str] = ()) -> tuple[Part, ...]:
+    scores = [*AVERAGED[category]]
     weight = 1 / (categories * len(scores))
-    return [Part(known[score].name, known[score].metrics[0], weight) for score in scores]
+    scores += [_ALSO[each] for each in scores if _ALSO.get(each) in known]
+    return tuple(Part(*split_score(score, tasks()), category, weight) for score in scores)
 
 
 def _correlation_columns(label: str, task: str, kind: Kind) -> list[Column]:
     return [
-        Column(f"{label} ({_SHORT[metric]})", kind, (Part(task, metric, 1.0),))
+        Column(f"{label} ({_SHORT[metric]})", kind, (Part(task, metric, _STS, 1.0),))
         for metric in CORRELATIONS
     ]
-
-
-def _category_of_part(part: Part) -> str:
-    return tasks()[part.task].category
-
-
-def _categories_of_parts(column: Column) -> int:
-    return len(set(map(_category_of_part, column.parts)))
-
-
-def _categories_in(column: Column) -> int:
-    """Returns by how many categories a column divides."""
-    return len(AVERAGES[column.name]) if column.kind == "average" else 1

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pfgen_rs.llm_jp_eval.averages import AVERAGED, same_score
 from pfgen_rs.llm_jp_eval.report.columns import Column, Part
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.stats.jackknife import correlation_interval
@@ -27,7 +28,9 @@ class ColumnEstimate:
     """A run's value in a column; `None` where it has none.
 
     `se`: standard error over samples. `low`, `high`: its interval. `samples`: how many the value rests on.
-    `missing`: tasks of the column that were not run.
+    `missing`: tasks of the column that were not run; `lacking`: categories of an average without any task.
+    `sampled`: whether the value follows from samples, rather than from what a file states; others have no
+    interval.
     """
 
     run: str
@@ -38,10 +41,17 @@ class ColumnEstimate:
     high: float | None
     samples: int
     missing: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    sampled: bool = True
+
+    @property
+    def partial(self) -> bool:
+        """Whether the value lacks tasks that it should have."""
+        return self.value is not None and bool(self.missing or self.lacking)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all fields by name, as JSON types."""
-        return {**asdict(self), "missing": list(self.missing)}
+        return {**asdict(self), "missing": list(self.missing), "lacking": list(self.lacking)}
 
 
 class RunValues:
@@ -49,7 +59,7 @@ class RunValues:
 
     def __init__(self, run: ReportRun) -> None:
         self.run = run
-        self.tasks = frozenset(run.tasks)
+        self.sampled, self.known = run.sampled, run.known
         self.counts = run.counts
         self._known: dict[tuple[str, str], Floats] = {}
 
@@ -66,17 +76,33 @@ def estimated(values: RunValues, column: Column, level: float) -> ColumnEstimate
 
     The interval of a single task is Wilson's for exact_match, Student's t for char_f1 and set_f1 (cut at 0
     and 1; Wilson's where all values are equal), and Fisher's with the jackknife's standard error for
-    correlations. Sums over tasks have Student's t with their standard error (`stats.strata`).
+    correlations. Sums over tasks have Student's t with their standard error (`stats.strata`). What a run's
+    file states otherwise than its samples and scores give it is the file's value, without an interval.
     """
     run = values.run
-    parts = column.present(values.tasks)
-    missing = tuple(part.task for part in column.parts if part.task not in values.tasks)
-    samples = sum(values.counts[part.task] for part in parts)
-    if not column.has_value(values.tasks):
-        return ColumnEstimate(run.name, column.name, None, None, None, None, samples, missing)
-    value = _column_value(run, column, parts)
-    se, (low, high) = _column_error(values, column, parts, value, level)
-    return ColumnEstimate(run.name, column.name, value, se, low, high, samples, missing)
+    parts = column.present(values.known)
+    missing = column.missing(values.known)
+    samples = sum(values.counts.get(task, 0) for task in {part.task for part in parts})
+    lacking = column.lacking(values.known) if column.kind == "average" else ()
+    value = _column_value(run, column, parts) if column.has_value(values.known) else None
+    stated = run.stated.get(column.name) if _is_in_files(column) else None
+    if stated == 0 and not parts and column.parts:
+        stated = None  # a category that was not run
+    sampled = all(part.score in values.sampled for part in parts)
+    if stated is not None and (value is None or not same_score(value, stated)):
+        value, missing, sampled = stated, (), False
+        lacking = tuple(each for each in lacking if run.stated.get(each) == 0)
+    se, low, high = None, None, None
+    if value is not None and sampled:
+        se, (low, high) = _column_error(values, column, parts, value, level)
+    return ColumnEstimate(
+        run.name, column.name, value, se, low, high, samples, missing, lacking, sampled
+    )
+
+
+def _is_in_files(column: Column) -> bool:
+    """Whether result files state the column: their average, and the categories that enter it."""
+    return column.name in ("AVG", *AVERAGED) or not column.parts
 
 
 def _column_value(run: ReportRun, column: Column, parts: Sequence[Part]) -> float:

@@ -47,7 +47,7 @@ def _markdown_of_runs(report: Report, columns: Sequence[Column]) -> Iterator[str
                 *(_starred(found[column.name]) for column in columns),
             ]
         )
-    names = [column.name for column in columns]
+    names = [inert(column.name) for column in columns]
     yield from _markdown_rows([*headings, *names], rows, text=len(headings) - 2)
 
 

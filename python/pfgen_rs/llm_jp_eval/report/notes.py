@@ -6,13 +6,16 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pfgen_rs.io.counted import counted
+from pfgen_rs.llm_jp_eval.averages import AVERAGED, AVERAGES
+from pfgen_rs.llm_jp_eval.catalog import CATEGORIES
 from pfgen_rs.llm_jp_eval.report.columns import Column
 from pfgen_rs.llm_jp_eval.report.estimates import ColumnEstimate
 from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair
+from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.stats.bootstrap import normal_quantile
 from pfgen_rs.stats.strata import POWER
 
-__all__ = ["per_task", "report_notes"]
+__all__ = ["per_task", "report_notes", "stated_notes"]
 
 Estimates = Sequence[Mapping[str, ColumnEstimate]]
 
@@ -45,35 +48,78 @@ def per_task(counts: Collection[int]) -> str:
     return f"{least:,} to {most:,} samples per task"
 
 
+def stated_notes(
+    runs: Sequence[ReportRun], estimates: Estimates, columns: Sequence[Column]
+) -> list[str]:
+    """Returns remarks on what is shown as the files of runs state it."""
+    average, notes = columns[0].name, []
+    for run, found in zip(runs, estimates, strict=True):
+        bare = [column for column in columns if not found[column.name].sampled]
+        names = [c.name for c in bare if c.kind != "task" or c.parts[0].category in CATEGORIES]
+        if len(bare) > len(names):
+            names.append(counted(len(bare) - len(names), "other score"))
+        if names:
+            notes.append(
+                f"{run.name}: as its file states, since they do not follow from its predictions here, and so "
+                f"without intervals and tests: {', '.join(names)}"
+            )
+    means = [_averaged_categories(run, average) for run in runs]
+    if len(set(means)) > 1:
+        told = (f"{run.name}: {', '.join(own)}" for run, own in zip(runs, means, strict=True))
+        notes.append(
+            f"{average} is the mean of other categories from run to run, so its values cannot be compared: "
+            f"{'; '.join(told)}"
+        )
+    return notes
+
+
+def _averaged_categories(run: ReportRun, average: str) -> tuple[str, ...]:
+    """Returns the categories of which a run's average is the mean."""
+    if average not in run.stated:
+        return tuple(AVERAGES[average])
+    own = set(run.stated) - set(AVERAGES)
+    known = [name for name in AVERAGED if name in own]
+    return (*known, *sorted(own - set(known)))
+
+
 def _missing_notes(estimates: Estimates, columns: Sequence[Column]) -> Iterator[str]:
     average = columns[0]
-    lost = {name: None for found in estimates for name in found[average.name].missing}
-    if not lost:
-        return
-    lacking = _lacking_categories(estimates, average)
+    lacking = _lacking_text([found[average.name] for found in estimates])
     if lacking and average.name == "AVR":
-        yield f"AVR needs tasks of all seven categories; not run: {', '.join(lacking)}"
+        yield f"AVR needs tasks of all seven categories; not run: {lacking}"
     elif lacking:
-        yield f"AVG counts categories that were not run as 0: {', '.join(lacking)}"
-    partial = [
-        column.name
-        for column in columns
-        if column.kind != "task"
-        and any(e[column.name].missing and e[column.name].value is not None for e in estimates)
-    ]
+        yield f"{average.name} counts categories that were not run as 0: {lacking}"
+    lost = {column.name: _lost_tasks(estimates, column) for column in columns}
+    partial = [column.name for column in columns if column.kind != "task" and lost[column.name]]
     if partial:
-        tasks = ", ".join(lost)
+        tasks = ", ".join(dict.fromkeys(task for name in partial for task in lost[name]))
         yield f"marked with *, since some of their tasks were not run: {', '.join(partial)} ({tasks})"
 
 
-def _lacking_categories(estimates: Estimates, average: Column) -> list[str]:
-    """Returns the categories that some run lacks, in order."""
-    every = [part.task for part in average.parts]
-    found: dict[str, None] = {}
+def _lacking_text(estimates: Sequence[ColumnEstimate]) -> str:
+    """Describes which categories are lacking, by run if that differs."""
+    runs: dict[tuple[str, ...], list[str]] = {}
     for each in estimates:
-        known = set(every) - set(each[average.name].missing)
-        found |= dict.fromkeys(average.lacking(known))
-    return [home for home in average.lacking(()) if home in found]
+        runs.setdefault(each.lacking, []).append(each.run)
+    if len(runs) == 1:
+        return ", ".join(estimates[0].lacking)
+    told = (f"{', '.join(names)} ({', '.join(own)})" for names, own in runs.items() if names)
+    return "; ".join(told)
+
+
+def _lost_tasks(estimates: Estimates, column: Column) -> list[str]:
+    """Returns the tasks that some run's value lacks, but for those of categories that lack all of theirs."""
+    homes = {part.task: part.category for part in column.parts}
+    found = [each[column.name] for each in estimates]
+    return list(
+        dict.fromkeys(
+            task
+            for each in found
+            if each.value is not None
+            for task in each.missing
+            if homes[task] not in each.lacking
+        )
+    )
 
 
 def _not_told_apart(

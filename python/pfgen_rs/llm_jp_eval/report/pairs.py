@@ -76,15 +76,17 @@ def compared_columns(
 ) -> list[ColumnPair]:
     """Compare every two runs in columns of one kind, which form a family for Holm's correction.
 
-    `values`: of runs over the same samples (`runs.aligned`). A column is left out where it has no value, and
-    a correlation where it has no standard error. Ordered by column, then by pair.
+    `values`: of runs over the same samples (`runs.aligned`), which all columns follow from. A column is left
+    out where it has no value, and a correlation where it has no standard error. Ordered by column, then by
+    pair.
     """
+    known = frozenset.intersection(*(each.sampled for each in values))
     order = pair_order(len(values))
     family = len(order) * len(columns)
     found: list[ColumnPair] = []
     for column in columns:
-        parts = column.present(values[0].tasks)
-        if not column.has_value(values[0].tasks):
+        parts = column.present(known)
+        if not column.has_value(known):
             continue
         found += _compared_column(values, column, parts, order, level, seed, family)
     if not found:

@@ -48,7 +48,21 @@ def _run_of_result_file(path: Path, name: str) -> ReportRun:
     found = read_result(path)
     signature = found.config.get("signature")
     known = signature if isinstance(signature, str) else None
-    return ReportRun(name, found.frame, found.scores, _settings_of_signature(known), known)
+    # What the file states decides: other versions have other metrics of the same name.
+    stated = {name: float(found.recorded[name]) for name in found.differing}
+    metrics = {
+        task: tuple(each for each in own if f"{task}_{each}" not in stated)
+        for task, own in found.metrics.items()
+    }
+    return ReportRun(
+        name,
+        found.frame,
+        {**found.scores, **stated},
+        _settings_of_signature(known),
+        known,
+        metrics,
+        found.stated,
+    )
 
 
 def _run_of_folder(path: Path, name: str) -> ReportRun:

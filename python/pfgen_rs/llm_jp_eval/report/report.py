@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.llm_jp_eval.averages import split_score
+from pfgen_rs.llm_jp_eval.catalog import tasks as catalog
 from pfgen_rs.llm_jp_eval.report.columns import (
     Column,
     average_column,
@@ -17,7 +19,7 @@ from pfgen_rs.llm_jp_eval.report.columns import (
     task_columns,
 )
 from pfgen_rs.llm_jp_eval.report.estimates import ColumnEstimate, RunValues, estimated
-from pfgen_rs.llm_jp_eval.report.notes import report_notes
+from pfgen_rs.llm_jp_eval.report.notes import report_notes, stated_notes
 from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair, compared_columns, pair_order
 from pfgen_rs.llm_jp_eval.report.runs import Aligned, ReportRun, aligned
 from pfgen_rs.stats.ranks import ranges
@@ -63,7 +65,7 @@ class Report:
     def own_samples(self, column: Column) -> list[int]:
         """Returns how many samples the values of a task's column rest on: each number once, ascending."""
         found = [columns[column.name] for columns in self.estimates.values()]
-        return sorted({each.samples for each in found if each.value is not None})
+        return sorted({each.samples for each in found if each.value is not None and each.samples})
 
     def samples_text(self, column: Column) -> str:
         """Returns the number of samples of a task's column as text: `100`, or `100 to 322` if runs differ."""
@@ -96,7 +98,10 @@ class Report:
     def _score_table(self) -> pl.DataFrame:
         kinds = {column.name: column.kind for column in self.columns}
         rows = [
-            (run, name, kinds[name], e.value, e.se, e.low, e.high, e.samples, ",".join(e.missing))
+            (
+                *(run, name, kinds[name], e.value, e.se, e.low, e.high, e.samples),
+                *(",".join(e.missing), ",".join(e.lacking)),
+            )
             for run in self.runs
             for name, e in self.estimates[run].items()
         ]
@@ -106,7 +111,7 @@ class Report:
             "kind": _TEXT,
             **dict.fromkeys(("value", "se", "low", "high"), _NUMBER),
             "samples": _COUNT,
-            "missing": _TEXT,
+            **dict.fromkeys(("missing", "lacking"), _TEXT),
         }
         return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -141,13 +146,16 @@ def report_of(
     Raises `InputError` for runs that cannot be compared (`runs.aligned`), and `SettingsError`.
     """
     check_level(level)
-    mean = average_column(average)
     if tasks is not None:
         runs = [_only_tasks(run, tasks) for run in runs]
+    scores = {score for run in runs for score in run.known}
+    mean = average_column(average, scores)
     if not 1 <= len(runs) <= _MOST_RUNS:
         raise InputError(f"expected 1 to {_MOST_RUNS} runs to report, found {len(runs)}")
     known = {task for run in runs for task in run.tasks}
-    columns = (mean, *category_columns(), *task_columns(sorted(known)))
+    categories = category_columns(scores, (name for run in runs for name in run.stated))
+    taken = {average, *(column.name for column in categories)}
+    columns = (mean, *categories, *task_columns(sorted(known), scores, taken))
     shared = aligned(runs)
     values = [RunValues(run) for run in runs]
     found = [{c.name: estimated(each, c, level) for c in columns} for each in values]
@@ -155,7 +163,8 @@ def report_of(
         range(len(runs)),
         key=lambda i: (found[i][average].value is None, -(found[i][average].value or 0)),
     )
-    pairs = _compared(shared, values, order, columns, level, seed)
+    tested = [c for c in columns if all(each[c.name].sampled for each in found)]
+    pairs = _compared(shared, values, order, tested, level, seed)
     return Report(
         runs=tuple(runs[i].name for i in order),
         average=average,
@@ -165,7 +174,11 @@ def report_of(
         pairs=tuple(pairs),
         ranks=_ranks_of_report([runs[i].name for i in order], pairs, average, level),
         samples=shared.runs[0].counts,
-        notes=(*shared.notes, *report_notes(found, pairs, columns, shared.runs[0].counts, level)),
+        notes=(
+            *shared.notes,
+            *stated_notes(runs, found, columns),
+            *report_notes(found, pairs, columns, shared.runs[0].counts, level),
+        ),
         signatures={runs[i].name: runs[i].signature for i in order},
     )
 
@@ -174,7 +187,9 @@ def _only_tasks(run: ReportRun, tasks: Sequence[str]) -> ReportRun:
     own = run.frame.filter(pl.col("task").is_in(list(tasks)))
     if own.is_empty():
         raise InputError(f"{run.name}: none of these tasks was run: {', '.join(tasks)}")
-    return ReportRun(run.name, own, run.scores, run.settings, run.signature)
+    split = {name: split_score(name, [*catalog(), *tasks])[0] for name in run.scores}
+    scores = {name: value for name, value in run.scores.items() if split[name] in tasks}
+    return replace(run, frame=own, scores=scores, stated={})
 
 
 def _compared(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.counted import counted
+from pfgen_rs.llm_jp_eval.catalog import tasks as catalog
 from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, correlation, mean, parse_float
 from pfgen_rs.stats.jackknife import pearson_values, spearman_values
 
@@ -31,7 +32,9 @@ class ReportRun:
     `frame`: a row a sample, as `scoring.Evaluation.frame` has it: at least `task`, `index` (from 0), `pred`,
     `gold` and `value` (the main metric; null for correlations), optionally `input`. `scores`: by
     `{task}_{metric}`; what is not given is computed from the samples. `settings`: parts of the signature by
-    name (`variant`, `split`, `shots`, …), as far as they are known.
+    name (`variant`, `split`, `shots`, …), as far as they are known. `metrics`: by task, those whose values
+    the samples have (default: the catalog's). `stated`: averages and categories as the run's file states
+    them.
     """
 
     name: str
@@ -39,6 +42,8 @@ class ReportRun:
     scores: Mapping[str, float] = field(default_factory=dict, repr=False)
     settings: Mapping[str, str] = field(default_factory=dict)
     signature: str | None = None
+    metrics: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
+    stated: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         missing = [name for name in _COLUMNS if name not in self.frame.columns]
@@ -58,6 +63,25 @@ class ReportRun:
     def counts(self) -> dict[str, int]:
         """Number of samples by task."""
         return dict(self.frame.group_by("task", maintain_order=True).len().rows())
+
+    @property
+    def sampled(self) -> frozenset[str]:
+        """The scores that follow from the samples, by `{task}_{metric}`."""
+        metrics = self.metrics
+        if metrics is None:
+            metrics = {name: task.metrics for name, task in catalog().items()}
+        return frozenset(f"{task}_{each}" for task in self.tasks for each in metrics.get(task, ()))
+
+    @property
+    def known(self) -> frozenset[str]:
+        """All scores, by `{task}_{metric}`."""
+        return self.sampled | self.scores.keys()
+
+    def main_metric(self, task: str) -> str:
+        """Returns the metric of which the samples of a task have values; empty if there is none."""
+        if task in catalog():
+            return catalog()[task].metrics[0]
+        return next(iter((self.metrics or {}).get(task, ())), "")
 
     def values(self, task: str, metric: str) -> Floats:
         """Returns the value of each sample: shape (samples of the task,), by index.
@@ -170,7 +194,7 @@ def _reduced_to(keys: pl.DataFrame, run: ReportRun) -> ReportRun:
     if len(keys) == len(run.frame):
         return run
     own = run.frame.join(keys, on=["task", "index"], how="semi", maintain_order="left")
-    return ReportRun(run.name, own, {}, run.settings, run.signature)
+    return replace(run, frame=own, scores={}, stated={})
 
 
 def _alignment_notes(runs: Sequence[ReportRun], shared: ReportRun) -> list[str]:

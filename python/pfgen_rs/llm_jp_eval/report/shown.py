@@ -8,10 +8,10 @@ __all__ = ["bounds_text", "rank_text", "value_text"]
 
 
 def value_text(estimate: ColumnEstimate, digits: int = 4) -> str:
-    """Returns the value, `–` without one, with `*` where tasks are missing."""
+    """Returns the value, `–` without one, with `*` where tasks or categories are missing."""
     if estimate.value is None:
         return "–"
-    return f"{estimate.value:.{digits}f}{'*' if estimate.missing else ''}"
+    return f"{estimate.value:.{digits}f}{'*' if estimate.partial else ''}"
 
 
 def bounds_text(low: float | None, high: float | None, form: str = ".3f") -> str:

@@ -75,14 +75,15 @@ def report_index(
 ) -> dict[str, Any]:
     """Returns the index: a column for each property of samples, and the values of each run.
 
-    Values are in units of 0.0001, null where a run lacks the sample. `metric`: of each task.
+    Values are in units of 0.0001, null where a run lacks the sample or its value is not known. `metric`: of
+    each task, empty if none is known.
     """
     order = table["task"].unique(maintain_order=True).to_list()
     places = {task: i for i, task in enumerate(order)}
     task = table["task"].replace_strict(places, return_dtype=pl.Int64)
     return {
         "tasks": order,
-        "metrics": [tasks()[name].metrics[0] for name in order],
+        "metrics": [_metric_of_task(runs, name) for name in order],
         "task": task.to_list(),
         "number": table["index"].to_list(),
         "runs": list(names),
@@ -115,6 +116,10 @@ def _texts_of_run(run: ReportRun) -> pl.DataFrame:
     has = "input" in run.frame.columns
     text = pl.col("input").cast(pl.String) if has else pl.lit(None, pl.String).alias("input")
     return run.frame.select("task", pl.col("index").cast(pl.Int64), "gold", text)
+
+
+def _metric_of_task(runs: Sequence[ReportRun], task: str) -> str:
+    return next(filter(None, (run.main_metric(task) for run in runs)), "")
 
 
 def _closeness(run: ReportRun, number: int) -> pl.Series:

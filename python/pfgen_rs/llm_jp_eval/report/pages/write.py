@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,7 @@ def write_report_page(
 
 
 def _with_tasks(run: ReportRun, known: set[str]) -> ReportRun:
-    frame = run.frame.filter(run.frame["task"].is_in(list(known)))
-    return ReportRun(run.name, frame, run.scores, run.settings, run.signature)
+    return replace(run, frame=run.frame.filter(run.frame["task"].is_in(list(known))))
 
 
 def _named_payloads(

@@ -10,7 +10,7 @@ from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import COLOURS, INK, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
-from pfgen_rs.llm_jp_eval.report.plots.stars import STAR, starred_name
+from pfgen_rs.llm_jp_eval.report.plots.stars import star_text, starred_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,7 @@ def bars(
     columns = [
         column
         for column in (*report.of_kind("average"), *report.of_kind("category"))
-        if column.parts[0].metric != "spearman"
+        if column.metric != "spearman"
         and any(report.estimates[run][column.name].value is not None for run in runs)
     ]
     if not columns:
@@ -63,7 +63,8 @@ def _single_run_bars(
     found = [report.estimates[runs[0]][column.name] for column in columns]
     for place, (column, each) in enumerate(zip(columns, found, strict=True)):
         _bar_with_interval(axes, place, each, _bar_colour(column))
-    axes.set_yticks(range(len(columns)), [starred_name(report, column) for column in columns])
+    labels = [starred_name(report, column, look) for column in columns]
+    axes.set_yticks(range(len(columns)), labels)
     axes.set_ylim(len(columns) - 0.4, -0.6)
     axes.set_xlim(_bars_start(found), 1)
     axes.set_title(look.name(runs[0], 60), loc="left")
@@ -81,7 +82,7 @@ def _bar_panels(
     panels = figure.subplots(down, across, squeeze=False, sharey=True)
     for place, axes in enumerate(panels.flat):
         if place < len(columns):
-            _bar_panel(axes, report, runs, columns[place])
+            _bar_panel(axes, report, runs, columns[place], look)
         else:
             axes.set_visible(False)
     panels[0, 0].set_yticks(range(len(runs)), [look.name(run, 34) for run in runs])
@@ -91,16 +92,16 @@ def _bar_panels(
 
 def _bars_label(report: Report, columns: Sequence[Column], look: Look) -> str:
     label = look.say("Score (95 % interval)" if report.level == 0.95 else "Score")
-    partial = any(starred_name(report, column) != column.name for column in columns)
-    return f"{label}    {look.say(STAR)}" if partial else label
+    told = star_text(report, columns, look)
+    return f"{label}    {told}" if told else label
 
 
-def _bar_panel(axes: Axes, report: Report, runs: Sequence[str], column: Column) -> None:
+def _bar_panel(axes: Axes, report: Report, runs: Sequence[str], column: Column, look: Look) -> None:
     found = [report.estimates[run][column.name] for run in runs]
     for place, each in enumerate(found):
         if each.value is not None:
             _bar_with_interval(axes, place, each, _bar_colour(column))
-    axes.set_title(starred_name(report, column), loc="left", fontweight="bold")
+    axes.set_title(starred_name(report, column, look), loc="left", fontweight="bold")
     axes.set_xlim(_bars_start(found), 1)
     axes.grid(visible=False, axis="y")
 
@@ -134,6 +135,6 @@ def _bars_description(
             if found.value is None:
                 continue
             bounds = "" if found.low is None else f" [{found.low:.3f}, {found.high:.3f}]"
-            values.append(f"{column.name} {found.value:.3f}{bounds}")
+            values.append(f"{look.name(column.name)} {found.value:.3f}{bounds}")
         told.append(f"{look.name(run)}: {', '.join(values)}")
     return "; ".join(told)

@@ -10,7 +10,7 @@ from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, MARKERS, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
-from pfgen_rs.llm_jp_eval.report.plots.stars import STAR, starred_name
+from pfgen_rs.llm_jp_eval.report.plots.stars import star_text, starred_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,7 +50,7 @@ def radar(
     with drawing(language, font) as look:
         figure = look.figure(title, "Scores by category", 7.4, 6.4 + 0.24 * len(report.runs))
         axes: Any = figure.add_subplot(projection="polar")
-        _radar_grid(axes, columns, report)
+        _radar_grid(axes, columns, report, look)
         for place, run in enumerate(report.runs):
             _radar_line(
                 axes,
@@ -61,8 +61,8 @@ def radar(
             )
         across = 1 if max(map(len, report.runs)) > 28 else 2
         legend = figure.legend(loc="outside lower center", ncols=min(across, len(report.runs)))
-        if any(starred_name(report, column) != column.name for column in columns):
-            legend.set_title(look.say(STAR))
+        if told := star_text(report, columns, look):
+            legend.set_title(told)
             legend.get_title().set_fontsize(9)
         return finish(figure, _radar_description(report, columns, look))
 
@@ -71,7 +71,7 @@ def _radar_columns(report: Report) -> list[Column]:
     return [
         column
         for column in report.of_kind("category")
-        if column.parts[0].metric != "spearman"
+        if column.metric != "spearman"
         and any(report.estimates[run][column.name].value is not None for run in report.runs)
     ]
 
@@ -81,10 +81,10 @@ def _radar_values(report: Report, run: str, columns: Sequence[Column]) -> list[f
     return [math.nan if value is None else max(value, 0.0) for value in found]
 
 
-def _radar_grid(axes: Any, columns: Sequence[Column], report: Report) -> None:
+def _radar_grid(axes: Any, columns: Sequence[Column], report: Report, look: Look) -> None:
     axes.set_theta_offset(math.pi / 2)
     axes.set_theta_direction(-1)
-    labels = [starred_name(report, column) for column in columns]
+    labels = [starred_name(report, column, look) for column in columns]
     axes.set_xticks(_radar_angles(len(columns)), labels, fontsize=11)
     axes.tick_params(axis="x", pad=8)
     axes.set_ylim(0, 1)
@@ -118,7 +118,9 @@ def _radar_line(axes: Any, place: int, values: Sequence[float], label: str, runs
 def _radar_description(report: Report, columns: Sequence[Column], look: Look) -> str:
     told = []
     for run in report.runs:
-        found = [(column.name, report.estimates[run][column.name].value) for column in columns]
+        found = [
+            (look.name(column.name), report.estimates[run][column.name].value) for column in columns
+        ]
         values = ", ".join(f"{name} {value:.3f}" for name, value in found if value is not None)
         told.append(f"{look.name(run)}: {values}")
     return "; ".join(told)

@@ -14,7 +14,7 @@ from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import INK, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
-from pfgen_rs.llm_jp_eval.catalog import tasks
+from pfgen_rs.llm_jp_eval.report.plots.stars import star_text, starred_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ def task_map(
     jsts is Pearson's correlation. The 60 best runs are shown. Raises `PlotError` if there is nothing to draw.
     """
     runs = report.runs[:MOST_ROWS]
-    columns = [c for c in report.of_kind("task") if c.parts[0].metric != "spearman"]
+    columns = [c for c in report.of_kind("task") if c.metric != "spearman"]
     if not columns:
         raise PlotError("nothing to draw: no run has a task")
     [average] = report.of_kind("average")
@@ -52,21 +52,23 @@ def task_map(
         figure = look.figure(title, "Scores by task", width, height)
         axes = figure.subplots()
         _task_cells(figure, axes, report, runs, columns, look)
-        labels = [_task_label(column) for column in columns]
+        labels = [_task_label(report, column, look) for column in columns]
         axes.set_xticks(range(len(columns)), labels, rotation=40, ha="left", rotation_mode="anchor")
         axes.set_yticks(range(len(runs)), [look.name(run, 36) for run in runs])
         for place, (one, other) in enumerate(pairwise(columns)):
             if _home_of_column(one) != _home_of_column(other):
                 axes.axvline(place + 0.5, color="white", linewidth=3)
+        if told := star_text(report, columns, look):
+            figure.supxlabel(told, fontsize=9)
         return finish(figure, f"{look.say('Runs')}: {len(runs)} / {len(report.runs)}")
 
 
-def _task_label(column: Column) -> str:
-    return column.name if column.kind == "average" else column.parts[0].task
+def _task_label(report: Report, column: Column, look: Look) -> str:
+    return column.parts[0].task if column.is_correlation else starred_name(report, column, look)
 
 
 def _home_of_column(column: Column) -> str:
-    return column.name if column.kind == "average" else tasks()[column.parts[0].task].category
+    return column.name if column.kind == "average" else column.parts[0].category
 
 
 def _task_cells(

@@ -48,7 +48,7 @@
   // A sample
 
   const told = (row, own) => {
-    if (own === null) return tr("not_run");
+    if (own === null) return tr("no_value");
     if (isCorrelated(row)) return tr("off_by", { value: (scale * (1 - own / unit)).toFixed(1) });
     return document.createTextNode((own / unit).toFixed(2));
   };

@@ -1,0 +1,103 @@
+"""Whole result files of llm-jp-eval 1.3.0 and of later versions, made up: their tasks, keys and averages."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from pfgen_rs.llm_jp_eval.averages import AVERAGED
+from pfgen_rs.llm_jp_eval.catalog import find_task, tasks
+from pfgen_rs.llm_jp_eval.scoring import evaluated_predictions
+
+EXAMINED = {"jmmlu": "exact_match", "mmluen": "exact_match"}
+TRANSLATED = ("alt-e-to-j", "alt-j-to-e", "wikicorpus-e-to-j", "wikicorpus-j-to-e")
+_SAMPLES = 12
+
+
+def result_of_1_3_0(path: Path, *, seed: int = 0, mmlu: str = "mmluen") -> dict[str, Any]:
+    """Write a result of all 23 tasks of version 1.3.0; returns its content.
+
+    `mmlu`: the name of the task in English. The scores of translations are of models that nobody has here.
+    """
+    made = random.Random(seed)
+    values, outputs = _known_tasks(made)
+    for task in ("jmmlu", mmlu):
+        scores, outputs[task] = _task(task, ("exact_match",), made)
+        values |= scores
+    for task in TRANSLATED:
+        outputs[task] = _samples(task, made)
+        language = "ja" if task.endswith("j") else "en"
+        for metric in (f"bert_score_{language}_f1", f"bleu_{language}", "comet_wmt22"):
+            values[f"{task}_{metric}"] = made.uniform(0.2, 0.95)
+    categories = {
+        name: mean(values[each.replace("mmluen", mmlu)] for each in parts)
+        for name, parts in AVERAGED.items()
+    }
+    values |= {**categories, "AVG": mean(categories.values())}
+    return _write(path, {k: f"{values[k]:.4f}" for k in sorted(values)}, outputs)
+
+
+def result_of_2(path: Path, *, seed: int = 0) -> dict[str, Any]:
+    """Write a result of a later version: other tasks and categories, and scores that are numbers."""
+    made = random.Random(seed)
+    values, outputs = _known_tasks(made)
+    for task in ("aio", "kuci", "mmlu_en", "jmmlu"):
+        scores, outputs[task] = _task(task, ("char_f1" if task == "aio" else "exact_match",), made)
+        values |= scores
+    # Equal formulas count, so a value does not follow from the texts; and code is run.
+    values["mawps_mathematical_equivalence"] = values.pop("mawps_exact_match") + 0.125
+    values |= {"mbpp_code_exec": made.random(), "mbpp_pylint_check": made.random()}
+    outputs["mbpp"] = _samples("mbpp", made)
+    parts = {
+        **{name: AVERAGED[name] for name in ("NLI", "RC", "EL", "FA")},
+        "QA": ("jemhopqa_char_f1", "niilc_char_f1", "aio_char_f1"),
+        "MC": ("jcommonsenseqa_exact_match", "kuci_exact_match"),
+        "MR": ("mawps_mathematical_equivalence",),
+        "HE-EN": ("mmlu_en_exact_match",),
+        "HE-JA": ("jmmlu_exact_match",),
+        "CG": ("mbpp_code_exec",),
+    }
+    categories = {name: mean(values[each] for each in own) for name, own in parts.items()}
+    values |= {**categories, "AVG": mean(categories.values())}
+    return _write(path, dict(sorted(values.items())), outputs)
+
+
+def _known_tasks(made: random.Random) -> tuple[dict[str, float], dict[str, Any]]:
+    values: dict[str, float] = {}
+    outputs: dict[str, Any] = {}
+    for task, info in tasks().items():
+        scores, outputs[task] = _task(task, info.metrics, made)
+        values |= scores
+    return values, outputs
+
+
+def _task(
+    task: str, metrics: tuple[str, ...], made: random.Random
+) -> tuple[dict[str, float], list[dict[str, str]]]:
+    """The scores of a task's predictions, and the predictions."""
+    samples = _samples(task, made)
+    columns = ([each[key] for each in samples] for key in ("pred", "gold", "input"))
+    preds, golds, inputs = columns
+    _, scores = evaluated_predictions(task, metrics, preds, golds, inputs=inputs)
+    return {f"{task}_{metric}": value for metric, value in scores.items()}, samples
+
+
+def _samples(task: str, made: random.Random) -> list[dict[str, str]]:
+    number = task in tasks() and find_task(task).metrics[0] == "pearson"
+    found = []
+    for index in range(_SAMPLES):
+        gold = f"{index % 6}.0" if number else f"こたえ{task}{index}"
+        wrong = f"{made.randrange(6)}.0" if number else "ちがう答え"
+        pred = gold if made.random() < 0.6 else wrong
+        found.append({"prompt": "{input}", "input": f"{task}の{index}", "pred": pred, "gold": gold})
+    return found
+
+
+def _write(path: Path, scores: Mapping[str, Any], outputs: Mapping[str, Any]) -> dict[str, Any]:
+    content = {"scores": scores, "outputs": outputs, "config": {"model": {}}}
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=4), "utf-8")
+    return content
