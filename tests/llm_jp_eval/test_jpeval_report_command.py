@@ -131,6 +131,23 @@ def test_markdown_is_inert(folder: Path, tmp_path: Path) -> None:
     assert "| some | – |" in some
 
 
+def test_markdown_shows_the_signature_as_it_is(folder: Path, tmp_path: Path) -> None:
+    done = jp_eval("report", folder / "model-0.0b", "--format", "markdown")
+    record = json.loads((folder / "model-0.0b" / "scores.json").read_bytes())
+    assert done.stdout.splitlines()[-1] == f"`{record['signature']}`"
+    for signature, expected in (
+        ("a`b``c|<b>_x_", "```a`b``c|<b>_x_```"),
+        ("`a", "`` `a ``"),
+        ("a\n\n# b\u202e", "`a\\n\\n# b\\u202e`"),
+    ):
+        odd = tmp_path / "odd"
+        shutil.copytree(folder / "model-0.0b", odd, dirs_exist_ok=True)
+        text = json.dumps({**record, "signature": signature})
+        (odd / "scores.json").write_text(text, "utf-8")
+        done = jp_eval("report", odd, "--format", "markdown")
+        assert done.stdout.splitlines()[-1] == expected
+
+
 def test_missing_tasks_and_averages(folder: Path) -> None:
     done = jp_eval("report", folder / "some")
     assert "AVR needs tasks of all seven categories; not run: QA, RC" in done.stderr

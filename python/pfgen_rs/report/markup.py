@@ -9,7 +9,15 @@ from urllib.parse import quote
 
 from pfgen_rs.io.safe_text import escaped, visible
 
-__all__ = ["ESCAPES", "cell_text", "escape", "inert", "link_target", "padding"]
+__all__ = [
+    "ESCAPES",
+    "cell_text",
+    "code_span",
+    "escape",
+    "inert",
+    "link_target",
+    "padding",
+]
 
 _SPECIAL = "_*`{}[]()#+-.!|"
 _CONTROLS = {code: escaped(chr(code)).replace("\\", "&#92;") for code in range(0x20)}
@@ -43,6 +51,14 @@ def cell_text(text: str) -> str:
 def inert(text: str) -> str:
     """Escape text within a line or cell of our own pages: Markdown, HTML and control characters."""
     return _ACTIVE.sub(lambda found: f"&#{ord(found[0])};", visible(text))
+
+
+def code_span(text: str) -> str:
+    """Returns text in code font within a line, where nothing but backticks means anything in Markdown."""
+    shown = visible(text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
+    room = " " if shown[:1] in "` " or shown[-1:] in "` " else ""
+    return f"{fence}{room}{shown}{room}{fence}"
 
 
 def link_target(path: str) -> str:

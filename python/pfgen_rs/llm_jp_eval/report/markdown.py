@@ -9,7 +9,7 @@ from pfgen_rs.llm_jp_eval.report.estimates import ColumnEstimate
 from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair
 from pfgen_rs.llm_jp_eval.report.report import Report
 from pfgen_rs.llm_jp_eval.report.shown import bounds_text, rank_text, value_text
-from pfgen_rs.report.markup import inert
+from pfgen_rs.report.markup import code_span, inert
 from pfgen_rs.stats.permutation import shown_p
 
 __all__ = ["report_markdown"]
@@ -26,7 +26,7 @@ def report_markdown(report: Report, *, by_task: bool = False) -> str:
         parts.append("".join(_markdown_rows(headings, rows, text=2)))
     parts += [f"{inert(note)}\n" for note in report.notes]
     signatures = dict.fromkeys(filter(None, report.signatures.values()))
-    parts += [f"`{inert(signature)}`\n" for signature in signatures]
+    parts += [f"{code_span(signature)}\n" for signature in signatures]
     return "\n".join(parts)
 
 
