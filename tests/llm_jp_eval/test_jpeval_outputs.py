@@ -49,7 +49,8 @@ def test_prompts_are_answered_elsewhere_and_scored(folder: Path, tmp_path: Path)
     assert (done.exit_code, done.stdout) == (0, f"wrote 9 prompts of 4 tasks to {out}\n")
     assert "skipped, because there is no data: janli, jcommonsenseqa" in done.stderr
     asked = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
-    assert list(asked[0]) == ["id", "task", "split", "index", "prompt", "max_tokens"]
+    keys = ["id", "task", "split", "index", "prompt", "max_tokens", "digest"]
+    assert list(asked[0]) == keys
     assert [a["id"] for a in asked[:3]] == ["chabsa/test/0", "chabsa/test/1", "jamp/test/0"]
     assert [a["max_tokens"] for a in asked[:3]] == [191, 191, 3]
     assert asked[2]["prompt"].endswith("\n\n### 入力:\n前提：雨\n仮説：水\n\n### 応答:\n")
@@ -76,15 +77,21 @@ def test_batches_are_written_and_read(folder: Path, tmp_path: Path, chat: bool) 
     name = "openai-chat" if chat else "openai-completions"
     done = jp_eval("prompts", "-d", folder, "-o", "-", "-f", name, "-m", "m", "-t", "jamp", "-n", 1)
     line = json.loads(done.stdout)
-    assert line["custom_id"] == "jamp/test/0"
+    place, _, digest = line["custom_id"].partition("#")
+    assert (place, len(digest)) == ("jamp/test/0", 16)
     assert line["url"] == ("/v1/chat/completions" if chat else "/v1/completions")
     assert line["body"]["model"] == "m"
     assert (line["body"]["max_tokens"], line["body"]["temperature"]) == (3, 0)
     prompt = line["body"]["messages"][0]["content"] if chat else line["body"]["prompt"]
     assert prompt.endswith("### 応答:\n")
     said: dict[str, Any] = {"message": {"content": "A"}} if chat else {"text": "A"}
-    outputs = write_lines(tmp_path / "o.jsonl", [batch("jamp/test/0", [said])])
-    assert read_outputs(outputs).texts == {"jamp": {0: "A"}}
+    for name in ("jamp/test/0", line["custom_id"]):
+        outputs = write_lines(tmp_path / "o.jsonl", [batch(name, [said])])
+        assert read_outputs(outputs).texts == {"jamp": {0: "A"}}
+    given = ["-d", folder, "-t", "jamp", "-n", 1]
+    assert jp_eval("score", outputs, *given).exit_code == 0
+    done = jp_eval("score", outputs, *given, "--shots", 2)
+    assert "1 output answers another prompt than the sample here, by the digest" in done.stderr
 
 
 def test_a_batch_needs_a_model(folder: Path) -> None:

@@ -87,12 +87,19 @@ def test_all_tasks_have_averages_in_the_result_file(datas: list[TaskData]) -> No
 def test_signatures_say_what_figures_depend_on(datas: list[TaskData]) -> None:
     start = f"llm-jp-eval|v:{pfgen_rs.__version__}|variant:"
     raw = f"raw:{raw_digest(datas)}"
-    assert signature(datas) == f"{start}upstream|split:test|n:all|shots:4|avg:AVR|{raw}"
+    unknown = "temperature:unknown|seed:unknown|top_p:unknown"
+    assert signature(datas) == f"{start}upstream|split:test|n:all|shots:4|avg:AVR|{raw}|{unknown}"
     prompts = PromptSettings(0, "{input}", None, chat=True, max_tokens=9)
     settings = ScoreSettings("swallow", "AVG", 100, prompts)
-    expected = f"{start}swallow|split:test|n:100|shots:0|avg:AVG|{raw}"
+    expected = f"{start}swallow|split:test|n:100|shots:0|avg:AVG|{raw}|{unknown}"
     assert signature(datas, settings) == f"{expected}|prompt:5e1df29a|mode:chat|max_tokens:9"
     assert signature(datas[:1]) != signature(datas)
+    sampling = {"temperature": 0.5, "seed": 12, "top_p": None}
+    known = signature(datas, ScoreSettings(sampling=sampling))
+    assert known.endswith(f"|{raw}|temperature:0.5|seed:12|top_p:default")
+    nothing = ScoreSettings(prompts=PromptSettings(None), sampling=None)
+    assert "|shots:unknown|" in signature(datas, nothing)
+    assert signature(datas, nothing).endswith(f"|{unknown}|max_tokens:unknown")
     assert score_config(datas, settings)["prompt"] == "{input}"
 
 

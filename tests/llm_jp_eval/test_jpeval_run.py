@@ -461,3 +461,138 @@ def test_processes_share_a_run(large: Path, tmp_path: Path) -> None:
         "jamp_exact_match": 1.0,
         "jsquad_char_f1": 1.0,
     }
+
+
+# Outputs are those of the samples, and the signature says how they were made
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data, and a run with three examples that answered everything right."""
+    place = tmp_path_factory.mktemp("made")
+    write_data(place / "data")
+    with pytest.MonkeyPatch.context() as patch, FaultServer(default=gold) as server:
+        patch.setenv("OPENAI_API_KEY", "none")
+        assert run(place / "data", place / "run", server.url, "--shots", 3).exit_code == 0
+    return place
+
+
+def reversed_data(folder: Path) -> Path:
+    return write_data(folder, {**SAMPLES, "jamp": SAMPLES["jamp"][::-1]})
+
+
+def scored(outputs: Path, data: Path, *more: object) -> dict[str, Any]:
+    done = jp_eval("score", outputs, "-d", data, "-f", "json", *more)
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def answered_prompts(place: Path, data: Path) -> Path:
+    """Right outputs to the prompts of `prompts`, with their digests."""
+    jp_eval("prompts", "-d", data, "-k", 3, "-o", place / "prompts.jsonl")
+    lines = [json.loads(x) for x in (place / "prompts.jsonl").read_bytes().splitlines()]
+    for line in lines:
+        line["output"] = GOLD[input_of(line.pop("prompt"))]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (place / "answered.jsonl").write_text(text, "utf-8")
+    return place / "answered.jsonl"
+
+
+@pytest.mark.parametrize("kind", ["run", "copied outputs", "outputs of prompts"])
+def test_outputs_for_samples_in_another_order_are_refused(
+    kind: str, made: Path, tmp_path: Path
+) -> None:
+    outputs = made / "run" / "outputs.jsonl"
+    if kind == "copied outputs":
+        outputs = tmp_path / "copied.jsonl"
+        outputs.write_bytes((made / "run" / "outputs.jsonl").read_bytes())
+    elif kind == "outputs of prompts":
+        outputs = answered_prompts(tmp_path, made / "data")
+    shots = () if kind == "run" else ("--shots", 3)
+    assert scored(outputs, made / "data", *shots)["scores"]["jamp_exact_match"] == 1.0
+    done = jp_eval("score", outputs, "-d", reversed_data(tmp_path / "data"), *shots)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "2 outputs answer other prompts than the samples here, by the digest" in done.stderr
+    assert "the first is jamp/test/0: choose --data" in done.stderr
+    less = jp_eval("score", outputs, "-d", tmp_path / "data", "-t", "jsts,EL", *shots)
+    assert less.exit_code == 0  # the other tasks are the same
+
+
+def test_outputs_of_a_run_are_signed_as_the_run_is(made: Path, tmp_path: Path) -> None:
+    signature = json.loads((made / "run" / "scores.json").read_bytes())["signature"]
+    assert "|shots:3|" in signature
+    assert signature.endswith("|temperature:0|seed:1|top_p:default")
+    outputs = made / "run" / "outputs.jsonl"
+    assert scored(outputs, made / "data", "-o", tmp_path / "s")["signature"] == signature
+    result = json.loads((tmp_path / "s" / "result.json").read_bytes())
+    assert result == json.loads((made / "run" / "result.json").read_bytes()) | {
+        "config": result["config"],
+        "scores": result["scores"],
+    }
+    assert scored(outputs, made / "data", "--shots", 3)["signature"] == signature
+    (tmp_path / "copied.jsonl").write_bytes(outputs.read_bytes())
+    assert scored(tmp_path / "copied.jsonl", made / "data", "-k", 3)["signature"] == signature
+    done = jp_eval("score", tmp_path / "copied.jsonl", "-d", made / "data")
+    assert "9 outputs answer other prompts" in done.stderr  # those with four examples
+    for option, told in (
+        (("--shots", 4), "shots=3, not 4"),
+        (("--chat",), "chat=False, not True"),
+        (("--max-tokens", 7), "max_tokens=None, not 7"),
+    ):
+        done = jp_eval("score", outputs, "-d", made / "data", *option)
+        assert f"the run was made with {told}: leave the option out" in done.stderr
+
+
+def test_what_is_not_known_of_outputs_is_named_unknown(made: Path, tmp_path: Path) -> None:
+    outputs = tmp_path / "o.jsonl"
+    lines = [json.dumps({"id": r["id"], "output": r["output"]}) for r in records(made / "run")]
+    outputs.write_text("\n".join(lines), "utf-8")
+    unknown = "temperature:unknown|seed:unknown|top_p:unknown"
+    found = scored(outputs, made / "data", "-o", tmp_path / "s")["signature"]
+    assert "|shots:unknown|" in found
+    assert found.endswith(f"|{unknown}|max_tokens:unknown")
+    result = json.loads((tmp_path / "s" / "result.json").read_bytes())
+    assert {each["prompt"] for each in result["outputs"]["jamp"]} == {"{input}"}
+    found = scored(outputs, made / "data", "-k", 3, "--max-tokens", 9, "--chat")["signature"]
+    assert "|shots:3|" in found
+    assert found.endswith(f"|{unknown}|mode:chat|max_tokens:9")
+    answered = answered_prompts(tmp_path, made / "data")
+    assert scored(answered, made / "data", "-k", 3)["signature"].endswith(f"|{unknown}")
+
+
+def test_parameters_that_a_server_refused_are_signed_as_its_own(made: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name in ("config.json", "outputs.jsonl"):
+        text = (made / "run" / name).read_text("utf-8")
+        changed = text.replace('"left_out": []', '"left_out": ["seed"]', 1)
+        (folder / name).write_text(changed, "utf-8")
+    found = scored(folder / "outputs.jsonl", made / "data")["signature"]
+    assert found.endswith("|temperature:0|seed:default|top_p:default")
+    again = run(made / "data", folder, "http://127.0.0.1:9/v1", "--shots", 3, "-f", "json")
+    assert json.loads(again.stdout)["signature"] == found
+
+
+def test_reports_say_in_what_settings_runs_differ_or_may_differ(made: Path, tmp_path: Path) -> None:
+    data, elsewhere = made / "data", tmp_path / "o.jsonl"
+    with FaultServer(default=gold) as server:
+        run(data, tmp_path / "warm", server.url, "-k", 3, "--temperature", 0.7, "--seed", 5)
+    lines = [json.dumps({"id": r["id"], "output": r["output"]}) for r in records(made / "run")]
+    elsewhere.write_text("\n".join(lines), "utf-8")
+    scored(elsewhere, data, "-o", tmp_path / "elsewhere")
+    found = jp_eval("report", made / "run", tmp_path / "warm", "-f", "json")
+    notes = json.loads(found.stdout)["notes"]
+    assert {"the runs differ in temperature: 0, 0.7", "the runs differ in seed: 1, 5"} <= {*notes}
+    found = jp_eval("report", made / "run", tmp_path / "elsewhere", "-f", "json")
+    told = "shots, max_tokens, temperature, seed, top_p (elsewhere)"
+    notes = json.loads(found.stdout)["notes"]
+    assert f"not known, so that the runs may differ in it: {told}" in notes
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"kind": "other"}', '{"kind": "llm-jp-eval"}'])
+def test_a_config_of_another_program_says_nothing(content: str, made: Path, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(content, "utf-8")
+    (tmp_path / "outputs.jsonl").write_bytes((made / "run" / "outputs.jsonl").read_bytes())
+    found = scored(tmp_path / "outputs.jsonl", made / "data", "--shots", 3)
+    assert found["scores"]["jamp_exact_match"] == 1.0

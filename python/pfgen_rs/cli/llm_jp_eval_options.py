@@ -142,7 +142,7 @@ def number(num: int | None) -> int | None:
 
 
 def prompt_settings(
-    shots: int,
+    shots: int | None,
     template: Path | None,
     fewshots: Path | None,
     *,

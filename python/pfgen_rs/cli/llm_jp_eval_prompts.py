@@ -33,8 +33,8 @@ def write_prompts(
         typer.Option(
             "--format",
             "-f",
-            help="jsonl: id, task, split, index, prompt and max_tokens; others: requests for OpenAI's batch "
-            "API and vLLM's run-batch.",
+            help="jsonl: id, task, split, index, prompt, max_tokens and digest; others: requests for "
+            "OpenAI's batch API and vLLM's run-batch.",
         ),
     ] = PromptFormat.JSONL,
     model: Annotated[
@@ -54,7 +54,8 @@ def write_prompts(
     """Write the prompts of all samples, for inference made elsewhere; 'score' reads the outputs.
 
     Generate greedily (temperature 0), at most max_tokens new tokens, without stop strings. Outputs are JSON
-    lines with the prompt's id and 'output', or what the batch APIs return.
+    lines with the prompt's id and 'output', or what the batch APIs return. Keep the digest in them: 'score'
+    then tells outputs to other prompts.
 
     Example: `pfgen-rs llm-jp-eval prompts --num 100 --out prompts.jsonl`
     """

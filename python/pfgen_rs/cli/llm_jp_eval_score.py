@@ -43,7 +43,16 @@ def score(
             help="Folder for result.json (as llm-jp-eval writes it), scores.json and samples.parquet.",
         ),
     ] = None,
-    shots: shared.Shots = 4,
+    shots: Annotated[
+        int | None,
+        typer.Option(
+            "--shots",
+            "-k",
+            min=0,
+            metavar="K",
+            help="Number of examples in the prompts (default: that of the outputs' run, or not known).",
+        ),
+    ] = None,
     template: shared.PromptTemplate = None,
     fewshots_template: shared.Fewshots = None,
     chat: shared.Chat = False,
@@ -54,7 +63,8 @@ def score(
 
     Tasks without any output are left out unless --tasks names them. With --tasks all, result.json has the
     averages of llm-jp-eval, even if some tasks have no data. --shots, the templates, --chat and --max-tokens
-    say how the prompts were made, for the signature and result.json.
+    say how the prompts were made, for the signature and result.json; of outputs.jsonl in the folder of a run
+    that is known. Outputs with a digest, as runs and 'prompts' have it, must be those of these samples.
 
     Example: `pfgen-rs llm-jp-eval score outputs.jsonl --num 100 --out scores`
     """
@@ -65,6 +75,7 @@ def score(
         scores_record,
         write_results,
     )
+    from pfgen_rs.llm_jp_eval.running import settings_of_outputs
     from pfgen_rs.llm_jp_eval.scoring import MissingOutputsError, evaluate_variants
 
     n = shared.number(num)
@@ -72,9 +83,10 @@ def score(
         shots, template, fewshots_template, chat=chat, max_tokens=max_tokens
     )
     every = shared.asks_for_all(tasks)
-    settings = ScoreSettings(variant.value, average.value, n, prompts, every)
     found = read_outputs(outputs, split.value)
     datas = shared.read_datas(data, tasks or list(found.texts), split)
+    chosen = ScoreSettings(variant.value, average.value, n, prompts, every)
+    settings = settings_of_outputs(found, datas, chosen)
     by_task = outputs_by_task(datas, found, n)
     try:
         evaluations = evaluate_variants(datas, by_task, allow_missing=allow_missing)

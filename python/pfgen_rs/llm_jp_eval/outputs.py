@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -9,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.counted import counted
+from pfgen_rs.generate.asking import Request, Respondent
+from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.json_lines import parsed
 from pfgen_rs.io.records import as_text
 from pfgen_rs.llm_jp_eval.catalog import SPLITS, tasks
@@ -20,8 +23,10 @@ from pfgen_rs.llm_jp_eval.results import PromptSettings
 __all__ = [
     "FORMATS",
     "Item",
+    "Made",
     "Outputs",
     "batch_line",
+    "check_digests",
     "items",
     "outputs_by_task",
     "read_outputs",
@@ -30,7 +35,9 @@ __all__ = [
 FORMATS = ("jsonl", "openai-completions", "openai-chat")
 """Formats of prompts: ours, and the lines of OpenAI's batch API, which vLLM's run-batch takes as well."""
 _TEXTS = ("output", "text", "response", "completion", "generated_text")
-_ID = re.compile(rf"(.+)/({'|'.join(SPLITS)})/(0|[1-9][0-9]{{0,8}})")
+_ID = re.compile(rf"(.+)/({'|'.join(SPLITS)})/(0|[1-9][0-9]{{0,8}})(?:#([0-9a-f]{{16}}))?")
+_DIGEST = re.compile("[0-9a-f]{64}")
+_IN_IDS = 16  # digits of digests
 _SHOWN = 60
 
 
@@ -45,9 +52,23 @@ class Item:
     prompt: str
     max_tokens: int
 
+    def digest(self) -> str:
+        """Returns the SHA-256 of what is asked: of the JSON list of prompt and `max_tokens`."""
+        asked = json.dumps([self.prompt, self.max_tokens], ensure_ascii=False)
+        return hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def digest_for(self, model: Mapping[str, Any], top_p: float | None) -> str | None:
+        """Returns the digest of a run's request to a model, as records have it; `None` for no such record."""
+        settings: dict[str, Any] = {key: model.get(key) for key in ("model", "temperature", "seed")}
+        try:
+            who = Respondent("", **settings, max_tokens=self.max_tokens, top_p=top_p)
+            return Request(self.id, (("user", self.prompt),)).digest(who)
+        except (SettingsError, TypeError, ValueError):
+            return None
+
     def record(self) -> dict[str, Any]:
         """Returns the item as a line of our own format."""
-        return asdict(self)
+        return {**asdict(self), "digest": self.digest()}
 
 
 def items(datas: Sequence[TaskData], n: int | None, prompts: PromptSettings) -> Iterator[Item]:
@@ -62,32 +83,59 @@ def items(datas: Sequence[TaskData], n: int | None, prompts: PromptSettings) -> 
 
 
 def batch_line(item: Item, model: str, *, chat: bool) -> dict[str, Any]:
-    """Returns an item as a line of OpenAI's batch API, with temperature 0."""
+    """Returns an item as a line of OpenAI's batch API, with temperature 0.
+
+    What comes back has nothing but the id, which therefore ends in the first digits of the digest.
+    """
     if chat:
         asked: dict[str, Any] = {"messages": [{"role": "user", "content": item.prompt}]}
     else:
         asked = {"prompt": item.prompt}
     return {
-        "custom_id": item.id,
+        "custom_id": f"{item.id}#{item.digest()[:_IN_IDS]}",
         "method": "POST",
         "url": "/v1/chat/completions" if chat else "/v1/completions",
         "body": {"model": model, **asked, "max_tokens": item.max_tokens, "temperature": 0},
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How an output was made: the digest of what was asked, or its first digits.
+
+    In a run, also the model and the parameters that were left out.
+    """
+
+    digest: str
+    model: Mapping[str, Any] | None
+    left_out: tuple[str, ...]
+
+
 @dataclass
 class Outputs:
     """The outputs of the file `path`, by task and index.
 
-    `failed`: number of outputs that are null, or of requests that failed according to the file.
+    `failed`: number of outputs that are null, or of requests that failed according to the file. `made`: how
+    outputs were made, by id, where the file says so.
     """
 
     path: Path
     texts: dict[str, dict[int, str]] = field(default_factory=dict)
     failed: int = 0
+    made: dict[str, Made] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return sum(map(len, self.texts.values()))
+
+    def add(self, name: str, read: _Read) -> None:
+        """Add an output under its id."""
+        own = self.texts.setdefault(read.task, {})
+        if read.made is not None:
+            self.made[name] = read.made
+        if read.text is None:
+            self.failed += 1
+        else:
+            own[read.index] = read.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +144,7 @@ class _Read:
     split: str | None
     index: int
     text: str | None
+    made: Made | None
 
 
 def read_outputs(path: str | Path, split: str = "test") -> Outputs:
@@ -121,11 +170,7 @@ def read_outputs(path: str | Path, split: str = "test") -> Outputs:
         except InputError as error:
             raise InputError(error.problem, path=file, line=number) from None
         lines[name] = number
-        own = found.texts.setdefault(read.task, {})
-        if read.text is None:
-            found.failed += 1
-        else:
-            own[read.index] = read.text
+        found.add(name, read)
     if not lines:
         raise InputError("has no outputs", path=file)
     return found
@@ -150,11 +195,57 @@ def outputs_by_task(
     return sorted_outputs
 
 
+def check_digests(
+    datas: Sequence[TaskData],
+    found: Outputs,
+    n: int | None,
+    prompts: PromptSettings,
+    top_p: float | None = None,
+) -> bool:
+    """Check that outputs answer the prompts of these samples, as far as they say what they answer.
+
+    `top_p`: of a run. Returns whether all of them say so. Raises `InputError` with the first that answers
+    another prompt, or was asked with other parameters than recorded.
+    """
+    if not found.made:
+        return False
+    wrong, silent = [], 0
+    for item in items(datas, n, prompts):
+        made = found.made.get(item.id)
+        if made is None:
+            silent += item.index in found.texts.get(item.task, {})
+            continue
+        own = item.digest() if made.model is None else item.digest_for(made.model, top_p)
+        if own is None or not own.startswith(made.digest):
+            wrong.append(item.id)
+    if wrong:
+        answer = plural(len(wrong), "answers another prompt", "answer other prompts")
+        raise InputError(
+            f"{counted(len(wrong), 'output')} {answer} than the {plural(len(wrong), 'sample', 'samples')} "
+            f"here, by the digest, the first is {wrong[0]}: choose --data, --shots and the other options of "
+            "prompts as they were",
+            path=found.path,
+        )
+    return not silent
+
+
 def _read_output(record: dict[str, Any]) -> _Read:
     task, split, index = _place_of_output(record)
     if record.get("error"):
-        return _Read(task, split, index, None)
-    return _Read(task, split, index, _text_of_output(record))
+        return _Read(task, split, index, None, None)
+    return _Read(task, split, index, _text_of_output(record), _made_of_output(record))
+
+
+def _made_of_output(record: Mapping[str, Any]) -> Made | None:
+    for key in ("custom_id", "id"):
+        found = _ID.fullmatch(str(record.get(key)))
+        if found and found[4]:
+            return Made(found[4], None, ())
+    digest, model, left_out = (record.get(key) for key in ("digest", "model", "left_out"))
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        return None
+    names = left_out if isinstance(left_out, list) else []
+    return Made(digest, model if isinstance(model, dict) else None, tuple(map(str, names)))
 
 
 def _place_of_output(record: Mapping[str, Any]) -> tuple[str, str | None, int]:

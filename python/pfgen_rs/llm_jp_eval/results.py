@@ -34,6 +34,7 @@ from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluated_predictions, stan
 
 __all__ = [
     "SAMPLES",
+    "SAMPLING",
     "SCORES",
     "PromptSettings",
     "ReadResult",
@@ -47,23 +48,28 @@ __all__ = [
 ]
 
 SCORES, SAMPLES = "scores.json", "samples.parquet"
+SAMPLING = ("temperature", "seed", "top_p")
+_UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class PromptSettings:
     """How prompts are made. `prompt`, `fewshots`: templates of one's own. `chat`: prompts are user messages.
 
-    `max_tokens`: maximum number of new tokens, if it is not the task's.
+    `max_tokens`: maximum number of new tokens, if it is not the task's. `shots`: `None` if it is not known
+    how the prompts of outputs were made.
     """
 
-    shots: int = SHOTS
+    shots: int | None = SHOTS
     prompt: str | None = None
     fewshots: str | None = None
     chat: bool = False
     max_tokens: int | None = None
 
     def template(self, data: TaskData) -> Template:
-        """Returns a task's template. Raises `SettingsError`."""
+        """Returns a task's template, the bare input if it is not known. Raises `SettingsError`."""
+        if self.shots is None:
+            return Template("{input}", ("", ""))
         return template(data, self.shots, self.prompt, self.fewshots)
 
     def record(self) -> dict[str, Any]:
@@ -76,7 +82,9 @@ class ScoreSettings:
     """How scores are made. Raises `SettingsError`.
 
     `n`: number of samples a task, `None` for all. `all_tasks`: all tasks were asked for, even if some have no
-    data; the result file then has averages.
+    data; the result file then has averages. `sampling`: what is known of `temperature`, `seed` and `top_p`;
+    `None` as a value leaves one to the engine. If nothing is known, not even that outputs had the maximum
+    lengths of `prompts`, it is `None`.
     """
 
     variant: str = "upstream"
@@ -84,6 +92,7 @@ class ScoreSettings:
     n: int | None = None
     prompts: PromptSettings = field(default_factory=PromptSettings)
     all_tasks: bool = False
+    sampling: Mapping[str, float | None] | None = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_variant(self.variant)
@@ -95,7 +104,8 @@ class ScoreSettings:
 def signature(datas: Sequence[TaskData], settings: ScoreSettings | None = None) -> str:
     """Returns one line that says how scores were made: `llm-jp-eval|v:…|variant:upstream|split:test|…`.
 
-    `raw` is the digest of the evaluation files of the tasks (see `data.raw_digest`).
+    `raw` is the digest of the evaluation files of the tasks (see `data.raw_digest`). What is not known is
+    `unknown`, and what was left to the engine `default`.
     """
     chosen = settings or ScoreSettings()
     made = chosen.prompts
@@ -105,15 +115,25 @@ def signature(datas: Sequence[TaskData], settings: ScoreSettings | None = None) 
         f"variant:{chosen.variant}",
         f"split:{datas[0].split}",
         f"n:{'all' if chosen.n is None else chosen.n}",
-        f"shots:{made.shots}",
+        f"shots:{_UNKNOWN if made.shots is None else made.shots}",
         f"avg:{chosen.average}",
         f"raw:{raw_digest(datas)}",
     ]
+    parts += [f"{name}:{_sampled_text(chosen.sampling, name)}" for name in SAMPLING]
+    if chosen.sampling is None and made.max_tokens is None:
+        parts.append(f"max_tokens:{_UNKNOWN}")
     digest = template_digest(made.prompt, made.fewshots)
     parts += [] if digest is None else [f"prompt:{digest}"]
     parts += ["mode:chat"] if made.chat else []
     parts += [] if made.max_tokens is None else [f"max_tokens:{made.max_tokens}"]
     return "|".join(parts)
+
+
+def _sampled_text(sampling: Mapping[str, float | None] | None, name: str) -> str:
+    if sampling is None or name not in sampling:
+        return _UNKNOWN
+    value = sampling[name]
+    return "default" if value is None else f"{value:.12g}"
 
 
 def scores_record(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +22,18 @@ from pfgen_rs.io.locks import locked
 from pfgen_rs.io.records import parse_line
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.llm_jp_eval.data import TaskData
-from pfgen_rs.llm_jp_eval.results import PromptSettings
+from pfgen_rs.llm_jp_eval.results import SAMPLING, PromptSettings
 
 __all__ = [
     "KIND",
     "OUTPUTS",
     "default_folder",
+    "left_out_parameters",
     "open_run_folder",
     "output_journal",
     "read_run_config",
     "run_config",
+    "settings_of_run",
     "stored_outputs",
 ]
 
@@ -126,14 +129,47 @@ def stored_outputs(
 
     Of several outputs with an id, the last counts. Raises `InputError` with file and line.
     """
-    found = {}
+    return {name: text for name, text, _ in _stored_records(folder, digests)}
+
+
+def left_out_parameters(
+    folder: str | os.PathLike[str], digests: Mapping[str, str]
+) -> frozenset[str]:
+    """Returns the parameters that a server refused, so that some of these outputs were made without."""
+    records = _stored_records(folder, digests)
+    return frozenset(str(name) for *_, record in records for name in record.get("left_out") or ())
+
+
+def _stored_records(
+    folder: str | os.PathLike[str], digests: Mapping[str, str] | None
+) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield ids, outputs and records."""
     for record in journal_records(Path(folder) / OUTPUTS):
         name, text = record.get("id"), record.get("output")
         if not isinstance(name, str) or not isinstance(text, str):
             raise InputError("a record lacks 'id' or 'output'", path=Path(folder) / OUTPUTS)
         if digests is None or digests.get(name) == record.get("digest"):
-            found[name] = text
-    return found
+            yield name, text, record
+
+
+def settings_of_run(path: Path) -> tuple[PromptSettings, dict[str, float | None]] | None:
+    """Returns how a run's outputs were made: prompts, and sampling as `ScoreSettings` has it.
+
+    `path`: a file of outputs; `None` if it is not in the folder of a run.
+    """
+    if path.name != OUTPUTS or not (path.parent / CONFIG).is_file():
+        return None
+    try:
+        config = read_run_config(path.parent)
+    except InputError:  # of another program
+        return None
+    found: dict[str, Any] = {each.name: config.get(each.name) for each in fields(PromptSettings)}
+    sampling = dict(config.get("parameters") or {})
+    sampling = {name: sampling.get(name) for name in SAMPLING}
+    numbers = found["shots"], *(value for value in sampling.values() if value is not None)
+    if not all(isinstance(value, int | float) for value in numbers):
+        return None
+    return PromptSettings(**found), sampling
 
 
 def _check_run_settings(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:

@@ -5,31 +5,45 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.asking import Asked, Journal, Request, Respondent, UnreadError, ask
 from pfgen_rs.generate.asking.ask import AskingProgress
 from pfgen_rs.generate.asking.costs import Budget
 from pfgen_rs.generate.engines import Answered, Details, Engine
 from pfgen_rs.io.source import has_lone_surrogate
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, used
-from pfgen_rs.llm_jp_eval.outputs import items
+from pfgen_rs.llm_jp_eval.outputs import Outputs, check_digests, items
+from pfgen_rs.llm_jp_eval.prompts import SHOTS
 from pfgen_rs.llm_jp_eval.results import (
+    SAMPLING,
     PromptSettings,
     ScoreSettings,
     signature,
     write_results,
 )
 from pfgen_rs.llm_jp_eval.run_folder import (
+    left_out_parameters,
     open_run_folder,
     output_journal,
     read_run_config,
     run_config,
+    settings_of_run,
     stored_outputs,
 )
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate_variants
 
-__all__ = ["Group", "ScoredRun", "open_run", "request_groups", "run_tasks", "score_run"]
+__all__ = [
+    "Group",
+    "ScoredRun",
+    "open_run",
+    "request_groups",
+    "run_tasks",
+    "score_run",
+    "settings_of_outputs",
+]
 
 BudgetOf = Callable[[Respondent], Budget | None]
 
@@ -157,9 +171,60 @@ def score_run(
         for data in datas
     }
     evaluations = evaluate_variants(datas, outputs, allow_missing=allow_missing)
+    left_out = left_out_parameters(folder, digests)
+    settings = replace(settings, sampling=_sent(respondent.identity(), left_out))
     config = {**read_run_config(folder), "signature": signature(datas, settings)}
     record = write_results(folder, datas, evaluations, config, settings)
     return ScoredRun(record, evaluations[settings.variant])
+
+
+def settings_of_outputs(
+    found: Outputs, datas: Sequence[TaskData], settings: ScoreSettings
+) -> ScoreSettings:
+    """Returns settings with what outputs and their run's folder say of how they were made.
+
+    `settings.prompts` as far as they were chosen. Raises `SettingsError` if a run had others, and
+    `InputError` for outputs that answer other prompts than those of the samples (`check_digests`).
+    """
+    known, given = settings_of_run(found.path), settings.prompts
+    if known is not None:
+        prompts, sampling = known
+        _check_chosen_prompts(found.path, given, prompts)
+        check_digests(datas, found, settings.n, prompts, sampling["top_p"])
+    else:
+        prompts = given if given.shots is not None else replace(given, shots=SHOTS)
+        if not check_digests(datas, found, settings.n, prompts):
+            return replace(settings, sampling=None)
+        sampling = _sampling_of_records(found)
+    left_out = frozenset(name for made in found.made.values() for name in made.left_out)
+    return replace(settings, prompts=prompts, sampling=_sent(sampling, left_out))
+
+
+def _check_chosen_prompts(path: Path, chosen: PromptSettings, made: PromptSettings) -> None:
+    for name, value in chosen.record().items():
+        own = made.record()[name]
+        if value not in (None, False, own):
+            raise SettingsError(
+                f"{path}: the run was made with {name}={own!r:.60}, not {value!r:.60}: leave the option out"
+            )
+
+
+def _sampling_of_records(found: Outputs) -> dict[str, float | None]:
+    """Returns the sampling that all outputs have according to their records, whose digests are right."""
+    models = [made.model for made in found.made.values()]
+    if None in models:
+        return {}
+    alike = {name: {(model or {}).get(name) for model in models} for name in SAMPLING}
+    return {name: values.pop() for name, values in alike.items() if len(values) == 1}
+
+
+def _sent(
+    sampling: Mapping[str, float | None], left_out: frozenset[str]
+) -> dict[str, float | None]:
+    """Returns the sampling parameters, of which those that a server refused were left to it."""
+    return {
+        name: None if name in left_out else sampling[name] for name in SAMPLING if name in sampling
+    }
 
 
 def _read_task_output(_: Request, answered: Answered) -> Mapping[str, Any]:

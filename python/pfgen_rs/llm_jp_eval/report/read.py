@@ -13,7 +13,7 @@ import polars as pl
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, distinctly_named
-from pfgen_rs.llm_jp_eval.results import SAMPLES, SCORES, read_result
+from pfgen_rs.llm_jp_eval.results import SAMPLES, SAMPLING, SCORES, read_result
 
 __all__ = ["read_report_runs"]
 
@@ -121,7 +121,8 @@ def _settings_of_signature(signature: str | None) -> dict[str, str]:
     if signature is None:
         return {}
     parts = dict(part.partition(":")[::2] for part in signature.split("|") if ":" in part)
-    return {"prompt": "default", "mode": "completion", **parts}
+    usual = {"prompt": "default", "mode": "completion", "max_tokens": "default"}
+    return {**usual, **dict.fromkeys(SAMPLING, "unknown"), **parts}
 
 
 def _names_of_runs(paths: Sequence[Path]) -> list[str]:

@@ -21,8 +21,12 @@ Floats = NDArray[np.float64]
 _COLUMNS = ("task", "index", "pred", "gold", "value")
 _MUST_AGREE = ("variant", "split")
 """Settings that decide what the figures mean."""
-_MAY_DIFFER = ("shots", "prompt", "mode", "raw")
+_MAY_DIFFER = (
+    *("shots", "prompt", "mode", "max_tokens"),
+    *("temperature", "seed", "top_p", "raw", "v"),
+)
 """Settings that may be what is compared."""
+_UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -211,12 +215,26 @@ def _alignment_notes(runs: Sequence[ReportRun], shared: ReportRun) -> list[str]:
             f"values are over all samples of a run, differences over those that all have: {told}"
         )
     for name in _MAY_DIFFER:
-        found = {run.settings[name] for run in runs if name in run.settings}
+        found = {run.settings[name] for run in runs if name in run.settings} - {_UNKNOWN}
         if len(found) > 1:
             notes.append(f"the runs differ in {name}: {', '.join(sorted(found))}")
+    notes += _unknown_notes(runs)
     unknown = [run.name for run in runs if not run.settings]
     if unknown and len(unknown) < len(runs):
         notes.append(
             f"the settings of {counted(len(unknown), 'run')} are unknown: {', '.join(unknown)}"
         )
     return notes
+
+
+def _unknown_notes(runs: Sequence[ReportRun]) -> list[str]:
+    """Returns what is not known of several runs, which may therefore differ in it."""
+    names: dict[tuple[str, ...], list[str]] = {}
+    for run in runs:
+        own = tuple(name for name in _MAY_DIFFER if run.settings.get(name) == _UNKNOWN)
+        if own:
+            names.setdefault(own, []).append(run.name)
+    if len(runs) < 2 or not names:
+        return []
+    told = (f"{', '.join(own)} ({', '.join(found)})" for own, found in names.items())
+    return [f"not known, so that the runs may differ in it: {'; '.join(told)}"]
