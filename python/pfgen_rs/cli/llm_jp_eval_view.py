@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["show_evaluation"]
 
+_LENIENT = "more answers that would be right if stripped and read like this"
+
 
 def _scores_json(record: Mapping[str, Any], evaluation: Evaluation) -> dict[str, Any]:
     """Returns scores for programs: those of the chosen variant, with the means of both notes by task."""
@@ -47,6 +49,7 @@ def _show_scores(record: Mapping[str, Any], evaluation: Evaluation) -> None:
     output.show(output.first_that_fits(*tables))
     average = record["average"]
     _show_average(average, chosen, record["lacking"][average])
+    _show_lenient(record, chosen)
     missing = sum(record["missing"].values())
     if missing:
         output.warn(
@@ -65,6 +68,31 @@ def _show_average(average: str, chosen: Mapping[str, Any], lacking: Sequence[str
     elif lacking:
         without = plural(len(lacking), "category counts", "categories count")
         output.remark(f"not run, so the {without} as 0 in {average}: {', '.join(lacking)}")
+
+
+def _show_lenient(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
+    """Print how many answers are wrong only for their form, by task, and what the average would be."""
+    found = record["lenient"]
+    tasks = [task for task in record["samples"] if any(task in w["right"] for w in found.values())]
+    if not tasks:
+        return
+    headings = [way.replace("_", " ") for way in found]
+    table = output.new_table("task", *headings, numbers=headings, title=_LENIENT)
+    for task in tasks:
+        counts = [way["right"].get(task, 0) for way in found.values()]
+        table.add_row(*map(output.cell, [task, *(f"{each:,}" if each else "" for each in counts)]))
+    average = record["average"]
+    told = ""
+    if average != "AVR" or not record["lacking"][average]:
+        means = [f"{way['averages'][average]:.4f}" for way in found.values()]
+        table.add_row(*map(output.cell, [average, *means]))
+        told = f": {average} would be {means[-1]} instead of {chosen['averages'][average]:.4f}"
+    output.show(table)
+    count = sum(found["all"]["right"].values())
+    wrong = plural(count, "answer is", "answers are")
+    output.warn(
+        f"{count:,} {wrong} wrong only for blanks, thoughts, quotation marks or capitals{told}"
+    )
 
 
 def _scores_table(chosen: Mapping[str, Any], evaluation: Evaluation, *, notes: bool) -> Table:

@@ -27,6 +27,7 @@ from pfgen_rs.llm_jp_eval.averages import (
 )
 from pfgen_rs.llm_jp_eval.catalog import tasks
 from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest
+from pfgen_rs.llm_jp_eval.lenient import leniently
 from pfgen_rs.llm_jp_eval.metrics.names import METRICS
 from pfgen_rs.llm_jp_eval.predictions import check_variant
 from pfgen_rs.llm_jp_eval.prompts import SHOTS, Template, template, template_digest
@@ -141,7 +142,8 @@ def scores_record(
 ) -> dict[str, Any]:
     """Returns what `scores.json` says: the signature, and of each variant scores, standard errors, averages.
 
-    `evaluations` by variant; that of the settings is the one that the signature names.
+    `evaluations` by variant; that of the settings is the one that the signature names, and of which it is
+    told how many answers are wrong only for their form.
     """
     chosen = evaluations[settings.variant]
     counts = dict(chosen.frame.group_by("task", maintain_order=True).len().rows())
@@ -162,6 +164,7 @@ def scores_record(
             }
             for name, found in evaluations.items()
         },
+        "lenient": {way: found.to_dict() for way, found in leniently(chosen).items()},
     }
 
 
