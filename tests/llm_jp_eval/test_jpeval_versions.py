@@ -92,6 +92,15 @@ def test_whole_results_are_compared_where_they_have_samples(tmp_path: Path) -> N
     assert set(found["ranks"].values()) == {None}
 
 
+def test_settings_that_a_result_file_does_not_tell_are_named(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        result_of_1_3_0(tmp_path / f"model-{seed}.json", seed=seed)
+    notes = reported(tmp_path / "model-1.json", tmp_path / "model-2.json")["notes"]
+    names = "variant, shots, prompt, mode, max_tokens, temperature, seed, top_p"
+    told = f"not known, so that the runs may differ in it: {names} (model-1, model-2)"
+    assert told in notes
+
+
 def test_averages_over_other_categories_are_not_put_side_by_side_in_silence(
     tmp_path: Path,
 ) -> None:

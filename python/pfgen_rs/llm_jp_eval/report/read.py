@@ -18,6 +18,8 @@ from pfgen_rs.llm_jp_eval.results import SAMPLES, SAMPLING, SCORES, read_result
 __all__ = ["read_report_runs"]
 
 _INPUTS = ("task", "index", "input")
+_USUAL = {"prompt": "default", "mode": "completion", "max_tokens": "default"}
+"""What signatures leave out."""
 
 
 def read_report_runs(paths: Sequence[str | os.PathLike[str]]) -> list[ReportRun]:
@@ -117,12 +119,11 @@ def _samples_of_folder(path: Path) -> pl.DataFrame:
 
 
 def _settings_of_signature(signature: str | None) -> dict[str, str]:
-    """Returns the parts of a signature by name, and the defaults that a signature leaves out."""
+    """Returns the parts of a signature by name, the defaults that it leaves out, and what is not known."""
     if signature is None:
-        return {}
+        return dict.fromkeys(("variant", "shots", *_USUAL, *SAMPLING), "unknown")
     parts = dict(part.partition(":")[::2] for part in signature.split("|") if ":" in part)
-    usual = {"prompt": "default", "mode": "completion", "max_tokens": "default"}
-    return {**usual, **dict.fromkeys(SAMPLING, "unknown"), **parts}
+    return {**_USUAL, **dict.fromkeys(SAMPLING, "unknown"), **parts}
 
 
 def _names_of_runs(paths: Sequence[Path]) -> list[str]:

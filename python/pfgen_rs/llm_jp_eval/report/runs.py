@@ -168,7 +168,7 @@ def _check_report_settings(runs: Sequence[ReportRun]) -> None:
     for run in runs[1:]:
         for name in _MUST_AGREE:
             one, other = first.settings.get(name), run.settings.get(name)
-            if one is not None and other is not None and one != other:
+            if one != other and not {one, other} & {None, _UNKNOWN}:
                 raise InputError(
                     f"{first.name!r} and {run.name!r} have different {name}s ({one} and {other}): compare "
                     f"runs with the same {name}"
@@ -231,7 +231,8 @@ def _unknown_notes(runs: Sequence[ReportRun]) -> list[str]:
     """Returns what is not known of several runs, which may therefore differ in it."""
     names: dict[tuple[str, ...], list[str]] = {}
     for run in runs:
-        own = tuple(name for name in _MAY_DIFFER if run.settings.get(name) == _UNKNOWN)
+        every = (*_MUST_AGREE, *_MAY_DIFFER)
+        own = tuple(name for name in every if run.settings.get(name) == _UNKNOWN)
         if own:
             names.setdefault(own, []).append(run.name)
     if len(runs) < 2 or not names:
