@@ -16,10 +16,14 @@ import polars as pl
 import pytest
 
 import pfgen_rs
+from jpeval_data import write_data
 from page_tables import fences, japanese, prose
 from pfgen_rs import PfgenError, load_benchmark, sample_runs
 from pfgen_rs.cli import streams
 from pfgen_rs.cli.app import app
+from pfgen_rs.llm_jp_eval.data import read_tasks
+from pfgen_rs.llm_jp_eval.outputs import batch_line, items
+from pfgen_rs.llm_jp_eval.results import PromptSettings
 from pfgen_rs.metrics import limited_expressions
 from pfgen_rs.training import StepEvaluator
 from places import DOCS, ROOT
@@ -78,6 +82,18 @@ def scored(name: str, content: str | bytes, *options: object) -> Case:
 def run(*arguments: object) -> Case:
     """What a command says; paths are below the test's folder."""
     return lambda tmp: told(*(tmp / a if isinstance(a, Path) else a for a in arguments))
+
+
+def outputs_of_other_prompts(tmp: Path) -> str:
+    """What `llm-jp-eval score` says of outputs that were made with another number of examples."""
+    data = write_data(tmp / "data")
+    made = [
+        batch_line(each, "m", chat=False)
+        for each in items(read_tasks(data, ["jamp"]), None, PromptSettings())
+    ]
+    lines = (json.dumps({"id": each["custom_id"], "output": ""}) + "\n" for each in made)
+    (tmp / "o.jsonl").write_text("".join(lines), "utf-8")
+    return told("llm-jp-eval", "score", tmp / "o.jsonl", "--data", data, "--shots", 2)
 
 
 def table(**columns: Iterable[object]) -> bytes:
@@ -299,6 +315,7 @@ CASES: dict[str, Case] = {
         scored("a.jsonl", GOOD)(tmp) + told("judge", "import", tmp / "a.jsonl", "-o", tmp / "b")
     ),
     "no data is installed": run("llm-jp-eval", "run", "a", "-e", "command", "--command", "true"),
+    "answer other prompts": outputs_of_other_prompts,
     "not a run of llm-jp-eval": run("llm-jp-eval", "report", Path()),
     "not a checkout": run("report", Path()),
     "not finished": unfinished_trial,
