@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import json
 import re
-from itertools import pairwise
+from collections import defaultdict
+from itertools import pairwise, permutations
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -13,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkouts import FIRST, make_checkout
+from checkouts import FIRST, add_run, make_checkout
 from helpers import CATS, QUESTIONS
 from pfgen_rs import load_benchmark
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.checkout.marks import BOLD, STRUCK, marks_of
-from pfgen_rs.checkout.published import read_published
+from pfgen_rs.checkout.published import Published, published, read_published
 from pfgen_rs.questions.question import Question
 from pfgen_rs.report import markup
 from pfgen_rs.report.run_readme import run_readme
@@ -132,3 +133,84 @@ def test_sources_that_the_published_set_lacks(tmp_path: Path) -> None:
     text = (checkout / FIRST / "README.md").read_text(encoding="utf-8")
     assert re.search(r"- Fluency: \d\.\d{3} \(A:\d\.\d{4}\+B:\d\.\d{4}\)\n", text)
     assert f'## <a name="Q01"></a>Q01. {CATS}\n' in text
+
+
+# Half-way between two printed numbers: in each, another one of the three shares must be added last to get
+# the sum that the two other orders do not give.
+TIES = [
+    {"P": 0.23906, "T": 0.29961, "S": 0.17383},
+    {"P": 0.20076, "T": 0.22867, "S": 0.20207},
+    {"P": 0.10329, "T": 0.30937, "S": 0.16484},
+]
+
+
+def with_fluency(checkout: Path, shares: dict[str, float]) -> Published:
+    """The first run's result with these shares, in this order."""
+    path = checkout / FIRST / "result.json"
+    result = json.loads(path.read_bytes())
+    result["questions"]["Q01"]["scores"]["fluency"] = shares
+    return published(json.dumps(result).encode(), path, FIRST)
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    checkout = make_checkout(tmp_path_factory.mktemp("reported") / "checkout")
+    report(checkout)
+    return checkout
+
+
+def printed_fluency(found: Published, **how: bool) -> str:
+    marks = defaultdict[tuple[str, int], bytes](bytes)
+    text = run_readme(found.result, "0" * 40, marks, **how).decode()
+    [shown] = re.findall(r"## <a name=\"Q01\">.*\n\n.*\n  - Fluency: (\S+) \(PFN:", text)
+    return str(shown)
+
+
+@pytest.mark.parametrize("order", list(permutations("PTS")))
+def test_shares_are_added_in_the_order_of_the_file(reported: Path, order: tuple[str, ...]) -> None:
+    for tie in TIES:
+        shares = {source: tie[source] for source in order}
+        a, b, c = shares.values()
+        assert printed_fluency(with_fluency(reported, shares)) == f"{a + b + c:.3f}"
+
+
+def test_every_order_is_told_from_the_others_by_a_tie() -> None:
+    """The first two commute, so there are three sums."""
+    last = {
+        order[2]: [f"{tie[order[0]] + tie[order[1]] + tie[order[2]]:.3f}" for tie in TIES]
+        for order in permutations("PTS")
+    }
+    assert len({tuple(sums) for sums in last.values()}) == len(last) == 3
+
+
+def test_a_readme_of_a_newer_python_stays(reported: Path) -> None:
+    """Python's `sum` has been compensated since 3.12; a run without responses is described, not scored."""
+    found = with_fluency(reported, dict(zip("PST", (0.10329, 0.30937, 0.16484), strict=True)))
+    sums = {printed_fluency(found, compensated=choice) for choice in (False, True)}
+    assert sums == {"0.577", "0.578"}
+    folder = reported / "result" / "lost" / "answers"
+    folder.mkdir(parents=True)
+    (folder / "result.json").write_text(json.dumps(found.result))
+    report(reported)
+    path = folder / "README.md"
+    plain = path.read_text(encoding="utf-8")
+    assert plain.count("Fluency: 0.577") == 1
+    for content in (plain.replace("Fluency: 0.577", "Fluency: 0.578"), plain):
+        path.write_text(content, encoding="utf-8")
+        report(reported, force=True)
+        assert path.read_text(encoding="utf-8") == content
+
+
+def test_an_edited_configuration_is_shown_in_its_own_order(reported: Path) -> None:
+    config = {
+        "model": "some/model",
+        "temperature": 1.0,
+        "engine": "vllm",
+        "nested": {"b": 1, "a": 2},
+    }
+    folder = add_run(reported, "result/edited/run")
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    report(reported)
+    assert f"```json\n{json.dumps(config)}\n```" in (folder / "README.md").read_text(
+        encoding="utf-8"
+    )

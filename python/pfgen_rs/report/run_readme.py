@@ -27,13 +27,20 @@ _MARKUP = _native.Markup([(chr(code), text) for code, text in ESCAPES.items()])
 
 
 def run_readme(
-    result: Mapping[str, Any], digest: str, marks: Mapping[tuple[str, int], Marks]
+    result: Mapping[str, Any],
+    digest: str,
+    marks: Mapping[tuple[str, int], Marks],
+    *,
+    compensated: bool = False,
 ) -> bytes:
-    """Returns the content for a result; `marks` by question and number of the sample."""
+    """Returns the content for a result; `marks` by question and number of the sample.
+
+    `compensated`: add shares as Python's `sum` has done since 3.12.
+    """
     questions = result["questions"]
     head = [
         f"# Model: {cell_text(result['config']['model'])}\n\n{digest_line(digest)}\n\n",
-        _readme_question_head(result),
+        _readme_question_head(result, compensated),
         "## Questions\n\n",
         _readme_question_table(questions),
         f"\n## Config\n\n```json\n{_readme_config(result)}\n```\n\n",
@@ -43,7 +50,7 @@ def run_readme(
         samples = entry["samples"]
         own = [marks[key, i] for i in range(len(samples))]
         parts += [
-            _readme_question(key, entry).encode(),
+            _readme_question(key, entry, compensated).encode(),
             _MARKUP.samples(samples, own, _readme_names),
             b"</dl>\n\n",
         ]
@@ -51,18 +58,21 @@ def run_readme(
 
 
 def _readme_config(result: Mapping[str, Any]) -> str:
-    return json.dumps(result["config"], ensure_ascii=False, sort_keys=True)
+    # In the order of the file: sorted as it was written, but not where somebody has edited it.
+    return json.dumps(result["config"], ensure_ascii=False)
 
 
-def _readme_question_head(entry: Mapping[str, Any]) -> str:
+def _readme_question_head(entry: Mapping[str, Any], compensated: bool) -> str:
     scores, spread = entry["scores"], str(entry["score_std"])  # a question's without trailing zeros
     if "num_trials" in entry:
         spread = f"{entry['score_std']:.4f}/√{entry['num_trials']}"
     lines = [f"- Score: {scores['average']:.3f} (±{spread})"]
     for metric in BY_SOURCE:
-        shares = sources_in_order(scores[metric])
-        named = "+".join(f"{_readme_source(s)}:{share:.4f}" for s, share in shares.items())
-        lines.append(f"  - {metric.title()}: {left_sum(shares.values()):.3f} ({named})")
+        shares = scores[metric]  # added in the order of the file, but named in another
+        total = left_sum(shares.values(), compensated=compensated)
+        ordered = sources_in_order(shares).items()
+        named = "+".join(f"{_readme_source(s)}:{share:.4f}" for s, share in ordered)
+        lines.append(f"  - {metric.title()}: {total:.3f} ({named})")
     lines.append(f"  - Helpfulness: {scores['helpfulness']:.3f}")
     return "\n".join(lines) + "\n"
 
@@ -86,10 +96,10 @@ def _readme_question_title(key: str, entry: Mapping[str, Any]) -> str:
     return f"{escape(key)}. {escape(entry['question'])}"
 
 
-def _readme_question(key: str, entry: Mapping[str, Any]) -> str:
+def _readme_question(key: str, entry: Mapping[str, Any], compensated: bool) -> str:
     return (
         f'## <a name="{escape(key)}"></a>{_readme_question_title(key, entry)}\n\n'
-        f"{_readme_question_head(entry)}"
+        f"{_readme_question_head(entry, compensated)}"
         f"- Length: {entry['length']:.1f} (±{entry['length_std']:.1f})\n\n<dl>\n"
     )
 

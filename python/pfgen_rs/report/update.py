@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pfgen_rs.checkout.checkout import Checkout, open_checkout
 from pfgen_rs.checkout.files import write_changed
 from pfgen_rs.checkout.inspection import State, inspect_run, remember_run, remembered_run
-from pfgen_rs.checkout.published import Published
+from pfgen_rs.checkout.published import Published, digest_line
 from pfgen_rs.checkout.staleness import Reasons
 from pfgen_rs.errors import InputError, PfgenError, SettingsError, unreadable
 from pfgen_rs.io.run_files import PACKED, README, RESULT
@@ -20,6 +20,7 @@ from pfgen_rs.report.shown_answers import QUANTILES
 from pfgen_rs.report.tables import write_tables
 
 if TYPE_CHECKING:
+    from pfgen_rs.checkout.marks import Marks
     from pfgen_rs.checkout.rescoring import Watch
     from pfgen_rs.questions.question_set import QuestionSet
     from pfgen_rs.report.site.run_files import Steps
@@ -191,7 +192,6 @@ def _can_update_readme(done: Report, state: State) -> bool:
 
 def _update_readmes(done: Report, benchmark: QuestionSet, states: Sequence[State]) -> None:
     from pfgen_rs.checkout.marks import marks_of
-    from pfgen_rs.report.run_readme import run_readme
 
     usable = [
         (state, found)
@@ -201,9 +201,24 @@ def _update_readmes(done: Report, benchmark: QuestionSet, states: Sequence[State
     ]
     results = [found.result for _, found in usable]
     for (state, found), marks in zip(usable, marks_of(benchmark, results), strict=True):
-        content = run_readme(found.result, found.digest, marks)
-        _update_run_file(done, state, state.run.folder / README, content)
+        path = state.run.folder / README
+        _update_run_file(done, state, path, _readme_content(path, found, marks))
         found.drop_samples()
+
+
+def _readme_content(path: Path, found: Published, marks: Mapping[tuple[str, int], Marks]) -> bytes:
+    """Returns the content of a README: what is there if it was made of the same result, on any Python."""
+    from pfgen_rs.report.run_readme import run_readme
+
+    plain = run_readme(found.result, found.digest, marks)
+    try:
+        old = path.read_bytes()
+    except OSError:  # missing; otherwise writing it will say why
+        return plain
+    if old == plain or digest_line(found.digest).encode() not in old:
+        return plain
+    compensated = run_readme(found.result, found.digest, marks, compensated=True)
+    return compensated if old == compensated else plain
 
 
 def _result_usable_for_update(benchmark: QuestionSet, state: State) -> Published | None:
