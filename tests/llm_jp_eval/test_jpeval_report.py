@@ -140,6 +140,19 @@ def test_tests_of_pairs(two: list[ReportRun], report: Report) -> None:
     assert report.pairs_in("RC")[0].p == report.pairs_in("jsquad")[0].p
 
 
+@pytest.mark.parametrize("samples", [1, 2, 4, 10])
+def test_no_interval_of_a_difference_is_impossible(samples: int) -> None:
+    runs = [
+        made_run(name, skill=skill, samples=samples)
+        for name, skill in {"bad": 0.1, "good": 0.9, "better": 0.95}.items()
+    ]
+    for pair in report_of(runs).pairs:
+        farthest = 2 if "STS" in pair.column or "jsts" in pair.column else 1
+        if pair.low is not None and pair.high is not None:
+            assert -farthest <= pair.low <= pair.difference <= pair.high <= farthest
+        assert pair.test != "mcnemar" or pair.low != pair.high  # also where all samples agree
+
+
 def test_p_values_are_corrected_within_average_categories_and_tasks(report: Report) -> None:
     for kind, family in (("average", 1), ("category", 9), ("task", 18)):
         names = {column.name for column in report.of_kind(kind)}

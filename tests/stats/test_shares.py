@@ -9,7 +9,7 @@ from statsmodels.stats.proportion import proportion_confint  # type: ignore[impo
 
 from pfgen_rs import InputError, SettingsError
 from pfgen_rs.stats import sign_flip
-from pfgen_rs.stats.shares import mcnemar, wilson
+from pfgen_rs.stats.shares import bonett_price, mcnemar, wilson
 
 
 @pytest.mark.parametrize("n", [1, 2, 20, 100, 2434])
@@ -37,6 +37,39 @@ def test_wilson_refuses_what_is_no_share() -> None:
         wilson(3, 2)
     with pytest.raises(SettingsError):
         wilson(1, 2, 95)
+
+
+# The shares of items that both have right, only the first, only the second, and neither.
+ITEMS = [
+    (0.4, 0.3, 0.0, 0.3),
+    (0.25, 0.25, 0.25, 0.25),
+    (0.7, 0.1, 0.05, 0.15),
+    (0.02, 0.9, 0.0, 0.08),
+    (0.9, 0.02, 0.02, 0.06),
+    (0.0, 0.5, 0.0, 0.5),
+]
+
+
+@pytest.mark.parametrize("shares", ITEMS)
+@pytest.mark.parametrize("n", [4, 10, 30, 100])
+def test_differences_of_shares_are_covered(n: int, shares: tuple[float, ...]) -> None:
+    """Student's t, over the same differences, covers as few as 35 % of them."""
+    random = np.random.default_rng(n)
+    hits = []
+    for _, first, second, _ in random.multinomial(n, shares, 4000):
+        low, high = bonett_price(first, second, n)
+        assert -1 <= low <= (first - second) / n <= high <= 1
+        hits.append(low <= shares[1] - shares[2] <= high)
+    assert np.mean(hits) >= 0.93
+
+
+def test_differences_of_shares_refuse_what_is_none() -> None:
+    assert bonett_price(0, 0, 1) == (-bonett_price(0, 0, 1)[1], bonett_price(0, 0, 1)[1])
+    for counts in ((2, 2, 3), (0, 0, 0)):
+        with pytest.raises(InputError, match="invalid counts"):
+            bonett_price(*counts)
+    with pytest.raises(SettingsError):
+        bonett_price(1, 0, 2, 95)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ _SURE = "bold"
 _ALL_PAIRS = 6  # maximum number of runs for which all pairs are shown
 _VALUE_WIDTH = 5
 _INTERVALS = "intervals: over samples (Student's t; exact_match: Wilson's; STS: jackknife)"
+_DIFFERENCES = "intervals of differences: Student's t; exact_match: Bonett and Price's"
 _CORRECTED = "p (Holm): corrected for {} tests; bold: significantly different"
 _DETECTABLE = "detectable: the difference that the test of a pair detects with 80 % power"
 _NEIGHBOURS = "only runs with adjacent averages are compared: use --format json for all pairs"
@@ -150,6 +151,7 @@ def _pair_parts(report: Report, columns: Sequence[Column]) -> Iterator[Renderabl
     tables = [_report_pair_table(report, pairs, headings, two=two) for headings in choices]
     shown = output.first_that_fits(*tables)
     yield shown
+    yield output.cell(_DIFFERENCES)
     sizes = " or ".join(f"{size:,}" for size in sorted({pair.family for pair in pairs}))
     yield output.cell(_CORRECTED.format(sizes))
     if str(shown.columns[-1].header) == "detectable":

@@ -1,4 +1,4 @@
-"""Shares of right answers: the interval of one, and the exact test of two about the same items."""
+"""Shares of right answers: intervals of one and of the difference of two, and the test of that difference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pfgen_rs.stats.bootstrap import normal_quantile
 from pfgen_rs.stats.checks import count_number, shown_value
 from pfgen_rs.stats.student import check_level
 
-__all__ = ["mcnemar", "wilson"]
+__all__ = ["bonett_price", "mcnemar", "wilson"]
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +40,33 @@ def wilson(count: float, n: int, level: float = 0.95) -> tuple[float, float]:
     reach = math.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     low = 0.0 if count == 0 else max(centre - reach, 0.0)
     return low, 1.0 if count == n else min(centre + reach, 1.0)
+
+
+def bonett_price(first: int, second: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Returns the interval of the difference of two shares of the same n items, within -1 and 1.
+
+    `first`, `second`: the numbers of items that only the first, or only the second, has right; the difference
+    is (first - second)/n. Like `wilson`, and unlike mean ± t·se, it holds for few items and has a width if
+    all differences are equal. Source: D. G. Bonett & R. M. Price, "Adjusted Wald confidence interval for a
+    difference of binomial proportions based on paired data", Journal of Educational and Behavioral
+    Statistics 37 (2012). Raises `InputError` unless all are whole numbers with 0 ≤ first + second ≤ n and
+    n > 0, and `SettingsError` for an invalid level.
+
+    >>> [round(bound, 4) for bound in bonett_price(1, 0, 4)]
+    [-0.3831, 0.7164]
+    """
+    check_level(level)
+    first, second = count_number(first, "count"), count_number(second, "count")
+    n = count_number(n, "number of items")
+    if not n or first + second > n:
+        raise InputError(
+            f"invalid counts {first} and {second} of {n}: expected at most {n} of at least 1"
+        )
+    apart = (first - second) / (n + 2)
+    variance = (first + second + 2) / (n + 2) - apart * apart
+    reach = normal_quantile(level) * math.sqrt(variance / (n + 2))
+    found = (first - second) / n  # which a low level would leave out
+    return max(min(apart - reach, found), -1.0), min(max(apart + reach, found), 1.0)
 
 
 def mcnemar(first: int, second: int) -> float:

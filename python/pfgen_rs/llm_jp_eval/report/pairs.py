@@ -15,13 +15,14 @@ from pfgen_rs.llm_jp_eval.report.columns import Column, Part
 from pfgen_rs.llm_jp_eval.report.estimates import RunValues
 from pfgen_rs.stats.many_tests import holm
 from pfgen_rs.stats.permutation import sign_flip_by_size
-from pfgen_rs.stats.shares import mcnemar
+from pfgen_rs.stats.shares import bonett_price, mcnemar
 from pfgen_rs.stats.strata import WeightedMean, p_values, weighted_mean
 
 __all__ = ["MOST_FLIPPED", "ColumnPair", "compared_columns", "pair_order"]
 
 Floats = NDArray[np.float64]
 Test = Literal["mcnemar", "sign_flip", "t"]
+Bounds = tuple[float | None, float | None]
 _PERMUTATIONS = 10_000
 _FOR_EACH = (
     4  # permutations: the smallest p is 1/permutations, and Holm multiplies it by the family
@@ -36,8 +37,9 @@ MOST_FLIPPED = 250
 class ColumnPair:
     """Two runs in a column.
 
-    `difference`: a's value minus b's, over the samples that both have. `se`, `low`, `high`: its standard
-    error and interval, from paired differences. `test`: `mcnemar` (exact), `sign_flip` or `t`. `p_holm`: p
+    `difference`: a's value minus b's, over the samples that both have. `se`: its standard error, from paired
+    differences. `low`, `high`: its interval, Bonett and Price's for shares of right answers, and otherwise
+    difference ± t·se within what is possible. `test`: `mcnemar` (exact), `sign_flip` or `t`. `p_holm`: p
     corrected for the `family` of tests of the same kind of column. `minimum_detectable`: the difference that
     the test of this pair alone finds with 80 % power. `samples`: how many the difference rests on.
     """
@@ -117,13 +119,18 @@ def _compared_column(
     else:
         p = [_paired_p(test, apart[0], permutations, seed) for apart in differences]
     number = sum(map(len, samples[0]))
-    return [
-        _column_pair(
-            (values[i].run.name, values[j].run.name, column.name), mean, test, tested, level, number
-        )
-        for (i, j), mean, tested in zip(order, means, p, strict=True)
-        if tested is not None and math.isfinite(tested)
-    ]
+    farthest = 2.0 if column.is_correlation else 1.0
+    found = []
+    for (i, j), apart, mean, tested in zip(order, differences, means, p, strict=True):
+        if tested is None or not math.isfinite(tested):
+            continue
+        if test == "mcnemar":
+            bounds = bonett_price(*_only_one_right(apart[0]), number, level)
+        else:
+            bounds = _interval_within(mean, farthest, level)
+        names = values[i].run.name, values[j].run.name, column.name
+        found.append(_column_pair(names, mean, bounds, test, tested, level, number))
+    return found
 
 
 def _test_of_column(column: Column, parts: Sequence[Part], family: int) -> Test:
@@ -137,26 +144,39 @@ def _test_of_column(column: Column, parts: Sequence[Part], family: int) -> Test:
 def _paired_p(test: Test, apart: Floats, permutations: int, seed: int) -> float:
     """Returns the exact or permutation p-value of a single task."""
     if test == "mcnemar":
-        return mcnemar(int((apart > 0).sum()), int((apart < 0).sum()))
+        return mcnemar(*_only_one_right(apart))
     same = apart.round(_DIGITS)  # so that differences of the same size are equal numbers
     return sign_flip_by_size(same, permutations=permutations, seed=seed, few=_FEW)
+
+
+def _only_one_right(apart: Floats) -> tuple[int, int]:
+    """Returns how many samples only the first, and only the second, has right."""
+    return int((apart > 0).sum()), int((apart < 0).sum())
+
+
+def _interval_within(found: WeightedMean, farthest: float, level: float) -> Bounds:
+    """Returns Student's interval of a difference, cut at the largest that there can be."""
+    low, high = found.interval(level) if found.se else (None, None)
+    if low is None or high is None:
+        return None, None
+    return max(low, -farthest), min(high, farthest)
 
 
 def _column_pair(
     names: tuple[str, str, str],
     found: WeightedMean,
+    bounds: Bounds,
     test: Test,
     p: float,
     level: float,
     samples: int,
 ) -> ColumnPair:
-    low, high = found.interval(level) if found.se else (None, None)
     return ColumnPair(
         *names,
         difference=found.value,
         se=found.se,
-        low=low,
-        high=high,
+        low=bounds[0],
+        high=bounds[1],
         test=test,
         p=p,
         p_holm=1.0,
