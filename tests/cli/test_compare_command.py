@@ -29,9 +29,13 @@ QUESTIONS = 8
 @pytest.fixture
 def benchmark(tmp_path: Path) -> Path:
     """Eight questions, every other one without a category."""
-    folder = write_benchmark(tmp_path / "tiny")
+    return write_questions(tmp_path / "tiny", QUESTIONS)
+
+
+def write_questions(folder: Path, questions: int) -> Path:
+    write_benchmark(folder)
     base = json.loads((folder / "Q02.json").read_text(encoding="utf-8"))
-    for i in range(3, QUESTIONS + 1):
+    for i in range(3, questions + 1):
         changed = {
             "question_id": f"Q{i:02}",
             "question": question(i),
@@ -46,12 +50,14 @@ def question(i: int) -> str:
     return {1: CATS, 2: SEAS}.get(i, f"海はなぜ青いのですか、その{i}？")
 
 
-def answers(seed: int, quality: int, trials: int = 4) -> list[tuple[str, str]]:
+def answers(
+    seed: int, quality: int, trials: int = 4, questions: int = QUESTIONS
+) -> list[tuple[str, str]]:
     """Answers that keep more of a good one, the higher the quality."""
     chance = random.Random(seed)
     good = {1: GOOD[0][1]}
     found = []
-    for i in range(1, QUESTIONS + 1):
+    for i in range(1, questions + 1):
         for _ in range(trials):
             whole = good.get(i, "海の水は赤い光を吸い取るので青く見えます。")
             found.append((question(i), whole[: quality + chance.randrange(6)]))
@@ -216,10 +222,25 @@ def test_both_verdicts_are_told_where_they_differ(benchmark: Path, runs: list[Pa
     )
     sure = verdict(replace(pair.turned(), p=1e-5, p_holm=0.003), replace(found, smallest_p=1e-5))
     assert sure.startswith("able scores")
-    assert sure.endswith("p < 0.001; p ≤ 0.003 corrected for 300 pairs)")
+    assert sure.endswith("p < 0.001, 99,999 permutations; p ≤ 0.003 corrected for 300 pairs)")
     alike = verdict(replace(pair, p=0.5, p_holm=1.0), found)
     assert "do not differ significantly" in alike
     assert "corrected for 300 pairs; 80 % power to detect" in alike
+
+
+def test_a_p_value_near_zero_says_how_many_permutations_it_is_from(tmp_path: Path) -> None:
+    """With 14 questions there are more choices of signs than are tried."""
+    questions = write_questions(tmp_path / "set", 14)
+    runs = [
+        write_run(tmp_path / name, answers(seed, quality, questions=14), model=name)
+        for seed, (name, quality) in enumerate({"able": 15, "poor": 3, "worse": 2}.items())
+    ]
+    two = pfgen("compare", *runs[:2], "-b", questions).stdout
+    assert ", p < 0.001, 10,000 permutations)" in two
+    assert "\np: from 10,000 permutations, so not below 0.0001\n" in two
+    assert "\np: from 10,000 permutations, so not below 0.0001\n" in (
+        pfgen("compare", *runs, "-b", questions).stdout
+    )
 
 
 @pytest.mark.parametrize(

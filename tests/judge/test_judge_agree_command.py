@@ -11,7 +11,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from pfgen_rs.cli.judge_agree_view import show_comparison
 from pfgen_rs.judge import VerdictFolder, agree, read_humans
+from pfgen_rs.judge.agreement.between import JudgeComparison
+from pfgen_rs.judge.agreement.intervals import Interval
 from pfgen_rs.judge.pairs import write_pairs
 from pfgen_rs.judge.sample import sample_path
 
@@ -54,6 +57,18 @@ def test_two_folders_are_compared() -> None:
     assert done.returncode == 0, done.stderr
     assert "concordance of demo/hasty-judge · result" in done.stdout
     assert ", p = " in done.stdout
+
+
+def test_p_values_of_judges_say_what_they_resolve(capsys: pytest.CaptureFixture[str]) -> None:
+    interval = Interval(0.1, 0.2, 0.95)
+    for p, smallest, told in (
+        (1 / 10_001, 1 / 10_001, "p <0.0001, 10,000 permutations, "),
+        (0.005, 0.005, "p ≤0.0050, 199 permutations, "),
+        (0.0, 0.0, "p <0.0001, "),
+        (0.25, 0.005, "p = 0.2500, "),
+    ):
+        show_comparison("ab", JudgeComparison(0.7, 0.55, 0.15, interval, p, smallest, 9, 3, 0, 0))
+        assert f"(10.0 to 20.0), {told}9 pairs" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,7 @@ def test_tests_of_pairs(two: list[ReportRun], report: Report) -> None:
     [pair] = report.pairs_in("jsquad")
     apart = values(two[1], "jsquad") - values(two[0], "jsquad")
     assert pair.test == "sign_flip"
+    assert pair.smallest_p == 1 / 10_001
     assert pair.p == pytest.approx(sign_flip(apart, permutations=50_000), abs=0.02)
     assert (pair.low, pair.high) == pytest.approx(
         scipy.stats.t.interval(0.95, 99, apart.mean(), scipy.stats.sem(apart))

@@ -185,6 +185,9 @@ def test_settings_of_a_single_page_are_honoured(
     assert smallest == pytest.approx(3 * found.smallest_p)
     expect(page.locator(".verdict")).to_contain_text("90 % interval")
     expect(page.locator("#pairs-table")).to_contain_text(f"≤ {smallest:.4f}")
+    expect(page.locator("#pairs-table")).to_contain_text(
+        "p-values are from 121 permutations and cannot be below 0.0082"
+    )
     assert page.locator("#chosen-table a").count() == 0, "nothing to link to"
 
 

@@ -116,6 +116,21 @@ def test_one_family_of_tests_in_twenty_errs() -> None:
     assert np.mean(erring) <= 0.062  # 5 % and two standard errors; Holm stays below
 
 
+@pytest.mark.parametrize(("questions", "least", "most"), [(14, 0.05, 0.10), (50, 0.0, 0.062)])
+def test_joint_ranges_err_more_often_where_few_questions_tell_runs_apart(
+    questions: int, least: float, most: float
+) -> None:
+    """As the documentation says: a few hard questions do, for all pairs alike. 24 runs of equal means."""
+    random = np.random.default_rng(1)
+    ability = np.linspace(0, 1, 24)[:, None]
+    erring = []
+    for _ in range(800):
+        hardness = random.gamma(0.5, 2, questions) - 1
+        means = SCORE - 0.2 * ability * hardness + 0.05 * random.standard_normal((24, questions))
+        erring.append(any(span != (1, 24) for span in stats.rank_ranges(means)))
+    assert least <= np.mean(erring) <= most
+
+
 def paired(
     questions: int, trials: int, gap: float, seed: int, liking: float = 0.08
 ) -> Sequence[stats.Sample]:

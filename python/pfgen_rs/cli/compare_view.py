@@ -15,7 +15,7 @@ from pfgen_rs.cli.verdicts import verdict
 from pfgen_rs.comparisons import RunComparison
 from pfgen_rs.io.counted import counted
 from pfgen_rs.stats import Comparison, Estimate, Pair
-from pfgen_rs.stats.permutation import shown_p
+from pfgen_rs.stats.permutation import resolution_text, shown_p
 
 __all__ = ["comparison_document", "comparison_report"]
 
@@ -126,6 +126,8 @@ def _comparison_captions(
         sizes = " or ".join(str(size) for size in sorted({pair.family for pair in shown}))
         yield "runs: by number, higher mean first; bold: significantly different"
         yield f"p: for each pair alone, uncorrected; p (Holm): corrected for {sizes} pairs"
+    if ordered.statistics.smallest_p:
+        yield resolution_text(ordered.statistics.smallest_p)
     if None in ordered.statistics.ranks[ordered.metric]:
         yield _UNRANKED
     if "detectable" in {str(column.header) for column in table.columns}:

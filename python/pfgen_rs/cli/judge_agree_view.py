@@ -9,7 +9,7 @@ import polars as pl
 
 from pfgen_rs.cli import output
 from pfgen_rs.io.counted import counted
-from pfgen_rs.stats.permutation import shown_p
+from pfgen_rs.stats.permutation import permutations_text, resolution_text, shown_p
 
 if TYPE_CHECKING:
     from pfgen_rs.judge.agreement.between import JudgeComparison
@@ -49,7 +49,10 @@ def show_agreement(name: str, found: Agreement) -> None:
 def _parts_of_agreement(found: Agreement) -> list[Any]:
     parts = [_table("decisions", found.decisions, ("rule", "A", "B", "C", "undecided", "invalid"))]
     if found.raters:
-        parts += [_rules_table(found), *_task_tables(found), _raters_table(found)]
+        parts.append(_rules_table(found))
+        if smallest := found.comparisons["smallest_p"].max():
+            parts.append(output.cell(resolution_text(smallest)))
+        parts += [*_task_tables(found), _raters_table(found)]
     else:
         parts += _task_tables(found)
     if (found.biases["n"] > 0).any():
@@ -87,7 +90,7 @@ def _rules_table(found: Agreement) -> Any:
             output.cell(percent(mean["concordance"])),
             output.cell(range_text(mean["low"], mean["high"])),
             output.cell(_NONE if other is None else f"{-100 * other['difference']:+.1f}"),
-            output.cell(_NONE if other is None else shown_p(other["p"], 0.0)),
+            output.cell(_NONE if other is None else shown_p(other["p"], other["smallest_p"])),
         )
     return table
 
@@ -215,7 +218,14 @@ def show_comparison(names: Sequence[str], between: JudgeComparison) -> None:
     interval = range_text(between.interval.low, between.interval.high)
     output.emit(
         f"concordance of {names[0]} {percent(between.first)} %, of {names[1]} {percent(between.second)} %: "
-        f"difference {100 * between.difference:+.1f} ({interval}), p = "
-        f"{shown_p(between.p, between.smallest_p)}, {counted(between.pairs, 'pair')} of "
+        f"difference {100 * between.difference:+.1f} ({interval}), {_p_between(between)}, "
+        f"{counted(between.pairs, 'pair')} of "
         f"{counted(between.questions, 'question')}\n"
     )
+
+
+def _p_between(between: JudgeComparison) -> str:
+    shown, smallest = shown_p(between.p, between.smallest_p), between.smallest_p
+    if shown[0] not in "<≤":
+        return f"p = {shown}"
+    return f"p {shown}, {permutations_text(smallest)}" if smallest else f"p {shown}"

@@ -13,7 +13,7 @@ from pfgen_rs.llm_jp_eval.report.notes import per_task
 from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair
 from pfgen_rs.llm_jp_eval.report.report import Report
 from pfgen_rs.llm_jp_eval.report.shown import bounds_text, rank_text, value_text
-from pfgen_rs.stats.permutation import shown_p
+from pfgen_rs.stats.permutation import resolution_text, shown_p
 
 __all__ = ["jpeval_report"]
 
@@ -154,6 +154,8 @@ def _pair_parts(report: Report, columns: Sequence[Column]) -> Iterator[Renderabl
     yield output.cell(_DIFFERENCES)
     sizes = " or ".join(f"{size:,}" for size in sorted({pair.family for pair in pairs}))
     yield output.cell(_CORRECTED.format(sizes))
+    if smallest := max(pair.smallest_p for pair in pairs):
+        yield output.cell(resolution_text(smallest))
     if str(shown.columns[-1].header) == "detectable":
         yield output.cell(_DETECTABLE)
     if not two and len(pairs) < len(report.pairs_in(report.average)):
@@ -184,8 +186,8 @@ def _report_pair_table(
             first: pair.column if two else f"{number[pair.a]} – {number[pair.b]}",
             "difference": f"{pair.difference:+.4f}",
             headings[1]: bounds_text(pair.low, pair.high, "+.4f"),
-            "p": shown_p(pair.p, 0.0),
-            "p (Holm)": shown_p(pair.p_holm, 0.0),
+            "p": shown_p(pair.p, pair.smallest_p),
+            "p (Holm)": shown_p(pair.p_holm, pair.smallest_p * pair.family),
             "detectable": ""
             if pair.minimum_detectable is None
             else f"{pair.minimum_detectable:.4f}",

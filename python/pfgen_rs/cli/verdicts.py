@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pfgen_rs.stats import Comparison, Pair
-from pfgen_rs.stats.permutation import is_bound
+from pfgen_rs.stats.permutation import is_bound, permutations_text
 
 __all__ = ["verdict"]
 
@@ -41,7 +41,10 @@ def _interval_in_verdict(pair: Pair, statistics: Comparison, which: str) -> str:
 
 
 def _p_in_verdict(pair: Pair, statistics: Comparison) -> str:
-    return _p_value_in_verdict(pair.p, statistics.smallest_p)
+    """The uncorrected p, with the number of permutations where it is no more than a bound."""
+    smallest = statistics.smallest_p
+    shown = _p_value_in_verdict(pair.p, smallest)
+    return f"{shown}, {permutations_text(smallest)}" if smallest and "=" not in shown else shown
 
 
 def _p_holm_in_verdict(pair: Pair, statistics: Comparison) -> str:

@@ -12,7 +12,9 @@ from pfgen_rs.stats.checks import check_seed, numbers, whole_number
 __all__ = [
     "flips",
     "is_bound",
+    "permutations_text",
     "resolution",
+    "resolution_text",
     "shown_p",
     "sign_flip",
     "sign_flip_by_size",
@@ -130,6 +132,16 @@ def is_exact(questions: int, permutations: int) -> bool:
 def resolution(questions: int, permutations: int) -> float:
     """Returns the smallest p-value that random signs can give; 0 if p is exact."""
     return 0.0 if is_exact(questions, permutations) else 1 / (permutations + 1)
+
+
+def permutations_text(smallest: float) -> str:
+    """Says of how many random signs `smallest` is the resolution: "10,000 permutations"."""
+    return f"{round(1 / smallest) - 1:,} permutations"
+
+
+def resolution_text(smallest: float) -> str:
+    """A caption for a table of p-values that random signs resolve so far."""
+    return f"p: from {permutations_text(smallest)}, so not below {smallest:.2g}"
 
 
 def is_bound(p: float, smallest: float) -> bool:

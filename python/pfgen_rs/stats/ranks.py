@@ -23,7 +23,9 @@ def rank_ranges(means: ArrayLike, *, level: float = 0.95) -> list[tuple[int, int
     compared by Student's paired t-test over questions, with Holm's correction for all pairs; a significantly
     better run ranks above the other. With probability `level`, all ranges together contain the true ranks
     (M. Mogstad, J. P. Romano, A. M. Shaikh, D. Wilhelm, "Inference for ranks", Review of Economic Studies 91
-    (2024)). A permutation test would need more than 20 permutations per pair to reach such small p-values.
+    (2024)), where differences are symmetric or questions many: with real questions, whose differences are
+    skewed, 24 equal runs erred in 5 % of draws of 50 questions and in 11 % of draws of 14, for a level of
+    0.95. A permutation test would need more than 20 permutations per pair to reach such small p-values.
     With fewer than two questions, no rank is excluded; means that differ by less than 1e-12 are equal.
     `own_rank_ranges` is for the rank of one run, named beforehand.
 

@@ -66,7 +66,8 @@ class Agreement:
     how many `wins` of the favoured answer, their `share` (exact), and `ties` beside them.
     `calibration`: of decisions by probability; `None` without probabilities or raters.
     `comparisons`: the rule against each `other` rule: `difference` of concordance, and p-values of the
-    sign-flip test by question, also with Holm's correction.
+    sign-flip test by question, also with Holm's correction; `smallest_p` is what the permutations resolve,
+    0 if p is exact.
     `notes`: remarks for the reader.
     """
 

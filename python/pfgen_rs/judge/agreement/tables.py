@@ -33,14 +33,19 @@ from pfgen_rs.judge.agreement.sums import summed
 from pfgen_rs.judge.decisions import RULES, Rule
 from pfgen_rs.judge.letters import LETTERS
 from pfgen_rs.stats.many_tests import holm
-from pfgen_rs.stats.permutation import sign_flip_by_size
+from pfgen_rs.stats.permutation import resolution, sign_flip_by_size
 
 __all__ = ["BOUNDS", "COUNT", "NUMBER", "TEXT", "AgreementTables", "frame"]
 
 TEXT, COUNT, NUMBER = pl.String, pl.Int64, pl.Float64
 BOUNDS = {"low": NUMBER, "high": NUMBER}
 _ROBUSTNESS = ("pairs", "consistent", "invalid")
-_COMPARISONS = {"other": TEXT, "difference": NUMBER, **BOUNDS, "p": NUMBER, "p_holm": NUMBER}
+_COMPARISONS = {
+    "other": TEXT,
+    "difference": NUMBER,
+    **BOUNDS,
+    **dict.fromkeys(("p", "p_holm", "smallest_p"), NUMBER),
+}
 
 
 class AgreementTables:
@@ -170,11 +175,13 @@ class AgreementTables:
         mine = self._rules.index(self._rule)
         low, high = percentile_bounds(resampled[:, [mine]] - resampled, self._level)
         others = [i for i in range(len(self._rules)) if i != mine]
+        differences = [self._differences(mine, i) for i in others]
         settings = {"permutations": permutations, "seed": self._seed}
-        p = np.array([sign_flip_by_size(self._differences(mine, i), **settings) for i in others])
+        p = np.array([sign_flip_by_size(each, **settings) for each in differences])
+        smallest = [resolution(np.count_nonzero(each), permutations) for each in differences]
         rows = [
             (self._rules[i], *(float(x) for x in (means[mine] - means[i], low[i], high[i], *tests)))
-            for i, *tests in zip(others, p, holm(p) if len(p) else p, strict=True)
+            for i, *tests in zip(others, p, holm(p) if len(p) else p, smallest, strict=True)
         ]
         return frame(rows, _COMPARISONS)
 

@@ -53,7 +53,9 @@ def _markdown_of_runs(report: Report, columns: Sequence[Column]) -> Iterator[str
 
 def _markdown_pair(pair: ColumnPair) -> list[str]:
     bounds = bounds_text(pair.low, pair.high, "+.4f")
-    numbers = f"{pair.difference:+.4f}", bounds, shown_p(pair.p, 0.0), shown_p(pair.p_holm, 0.0)
+    smallest = pair.smallest_p
+    p = shown_p(pair.p, smallest), shown_p(pair.p_holm, smallest * pair.family)
+    numbers = f"{pair.difference:+.4f}", bounds, *p
     return [inert(pair.a), inert(pair.b), *map(inert, numbers)]
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pfgen_rs.llm_jp_eval.report.columns import Column, Part
 from pfgen_rs.llm_jp_eval.report.estimates import RunValues
 from pfgen_rs.stats.many_tests import holm
-from pfgen_rs.stats.permutation import sign_flip_by_size
+from pfgen_rs.stats.permutation import resolution, sign_flip_by_size
 from pfgen_rs.stats.shares import bonett_price, mcnemar
 from pfgen_rs.stats.strata import WeightedMean, p_values, weighted_mean
 
@@ -40,8 +40,9 @@ class ColumnPair:
     `difference`: a's value minus b's, over the samples that both have. `se`: its standard error, from paired
     differences. `low`, `high`: its interval, Bonett and Price's for shares of right answers, and otherwise
     difference ± t·se within what is possible. `test`: `mcnemar` (exact), `sign_flip` or `t`. `p_holm`: p
-    corrected for the `family` of tests of the same kind of column. `minimum_detectable`: the difference that
-    the test of this pair alone finds with 80 % power. `samples`: how many the difference rests on.
+    corrected for the `family` of tests of the same kind of column. `smallest_p`: what random signs resolve,
+    0 where p is exact. `minimum_detectable`: the difference that the test of this pair alone finds with 80 %
+    power. `samples`: how many the difference rests on.
     """
 
     a: str
@@ -54,6 +55,7 @@ class ColumnPair:
     test: Test
     p: float
     p_holm: float
+    smallest_p: float
     family: int
     minimum_detectable: float | None
     samples: int
@@ -128,8 +130,10 @@ def _compared_column(
             bounds = bonett_price(*_only_one_right(apart[0]), number, level)
         else:
             bounds = _interval_within(mean, farthest, level)
+        signs = np.count_nonzero(_rounded(apart[0])) if test == "sign_flip" else 0
+        smallest = resolution(signs, permutations) if signs > _FEW else 0.0
         names = values[i].run.name, values[j].run.name, column.name
-        found.append(_column_pair(names, mean, bounds, test, tested, level, number))
+        found.append(_column_pair(names, mean, bounds, test, tested, smallest, level, number))
     return found
 
 
@@ -145,8 +149,12 @@ def _paired_p(test: Test, apart: Floats, permutations: int, seed: int) -> float:
     """Returns the exact or permutation p-value of a single task."""
     if test == "mcnemar":
         return mcnemar(*_only_one_right(apart))
-    same = apart.round(_DIGITS)  # so that differences of the same size are equal numbers
-    return sign_flip_by_size(same, permutations=permutations, seed=seed, few=_FEW)
+    return sign_flip_by_size(_rounded(apart), permutations=permutations, seed=seed, few=_FEW)
+
+
+def _rounded(apart: Floats) -> Floats:
+    """Returns differences of which those of the same size are equal numbers."""
+    return apart.round(_DIGITS)
 
 
 def _only_one_right(apart: Floats) -> tuple[int, int]:
@@ -168,6 +176,7 @@ def _column_pair(
     bounds: Bounds,
     test: Test,
     p: float,
+    smallest_p: float,
     level: float,
     samples: int,
 ) -> ColumnPair:
@@ -180,6 +189,7 @@ def _column_pair(
         test=test,
         p=p,
         p_holm=1.0,
+        smallest_p=smallest_p,
         family=0,
         minimum_detectable=found.detectable(level) if found.se else None,
         samples=samples,

@@ -120,7 +120,7 @@ class Report:
             **dict.fromkeys(("a", "b", "column"), _TEXT),
             **dict.fromkeys(("difference", "se", "low", "high"), _NUMBER),
             "test": _TEXT,
-            **dict.fromkeys(("p", "p_holm"), _NUMBER),
+            **dict.fromkeys(("p", "p_holm", "smallest_p"), _NUMBER),
             "family": _COUNT,
             "minimum_detectable": _NUMBER,
             "samples": _COUNT,

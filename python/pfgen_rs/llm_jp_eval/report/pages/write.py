@@ -86,7 +86,7 @@ def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[st
         value_text=value_text,
         bounds=_bracketed_bounds,
         rank_text=rank_text,
-        p_text=lambda p: shown_p(p, 0.0),
+        p_text=shown_p,
         samples_text=lambda column: report.samples_text(column).replace(" to ", "–"),
         samples=samples,
         signatures=list(signatures),

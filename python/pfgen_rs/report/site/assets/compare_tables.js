@@ -23,6 +23,10 @@
   const uncorrected = ({ found }, { p }) => shownP(p, found.smallest);
   const corrected = ({ found }, { holm, family }) => shownP(holm, found.smallest * family);
 
+  /** What random signs resolve, if p-values are not exact. */
+  const resolution = ({ found: { smallest } }) =>
+    (smallest ? [tr("about_resolution", { n: Math.round(1 / smallest) - 1, p: String(Number(smallest.toPrecision(2))) })] : []);
+
   /** A pair's figures for the first minus the second. */
   const between = ({ found }, metric, first, second) => {
     const own = found.metrics[metric].pairs.find(({ i, j }) => (i === first && j === second) || (i === second && j === first));
@@ -94,7 +98,7 @@
     return tableOf("all_pairs", [heading("higher_run", "text"), heading("lower_run", "text"), heading("difference_plain"),
       heading("size", "number", { class: "spread" }, pfgen.scale(axis)), heading("p", "number", { "data-first": "rising" }),
       heading("p_holm", "number", { "data-first": "rising" }), element("th", { scope: "col" }, tr("in_detail"))],
-    body, metricIs(metric), tr("about_pairs"));
+    body, metricIs(metric), tr("about_pairs"), ...resolution(view));
   };
 
   /** What the difference of A and B in the score says, and what is left of it once all pairs are thought of. */
@@ -120,7 +124,7 @@
       number(own.detectable.toFixed(4))));
     return tableOf("by_metric", [heading("metric", "text"), letterHeading("A"), letterHeading("B"), heading("difference"),
       heading("size", "number", { class: "spread" }, pfgen.scale(axis)), heading("p", "number", { "data-first": "rising" }),
-      heading("p_holm", "number", { "data-first": "rising" }), heading("detectable")], body);
+      heading("p_holm", "number", { "data-first": "rising" }), heading("detectable")], body, ...resolution(view));
   };
 
   /** Differences by question: with Welch's intervals for the score, without for other metrics. */
