@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
-from pfgen_rs.benchmark import Benchmark, log_notes
+from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.checkout.checkout import find_runs, is_checkout
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import Options
@@ -146,16 +146,33 @@ def study_sources(
     paths, notes = _run_paths([runs] if isinstance(runs, str) else runs)
     combined = {"+".join(names): names for names in _combinations(chosen, every=combinations)}
     rows: list[dict[str, Any]] = []
+    unclean: dict[str, None] = {}
+    cut_short: dict[str, None] = {}
     for name in track(list(combined)):
-        first = not rows
         for result in _scored(paths, restricted(benchmark, combined[name])):
-            if first:  # of all combinations alike
-                log_notes(result)
+            if result.unclean:
+                unclean[result.place] = None
+            if result.cut_short is not None:
+                cut_short[str(result.cut_short)] = None
             if not is_system(result.config or {}):
                 rows += _rows_of_result(result, name, common)
+    notes += _notes_about_answers(list(unclean), list(cut_short))
     return _checked(
         SourceStudy(pl.DataFrame(rows, schema=_SCHEMA), chosen, common, level, tuple(notes))
     )
+
+
+def _notes_about_answers(unclean: Sequence[str], cut_short: Sequence[str]) -> Iterator[str]:
+    """Yield one line about all runs whose answers `score` would warn about, and one about their files."""
+    if unclean:
+        yield (
+            f"{counted(len(unclean), 'run')} with answers that pfgen-bench would have cleaned: scored "
+            f"unchanged; pfgen-rs score says what is in them (the first is {unclean[0]})"
+        )
+    if cut_short:
+        others = len(cut_short) - 1
+        more = f" (and {counted(others, 'other file')})" if others else ""
+        yield f"{cut_short[0]}{more}"
 
 
 def _checked(study: SourceStudy) -> SourceStudy:
