@@ -272,7 +272,7 @@ def test_ratings_of_the_sample_have_the_correlation_of_its_runs() -> None:
         draw("scores", sample_wish(runs=runs))
 
 
-@pytest.mark.parametrize("value", ["strength", "win-rate", "soft-win-rate", "length-controlled"])
+@pytest.mark.parametrize("value", ["strength", "win-rate", "soft-win-rate"])
 def test_ranks_of_the_sample_are_those_of_rank(value: str) -> None:
     [folder] = folders = [sample_path() / "verdicts" / JUDGES[0]]
     drawn = draw("ranks", sample_wish(folders=folders, value=value))

@@ -11,49 +11,34 @@ from collections import Counter, defaultdict
 import numpy as np
 import polars as pl
 import pytest
-import statsmodels.api as sm  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from pfgen_rs.errors import InputError, PfgenError, SettingsError
+from pfgen_rs.errors import InputError, PfgenError, PlotError, SettingsError
 from pfgen_rs.judge import rank
 from pfgen_rs.judge.agreement import resampling
 from pfgen_rs.judge.agreement.bradley_terry import bradley_terry, resampled_strengths
 from pfgen_rs.judge.agreement.ranking import rank_ranges_of_resamples
 from pfgen_rs.judge.agreement.resampling import Questions
+from pfgen_rs.judge.plots import ranks
 
 MODELS = ("alpha", "beta", "gamma", "delta", "epsilon")
 STRENGTHS = dict(zip(MODELS, (1.0, 0.6, 0.0, -0.4, -1.2), strict=True))
 Floats = NDArray[np.float64]
 
 
-def sample(
-    seed: int = 0, questions: int = 40, *, length: float = 0.8, invalid: float = 0.05
-) -> pl.DataFrame:
-    """Every two models on every question, each pair in either order; longer answers win more often."""
+def sample(seed: int = 0, questions: int = 40, *, invalid: float = 0.05) -> pl.DataFrame:
+    """Every two models on every question, each pair in either order."""
     random = np.random.default_rng(seed)
     rows = []
     for q in range(questions):
         for pair in itertools.combinations(MODELS, 2):
             a, b = pair if random.random() < 0.5 else pair[::-1]
-            lengths = random.integers(10, 200, 2)
-            odds = STRENGTHS[a] - STRENGTHS[b]
-            odds += length * math.tanh((lengths[0] - lengths[1]) / 77) + random.normal(0, 0.5)
+            odds = STRENGTHS[a] - STRENGTHS[b] + random.normal(0, 0.9)
             win, tie = 1 / (1 + math.exp(-odds)), random.uniform(0.05, 0.3)
             p = (win * (1 - tie) * 0.97, (1 - win) * (1 - tie) * 0.97, tie * 0.97)
             letter = str(random.choice(list("ABC"), p=np.array(p) / 0.97))
-            decided = None if random.random() < invalid else letter
-            rows.append((f"Q{q}", a, b, decided, *p, *lengths.tolist()))
-    names = [
-        "question_id",
-        "model_a",
-        "model_b",
-        "tie",
-        "p_a",
-        "p_b",
-        "p_c",
-        "length_a",
-        "length_b",
-    ]
+            rows.append((f"Q{q}", a, b, None if random.random() < invalid else letter, *p))
+    names = ["question_id", "model_a", "model_b", "tie", "p_a", "p_b", "p_c"]
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
@@ -103,7 +88,7 @@ def test_counts_win_rates_and_strengths_equal_plain_python() -> None:
         won = sum(wins[name, other] for other in MODELS)
         assert row["win_rate"] == won / row["games"]
         assert row["strength"] == pytest.approx(strengths[name], abs=1e-7)
-        for score in ("win_rate", "strength", "soft_win_rate", "length_controlled"):
+        for score in ("win_rate", "strength", "soft_win_rate"):
             assert row[f"{score}_low"] < row[score] < row[f"{score}_high"]
         assert row["best_rank"] <= row["rank"] <= row["worst_rank"]
     assert found.models["rank"].to_list() == [1, 2, 3, 4, 5]
@@ -135,68 +120,6 @@ def test_soft_win_rates() -> None:
         assert row["soft_win_rate"] == pytest.approx(np.mean(shares[row["model"]]), abs=1e-12)
 
 
-def fitted(frame: pl.DataFrame) -> tuple[dict[str, float], float]:
-    """Length-controlled win rates and the effect of length, by a fit of statsmodels."""
-    frame = frame.filter(pl.col("tie").is_not_null())
-    design = np.zeros((len(frame), len(MODELS)))
-    for row, (a, b) in enumerate(frame.select("model_a", "model_b").iter_rows()):
-        for model, sign in ((a, 1), (b, -1)):
-            if model != MODELS[0]:  # its strength is 0
-                design[row, MODELS.index(model)] = sign
-    longer = (frame["length_a"] - frame["length_b"]).to_numpy().astype(float)
-    design[:, 0] = np.tanh(longer / np.sqrt((longer**2).mean()))
-    wanted = frame.select((pl.col("p_a") + pl.col("p_c") / 2) / 0.97).to_series().to_numpy()
-    result = sm.GLM(wanted, design, family=sm.families.Binomial()).fit(
-        tol=1e-13, tol_criterion="params"
-    )
-    strength = dict(zip(MODELS, [0.0, *result.params[1:]], strict=True))
-    beats: dict[str, list[float]] = {model: [] for model in MODELS}
-    for a, b in frame.select("model_a", "model_b").iter_rows():
-        beats[a].append(1 / (1 + math.exp(strength[b] - strength[a])))
-        beats[b].append(1 - beats[a][-1])
-    return {model: float(np.mean(each)) for model, each in beats.items()}, float(result.params[0])
-
-
-def test_length_control_equals_a_fit_of_statsmodels() -> None:
-    frame = sample()
-    found = rank(frame, rule="tie")
-    rates, effect = fitted(frame)
-    for row in found.models.to_dicts():
-        assert row["length_controlled"] == pytest.approx(rates[row["model"]], abs=1e-8)
-    assert found.length_effect == pytest.approx(effect, abs=1e-8)
-    assert effect > 0.5
-
-
-def test_length_control_takes_the_effect_of_length_away() -> None:
-    """Two equal models; one writes long answers, and longer answers win."""
-    random = np.random.default_rng(0)
-    longer = random.normal(30, 30, 4000).round()
-    wins = random.random(4000) < 1 / (1 + np.exp(-np.tanh(longer / np.sqrt((longer**2).mean()))))
-    frame = simple(*(("long", "short", "A" if won else "B") for won in wins.tolist()))
-    frame = frame.with_columns(length_a=longer + 500, length_b=pl.lit(500))
-    row = rank(frame, rule="first").models.row(0, named=True)
-    assert row["model"] == "long"
-    assert row["win_rate"] > 0.6
-    assert row["length_controlled_low"] < 0.5 < row["length_controlled_high"]
-
-
-def test_one_newton_step_is_as_good_as_refits() -> None:
-    frame = sample(questions=60, invalid=0)
-    found = {row["model"]: row for row in rank(frame, rule="tie").models.to_dicts()}
-    random = np.random.default_rng(1)
-    by_question = frame.partition_by("question_id")
-    refits = [
-        fitted(pl.concat([by_question[i] for i in random.integers(0, 60, 60)]))[0]
-        for _ in range(200)
-    ]
-    for model in MODELS:
-        row = found[model]
-        width = row["length_controlled_high"] - row["length_controlled_low"]
-        low, high = np.quantile([refit[model] for refit in refits], [0.025, 0.975])
-        assert width == pytest.approx(high - low, rel=0.2)
-        assert row["length_controlled_low"] == pytest.approx(low, abs=0.2 * width)
-
-
 def test_which_answer_came_first_does_not_matter() -> None:
     frame = sample()
     turned = frame.select(
@@ -207,8 +130,6 @@ def test_which_answer_came_first_does_not_matter() -> None:
         p_a="p_b",
         p_b="p_a",
         p_c="p_c",
-        length_a="length_b",
-        length_b="length_a",
     )
     first, second = (rank(each, rule="tie").models for each in (frame, turned))
     for name in first.columns:
@@ -222,9 +143,7 @@ def test_models_that_never_met() -> None:
     frame = simple(("a", "b", "A"), ("b", "a", "A"), ("c", "d", "C"))
     with pytest.raises(InputError, match=r"not connected by games.*: 'a', 'b' \| 'c', 'd'"):
         rank(frame, rule="first")
-    lengths = {"length_a": pl.Series([1, 2, 3]), "length_b": pl.Series([3, 1, 2])}
-    found = rank(frame.with_columns(**lengths), rule="first", with_strengths=False)
-    assert found.models["length_controlled"].null_count() == 4
+    found = rank(frame, rule="first", with_strengths=False)
     assert found.models["strength"].null_count() == 4
     assert found.models.sort("model")["win_rate"].to_list() == [0.5] * 4
 
@@ -287,7 +206,7 @@ def test_intervals_of_win_rates_draw_whole_questions() -> None:
     frame = sample()
     alone = rank(frame, rule="tie").models.sort("model")
     copies = rank(pl.concat([frame] * 4), rule="tie").models.sort("model")
-    for name in ("win_rate", "strength", "soft_win_rate", "length_controlled"):
+    for name in ("win_rate", "strength", "soft_win_rate"):
         widths = [
             (each[f"{name}_high"] - each[f"{name}_low"]).to_numpy() for each in (alone, copies)
         ]
@@ -340,19 +259,8 @@ def test_what_is_unknown_is_null() -> None:
     frame = simple(("a", "b", "A"), ("b", "a", "A"), ("a", "b", "B"))
     found = rank(frame, rule="first")
     assert found.models["soft_win_rate"].null_count() == 2
-    assert found.models["length_controlled"].null_count() == 2
-    assert found.length_effect is None
     assert json.dumps(found.to_dict(), allow_nan=False)
     assert set(found.tables()) == {"models", "head_to_head"}
-    # A winner that is always longer: no finite effect
-    lengths = pl.Series([9, 9, 3]), pl.Series([3, 3, 9])
-    apart = rank(frame.with_columns(length_a=lengths[0], length_b=lengths[1]), rule="first")
-    assert apart.models["length_controlled"].null_count() == 2
-    assert any("no length-controlled win rates" in note for note in apart.notes)
-    equal = rank(frame.with_columns(length_a=pl.lit(5), length_b=pl.lit(5)), rule="first")
-    assert equal.models["length_controlled"].to_list() == pytest.approx(
-        equal.models["win_rate"].to_list()
-    )
 
 
 def test_a_single_question_is_noted() -> None:
@@ -394,3 +302,11 @@ def test_without_evalica(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         rank(sample(), rule="tie")
     assert rank(sample(), rule="tie", with_strengths=False).models["win_rate"].null_count() == 0
+
+
+def test_there_are_no_length_controlled_win_rates() -> None:
+    """They were not AlpacaEval's, and further from its figures than plain win rates."""
+    frame = sample().with_columns(length_a=pl.lit(9), length_b=pl.lit(5))
+    assert "length" not in json.dumps(rank(frame, rule="tie").to_dict())
+    with pytest.raises(PlotError, match=r"expected one of strength, win_rate, soft_win_rate$"):
+        ranks(rank(frame, rule="tie").models, value="length_controlled")

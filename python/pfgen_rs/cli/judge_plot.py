@@ -60,7 +60,7 @@ def plot(
         typer.Option(
             metavar="NAME",
             help="`agreement`: kappa or share. `ranks`: strength (Bradley–Terry), "
-            "win-rate, soft-win-rate or length-controlled. The first is the default.",
+            "win-rate or soft-win-rate. The first is the default.",
         ),
     ] = None,
     runs: Annotated[

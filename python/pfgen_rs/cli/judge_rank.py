@@ -51,9 +51,8 @@ def rank(
 ) -> None:
     """Rank models by Bradley–Terry and by win rates, with intervals and the ranks that they leave open.
 
-    A tie counts as half a win each way. Soft win rates use the judge's probabilities; length-controlled ones
-    remove the effect of the answers' lengths. Intervals resample questions. Pairs without a decision are left
-    out and counted.
+    A tie counts as half a win each way. Soft win rates use the judge's probabilities. Intervals resample
+    questions. Pairs without a decision are left out and counted.
 
     Example: `pfgen-rs judge rank verdicts`
     """
@@ -89,10 +88,6 @@ def _show_ranking(name: str, found: Ranking) -> None:
     known = [name for name in _SCORES if found.models[name].is_not_null().any()]
     choices = [_ranking_table(found, known[:count]) for count in range(len(known), 0, -1)]
     output.show(output.first_that_fits(*choices))
-    if found.length_effect is not None:
-        output.emit(
-            f"effect of length: {found.length_effect:+.2f} log-odds for the longer answer\n"
-        )
     for note in found.notes:
         output.warn(note)
 
@@ -101,7 +96,6 @@ _SCORES = {
     "strength": ("Bradley–Terry", 1.0, 2),
     "win_rate": ("win rate, %", 100.0, 1),
     "soft_win_rate": ("soft, %", 100.0, 1),
-    "length_controlled": ("by length, %", 100.0, 1),
 }
 
 

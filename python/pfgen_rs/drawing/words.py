@@ -87,7 +87,6 @@ JAPANESE = {
     "Bradley–Terry strength (log-odds)": "Bradley–Terry モデルの強さ（対数オッズ）",
     "Win rate": "勝率",
     "Win rate from probabilities": "確率から求めた勝率",
-    "Length-controlled win rate": "長さの影響を除いた勝率",
     " (95 % interval)": "（95 % 信頼区間）",
     "Position bias": "位置バイアス",
     "Share of pairs that flip between winners (95 % interval)": (

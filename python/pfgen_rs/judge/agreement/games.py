@@ -14,7 +14,7 @@ from pfgen_rs.judge.agreement.codes import NONE, Codes, Floats, Indices, column_
 from pfgen_rs.judge.agreement.judged import needed_columns, question_codes
 from pfgen_rs.judge.decisions import Rule
 
-__all__ = ["Games", "games_of", "signed_sums", "win_matrix"]
+__all__ = ["Games", "games_of", "sums_by_model", "win_matrix"]
 
 _B, _TIE = 1, 2
 
@@ -24,8 +24,7 @@ class Games:
     """Games of `models[first]` against `models[second]`, with first < second; arrays of shape (games,).
 
     `outcomes`: 0 the first one won, 1 the second one, 2 a tie. `preferences`: normalised mean probability
-    that the first one wins, plus half that of a tie; NaN without probabilities. `longer`: by how many
-    characters the first one's answer is longer; `None` if lengths are unknown. `questions`: codes of
+    that the first one wins, plus half that of a tie; NaN without probabilities. `questions`: codes of
     questions. `left_out`: pairs without a decision.
     """
 
@@ -34,7 +33,6 @@ class Games:
     second: Indices
     outcomes: Codes
     preferences: Floats
-    longer: Floats | None
     questions: Indices
     left_out: int
 
@@ -67,7 +65,6 @@ def games_of(decisions: pl.DataFrame, rule: Rule) -> Games:
         second=np.maximum(first, second),
         outcomes=_turned_outcomes(outcomes[kept], turned),
         preferences=np.where(turned, 1 - preferences, preferences),
-        longer=_differences_of_length(played, turned),
         questions=question_codes(played["question_id"]),
         left_out=int(np.count_nonzero(~kept)),
     )
@@ -85,16 +82,15 @@ def win_matrix(first: Indices, second: Indices, counts: Floats, models: int) -> 
     return wins
 
 
-def signed_sums(games: Games, values: Floats, of_second: Floats | None = None) -> Floats:
+def sums_by_model(games: Games, of_first: Floats, of_second: Floats) -> Floats:
     """Returns sums of values over each question's games of each model: shape (questions, models).
 
-    `values`: those of the first model of each game; the second one has `of_second`, or minus the same.
+    `of_first`, `of_second`: those of the first and of the second model of each game.
     """
     questions, models = int(games.questions.max()) + 1, len(games.models)
     size = questions * models
-    sums = np.bincount(games.questions * models + games.first, values, size)
-    other = -values if of_second is None else of_second
-    sums += np.bincount(games.questions * models + games.second, other, size)
+    sums = np.bincount(games.questions * models + games.first, of_first, size)
+    sums += np.bincount(games.questions * models + games.second, of_second, size)
     return np.asarray(sums, dtype=np.float64).reshape(questions, models)
 
 
@@ -113,11 +109,3 @@ def _preferences(played: pl.DataFrame) -> Floats:
     total: NDArray[Any] = a + b + c
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(total > 0, (a + c / 2) / total, np.nan)
-
-
-def _differences_of_length(played: pl.DataFrame, turned: NDArray[np.bool_]) -> Floats | None:
-    names = ("length_a", "length_b")
-    if not {*names} <= {*played.columns} or any(played[name].null_count() for name in names):
-        return None
-    a, b = (played[name].cast(pl.Float64).to_numpy() for name in names)
-    return np.asarray(np.where(turned, b - a, a - b), dtype=np.float64)

@@ -12,9 +12,8 @@ from pfgen_rs.io.counted import counted
 from pfgen_rs.judge.agreement.agreed import check_rule
 from pfgen_rs.judge.agreement.bradley_terry import bradley_terry, resampled_strengths
 from pfgen_rs.judge.agreement.codes import Floats, Indices
-from pfgen_rs.judge.agreement.games import Games, games_of, signed_sums, win_matrix
+from pfgen_rs.judge.agreement.games import Games, games_of, sums_by_model, win_matrix
 from pfgen_rs.judge.agreement.intervals import percentile_bounds
-from pfgen_rs.judge.agreement.length_control import length_control
 from pfgen_rs.judge.agreement.resampling import (
     RESAMPLES,
     Questions,
@@ -38,14 +37,13 @@ class Ranking:
 
     `models`: one row per model: `model`; `games`, `wins`, `ties`, `losses`; `win_rate` with a tie as half a
     win, pooled over games; `strength` (Bradley–Terry): log-odds with mean 0; `soft_win_rate`: mean of the
-    judge's normalised p(win) + p(tie)/2; `length_controlled`: win rate without the effect of length, after
-    AlpacaEval 2. Each has an interval `…_low`, `…_high` (bootstrap over questions, percentiles), and is null
-    where it is unknown. `rank`, `best_rank`, `worst_rank`: by strength (by win rate without it), with the
-    ranks that the bootstrap leaves open: with probability `level` they all contain the true ranks.
+    judge's normalised p(win) + p(tie)/2. Each has an interval `…_low`, `…_high` (bootstrap over questions,
+    percentiles), and is null where it is unknown. `rank`, `best_rank`, `worst_rank`: by strength (by win rate
+    without it), with the ranks that the bootstrap leaves open: with probability `level` they all contain the
+    true ranks.
     `head_to_head`: one row per two models that met: `model`, `opponent`, `games`, `wins`, `ties`, `losses`.
     `games`, `questions`: what counts; `left_out`: pairs without a decision. `unsolved`: resamples without a
-    solution of Bradley–Terry, which its intervals leave out. `length_effect`: log-odds per tanh of the
-    difference of lengths over its root mean square. `notes`: remarks for the reader.
+    solution of Bradley–Terry, which its intervals leave out. `notes`: remarks for the reader.
     """
 
     rule: Rule
@@ -58,7 +56,6 @@ class Ranking:
     resamples: int
     unsolved: int
     seed: int
-    length_effect: float | None
     notes: tuple[str, ...] = ()
 
     def tables(self) -> dict[str, pl.DataFrame]:
@@ -78,7 +75,7 @@ class Ranking:
             "seed",
         )
         return {
-            **{name: getattr(self, name) for name in (*single, "length_effect")},
+            **{name: getattr(self, name) for name in single},
             "models": self.models.to_dicts(),
             "head_to_head": self.head_to_head.to_dicts(),
             "notes": list(self.notes),
@@ -97,9 +94,9 @@ def rank(
     """Returns models ranked by the decisions about their pairs.
 
     `decisions`: one row per pair, with `question_id`, `model_a`, `model_b` and the letter of the rule;
-    optionally mean probabilities `p_a`, `p_b`, `p_c` and lengths `length_a`, `length_b`. Pairs without a
-    decision are left out and counted. `with_strengths`: whether to fit Bradley–Terry (by evalica, extra
-    `judge`), which needs models that are connected.
+    optionally mean probabilities `p_a`, `p_b`, `p_c`. Pairs without a decision are left out and counted.
+    `with_strengths`: whether to fit Bradley–Terry (by evalica, extra `judge`), which needs models that are
+    connected.
 
     Raises `InputError` for frames that lack columns, if no pair is decided, and if Bradley–Terry has no
     solution, naming the models that are apart; `SettingsError` for invalid settings.
@@ -131,7 +128,6 @@ def rank(
         resamples=resamples,
         unsolved=scores.unsolved,
         seed=seed,
-        length_effect=scores.length_effect,
         notes=tuple(_ranking_notes(games, scores, questions, resamples)),
     )
 
@@ -186,13 +182,10 @@ class _Scores:
             for each in (observed, drawn)
         )
         self.counts = self._counted(observed[0], models)
-        lengths = length_control(games, resamples, seed)
-        self.length_effect = None if lengths is None else lengths.effect
         self.by_name: dict[str, tuple[Floats, Floats] | None] = {
             "win_rate": (_win_rates(wins)[0], _win_rates(resampled)),
             "strength": self._strengths(wins[0], resampled) if with_strengths else None,
             "soft_win_rate": self._soft(models),
-            "length_controlled": None if lengths is None else (lengths.rates, lengths.resampled),
         }
 
     def _counted(self, counts: Indices, models: int) -> dict[str, Indices]:
@@ -219,7 +212,7 @@ class _Scores:
         won = np.where(known, games.preferences, 0.0)
         lost = np.where(known, 1 - games.preferences, 0.0)
         played = known.astype(np.float64)
-        sums = [signed_sums(games, won, lost), signed_sums(games, played, played)]
+        sums = [sums_by_model(games, won, lost), sums_by_model(games, played, played)]
         values = np.concatenate(sums, axis=1)
         drawn = resampled_values(values, self._resamples, self._seed)
         observed = values.sum(axis=0)[None]
@@ -271,6 +264,4 @@ def _ranking_notes(games: Games, scores: _Scores, questions: int, resamples: int
             f"{scores.unsolved} of {resamples} resamples have no Bradley–Terry solution and are left out of "
             "its intervals: models are connected by few games"
         )
-    if games.longer is not None and scores.by_name["length_controlled"] is None:
-        notes.append("no length-controlled win rates: models or lengths decide all games")
     return notes

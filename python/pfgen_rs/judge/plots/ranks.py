@@ -23,7 +23,6 @@ _HEADINGS = {
     "strength": "Bradley–Terry strength (log-odds)",
     "win_rate": "Win rate",
     "soft_win_rate": "Win rate from probabilities",
-    "length_controlled": "Length-controlled win rate",
 }
 
 
@@ -37,9 +36,9 @@ def ranks(
 ) -> Figure:
     """Draw a value of each model with its interval, and the ranks that are left open.
 
-    `models`: columns `model`, `strength`, `win_rate`, `soft_win_rate` or `length_controlled` (`value` chooses
-    one) with `…_low` and `…_high`, and optionally `best_rank`, `worst_rank` (`agreement.ranking.rank`). The
-    100 best models are shown. Raises `PlotError` for an unknown value, and if no model has it.
+    `models`: columns `model`, and `strength`, `win_rate` or `soft_win_rate` (`value` chooses one) with
+    `…_low` and `…_high`, and optionally `best_rank`, `worst_rank` (`agreement.ranking.rank`). The 100 best
+    models are shown. Raises `PlotError` for an unknown value, and if no model has it.
     """
     if value not in _HEADINGS:
         raise PlotError(f"unknown value {value!r}: expected one of {', '.join(_HEADINGS)}")
