@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import output
-from pfgen_rs.cli.judge_options import AskOptions, asking_options, finish_asking, resumable_asking
+from pfgen_rs.cli.judge_options import (
+    RetryOptions,
+    finish_asking,
+    resumable_asking,
+    retrying_options,
+)
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
@@ -35,7 +40,7 @@ class RequestMode(StrEnum):
     COMPLETION = "completion"
 
 
-@asking_options
+@retrying_options
 def compare(
     pairs: Annotated[
         Path,
@@ -45,7 +50,7 @@ def compare(
         Path,
         typer.Option("--out", "-o", metavar="DIR", help="Folder of verdicts.", show_default=False),
     ],
-    asking: AskOptions,
+    asking: RetryOptions,
     prompt: Annotated[
         str,
         typer.Option(
@@ -78,7 +83,7 @@ def compare(
     from pfgen_rs.judge.verdict_folder import VerdictFolder, judgment_journal
 
     chosen = asking.prompt(prompt, "pairwise")
-    judge = asking.judge(chosen, brief=chosen.verdict == "first")
+    judge = asking.retrying(asking.judge(chosen, brief=chosen.verdict == "first"), out)
     found = _pairs_with_criteria(pairs, criteria)
     requests = list(comparison_requests(found, chosen, orders.value))
     if orders is Orders.ONE:
@@ -122,9 +127,9 @@ def _pairs_with_criteria(path: Path, criteria: Path | None) -> list[Pair]:
 
 
 def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:
-    problems = Counter(
-        record["problem"] for record in folder.judgments() if record.get("problem") is not None
-    )
+    key = folder.journal().key
+    last = {key(record): record.get("problem") for record in folder.judgments()}
+    problems = Counter(problem for problem in last.values() if problem is not None)
     output.emit(
         f"{folder.path}: {asked.stored} of {counted(asked.total, 'judgment')}, {asked.new} new\n"
     )

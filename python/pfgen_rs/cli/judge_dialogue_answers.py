@@ -13,13 +13,18 @@ from pfgen_rs.cli.judge_dialogue_options import (
     TurnsName,
     read_dialogue_fields,
 )
-from pfgen_rs.cli.judge_options import AskOptions, asking_options, finish_asking, resumable_asking
+from pfgen_rs.cli.judge_options import (
+    RetryOptions,
+    finish_asking,
+    resumable_asking,
+    retrying_options,
+)
 from pfgen_rs.io.counted import counted
 
 __all__ = ["answer"]
 
 
-@asking_options
+@retrying_options
 def answer(
     data: Annotated[
         Path,
@@ -33,7 +38,7 @@ def answer(
         Path,
         typer.Option("--out", "-o", metavar="DIR", help="Folder of answers.", show_default=False),
     ],
-    asking: AskOptions,
+    asking: RetryOptions,
     name: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Name of the model in tables (default: MODEL)."),
@@ -70,7 +75,7 @@ def answer(
     items, _ = read_items(
         data, read_dialogue_fields(fields), None if turns is None else turns.value
     )
-    model = asking.judge(Prompt("answer", "grade", ""), brief=False)
+    model = asking.retrying(asking.judge(Prompt("answer", "grade", ""), brief=False), out)
     with resumable_asking(out, "answered"):
         asked = asking.ask(
             model,

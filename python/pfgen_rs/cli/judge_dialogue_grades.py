@@ -16,7 +16,12 @@ from pfgen_rs.cli.judge_dialogue_options import (
     read_dialogue_fields,
     show_dialogue_grid,
 )
-from pfgen_rs.cli.judge_options import AskOptions, asking_options, finish_asking, resumable_asking
+from pfgen_rs.cli.judge_options import (
+    RetryOptions,
+    finish_asking,
+    resumable_asking,
+    retrying_options,
+)
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["grade"]
 
 
-@asking_options
+@retrying_options
 def grade(
     data: Annotated[
         Path,
@@ -40,7 +45,7 @@ def grade(
         Path,
         typer.Option("--out", "-o", metavar="DIR", help="Folder of ratings.", show_default=False),
     ],
-    asking: AskOptions,
+    asking: RetryOptions,
     answers: Annotated[
         list[Path] | None,
         typer.Option(
@@ -117,7 +122,7 @@ def grade(
     graded = _answers_to_grade(answers, dialogues)
     prompts = find_grading_prompts(prompt, asking.prompts)
     first = replace(prompts.prompts[prompts.name], max_tokens=prompts.max_tokens)
-    judge = asking.judge(first, brief=prompts.brief)
+    judge = asking.retrying(asking.judge(first, brief=prompts.brief), out)
     requests = list(grade_requests(items, graded, prompts, samples))
     with resumable_asking(out, "rated"):
         asked = asking.ask(

@@ -9,7 +9,12 @@ import typer
 
 from pfgen_rs.cli import options, output
 from pfgen_rs.cli.judge_against import show_correlation
-from pfgen_rs.cli.judge_options import AskOptions, asking_options, finish_asking, resumable_asking
+from pfgen_rs.cli.judge_options import (
+    RetryOptions,
+    finish_asking,
+    resumable_asking,
+    retrying_options,
+)
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
@@ -18,13 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["grade"]
 
 
-@asking_options
+@retrying_options
 def grade(
     runs: Annotated[
         list[str],
         typer.Argument(metavar="RUN…", help="Files or folders of runs.", show_default=False),
     ],
-    asking: AskOptions,
+    asking: RetryOptions,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="DIR", help="Folder of ratings."),
@@ -85,7 +90,8 @@ def grade(
         for item in answers_of_run(result.frame, name, references, trials, text)
     ]
     chosen = asking.prompt(prompt, "grade")
-    judge = asking.judge(chosen, brief=not (chosen.brackets or chosen.result))
+    brief = not (chosen.brackets or chosen.result)
+    judge = asking.retrying(asking.judge(chosen, brief=brief), out)
     requests = list(grading_requests(items, chosen, samples))
     with resumable_asking(out, "rated"):
         asked = asking.ask(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -26,7 +26,14 @@ if TYPE_CHECKING:
     from pfgen_rs.judge.judge import Judge
     from pfgen_rs.judge.prompts import Kind, Prompt
 
-__all__ = ["AskOptions", "asking_options", "finish_asking", "resumable_asking"]
+__all__ = [
+    "AskOptions",
+    "RetryOptions",
+    "asking_options",
+    "finish_asking",
+    "resumable_asking",
+    "retrying_options",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SHORT, _LONG = 64, 2048
@@ -114,9 +121,42 @@ class AskOptions(EngineOptions):
         return self.ask_groups([(judge, requests)], doing, journal, checked)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RetryOptions(AskOptions):
+    """How a judge is asked whose invalid outputs are kept in a folder."""
+
+    retry_invalid: Annotated[
+        bool,
+        typer.Option(
+            "--retry-invalid",
+            help="Ask again what was cut off or is invalid, if need be with another --max-tokens than "
+            "before; what is valid stays.",
+        ),
+    ] = False
+
+    def retrying(self, judge: Judge, folder: Path) -> Judge:
+        """Returns the judge as it asks in a folder, again about what is invalid there if that is wished."""
+        from pfgen_rs.generate.asking import Retry
+        from pfgen_rs.io.run_files import CONFIG
+        from pfgen_rs.judge.verdict_folder import folder_config
+
+        if not self.retry_invalid or not (folder / CONFIG).exists():
+            return judge
+        config = folder_config(folder)
+        begun = config.get("judge", config.get("model"))
+        limit = begun.get("max_tokens") if isinstance(begun, Mapping) else judge.max_tokens
+        now = limit if self.max_tokens is None else judge.max_tokens
+        return replace(judge, max_tokens=limit, retry=Retry(now))
+
+
 def asking_options(command: F) -> F:
     """Give a command the options of `AskOptions`, which it receives as its argument `asking`."""
     return with_options(AskOptions, "asking")(command)
+
+
+def retrying_options(command: F) -> F:
+    """Give a command the options of `RetryOptions`, which it receives as its argument `asking`."""
+    return with_options(RetryOptions, "asking")(command)
 
 
 def _check_logprobs(engine: Engine, judge: Judge) -> None:

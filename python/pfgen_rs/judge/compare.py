@@ -14,7 +14,7 @@ from pfgen_rs.generate.engines import Answered, Details, Engine
 from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.prompts import Prompt
-from pfgen_rs.judge.thoughts import THOUGHT_BEGIN, without_thoughts
+from pfgen_rs.judge.thoughts import CUT, THOUGHT_BEGIN, without_thoughts
 from pfgen_rs.judge.verdict_folder import open_verdict_folder
 from pfgen_rs.judge.verdicts import Verdict, Which, read_output
 
@@ -22,7 +22,6 @@ __all__ = ["Orders", "compare", "comparison_config", "comparison_requests", "rea
 
 Orders = Literal["both", "one"]
 _EMPTY = Details()
-_LENGTH = "length"
 
 
 def compare(
@@ -137,11 +136,10 @@ def _judgment_problem(
     text: str, verdict: Verdict, finish_reason: str | None, which: Which
 ) -> str | None:
     """Returns why a judgment is invalid, or `None`."""
-    content = without_thoughts(text)
-    if finish_reason == _LENGTH and (
-        which != "first" or content.lstrip().startswith(THOUGHT_BEGIN)
-    ):
-        return "cut off by the token limit"
+    content = without_thoughts(text).strip()
+    sure = which == "first" and not content.startswith(THOUGHT_BEGIN)
+    if finish_reason == "length" and not (sure and verdict.shown):
+        return CUT
     if verdict.shown is not None:
         return None
-    return "no verdict" if content.strip() else "empty"
+    return "no verdict" if content else "empty"

@@ -20,7 +20,7 @@ from pfgen_rs.judge.formats.prometheus import read_result
 from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.prompts import Prompt
 from pfgen_rs.judge.ratings import expected_rating, read_rating
-from pfgen_rs.judge.thoughts import THOUGHT_BEGIN, without_thoughts
+from pfgen_rs.judge.thoughts import CUT, THOUGHT_BEGIN, without_thoughts
 from pfgen_rs.judge.verdict_folder import write_folder_config
 
 __all__ = [
@@ -187,8 +187,7 @@ def read_grading(answered: Answered, prompt: Prompt) -> Mapping[str, Any]:
         rating = read_result(answered.text, low, high)
     else:
         rating = read_rating(answered.text, low, high, prompt.brackets)
-    reasons = prompt.brackets or prompt.result
-    problem = _rating_problem(answered.text, rating, details.finish_reason, reasons=reasons)
+    problem = _rating_problem(answered.text, rating, details.finish_reason)
     expected = None
     if problem is None and not prompt.result:
         expected = expected_rating(answered.text, details.tokens, low, high, prompt.brackets)
@@ -201,13 +200,10 @@ def read_grading(answered: Answered, prompt: Prompt) -> Mapping[str, Any]:
     }
 
 
-def _rating_problem(
-    text: str, rating: float | None, finish_reason: str | None, *, reasons: bool
-) -> str | None:
+def _rating_problem(text: str, rating: float | None, finish_reason: str | None) -> str | None:
     content = without_thoughts(text).strip()
-    thinking = content.startswith(THOUGHT_BEGIN)
-    if finish_reason == "length" and (thinking or (reasons and rating is None)):
-        return "cut off by the token limit"
+    if finish_reason == "length" and (rating is None or content.startswith(THOUGHT_BEGIN)):
+        return CUT
     if rating is None:
         return "no rating on the scale" if content else "empty"
     return None

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from pfgen_rs.judge.tokens import Token, TokenText
 
-__all__ = ["THOUGHT_BEGIN", "THOUGHT_END", "answer_tokens", "without_thoughts"]
+__all__ = ["CUT", "THOUGHT_BEGIN", "THOUGHT_END", "answer_tokens", "without_thoughts"]
 
 THOUGHT_BEGIN, THOUGHT_END = "<think>", "</think>"
+CUT = "cut off by the token limit"
+"""The problem of an output that ended before what was asked for, thoughts included."""
 
 
 def without_thoughts(text: str) -> str:

@@ -181,9 +181,11 @@ def write_folder_config(folder: Path, config: Mapping[str, Any]) -> None:
         old = folder_config(folder)
         for key in sorted(config.keys() | old.keys()):
             if old.get(key) != config.get(key):
+                changed = _changed_setting(key, old, config)
+                retry = ", or ask again what is invalid with --retry-invalid"
                 raise SettingsError(
-                    f"{folder}: was begun with another {_changed_setting(key, old, config)}: choose another "
-                    "folder with --out"
+                    f"{folder}: was begun with another {changed}: choose another folder with --out"
+                    f"{retry if 'max_tokens (' in changed else ''}"
                 )
 
 

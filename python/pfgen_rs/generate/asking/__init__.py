@@ -3,7 +3,7 @@
 from pfgen_rs.generate.asking.ask import Asked, UnreadError, ask
 from pfgen_rs.generate.asking.costs import Estimate, Prices, estimated, read_prices
 from pfgen_rs.generate.asking.journal import Journal
-from pfgen_rs.generate.asking.request import Request, Respondent
+from pfgen_rs.generate.asking.request import Request, Respondent, Retry
 
 __all__ = [
     "Asked",
@@ -12,6 +12,7 @@ __all__ = [
     "Prices",
     "Request",
     "Respondent",
+    "Retry",
     "UnreadError",
     "ask",
     "estimated",

@@ -14,7 +14,7 @@ from pfgen_rs.generate.asking.costs import Budget
 from pfgen_rs.generate.asking.journal import Journal, Key
 from pfgen_rs.generate.asking.request import Request, Respondent
 from pfgen_rs.generate.breaker import Breaker
-from pfgen_rs.generate.engines import Answered, Engine, Failed, Outcome, abilities
+from pfgen_rs.generate.engines import Answered, Details, Engine, Failed, Outcome, abilities
 from pfgen_rs.generate.engines.protocol import is_rolling
 from pfgen_rs.generate.engines.rolling import closing_outcomes
 from pfgen_rs.generate.engines.usage import Usage
@@ -70,7 +70,7 @@ def open_requests(
     journal: Journal, requests: Sequence[Request], respondent: Respondent
 ) -> list[Request]:
     """Returns the requests that a journal, open or not, does not answer yet; changes nothing."""
-    answered = journal.stored_keys()
+    answered = journal.stored_keys(valid=respondent.retry is not None)
     return [r for r in requests if journal.key(_request_fields(r, respondent)) not in answered]
 
 
@@ -94,9 +94,10 @@ def ask(
 
     `journal` is open. A record consists of the request's `about`, `sample` and `digest`, what `read` makes of
     the answer, the model, the tokens used, the parameters that the server refused, and the time (UTC). No
-    request is asked twice, not even by several processes at once. Requests that fail are not stored, and are
-    asked again by the next call. If too many fail in a row, the call ends with `GenerationError` (see
-    `Breaker`), unless `keep_going` is set; what is stored stays.
+    request is asked twice, not even by several processes at once, except those whose record has a `problem`,
+    if `respondent.retry` is set. Requests that fail are not stored, and are asked again by the next call. If
+    too many in a row fail, or have outputs that are blank or have a problem, the call ends with
+    `GenerationError` (see `Breaker`), unless `keep_going` is set; what is stored stays.
 
     Raises `SettingsError` if the engine lacks what the requests need, before anything is sent.
     """
@@ -138,6 +139,8 @@ class _Asking:
     ) -> None:
         self._journal, self._respondent, self._read_answer = journal, respondent, read
         self._mode, self._budget, self._report = mode, budget, progress
+        if respondent.retry is not None:
+            journal.forget_invalid()
         fields = [_request_fields(request, respondent) for request in requests]
         self._keys: list[Key] = [journal.key(each) for each in fields]
         self._fields, self._requests = fields, requests
@@ -265,7 +268,10 @@ class _Asking:
         try:
             fields = self._read_answer(request, answered)
         except UnreadError as error:
-            self._fail(number, Failed(answered.task, str(error), individual=True))
+            self._note_failure(number, str(error))
+            self._count_unread(
+                number, str(error), answered.text, "These tasks stay open: run the command again"
+            )
             return
         record = {
             **self._fields[number],
@@ -276,18 +282,29 @@ class _Asking:
         record["left_out"] = [] if details is None else list(details.left_out)
         record["timestamp"] = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._new += self._journal.add(record)
-        if self._breaker is not None:
+        if record.get("problem") is not None:
+            self._count_unread(number, record["problem"], answered.text, _how_to_retry(details))
+        elif not answered.text.strip():
+            self._count_unread(number, "empty", answered.text, "Choose another folder")
+        elif self._breaker is not None:
             self._breaker.answered()
 
+    def _count_unread(self, number: int, reason: str, output: str, again: str) -> None:
+        if self._breaker is not None:
+            self._breaker.unread(self._requests[number].subject, reason, output, again)
+
     def _fail(self, number: int, failed: Failed) -> None:
-        request = self._requests[number]
         if self._budget is not None:
             self._budget.cancel(number)
-        if not self._failures:
-            LOG.warning("first failure: %s: %s", request.subject, failed.reason)
-        self._failures.append(Failure(request.subject, request.about, failed.reason))
+        self._note_failure(number, failed.reason)
         if self._breaker is not None:
             self._breaker.failed(failed, len(self._asked))
+
+    def _note_failure(self, number: int, reason: str) -> None:
+        request = self._requests[number]
+        if not self._failures:
+            LOG.warning("first failure: %s: %s", request.subject, reason)
+        self._failures.append(Failure(request.subject, request.about, reason))
 
     def _tell(self) -> None:
         if self._report is None:
@@ -299,6 +316,12 @@ class _Asking:
             rate = (self._new - 1) / max(now - self._begun, 1e-9)
         done = self._stored_before + self._new
         self._report(done, len(self._keys), rate, len(self._failures))
+
+
+def _how_to_retry(details: Details | None) -> str:
+    cut = details is not None and details.finish_reason == "length"
+    more = " and a larger --max-tokens" if cut else ""
+    return f"They are kept: run the command again with --retry-invalid{more}"
 
 
 def _record_of_usage(usage: Usage | None) -> dict[str, int] | None:

@@ -150,7 +150,7 @@ def estimated(
     for request in requests:
         count += 1
         prompt += _request_tokens(request, counter)
-    completion = None if respondent.max_tokens is None else count * respondent.max_tokens
+    completion = None if respondent.limit is None else count * respondent.limit
     cost = None if prices is None or completion is None else prices.cost(prompt, completion)
     return Estimate(count, stored, prompt, completion, counter.name, cost)
 
@@ -194,10 +194,10 @@ class Budget:
     ) -> None:
         if not limit > 0:
             raise SettingsError(f"the budget must be positive, not {limit}")
-        if respondent.max_tokens is None:
+        if respondent.limit is None:
             raise SettingsError("a budget needs a limit on the output: set max_tokens")
         self.limit, self.spent = limit, spent
-        self._prices, self._counter, self._longest = prices, counter, respondent.max_tokens
+        self._prices, self._counter, self._longest = prices, counter, respondent.limit
         self._reserved: dict[int, float] = {}
 
     def reserve(self, number: int, request: Request) -> bool:

@@ -59,6 +59,7 @@ class Journal:
         self.path = path
         self._fields = tuple(fields)
         self._keys: set[Key] = set()
+        self._invalid: set[Key] = set()  # whose last record has a problem
         self._read, self._lines = 0, 0
         self._open_file: IO[bytes] | None = None
         self._claims: IO[bytes] | None = None
@@ -106,15 +107,23 @@ class Journal:
         """Returns the values that identify a record."""
         return tuple(record.get(field) for field in self._fields)
 
-    def stored_keys(self) -> set[Key]:
-        """Returns the keys of the file's records, without opening it for writing."""
-        return {self.key(record) for record in journal_records(self.path)}
+    def stored_keys(self, *, valid: bool = False) -> set[Key]:
+        """Returns the keys of the file's records, without opening it for writing.
+
+        `valid`: only those whose last record has no `problem`.
+        """
+        found = {self.key(r): r.get("problem") is None for r in journal_records(self.path)}
+        return {key for key, sound in found.items() if sound or not valid}
 
     def __contains__(self, key: Key) -> bool:
         return key in self._keys
 
     def __len__(self) -> int:
         return len(self._keys)
+
+    def forget_invalid(self) -> None:
+        """Take records with a `problem` for missing until others with their keys are appended."""
+        self._keys -= self._invalid
 
     def refresh(self) -> None:
         """Read what other processes have appended."""
@@ -154,7 +163,7 @@ class Journal:
             if key in self._keys:
                 return False
             self._append(as_line(record))
-            self._keys.add(key)
+            self._note(record)
         return True
 
     def _append(self, line: bytes) -> None:
@@ -175,7 +184,12 @@ class Journal:
                 self._read += len(line)
                 self._lines += 1
                 if line.strip():
-                    self._keys.add(self.key(_journal_record(self.path, self._lines, line)))
+                    self._note(_journal_record(self.path, self._lines, line))
+
+    def _note(self, record: Mapping[str, Any]) -> None:
+        key = self.key(record)
+        self._keys.add(key)
+        (self._invalid.discard if record.get("problem") is None else self._invalid.add)(key)
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:

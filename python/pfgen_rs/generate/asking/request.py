@@ -12,10 +12,17 @@ from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.engines import Parameters
 from pfgen_rs.generate.prompts import SEEDS, Task
 
-__all__ = ["Messages", "Request", "Respondent"]
+__all__ = ["Messages", "Request", "Respondent", "Retry"]
 
 Messages = tuple[tuple[str, str], ...]
 """Roles (`system`, `user`, `assistant`) and texts; the last message is the user's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """What was invalid is asked again, with `max_tokens` as limit on the output (`None`: the engine's)."""
+
+    max_tokens: int | None
 
 
 @dataclass(frozen=True)
@@ -23,7 +30,8 @@ class Respondent:
     """A model that answers requests, and its sampling parameters; `None` leaves a value to the engine.
 
     `base_url`: the server's address without secrets, for the record. `role`: the field of its records that
-    says who answered.
+    says who answered. `retry`: ask again what is stored as invalid; what is asked with its limit is found
+    under the same digest as with `max_tokens`, so that the rest of a folder stays as it is.
     """
 
     role: ClassVar[str] = "model"
@@ -36,20 +44,27 @@ class Respondent:
     max_tokens: int | None = None
     top_p: float | None = None
     logprobs: int | None = None
+    retry: Retry | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < SEEDS:
             raise SettingsError(f"invalid seed {self.seed}: expected 0 to {SEEDS - 1}")
-        if self.max_tokens is not None and self.max_tokens < 1:
-            raise SettingsError(f"max_tokens must be at least 1, not {self.max_tokens}")
+        for limit in (self.max_tokens, self.limit):
+            if limit is not None and limit < 1:
+                raise SettingsError(f"max_tokens must be at least 1, not {limit}")
         if self.logprobs is not None and not 1 <= self.logprobs <= 20:
             raise SettingsError(f"logprobs must be between 1 and 20, not {self.logprobs}")
+
+    @property
+    def limit(self) -> int | None:
+        """The limit on the output in tokens that is sent."""
+        return self.max_tokens if self.retry is None else self.retry.max_tokens
 
     @property
     def parameters(self) -> Parameters:
         """The parameters that engines take."""
         return Parameters(
-            max_tokens=self.max_tokens,
+            max_tokens=self.limit,
             temperature=self.temperature,
             top_p=self.top_p,
             stop=(),
@@ -72,14 +87,15 @@ class Respondent:
         }
 
     def record(self, sample: int = 0) -> dict[str, Any]:
-        """Returns the model as it is recorded with each answer."""
-        return {
+        """Returns the model as it is recorded with each answer, with the limit of a retry."""
+        found = {
             "engine": self.engine,
             "model": self.model,
             "temperature": self.temperature,
             "seed": self.seed_of(sample),
             "base_url": self.base_url,
         }
+        return found if self.retry is None else {**found, "max_tokens": self.limit}
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.judge.dialogues.items import Item
 from pfgen_rs.judge.dialogues.mt_bench import ModelAnswers, answer_record, read_answers
 from pfgen_rs.judge.judge import Judge
-from pfgen_rs.judge.thoughts import THOUGHT_BEGIN, without_thoughts
+from pfgen_rs.judge.thoughts import CUT, THOUGHT_BEGIN, without_thoughts
 from pfgen_rs.judge.verdict_folder import folder_config, write_folder_config
 
 __all__ = [
@@ -181,10 +181,13 @@ def _stored_answers(path: Path) -> Stored:
 
 def _read_answer(_: Request, answered: Answered) -> Mapping[str, Any]:
     details = answered.details or Details()
+    alone = _answer_alone(answered.text)
+    problem = CUT if details.finish_reason == "length" else "empty"
     return {
         "output": answered.text,
-        "answer": _answer_alone(answered.text),
+        "answer": alone,
         "finish_reason": details.finish_reason,
+        "problem": None if alone else problem,
     }
 
 
