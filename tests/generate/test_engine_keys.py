@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import types
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
@@ -19,13 +20,15 @@ import fault_server as faults
 from engine_tasks import SHORT, engine, tasks
 from fault_server import Asked, FaultServer, Handler
 from generating import Key, key_of
+from helpers import pfgen
+from pfgen_rs import GenerationError
 from pfgen_rs.generate import Example, Prompter, Task
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.engines import Answered, Engine, Failed, Outcome, Parameters
 from pfgen_rs.generate.engines.command import CommandEngine
 from pfgen_rs.generate.engines.concurrent import gathered
 from pfgen_rs.generate.engines.manual import AnswersFile, ManualEngine
-from pfgen_rs.generate.engines.openai_place import Place
+from pfgen_rs.generate.engines.openai_place import Place, redacted
 from pfgen_rs.generate.engines.openai_wire import Form
 from pfgen_rs.generate.engines.usage import Meter
 from pfgen_rs.generate.engines.vllm import VllmEngine
@@ -175,11 +178,102 @@ def test_a_run_with_a_thousand_keys_stores_what_the_server_sent(tmp_path: Path) 
     assert stored == {at: said for at, said in expected.items() if at not in exposed}
 
 
-@given(key=st.text(PRINTABLE, min_size=1, max_size=40), text=ANSWERS)
-def test_messages_are_redacted_from_eight_characters_on(key: str, text: str) -> None:
-    message = f"{text}{key}{text}"
-    redacted = Place("http://localhost", key).redact(message)
-    assert redacted == (message if len(key) < 8 else message.replace(key, "***"))
+@given(
+    key=st.text(PRINTABLE, min_size=1, max_size=40),
+    cut=st.integers(0, 40),
+    text=st.text("日月。 "),
+)
+def test_messages_show_at_most_seven_characters_of_a_key(key: str, cut: int, text: str) -> None:
+    message = f"{text}{key}{text}…{key[:cut]}"
+    hidden = "***" if len(key) >= 8 else key
+    left = "***" if len(key[:cut]) >= 8 else key[:cut]
+    assert redacted(message, key) == f"{text}{hidden}{text}…{left}"
+
+
+SECRET = "sk-proj-aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYz1112223"
+
+
+def _json(**body: object) -> bytes:
+    return json.dumps(body).encode()
+
+
+REFUSALS: dict[str, Callable[[str], faults.Behaviour]] = {
+    "refused": lambda said: faults.status(400, said),
+    "refused with an option": lambda said: faults.status(400, said, param="seed"),
+    "refused for good": lambda said: faults.status(401, said),
+    "tried again": lambda said: faults.status(500, said),
+    "a long wait": lambda said: faults.status(429, said, {"retry-after": "6"}),
+    "an error in a reply": lambda said: faults.raw(_json(error={"message": said})),
+    "an error of another form": lambda said: faults.raw(_json(error={"code": said})),
+    "text": lambda said: faults.raw(said.encode(), 400, {"content-type": "text/plain"}),
+    "no JSON": lambda said: faults.raw(said.encode()),
+    "a refusal": lambda said: faults.raw(
+        faults.body(None, chat=True).replace(
+            b'"content": null', b'"content": null, "refusal": ' + json.dumps(said).encode()
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("how", REFUSALS)
+def test_no_message_of_a_server_shows_the_key_wherever_it_is_cut(
+    how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("openai", reason="the package openai is not installed")
+    behave = REFUSALS[how]
+    for before in (0, 33, 255, 262, 290):
+        for part in (SECRET, SECRET[:45]):
+            said = f"{'x' * before}{part} {part}"
+            with FaultServer(default=behave(said)) as server:
+                asked = engine(server, api_key=SECRET, retries=1, optional=["seed"])
+                try:
+                    reasons = [str(one) for one in asked.generate(tasks(4, "chat"), Parameters())]
+                except GenerationError as error:
+                    reasons = [str(error)]
+            assert reasons
+            assert SECRET[:8] not in "".join(reasons) + caplog.text, (before, part)
+
+
+@pytest.mark.parametrize("length", [15, 16, 30, 47, 48])
+def test_an_answer_that_is_cut_within_the_key_is_discarded(saying: Saying, length: int) -> None:
+    assert isinstance(
+        saying.answer(SECRET, f"{SECRET[:length]} は"), Failed if length == 48 else Answered
+    )
+    cut = saying.answer(SECRET, f"鍵は{SECRET[:length]}")
+    assert isinstance(cut, Answered if length < 16 else Failed)
+
+
+def test_what_servers_say_of_errors_is_kept_for_the_owner_alone(tmp_path: Path) -> None:
+    pytest.importorskip("openai", reason="the package openai is not installed")
+    with FaultServer(default=faults.status(400, "x" * 255 + SECRET)) as server:
+        env = {"OPENAI_API_KEY": SECRET, "OPENAI_BASE_URL": server.url}
+        asked = ("generate", "org/m", "--engine=openai", "-b", "mini", "--trials=1", "--retries=0")
+        done = pfgen(*asked, f"--results={tmp_path}", env=env)
+    assert done.returncode == 1
+    [kept] = tmp_path.rglob("unscored.jsonl")
+    for text in (kept.read_text("utf-8"), done.stderr, done.stdout):
+        assert SECRET[:8] not in text
+    assert "xxx***" in kept.read_text("utf-8")
+    if os.name == "posix":
+        assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_program_s_errors_do_not_show_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    program = tmp_path / "failing.py"
+    said = "task = json.loads(line); error = 'x' * 470 + os.environ['OPENAI_API_KEY']"
+    program.write_text(
+        f"import json, os, sys\nfor line in sys.stdin:\n {said}\n"
+        " print(json.dumps({'id': task['id'], 'error': error}), flush=True)\n",
+        encoding="utf-8",
+    )
+    asked = CommandEngine("m", command=[sys.executable, str(program)])
+    [outcome] = asked.generate(tasks(), Parameters())
+    asked.close()
+    assert isinstance(outcome, Failed)
+    assert outcome.reason == "x" * 470 + "***"
 
 
 ECHO = "import json, sys\nfor line in sys.stdin:\n task = json.loads(line)\n" + (

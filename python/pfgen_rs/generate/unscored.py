@@ -64,4 +64,5 @@ def record_failures(folder: Path, trial: int, reasons: Mapping[str, str]) -> Non
             (folder / UNSCORED).unlink()
             return
         lines = (json.dumps(f._asdict(), ensure_ascii=False) + "\n" for f in kept)
-        write_atomic(folder / UNSCORED, "".join(lines).encode())
+        # What servers say of an error may name accounts, and quotes what they were sent.
+        write_atomic(folder / UNSCORED, "".join(lines).encode(), private=True)

@@ -35,15 +35,16 @@ def _refuse_url(path: str | os.PathLike[str]) -> None:
         raise OutputError(str(refused_url(path, "write a local file, and copy it")))
 
 
-def new_file(path: Path) -> tuple[Path, IO[bytes]]:
-    """Create a temporary file beside `path`, which is to replace it."""
+def new_file(path: Path, *, private: bool = False) -> tuple[Path, IO[bytes]]:
+    """Create a temporary file beside `path`, which is to replace it; `private`: for its owner alone."""
     _refuse_url(path)
     temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Opened here rather than by `tempfile`, so that the umask applies: querying the umask would change
         # it for all threads.
-        return temporary, temporary.open("xb")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        return temporary, os.fdopen(os.open(temporary, flags, 0o600 if private else 0o666), "wb")
     except OSError as error:
         raise writing_failed(path, error) from error
 
@@ -78,9 +79,9 @@ def append(path: Path, file: IO[bytes], size: int, content: bytes) -> None:
 
 
 @contextmanager
-def _atomic_replacement(path: Path) -> Iterator[IO[bytes]]:
+def _atomic_replacement(path: Path, *, private: bool) -> Iterator[IO[bytes]]:
     """Open a new file that replaces `path` on success, and is removed otherwise."""
-    temporary, file = new_file(path)
+    temporary, file = new_file(path, private=private)
     try:
         with file:
             yield file
@@ -93,8 +94,11 @@ def _atomic_replacement(path: Path) -> Iterator[IO[bytes]]:
         temporary.unlink(missing_ok=True)
 
 
-def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file atomically. Raises `OutputError` on failure, leaving an existing file unchanged."""
+def write_atomic(path: str | os.PathLike[str], content: bytes, *, private: bool = False) -> None:
+    """Write a file atomically; `private`: one that its owner alone may read.
+
+    Raises `OutputError` on failure, leaving an existing file unchanged.
+    """
     _refuse_url(path)
-    with _atomic_replacement(Path(path)) as file:
+    with _atomic_replacement(Path(path), private=private) as file:
         file.write(content)

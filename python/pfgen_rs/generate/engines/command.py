@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
+from os import environ
 
 from pfgen_rs.errors import GenerationError, InputError, SettingsError
+from pfgen_rs.generate.engines.openai_place import KEY, redacted
 from pfgen_rs.generate.engines.program import Program
 from pfgen_rs.generate.engines.protocol import Answered, Failed, Outcome, Parameters
 from pfgen_rs.generate.engines.rolling import available
@@ -135,6 +137,8 @@ def _outcome_from_command(line: bytes, open_tasks: dict[int, Task]) -> Outcome:
     if type(number) is not int or number not in open_tasks:
         raise InputError(f"'id' must be that of an open task, not {number!r:.60}")
     if "error" in record:
-        return Failed(open_tasks.pop(number), text_field(record, "error")[:_REASON])
+        # A program that asks a server gets the key from the environment, too.
+        reason = redacted(text_field(record, "error"), environ.get(KEY))
+        return Failed(open_tasks.pop(number), reason[:_REASON])
     answer = text_field(record, "answer")
     return Answered(open_tasks.pop(number), answer)

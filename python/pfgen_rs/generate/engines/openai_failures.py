@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pfgen_rs.generate.engines.backoff import retry_after
-from pfgen_rs.generate.engines.openai_place import BASE_URL, KEY
-from pfgen_rs.generate.engines.openai_wire import OPTIONS, in_short
+from pfgen_rs.generate.engines.openai_place import BASE_URL, KEY, in_short
+from pfgen_rs.generate.engines.openai_wire import OPTIONS
 
 if TYPE_CHECKING:
     from openai import APIStatusError
@@ -46,9 +46,9 @@ class Hopeless(NamedTuple):
     reason: str
 
 
-def refusal(error: APIStatusError, model: str) -> Again | Refused | Hopeless:
-    """Classify a response with a 4xx or 5xx status."""
-    words = described(error)
+def refusal(error: APIStatusError, model: str, key: str | None) -> Again | Refused | Hopeless:
+    """Classify a response with a 4xx or 5xx status; `key`: the API key, which no reason shows."""
+    words = described(error, key)
     if error.status_code in (401, 403):
         return Hopeless(f"{words}. Check the API key ({KEY}) and its permissions")
     if error.status_code == 404:
@@ -60,13 +60,16 @@ def refusal(error: APIStatusError, model: str) -> Again | Refused | Hopeless:
     return _is_openai_failure_option(error, words)
 
 
-def described(error: APIStatusError) -> str:
-    """Returns the status and the message of an error response in one short line."""
-    return f"the server answered {error.status_code}{_openai_failure_words(error)}"
+def described(error: APIStatusError, key: str | None) -> str:
+    """Returns the status and the message of an error response in one short line without the API key."""
+    body: Any = error.body
+    words = body.get("message") or body.get("detail") if isinstance(body, dict) else body
+    shown = f": {in_short(words, key)}" if words else ""
+    return f"the server answered {error.status_code}{shown}"
 
 
 def _is_openai_failure_option(error: APIStatusError, words: str) -> Refused | Hopeless:
-    option = _option_in_openai_failure(error)
+    option = _option_in_openai_failure(error, words)
     if option is None:
         return Refused(words, individual=True)
     named = f"{words}. It rejects the option {option}"
@@ -84,16 +87,9 @@ def cure(option: str) -> str:
     return f"rename it with --set max_tokens_name=max_completion_tokens, or {omit}"
 
 
-def _option_in_openai_failure(error: APIStatusError) -> str | None:
+def _option_in_openai_failure(error: APIStatusError, words: str) -> str | None:
     """Returns the option an error is about: its `param`, else the only option named in its message."""
     if error.param in OPTIONS:
         return error.param
-    words = _openai_failure_words(error)
     named = [name for name in OPTIONS if name in words]
     return named[0] if len(named) == 1 else None
-
-
-def _openai_failure_words(error: APIStatusError) -> str:
-    body: Any = error.body
-    words = body.get("message") or body.get("detail") if isinstance(body, dict) else body
-    return f": {in_short(words)}" if words else ""

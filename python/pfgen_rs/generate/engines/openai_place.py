@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pfgen_rs.errors import GenerationError, SettingsError
 
-__all__ = ["BASE_URL", "KEY", "Place", "find_address", "find_place"]
+__all__ = ["BASE_URL", "KEY", "Place", "find_address", "find_place", "in_short", "redacted"]
 
 BASE_URL = "OPENAI_BASE_URL"
 KEY = "OPENAI_API_KEY"
@@ -17,10 +17,36 @@ KEY = "OPENAI_API_KEY"
 _DEFAULT = "https://api.openai.com/v1"
 _NO_KEY = "none"
 _REDACTED = 8
-"""Minimum length of keys to redact from messages."""
+"""Number of characters of a key, counted from its beginning, that no message shows."""
 _SECRET = 16
 """Minimum length of keys that cannot occur in an answer by chance."""
 _LOCAL = (".local", ".localhost", ".internal", ".lan")
+_SHOWN = 300
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def redacted(text: str, key: str | None) -> str:
+    """Remove a key from an error or log message, and what is left of it where it was cut.
+
+    Short placeholders such as `none` or `1` for local servers also occur in ordinary text, and are kept.
+    """
+    if key is None or len(key) < _REDACTED:
+        return text
+    parts, end = [], 0
+    while (at := text.find(key[:_REDACTED], end)) >= 0:
+        parts.append(text[end:at])
+        end = at + _REDACTED
+        while end - at < len(key) and text[end : end + 1] == key[end - at]:
+            end += 1
+    return "***".join([*parts, text[end:]])
+
+
+def in_short(words: object, key: str | None = None) -> str:
+    """Shorten a server's message to one line of bounded length without control characters and the key."""
+    # The key is removed first: of one that is cut, too little may be left to be recognised.
+    line = " ".join(redacted(str(words), key).split())
+    shown = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+    return "".join(c if c.isprintable() else _REPLACEMENT for c in shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +66,15 @@ class Place:
         """Whether this is OpenAI's own server."""
         return urlsplit(self.url).hostname == urlsplit(_DEFAULT).hostname
 
-    def redact(self, text: str) -> str:
-        """Remove the key from an error or log message.
-
-        Short placeholders such as `none` or `1` for local servers also occur in ordinary text, and are kept.
-        """
-        return text.replace(self.key, "***") if self.key and len(self.key) >= _REDACTED else text
-
     def is_exposed_by(self, answer: str) -> bool:
-        """Whether an answer contains the key and so must be rejected; answers are never edited."""
-        return self.secret is not None and self.secret in answer
+        """Whether an answer contains the key, or is cut within it, and so must be rejected.
+
+        Answers are never edited.
+        """
+        if self.secret is None:
+            return False
+        at = answer.rfind(self.secret[:_SECRET])
+        return at >= 0 and (self.secret in answer or self.secret.startswith(answer[at:]))
 
     @property
     def secret(self) -> str | None:

@@ -24,11 +24,10 @@ from pfgen_rs.generate.engines.openai_failures import (
     refusal,
 )
 from pfgen_rs.generate.engines.openai_optional import OptionalParameters, Unwanted
-from pfgen_rs.generate.engines.openai_place import BASE_URL, KEY, Place
+from pfgen_rs.generate.engines.openai_place import BASE_URL, KEY, Place, in_short, redacted
 from pfgen_rs.generate.engines.openai_wire import (
     CutError,
     Form,
-    in_short,
     read_answer,
     read_reply,
     reported_usage,
@@ -50,7 +49,9 @@ _REFUSED = 8
 _FOREIGN = 3
 """Number of replies in a row, before any that is JSON, after which the address counts as wrong."""
 _START = 40
-"""Bytes of such a reply to show."""
+"""Characters of such a reply to show."""
+_BEGINNING = 1000
+"""Bytes of it that are looked at, in which the key is found whole."""
 
 _Verdict = Outcome | Again | Refused | Hopeless
 
@@ -115,7 +116,7 @@ class Session:
         if isinstance(verdict, Answered):
             self._answered = True
             return self._without_key(verdict)
-        reason = self._place.redact(verdict.reason)
+        reason = redacted(verdict.reason, self._place.key)
         if isinstance(verdict, Hopeless):
             raise GenerationError(reason)
         if isinstance(verdict, Failed):
@@ -154,7 +155,7 @@ class Session:
         random = Random(f"{task.seed} {task.question}")  # noqa: S311
         for failure in range(self._retries):
             seconds = self._backoff.wait(failure, random, verdict.after)
-            self._waits.report(self._place.redact(verdict.reason), seconds, verdict.after)
+            self._waits.report(verdict.reason, seconds, verdict.after)
             await asyncio.sleep(seconds)
             verdict = await self._attempt(task)
             if not isinstance(verdict, Again):
@@ -218,8 +219,8 @@ class Session:
     ) -> Again | Refused | Hopeless | Unwanted:
         option = self._optional.unwanted(error, options.keys())
         if option is None:
-            return refusal(error, self._form.model)
-        return Unwanted(option, self._place.redact(described(error)))
+            return refusal(error, self._form.model, self._place.key)
+        return Unwanted(option, described(error, self._place.key))
 
     def _read(self, task: Task, content: bytes) -> Outcome | Again | Hopeless:
         try:
@@ -228,15 +229,15 @@ class Session:
             return self._foreign_reply(content) or Again(str(error))
         self._understood = True
         self._meter.count(reported_usage(reply))
-        return read_answer(task, reply)
+        return read_answer(task, reply, self._place.key)
 
     def _foreign_reply(self, content: bytes) -> Hopeless | None:
         """Give up if the first replies are something other than JSON objects, whole or truncated."""
-        start = content.lstrip()[:_START]
+        start = content.lstrip()[:_BEGINNING]
         self._foreign = 0 if start.startswith(b"{") else self._foreign + 1
         if self._understood or self._foreign < _FOREIGN:
             return None
-        shown = in_short(start.decode(errors="replace"))
+        shown = in_short(start.decode(errors="replace"), self._place.key)[:_START]
         return Hopeless(
             f"{self._place.url}: the server's replies are not JSON; they begin with {shown!r}. Check the "
             f"base URL ({BASE_URL}), whose path is /v1 for most servers"
@@ -255,7 +256,7 @@ class Session:
             return reason
         # aiohttp's text for a truncated body begins with 400, though no server sent that status.
         words = getattr(causes[-1], "message", "") or causes[-1]
-        return f"the connection failed: {in_short(words) or type(causes[-1]).__name__}"
+        return f"the connection failed: {in_short(words, self._place.key) or type(causes[-1]).__name__}"
 
 
 def _texts_of_answer(answered: Answered) -> Iterator[str]:

@@ -9,12 +9,13 @@ from typing import Any, Self
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.engines.logprobs import completed, read_tokens
+from pfgen_rs.generate.engines.openai_place import in_short
 from pfgen_rs.generate.engines.protocol import Answered, Details, Failed, Outcome, Parameters
 from pfgen_rs.generate.engines.thinking import cure_for_thinking
 from pfgen_rs.generate.engines.usage import Usage
 from pfgen_rs.generate.prompts import Task
 
-__all__ = ["OPTIONS", "CutError", "Form", "in_short", "read_answer", "read_reply", "reported_usage"]
+__all__ = ["OPTIONS", "CutError", "Form", "read_answer", "read_reply", "reported_usage"]
 
 _SAMPLING = ("seed", "stop", "max_tokens", "temperature", "top_p")
 OPTIONS = (*_SAMPLING, "logprobs")
@@ -23,12 +24,10 @@ _OWN = ("model", "messages", "prompt", *_SAMPLING, "stream", "n")
 """Keys that `extra` must not set, because the run would then contradict its configuration."""
 
 _ENGINE = "openai-api"
-_SHOWN = 300
 _MOST_TOKENS = 1 << 53
 _TEXTS = ("text", "output_text")
 _REASONING = ("reasoning_content", "reasoning")
 _WORDS: Mapping[type, str] = {type(None): "null", list: "a list without text"}
-_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 class CutError(ValueError):
@@ -145,15 +144,15 @@ def _wire_tokens(counts: object, key: str) -> int | None:
     return number if type(number) is int and 0 <= number < _MOST_TOKENS else None
 
 
-def read_answer(task: Task, reply: Mapping[str, Any], left_out: tuple[str, ...] = ()) -> Outcome:
-    """Returns the answer in a reply, or why there is none; `left_out`: as in `Details`."""
+def read_answer(task: Task, reply: Mapping[str, Any], key: str | None = None) -> Outcome:
+    """Returns the answer in a reply, or why there is none, in words without the API key."""
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
-        return Failed(task, _wire_reply_without_choice(reply))
+        return Failed(task, _wire_reply_without_choice(reply, key))
     found = choice if task.mode == "completion" else choice.get("message")
     message = found if isinstance(found, dict) else {}
-    outcome = _answer_in_wire_message(task, message, choice)
+    outcome = _answer_in_wire_message(task, message, choice, key)
     if isinstance(outcome, Failed):
         return outcome
     reason = choice.get("finish_reason")
@@ -163,41 +162,33 @@ def read_answer(task: Task, reply: Mapping[str, Any], left_out: tuple[str, ...] 
         finish_reason=reason if isinstance(reason, str) else None,
         reasoning=_wire_reasoning(message),
         usage=reported_usage(reply) or None,
-        left_out=left_out,
     )
     return outcome._replace(details=details)
 
 
-def in_short(words: object) -> str:
-    """Shorten a server's message to one line of bounded length without control characters."""
-    line = " ".join(str(words).split())
-    shown = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
-    return "".join(c if c.isprintable() else _REPLACEMENT for c in shown)
-
-
-def _wire_reply_without_choice(reply: Mapping[str, Any]) -> str:
+def _wire_reply_without_choice(reply: Mapping[str, Any], key: str | None) -> str:
     error = reply.get("error")
     if error:
         words = error.get("message", error) if isinstance(error, dict) else error
-        return f"the server answered with an error: {in_short(words)}"
+        return f"the server answered with an error: {in_short(words, key)}"
     return "the server's answer has no choices"
 
 
 def _answer_in_wire_message(
-    task: Task, message: Mapping[str, Any], choice: Mapping[str, Any]
+    task: Task, message: Mapping[str, Any], choice: Mapping[str, Any], key: str | None
 ) -> Outcome:
-    key = "text" if task.mode == "completion" else "content"
-    text = _wire_text(message.get(key))
+    name = "text" if task.mode == "completion" else "content"
+    text = _wire_text(message.get(name))
     if choice.get("finish_reason") == "content_filter":
         return Failed(task, "the server's content filter stopped the answer", individual=True)
     if message.get("refusal"):
-        reason = f"the model refused: {in_short(message['refusal'])}"
+        reason = f"the model refused: {in_short(message['refusal'], key)}"
         return Failed(task, reason, individual=True)
     if not isinstance(text, str):
         said = _WORDS.get(type(text), type(text).__name__)
         return Failed(
             task,
-            f"the server's answer has no text: {key} is {said}{_thought_in_wire_message(message)}",
+            f"the server's answer has no text: {name} is {said}{_thought_in_wire_message(message)}",
             cure=cure_for_thinking(_ENGINE),
         )
     return Answered(task, text)
