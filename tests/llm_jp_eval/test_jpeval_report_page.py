@@ -14,6 +14,7 @@ from browser import NewPage, settled
 from jpeval_data import jp_eval
 from jpeval_made_runs import made_run
 from jpeval_run_folders import made_data, made_scores
+from jpeval_versions import result_of_1_3_0
 from pfgen_rs.errors import OutputError
 from pfgen_rs.llm_jp_eval.report import ReportRun, report_of
 from pfgen_rs.llm_jp_eval.report.pages import payloads, write_report_page
@@ -232,6 +233,19 @@ def test_a_sample_says_everything(page: Page, made: Path, table: pl.DataFrame) -
     assert figures.count() == 3
     assert figures.nth(0).locator("rect").count() == 20
     assert figures.nth(2).locator("rect").count() == 10
+
+
+def test_samples_of_tasks_without_values_are_shown(page: Page, tmp_path: Path) -> None:
+    result_of_1_3_0(tmp_path / "full.json")
+    jp_eval("report", tmp_path / "full.json", "--page", tmp_path / "page.html")
+    opened(page, tmp_path / "page.html")
+    field(page, "order").select_option("file")
+    for task, told in (("alt-e-to-j", "no value"), ("jmmlu", "exact_match")):
+        field(page, "task").select_option(label=task)
+        card = page.locator("#list .sample", has_text=f"{task}の0").first
+        assert told in card.inner_text()
+        assert "undefined" not in card.inner_text()
+    assert page.locator("#distributions figure", has_text="alt-e-to-j").count() == 0
 
 
 def test_the_search(page: Page, made: Path, table: pl.DataFrame) -> None:

@@ -63,6 +63,24 @@ def test_a_whole_result_of_another_version_has_the_averages_and_scores_of_its_fi
     assert read_result(path).averages["AVG"] == pytest.approx(stated, abs=5e-5)
 
 
+def test_averages_of_the_reference_are_shown_to_the_last_digit(
+    jpeval_dir: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "full.json"
+    outputs = result_of_1_3_0(path)["outputs"]
+    rows = (jpeval_dir / "golden" / "categories.jsonl").read_text("utf-8").splitlines()
+    for row in map(json.loads, rows):
+        content = {"scores": row["with_average"], "outputs": outputs, "config": {}}
+        path.write_text(json.dumps(content), "utf-8")
+        columns = reported(path)["scores"]["full"]
+        lacking = columns["AVG"]["lacking"]
+        for name, stated in row["with_average"].items():
+            if name in lacking:
+                assert (stated, name in columns) == ("0.0000", False), (row["id"], name)
+            else:
+                assert f"{shown_score(name, outputs, columns):.4f}" == stated, (row["id"], name)
+
+
 def test_categories_of_1_3_0_follow_from_its_samples_where_they_can(tmp_path: Path) -> None:
     result_of_1_3_0(tmp_path / "full.json")
     columns = reported(tmp_path / "full.json")["scores"]["full"]

@@ -55,8 +55,6 @@ AVERAGES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """The categories of which each average is the mean: the paper's seven, and the nine of version 1.3.0."""
 
-_HALF_A_DIGIT = 0.5e-4 + 1e-9
-
 
 def averages(scores: Mapping[str, float]) -> dict[str, float]:
     """Returns the values of the nine categories, `AVG` and `AVR`.
@@ -94,8 +92,8 @@ def split_score(name: str, known: Iterable[str]) -> tuple[str, str]:
 
 
 def same_score(value: float, stated: float) -> bool:
-    """Whether a value is one that is stated with at least four decimals."""
-    return abs(value - stated) <= _HALF_A_DIGIT
+    """Whether a value is the one that is stated, to the four decimals that are printed."""
+    return f"{value:.4f}" == f"{stated:.4f}"
 
 
 def score_texts(scores: Mapping[str, float], *, with_averages: bool = False) -> dict[str, str]:

@@ -77,7 +77,7 @@
     const others = index.runs.map((_, run) => run).filter((run) => !front.includes(run) && has(run));
     return element("article", { class: "card sample", "data-row": row },
       element("h3", {}, `${index.tasks[index.task[row]]} ${index.number[row]}`,
-        element("span", { class: "chip" }, index.metrics[index.task[row]])),
+        ...[index.metrics[index.task[row]]].filter(Boolean).map((metric) => element("span", { class: "chip" }, metric))),
       ...(input === null ? [] : [block(input, "text asked")]),
       element("div", { class: "beside" },
         element("section", { class: "side gold" }, element("h4", {}, tr("gold")), block(gold)),
