@@ -251,3 +251,29 @@ def test_published_runs_have_the_figures_of_python(calculator: Page) -> None:
         chance.sample(range(len(paths)), 10),
     ):
         check(calculator, data, samples, chosen)
+
+
+@pytest.mark.parametrize(("runs", "questions"), [(1, 5), (2, 1), (2, 2), (9, 14), (40, 50)])
+def test_rank_ranges_of_some_runs_are_those_of_python(
+    calculator: Page, runs: int, questions: int
+) -> None:
+    random = np.random.default_rng([runs, questions])
+    shared = random.random(questions) + np.linspace(0, 0.3, runs)[:, None]
+    means = (shared + 0.2 * random.random((runs, questions))).round(5)
+    if runs > 3:
+        means[1] = means[0]  # no difference
+        means[3] = means[2] + 0.25  # the same difference in all questions
+    chosen = [
+        sorted(random.permutation(runs)[:number].tolist()) for number in (runs, runs // 2, 2, 1, 0)
+    ]
+    found = calculator.evaluate(
+        """([means, level, chosen]) => {
+          const ranges = pfgen.rankTests(means, level);
+          return chosen.map((numbers) => ranges(numbers).map(({ own, joint }) => [own, joint]));
+        }""",
+        [means.tolist(), 0.95, chosen],
+    )
+    for numbers, each in zip(chosen, found, strict=True):
+        some = means[numbers]
+        joint, own = stats.rank_ranges(some), stats.own_rank_ranges(some)
+        assert each == [[list(a), list(b)] for a, b in zip(own, joint, strict=True)]

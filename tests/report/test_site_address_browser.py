@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from browser import NewPage, kept, settled
-from pfgen_rs import Benchmark
+from pfgen_rs import Benchmark, stats
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.report import site
 from pfgen_rs.report.site.builder import NAV
@@ -151,6 +153,47 @@ def test_a_link_reproduces_filters_order_page_selection_language_and_colours(
     opened(page, folder)
     assert "page=" not in page.evaluate("location.search")
     assert len(shown(page)) == 50
+
+
+def test_back_undoes_sorting_filtering_and_turning_pages(page: Page, folder: Path) -> None:
+    """But neither the selection nor the language, which are no steps."""
+    page.goto("about:blank")
+    opened(page, folder)
+
+    def now() -> tuple[object, ...]:
+        sorted_by = page.locator("th[aria-sort]").get_attribute("aria-sort")
+        fields = page.locator("#filters :is(input, select)")
+        values = fields.evaluate_all("all => all.map(e => e.value)")
+        return shown(page), values, sorted_by, page.locator("#pages").inner_text().split()[-3:-2]
+
+    def act(does: Callable[[], object]) -> tuple[object, ...]:
+        before = page.url
+        does()
+        assert settled(page, lambda: page.url != before, wanted=True)
+        return now()
+
+    page.get_by_role("button", name="日本語").click()
+    heading = page.locator("th:has([data-t=length]) button")
+    seen = [
+        now(),
+        act(heading.click),
+        act(heading.click),
+        act(lambda: page.locator("select[name=engine]").select_option("vllm")),
+        act(page.locator("#pages button").nth(1).click),
+    ]
+    act(page.locator(".leaderboard tbody tr:visible input").first.check)
+    act(lambda: page.get_by_role("searchbox").press_sequentially("model-1", delay=120))
+    page.wait_for_timeout(150)  # until all of it is searched for
+    seen.append(now())
+    act(page.locator("#filters button").click)
+    assert len({str(each) for each in seen}) == len(seen)
+    for wanted in reversed(seen):
+        page.go_back()
+        assert settled(page, now, wanted) == wanted
+        assert len(page.locator(".tray li").all()) == 1
+        assert looks(page)[0] == "ja"
+    page.go_back()
+    assert page.url == "about:blank"
 
 
 def test_addresses_that_mean_nothing_are_passed_over(page: Page, folder: Path) -> None:
@@ -303,6 +346,70 @@ def test_both_rank_ranges_are_named(page: Page, tmp_path: Path) -> None:
     opened(page, with_leaderboard(tmp_path, entries))
     assert page.locator("thead .ranks").inner_text().split("\n")[-1] == "own / joint"
     assert page.locator(".leaderboard tbody .ranks").first.inner_text().split() == ["2–3", "1–9"]
+
+
+def with_ranks(entries: Sequence[Entry], without: int) -> list[Entry]:
+    """The entries with means of questions, from which their ranges follow; one has those of another set."""
+    random = np.random.default_rng(5)
+    found = []
+    for i, entry in enumerate(entries):
+        means = (entry.score + 0.3 * random.random(20) - 0.15).round(5).tolist()
+        names = [f"{'X' if i == without else 'Q'}{n:02}" for n in range(20)]
+        found.append(replace(entry, questions=dict(zip(names, means, strict=True))))
+    ranked = [i for i, e in enumerate(found) if e.rank is not None and i != without]
+    ranges = stats.rank_ranges([[*found[i].questions.values()] for i in ranked])
+    for i, (low, high) in zip(ranked, ranges, strict=True):
+        found[i] = replace(found[i], rank_low=low, rank_high=high)
+    unknown = dict.fromkeys(("rank_low", "rank_high", "own_rank_low", "own_rank_high"))
+    found[without] = replace(found[without], **unknown)  # type: ignore[arg-type]
+    return found
+
+
+RANKS = """() => {
+  const texts = (cell) => [...(cell.matches(".ranks") ? cell.querySelectorAll("span, small") : [cell])]
+    .map((each) => each.textContent.trim()).filter(Boolean);
+  return [...document.querySelectorAll(".leaderboard tbody tr:not([hidden])")]
+    .map((row) => [...row.querySelectorAll(".rank, .ranks")].map(texts));
+}"""
+
+
+def test_ranks_and_their_ranges_are_those_among_what_is_shown(page: Page, tmp_path: Path) -> None:
+    entries = with_ranks([*made_entries(40), *several_runs(tmp_path)], 7)
+    entries.sort(key=lambda entry: -entry.score)
+    opened(page, with_leaderboard(tmp_path, entries))
+
+    def wanted(chosen: Sequence[Entry]) -> list[list[list[str]]]:
+        tested = [e for e in chosen if e.rank_low is not None]
+        means = [[*e.questions.values()] for e in tested]
+        ranges = {
+            e.run: ["–".join(dict.fromkeys(map(str, each))) for each in both]
+            for e, *both in zip(
+                tested, stats.own_rank_ranges(means), stats.rank_ranges(means), strict=True
+            )
+        }
+        ranks = iter(range(1, len(chosen) + 1))
+        return [
+            [["–"] if e.rank is None else [str(next(ranks))], ranges.get(e.run, [])] for e in chosen
+        ]
+
+    best: dict[str, Entry] = {}
+    for entry in entries:
+        best.setdefault(entry.model, entry)
+    assert len(best) < len(entries)
+    views = {
+        ("runs", ""): [*best.values()],
+        ("mode", "qa"): [e for e in entries if e.mode == "qa"],
+        ("mode", ""): [*best.values()],
+        ("runs", "all"): entries,
+        ("engine", "vllm"): [e for e in entries if e.engine == "vllm"],
+    }
+    for (name, value), chosen in views.items():
+        page.locator(f"select[name={name}]").select_option(value)
+        expected = wanted(chosen)
+        assert settled(page, lambda: page.evaluate(RANKS), expected) == expected
+    page.get_by_role("columnheader", name="Rank range").get_by_role("button").click()
+    lows = [own[0].split("–")[0] for _, own in page.evaluate(RANKS) if own]
+    assert lows == sorted(lows, key=int)
 
 
 def test_runs_without_a_page_say_why(page: Page, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_the_last_of_several_choices_is_shown(
 ) -> None:
     """What was asked for first does not take away what was asked for last, while both are loading."""
     texts = page.locator("#list .shaded")
-    page.goto(f"{address(folder)}#q{numbers[-1]}")
+    page.goto(f"{address(folder)}#Q{numbers[-1] + 1:02}")
     expect(texts).to_have_count(5)
     wanted = texts.all_inner_texts()
     page.goto("about:blank")
@@ -102,7 +102,7 @@ def test_a_file_that_hands_over_nothing_is_told(new_page: NewPage, folder: Path,
     content = damaged.read_bytes()
     damaged.write_bytes(content[:left])
     try:
-        page.goto(f"{address(folder, 1)}#q4")
+        page.goto(f"{address(folder, 1)}#Q05")
         expect(page.locator("#list [role=alert]")).to_contain_text("could not be loaded")
     finally:
         damaged.write_bytes(content)

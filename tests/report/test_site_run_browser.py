@@ -54,7 +54,7 @@ def run_page(folder: Path, number: int) -> str:
 
 def opened(page: Page, folder: Path, number: int, question: int = 1) -> Page:
     """A run's page with the answers to a question shown."""
-    page.goto(f"{run_page(folder, number)}#q{question}")
+    page.goto(f"{run_page(folder, number)}#Q{question + 1:02}")
     expect(page.locator("#list .answer").first).to_be_visible()
     return page
 
@@ -315,7 +315,7 @@ def test_a_file_that_is_missing_is_told_and_can_be_tried_again(
     content = lost.read_bytes()
     lost.unlink()
     try:
-        page.goto(f"{run_page(folder, 0)}#q2")
+        page.goto(f"{run_page(folder, 0)}#Q03")
         expect(page.locator("#list [role=alert]")).to_contain_text("could not be loaded")
     finally:
         lost.write_bytes(content)
@@ -497,6 +497,70 @@ def test_a_run_with_missing_questions_has_a_page_too(page: Page, tmp_path: Path)
     expect(page.locator("#list .answer")).to_contain_text("(empty answer)")
 
 
+@pytest.mark.parametrize(
+    ("address", "question", "told"),
+    [
+        ("#Q12", "Q12", False),
+        ("#q12", "Q12", False),
+        ("#q5", "Q05", False),
+        ("#Q05", "Q05", False),
+        ("#%51%3035", "Q01", True),  # Q035
+        ("#q50", "Q01", True),
+        ("#%zz<b>", "Q01", True),
+        ("#answers", "Q01", False),  # a place on the page
+        ("#", "Q01", False),
+        ("", "Q01", False),
+    ],
+)
+def test_a_link_to_a_question_opens_it_or_says_that_there_is_none(
+    page: Page, folder: Path, address: str, question: str, told: bool
+) -> None:
+    page.goto(run_page(folder, 3) + address)
+    expect(page.locator("#list .answer").first).to_be_visible()
+    chosen = page.locator("#choice [name=question] option:checked")
+    expect(chosen).to_have_text(re.compile(f"^{question} "))
+    note = page.locator("#unknown")
+    assert note.is_visible() == told
+    if told:
+        expect(note).to_contain_text("There is no question “")
+        page.locator("a[href='#Q03']").click()
+        expect(chosen).to_have_text(re.compile("^Q03 "))
+        expect(note).to_be_hidden()
+
+
+def test_back_returns_to_the_question_and_the_answers_seen_before(page: Page, folder: Path) -> None:
+    page.goto("about:blank")
+    opened(page, folder, 3, 4)
+    seen = [("4", "samples", "best", "")]
+
+    def now() -> tuple[str, ...]:
+        names = ("question", "show", "order", "text")
+        return tuple(page.locator(f"#choice [name={name}]").input_value() for name in names)
+
+    steps = [
+        (lambda: page.locator("a[href='#Q02']").click(), ("1", "samples", "best", "")),
+        (lambda: field(page, "Show").select_option("all"), ("1", "all", "best", "")),
+        (lambda: field(page, "Order").select_option("worst"), ("1", "all", "worst", "")),
+        (lambda: field(page, "Question").select_option("6"), ("6", "all", "worst", "")),
+        (
+            lambda: page.locator("#choice [name=text]").press_sequentially("水の"),
+            ("6", "all", "worst", "水の"),
+        ),
+    ]
+    for act, wanted in steps:
+        act()
+        assert settled(page, now, wanted) == wanted
+        if wanted[-1]:
+            page.wait_for_url("**text=*")
+        seen.append(wanted)
+    for wanted in reversed(seen[:-1]):
+        page.go_back()
+        assert settled(page, now, wanted) == wanted
+    expect(page.locator("#list .answer")).to_have_count(5)
+    page.go_back()
+    assert page.url == "about:blank"
+
+
 def test_a_link_reproduces_the_question_and_which_answers_are_shown(
     new_page: NewPage, folder: Path, results: dict[str, Result]
 ) -> None:
@@ -504,7 +568,7 @@ def test_a_link_reproduces_the_question_and_which_answers_are_shown(
     field(page, "Question").select_option(index=4)
     field(page, "Show").select_option("all")
     field(page, "Order").select_option("longest")
-    page.wait_for_url("**/index.html?show=all&order=longest#q4")
+    page.wait_for_url("**/index.html?show=all&order=longest#Q05")
     wanted = sorted(by_rank(results[ENTRIES[3].run], "Q05"), key=len, reverse=True)[:20]
     other = new_page()
     other.goto(page.url)
@@ -512,7 +576,7 @@ def test_a_link_reproduces_the_question_and_which_answers_are_shown(
         expect_texts(each, wanted)
     for label, value in {"Question": "4", "Show": "all", "Order": "longest"}.items():
         assert field(other, label).input_value() == value
-    other.goto(f"{run_page(folder, 3)}?show=none&order=#q4")
+    other.goto(f"{run_page(folder, 3)}?show=none&order=#Q05")
     assert field(other, "Show").input_value() == "samples", "what is no choice is passed over"
 
 

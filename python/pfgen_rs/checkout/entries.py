@@ -23,9 +23,10 @@ from pfgen_rs.questions.sources import sources_in_order
 from pfgen_rs.stats import Estimate, from_summary
 from pfgen_rs.stats.ranks import RankTests
 
-__all__ = ["Entry", "entries", "entries_frame", "read_entries"]
+__all__ = ["LEVEL", "Entry", "entries", "entries_frame", "read_entries"]
 
-_LEVEL = 0.95
+LEVEL = 0.95
+"""The level of intervals and rank ranges."""
 _HASHES = ("input_hash", "metadata_hash", "signature")
 _COLUMNS = {
     **dict.fromkeys(("run", "model", "organisation", "mode", "engine", "icon"), pl.String),
@@ -195,7 +196,7 @@ def _entry_rank_ranges(
         return [_RankRanges()] * len(runs)
     [(ids, _)] = counts.most_common(1)
     alike = [_entry_question_means(run) for run, own in zip(runs, sets, strict=True) if own == ids]
-    tests = RankTests(np.array([[means[key] for key in ids] for means in alike]), _LEVEL)
+    tests = RankTests(np.array([[means[key] for key in ids] for means in alike]), LEVEL)
     found = map(_RankRanges, tests.joint(), tests.own())
     return [next(found) if own == ids else _RankRanges() for own in sets]
 

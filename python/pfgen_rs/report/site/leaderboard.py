@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pfgen_rs.checkout.entries import Entry
+from pfgen_rs.checkout.entries import LEVEL, Entry
 from pfgen_rs.report.site import names
 from pfgen_rs.report.site.charts import Axis
 from pfgen_rs.report.site.comparison_data import MOST_COMPARED
@@ -38,7 +38,7 @@ def leaderboard_page(
     ranked = [entry for entry in entries if entry.rank is not None] or entries
     return render(
         "leaderboard",
-        parts=("overview", "leaderboard"),
+        parts=("overview", "statistics", "leaderboard"),
         nav=nav,
         here="leaderboard",
         signature=signature,
@@ -55,6 +55,7 @@ def leaderboard_page(
             for key in ("mode", "engine", "organisation")
         },
         comparison=comparison,
+        means={"level": LEVEL, "means": [_leaderboard_page_means(entry) for entry in entries]},
         is_complete=is_complete,
         most_compared=MOST_COMPARED,
     )
@@ -63,6 +64,13 @@ def leaderboard_page(
 def _leaderboard_page_interval(entry: Entry) -> tuple[float, float]:
     low, high = entry.estimate.low, entry.estimate.high
     return (entry.score, entry.score) if low is None or high is None else (low, high)
+
+
+def _leaderboard_page_means(entry: Entry) -> list[float] | None:
+    """Returns the means of questions, by id, of a run that has ranges of ranks."""
+    if entry.rank_low is None:
+        return None
+    return [mean for _, mean in sorted(entry.questions.items())] or None
 
 
 def _leaderboard_page_choices(entries: Sequence[Entry], name: str) -> list[str]:

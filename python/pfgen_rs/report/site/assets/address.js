@@ -1,6 +1,7 @@
 // What a page shows stands in its address, so that a link to it reproduces the view.
 (() => {
   const carried = ["lang", "theme"]; // from page to page; the rest belongs to one
+  const current = {}; // of these, what was chosen on this page
 
   pfgen.address = {
     /** A value of the address, "" where there is none. */
@@ -8,20 +9,48 @@
       return new URLSearchParams(location.search).get(name) ?? "";
     },
 
-    /** Put values into the address; those that are empty leave it. No step back in history is made of it. */
-    set(changes) {
+    /** Put values into the address; those that are empty leave it. `place`: what stands after "#".
+        `isStep`: the button "back" leads to what was shown before. */
+    set(changes, { isStep = false, place } = {}) {
       const url = new URL(location.href);
+      for (const name of carried) if (name in changes) current[name] = changes[name];
+      if (place !== undefined) url.hash = place;
       for (const [name, value] of Object.entries(changes)) {
         if (value) url.searchParams.set(name, value);
         else url.searchParams.delete(name);
       }
       if (url.href === location.href) return;
       try {
-        history.replaceState(history.state, "", url);
+        history[isStep ? "pushState" : "replaceState"](history.state, "", url);
       } catch {
         // browsers may refuse this, for too many changes a second or from disk; the page works without
       }
     },
+  };
+
+  // A step back is none to the language and colours of before.
+  addEventListener("popstate", () => pfgen.address.set(current));
+
+  /** Whether changes of a field are a step: typing is one as a whole. Call it with whether a change was typed. */
+  pfgen.address.steps = () => {
+    let wasTyped = false;
+    addEventListener("popstate", () => {
+      wasTyped = false;
+    });
+    return (isTyped) => {
+      const isStep = !(isTyped && wasTyped);
+      wasTyped = isTyped;
+      return isStep;
+    };
+  };
+
+  /** Text of an address, as it was before it stood there. */
+  pfgen.decoded = (text) => {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text; // a stray per cent sign
+    }
   };
 
   /** Whether a link leads to another page of the site. */

@@ -18,23 +18,15 @@
   const runOf = (number) => data.runs[number];
   const slugs = (numbers) => numbers.map((number) => runOf(number).slug).join("+");
 
-  const decoded = (text) => {
-    try {
-      return decodeURIComponent(text);
-    } catch {
-      return text; // a stray per cent sign
-    }
-  };
-
   /** Whether the address names a place on this page, as the link that skips to the content does. */
-  const isPlace = () => document.getElementById(decoded(location.hash.slice(1))) !== null;
+  const isPlace = () => document.getElementById(pfgen.decoded(location.hash.slice(1))) !== null;
 
   /** The values of an address: `#runs=a+b&pair=…`, or two runs alone, as in older links. */
   const addressed = () => {
     const text = location.hash.slice(1);
     if (isPlace()) return {};
-    if (!text.includes("=")) return text ? { runs: decoded(text) } : {};
-    return Object.fromEntries(text.split("&").map((part) => part.split("=").map(decoded)));
+    if (!text.includes("=")) return text ? { runs: pfgen.decoded(text) } : {};
+    return Object.fromEntries(text.split("&").map((part) => part.split("=").map(pfgen.decoded)));
   };
 
   /** The address of what is shown; what it need not say is left out. */

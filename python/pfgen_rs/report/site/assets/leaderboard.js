@@ -24,6 +24,7 @@
   const runsOf = new Map(); // by model
   for (const entry of rows) runsOf.set(entry.data.model, [...(runsOf.get(entry.data.model) ?? []), entry]);
   let page = 1; // 0 for all
+  const isStep = address.steps();
 
   /** Rows that match the filters: of each model the best unless all runs are asked for (rows come best first). */
   const matching = () => {
@@ -58,6 +59,30 @@
     output.textContent = t(isAll ? "count" : "count_models", { n, all });
   };
 
+  const between = ([low, high]) => (low === high ? String(low) : `${low}–${high}`);
+  let tested = []; // entries of runs with the same questions
+  let ranges = null; // of the ranks of some of these, by their numbers
+
+  /** Show the ranks of models, the best first, among themselves, and the ranges that tests leave open. */
+  const rank = (models) => {
+    models.forEach(({ row }, i) => {
+      row.querySelector(".rank").textContent = String(i + 1);
+    });
+    if (!ranges) return;
+    const shown = new Set(models);
+    const numbers = [...tested.keys()].filter((i) => shown.has(tested[i]));
+    const bar = ([low, high]) => `M${((60 * (low - 1)) / models.length).toFixed(1)} 4H${((60 * high) / models.length).toFixed(1)}`;
+    ranges(numbers).forEach(({ own, joint }, i) => {
+      const cell = tested[numbers[i]].row.querySelector(".ranks");
+      cell.dataset.v = own[0];
+      for (const [name, range, place] of [["own", own, "span"], ["joint", joint, "small"]]) {
+        cell.querySelector(place).textContent = between(range);
+        cell.querySelector(`.${name}`).setAttribute("d", bar(range));
+      }
+    });
+    table.sorting.refresh("rank_range");
+  };
+
   /** Show the rows of the page; the others stay there for printing. */
   const turn = () => {
     const shown = [...body.rows].filter((row) => !row.hidden);
@@ -78,37 +103,39 @@
   const open = (target, key) => {
     page = target;
     turn();
-    remember();
+    remember(isStep(false));
     const again = pager.querySelector(`button:has([data-t="${key}"]):enabled`) ?? pager.querySelector("button:enabled");
     again?.focus({ preventScroll: true });
     if (table.getBoundingClientRect().top < 0) table.scrollIntoView();
   };
 
   const filter = () => {
-    const kept = new Set(matching());
-    for (const entry of rows) entry.row.hidden = !kept.has(entry);
+    const kept = matching();
+    for (const entry of rows) entry.row.hidden = true;
+    for (const entry of kept) entry.row.hidden = false;
+    rank(kept.filter(({ row }) => !row.classList.contains("system")));
     turn();
     count();
   };
 
-  const changed = () => {
+  const changed = (isTyped) => {
     page = 1;
     filter();
-    remember();
+    remember(isStep(isTyped));
   };
 
   // The text's own `change` comes when a click elsewhere leaves the field, and would take the clicked button away.
-  form.addEventListener("change", ({ target }) => target === form.elements.text || changed());
-  form.elements.text.addEventListener("input", pfgen.later(changed, 80));
+  form.addEventListener("change", ({ target }) => target === form.elements.text || changed(false));
+  form.elements.text.addEventListener("input", pfgen.later(() => changed(true), 80));
   form.addEventListener("reset", () => {
     table.sorting.reset();
-    setTimeout(changed); // the form empties its fields after this event
+    setTimeout(changed, 0, false); // the form empties its fields after this event
   });
   form.addEventListener("submit", (event) => event.preventDefault());
   table.addEventListener("sorted", () => {
     page = Math.min(page, 1);
     turn();
-    remember();
+    remember(isStep(false));
   });
 
   const chosenRows = () => rows.filter(({ row }) => row.querySelector("input:checked"));
@@ -145,18 +172,18 @@
 
   const choose = () => {
     tray();
-    remember();
+    remember(false);
   };
 
-  /** The view as the address has it. */
-  const remember = () => {
+  /** The view as the address has it; `isNew`: a step from the one before. */
+  const remember = (isNew) => {
     const fields = ["text", "runs", ...choices].map((name) => [name, form.elements[name].value.trim()]);
     address.set({
       ...Object.fromEntries(fields),
       sort: table.sorting.state(),
       page: page === 0 ? "all" : page > 1 ? String(page) : "",
       chosen: chosenRows().map(({ row }) => row.id).join(" "),
-    });
+    }, { isStep: isNew });
   };
 
   const recall = () => {
@@ -165,13 +192,16 @@
       const value = address.get(name);
       if (name === "text" || [...field.options].some((option) => option.value === value)) field.value = value;
     }
+    table.sorting.recall(address.get("sort"));
+    page = address.get("page") === "all" ? 0 : Math.max(Math.trunc(Number(address.get("page"))) || 1, 1);
+  };
+
+  const recallChosen = () => {
     const ids = new Set(address.get("chosen").split(" "));
     for (const { row } of rows) {
       const input = row.querySelector("input");
       if (input) input.checked = ids.has(row.id);
     }
-    table.sorting.recall(address.get("sort"));
-    page = address.get("page") === "all" ? 0 : Math.max(Math.trunc(Number(address.get("page"))) || 1, 1);
   };
 
   // Headings and rows are scrolled sideways together; headings alone stay in sight (leaderboard.css).
@@ -183,7 +213,19 @@
 
   body.addEventListener("change", choose);
   pfgen.onLanguage(count);
+  addEventListener("popstate", () => {
+    recall();
+    filter();
+    remember(false); // with the runs that are chosen now
+  });
   recall();
+  recallChosen();
   filter();
   tray();
+  pfgen.load("means").then(({ level, means }) => {
+    if (!means.some(Boolean)) return;
+    tested = rows.filter((_, i) => means[i]);
+    ranges = pfgen.rankTests(means.filter(Boolean), level);
+    filter();
+  });
 })();

@@ -72,8 +72,7 @@
     notes(answers.length);
   };
 
-  const open = async (number) => {
-    const question = questions.find((q) => q.number === number) ?? questions[0];
+  const open = async (question) => {
     form.elements.question.value = question.number;
     document.getElementById("asked").replaceChildren(pfgen.shown(question.text, "ja")); // printed, where choices are not
     loaded = null;
@@ -89,24 +88,39 @@
     show();
   };
 
-  const hashed = () => /^#q(\d+)$/.exec(location.hash);
+  /** An id as people write it: "q1" for "Q01". */
+  const loose = (name) => name.toLowerCase().replace(/(?<!\d)0+(?=\d)/g, "");
 
+  /** The question that the address names, if it does, and whether it names another place of the page. */
+  const named = () => {
+    const id = pfgen.decoded(location.hash.slice(1));
+    const exact = questions.find(({ name }) => name === id);
+    const isPlace = !exact && id !== "" && document.getElementById(id) !== null;
+    return { id, isPlace, question: exact ?? (isPlace ? undefined : questions.find(({ name }) => loose(name) === loose(id))) };
+  };
+
+  /** Open the question of the address; if there is no such question, say so and open the first. */
   const follow = () => {
-    const wanted = hashed();
-    if (!wanted) return;
-    open(Number(wanted[1]));
+    const { id, isPlace, question } = named();
+    if (isPlace && loaded) return;
+    const note = document.getElementById("unknown");
+    note.hidden = Boolean(question) || isPlace || id === "";
+    note.replaceChildren(...(note.hidden ? [] : [tr("no_such_question", { id: id.slice(0, 200) })]));
+    open(question ?? questions[0]);
+  };
+
+  const goTo = () => {
     document.getElementById("answers").scrollIntoView();
     form.elements.question.focus({ preventScroll: true });
   };
 
+  const isStep = pfgen.address.steps();
   const usual = { show: form.elements.show.value, order: form.elements.order.value, text: "" };
 
   /** The view as the address has it: the question after "#", and what differs from the usual choices. */
-  const remember = () => {
-    for (const [name, value] of Object.entries(usual)) {
-      const chosen = form.elements[name].value;
-      pfgen.address.set({ [name]: chosen === value ? "" : chosen });
-    }
+  const remember = (isTyped, place) => {
+    const views = Object.entries(usual).map(([name, value]) => [name, form.elements[name].value === value ? "" : form.elements[name].value]);
+    pfgen.address.set(Object.fromEntries(views), { isStep: isStep(isTyped), place });
   };
 
   const recall = () => {
@@ -119,17 +133,26 @@
   form.addEventListener("submit", (event) => event.preventDefault());
   form.elements.question.addEventListener("change", () => {
     const number = Number(form.elements.question.value);
-    history.replaceState(null, "", `#q${number}`);
-    open(number);
+    remember(false, encodeURIComponent(questions.find((q) => q.number === number).name));
+    follow();
   });
-  for (const name of ["show", "order"]) form.elements[name].addEventListener("change", again);
-  form.addEventListener("input", pfgen.later(remember, 200));
-  recall();
+  for (const name of ["show", "order"]) {
+    form.elements[name].addEventListener("change", () => {
+      remember(false);
+      again();
+    });
+  }
   form.elements.text.addEventListener("input", pfgen.later(() => {
     if (form.elements.text.value) form.elements.show.value = "all";
+    remember(true);
     again();
   }));
-  addEventListener("hashchange", follow);
-  if (hashed()) follow();
-  else open(questions[0].number);
+  addEventListener("hashchange", () => named().question && goTo());
+  addEventListener("popstate", () => {
+    recall();
+    follow();
+  });
+  recall();
+  follow();
+  if (named().question) goTo();
 })();

@@ -73,6 +73,13 @@
       recall(state) {
         const heading = headings.find((h) => h.dataset.sort && name(h) === state.replace(/^-/, ""));
         if (heading) arrange(heading, state.startsWith("-"));
+        else if (this.state()) this.reset();
+      },
+      /** Values of a column have changed, by which the table may be sorted. */
+      refresh(key) {
+        const heading = headings.find((h) => name(h) === key);
+        keys.delete(heading.cellIndex);
+        if (heading.hasAttribute("aria-sort")) arrange(heading, heading.getAttribute("aria-sort") === "descending");
       },
       /** The order of the page. */
       reset() {

@@ -307,17 +307,9 @@
 
   // Links to pairs
 
-  const decoded = (text) => {
-    try {
-      return decodeURIComponent(text);
-    } catch {
-      return text; // a stray per cent sign
-    }
-  };
-
   const follow = () => {
     const linked = /^#pair=(.*)$/s.exec(location.hash);
-    const id = linked && decoded(linked[1]);
+    const id = linked && pfgen.decoded(linked[1]);
     const row = linked ? index.ids.indexOf(id) : -1;
     only = row < 0 ? null : row;
     onlyNote.hidden = !linked;
