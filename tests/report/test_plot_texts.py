@@ -67,6 +67,39 @@ def test_grounds_are_explained_beside_the_panel(language: Any) -> None:
     assert len(legend.get_texts()) == 2
 
 
+def test_long_answers_are_not_said_to_have_no_score() -> None:
+    """They are scored at their best cut: published runs of 400 characters score 0.55."""
+    told = said(plots.score_length(runs(2, length=[99.0, 400.0], score=[0.9, 0.55])))
+    assert "longer: the best cut before 150 characters is scored" in told
+    assert "not scored" not in told
+
+
+@pytest.mark.parametrize(
+    ("lengths", "right", "beyond"),
+    [
+        ([*range(90, 130), 1700], 240, "1 longer, up to 1,700"),
+        ([*range(90, 130), 1700, 1600], 1785, None),  # two of 42 are more than 3 %
+        ([*range(90, 190), 1700, 1600, 1500], 240, "3 longer, up to 1,700"),
+        ([90, 400], 420, None),
+        ([90, 130, 300], 315, None),  # not much longer
+        ([90], 240, None),
+        ([90, 2500], 240, "1 longer, up to 2,500"),
+    ],
+)
+def test_one_run_with_very_long_answers_does_not_stretch_the_axis(
+    lengths: list[float], right: float, beyond: str | None
+) -> None:
+    scores = np.linspace(0.9, 0.01, len(lengths)).tolist()
+    figure = plots.score_length(runs(len(lengths), length=[*map(float, lengths)], score=scores))
+    axes = figure.axes[1]
+    assert axes.get_xlim() == pytest.approx((0, right))
+    edge = "" if beyond is None else f" – at the right edge: {beyond}"
+    assert axes.get_xlabel() == f"Mean length (characters){edge}"
+    drawn = np.concatenate([line.get_xdata() for line in axes.lines if len(line.get_xdata())])
+    assert drawn.max() <= right
+    assert text_faults(figure, but_marks=True) == []
+
+
 def _legend_box(legend: Legend) -> Any:
     return legend.get_window_extent()
 

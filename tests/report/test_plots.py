@@ -108,7 +108,7 @@ def test_score_and_length() -> None:
     legend: Any = axes.get_legend()
     assert [text.get_text() for text in legend.get_texts()] == [
         "length discount (100–150 characters)",
-        "not scored (from 150 characters)",
+        "longer: the best cut before 150 characters is scored",
     ]
 
 

@@ -28,7 +28,12 @@ JAPANESE = {
     "system": "基準（system）",
     "other": "その他",
     "length discount ({start}–{stop} characters)": "長さによる減点（{start}～{stop} 文字）",
-    "not scored (from {start} characters)": "採点対象外（{start} 文字以降）",
+    "longer: the best cut before {start} characters is scored": (
+        "それより長い回答は、{start} 文字までの最良の位置で切って採点"
+    ),
+    "at the right edge: {count} longer, up to {most}": (
+        "右端：さらに長い {count} 件（最長 {most} 文字）"
+    ),
     "{shown} of {count} runs shown, best first": "{count} 件中、スコア上位 {shown} 件を表示",
     "The best {shown} of {count} runs are numbered": (
         "番号を付けたのは {count} 件中、スコア上位 {shown} 件"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -23,8 +23,11 @@ from pfgen_rs.report.plots.points import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 __all__ = [
     "counted",
@@ -39,6 +42,16 @@ __all__ = [
 _COLUMNS = 3
 _PANELS, _LINE = 3.9, 0.165  # inches
 _FULL, _NOTHING = 100, 150  # characters between which the discount takes everything away
+_BEYOND = 0.03  # share of the runs that may be beyond the axis,
+_FAR = 2.0  # if it would be more than so many times as long with them
+_EDGE: dict[str, Any] = {  # a triangle that points outwards
+    "color": GREY,
+    "linestyle": "none",
+    "marker": 9,
+    "markersize": 9,
+    "clip_on": False,
+    "zorder": 2,
+}
 
 
 def metric_pairs(
@@ -78,31 +91,59 @@ def score_length(
 ) -> Figure:
     """Draw score against mean length in characters, with the lengths at which the discount applies.
 
-    `runs`: columns `model`, `mode`, `score`, `length`. Raises `PlotError` if there is nothing to draw.
+    `runs`: columns `model`, `mode`, `score`, `length`. Few runs (3 %, or one) that are much longer than all
+    others stand at the edge. Raises `PlotError` if there is nothing to draw.
     """
     found = numbered_points(drawable(runs, ["model", "mode"], ["score", "length"]))
     with drawing(language, font) as look:
         figure = look.figure(title, "Score and length", *over_list(found))
         [axes] = panels_over_list(figure, 1, found, look)
-        scatter(axes, found, "length", "score")
-        right = max(1.05 * float(np.max(found["length"].to_numpy())), _NOTHING + 90)
+        right = _longest_in_metrics_plot(found["length"].to_numpy())
+        placed = found.with_columns(pl.col("length").clip(upper_bound=right))
+        scatter(axes, placed, "length", "score")
         _discount_in_metrics_plot(axes, look, right)
-        axes.set(xlabel=look.say("Mean length (characters)"), ylabel=look.say("Score"))
+        beyond = found.filter(pl.col("length") > right)
+        axes.set(
+            xlabel=_length_in_metrics_plot(look, beyond["length"].to_list()),
+            ylabel=look.say("Score"),
+        )
+        if len(beyond):
+            axes.plot([right] * len(beyond), beyond["score"].to_numpy(), **_EDGE)
         axes.set_xlim(left=0, right=right)
         axes.set_ylim(bottom=0)
-        number_points(figure, [(axes, "length", "score", found)])
+        number_points(figure, [(axes, "length", "score", placed)])
         return finish(figure, counted(look, found))
 
 
+def _longest_in_metrics_plot(lengths: NDArray[np.float64]) -> float:
+    """Returns where the axis of lengths ends, which few runs that are much longer do not stretch."""
+    ordered = np.sort(lengths)
+    most = max(1, int(_BEYOND * len(ordered)))
+    usual = float(ordered[-1 - most]) if len(ordered) > most else float(ordered[-1])
+    right = max(1.05 * usual, _NOTHING + 90)
+    longest = 1.05 * float(ordered[-1])
+    return right if longest > _FAR * right else max(longest, right)
+
+
+def _length_in_metrics_plot(look: Look, beyond: Sequence[float]) -> str:
+    said = look.say("Mean length (characters)")
+    if not beyond:
+        return said
+    more = look.say("at the right edge: {count} longer, up to {most}")
+    return f"{said} – {more.format(count=len(beyond), most=f'{max(beyond):,.0f}')}"
+
+
 def _discount_in_metrics_plot(axes: Axes, look: Look, right: float) -> None:
-    """Mark where the length discount begins, and where nothing is left; above the panel, what that is.
+    """Mark where the length discount begins, and from where on nothing counts; above the panel, what that is.
+
+    Answers are scored at their best cut, so that those which go on have a score, too.
 
     Within the panel, the words would lie on points, and on each other where some answers are very long.
     """
     grounds = []
     for start, stop, ground, said in (
         (_FULL, _NOTHING, GROUNDS[0], "length discount ({start}–{stop} characters)"),
-        (_NOTHING, right, GROUNDS[1], "not scored (from {start} characters)"),
+        (_NOTHING, right, GROUNDS[1], "longer: the best cut before {start} characters is scored"),
     ):
         label = look.say(said).format(start=start, stop=_NOTHING)
         grounds.append(axes.axvspan(start, stop, color=ground, zorder=0, linewidth=0, label=label))
