@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -531,13 +532,13 @@ def test_a_link_to_a_question_opens_it_or_says_that_there_is_none(
 def test_back_returns_to_the_question_and_the_answers_seen_before(page: Page, folder: Path) -> None:
     page.goto("about:blank")
     opened(page, folder, 3, 4)
-    seen = [("4", "samples", "best", "")]
+    seen: list[tuple[str, ...]] = [("4", "samples", "best", "")]
 
     def now() -> tuple[str, ...]:
         names = ("question", "show", "order", "text")
         return tuple(page.locator(f"#choice [name={name}]").input_value() for name in names)
 
-    steps = [
+    steps: list[tuple[Callable[[], object], tuple[str, ...]]] = [
         (lambda: page.locator("a[href='#Q02']").click(), ("1", "samples", "best", "")),
         (lambda: field(page, "Show").select_option("all"), ("1", "all", "best", "")),
         (lambda: field(page, "Order").select_option("worst"), ("1", "all", "worst", "")),

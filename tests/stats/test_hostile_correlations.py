@@ -167,6 +167,19 @@ ROWS: Rows = {
         (of(shares.wilson, 1, 2.5), Refused("invalid number of items 2.5")),
         *each(LEVELS, "invalid confidence level", shares.wilson, 1, 2),
     ],
+    "bonett_price": [
+        (lambda: sum(shares.bonett_price(0, 0, 1)), 0.0),
+        (lambda: shares.bonett_price(3, 0, 3)[1], 1.0),
+        (
+            of(shares.bonett_price, 2, 2, 3),
+            Refused("invalid counts 2 and 2 of 3: expected at most"),
+        ),
+        (of(shares.bonett_price, 0, 0, 0), Refused("invalid number of items 0: expected at least")),
+        (of(shares.bonett_price, -1, 0, 3), Refused("invalid count -1: expected a whole number")),
+        (of(shares.bonett_price, 1, NAN, 3), Refused("invalid count nan")),
+        (of(shares.bonett_price, 1, 0, INF), Refused("invalid number of items inf")),
+        *each(LEVELS, "invalid confidence level", shares.bonett_price, 1, 0, 2),
+    ],
     "mcnemar": [
         (of(shares.mcnemar, 0, 0), 1.0),
         (of(shares.mcnemar, 1, 0), 1.0),

@@ -63,15 +63,6 @@ def test_differences_of_shares_are_covered(n: int, shares: tuple[float, ...]) ->
     assert np.mean(hits) >= 0.93
 
 
-def test_differences_of_shares_refuse_what_is_none() -> None:
-    assert bonett_price(0, 0, 1) == (-bonett_price(0, 0, 1)[1], bonett_price(0, 0, 1)[1])
-    for counts in ((2, 2, 3), (0, 0, 0)):
-        with pytest.raises(InputError, match="invalid counts"):
-            bonett_price(*counts)
-    with pytest.raises(SettingsError):
-        bonett_price(1, 0, 2, 95)
-
-
 @pytest.mark.parametrize(
     ("first", "second"),
     [

@@ -50,7 +50,7 @@ def _parts_of_agreement(found: Agreement) -> list[Any]:
     parts = [_table("decisions", found.decisions, ("rule", "A", "B", "C", "undecided", "invalid"))]
     if found.raters:
         parts.append(_rules_table(found))
-        if smallest := found.comparisons["smallest_p"].max():
+        if smallest := max(found.comparisons["smallest_p"].to_list(), default=0.0):
             parts.append(output.cell(resolution_text(smallest)))
         parts += [*_task_tables(found), _raters_table(found)]
     else:

@@ -58,9 +58,11 @@ def bonett_price(first: int, second: int, n: int, level: float = 0.95) -> tuple[
     check_level(level)
     first, second = count_number(first, "count"), count_number(second, "count")
     n = count_number(n, "number of items")
-    if not n or first + second > n:
+    if not n:
+        raise InputError("invalid number of items 0: expected at least 1")
+    if first + second > n:
         raise InputError(
-            f"invalid counts {first} and {second} of {n}: expected at most {n} of at least 1"
+            f"invalid counts {first} and {second} of {n}: expected at most {n} together"
         )
     apart = (first - second) / (n + 2)
     variance = (first + second + 2) / (n + 2) - apart * apart

@@ -178,7 +178,7 @@ class AgreementTables:
         differences = [self._differences(mine, i) for i in others]
         settings = {"permutations": permutations, "seed": self._seed}
         p = np.array([sign_flip_by_size(each, **settings) for each in differences])
-        smallest = [resolution(np.count_nonzero(each), permutations) for each in differences]
+        smallest = [resolution(int(np.count_nonzero(each)), permutations) for each in differences]
         rows = [
             (self._rules[i], *(float(x) for x in (means[mine] - means[i], low[i], high[i], *tests)))
             for i, *tests in zip(others, p, holm(p) if len(p) else p, smallest, strict=True)

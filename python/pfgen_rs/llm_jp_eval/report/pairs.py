@@ -126,11 +126,12 @@ def _compared_column(
     for (i, j), apart, mean, tested in zip(order, differences, means, p, strict=True):
         if tested is None or not math.isfinite(tested):
             continue
-        if test == "mcnemar":
-            bounds = bonett_price(*_only_one_right(apart[0]), number, level)
-        else:
-            bounds = _interval_within(mean, farthest, level)
-        signs = np.count_nonzero(_rounded(apart[0])) if test == "sign_flip" else 0
+        bounds: Bounds = (
+            bonett_price(*_only_one_right(apart[0]), number, level)
+            if test == "mcnemar"
+            else _interval_within(mean, farthest, level)
+        )
+        signs = int(np.count_nonzero(_rounded(apart[0]))) if test == "sign_flip" else 0
         smallest = resolution(signs, permutations) if signs > _FEW else 0.0
         names = values[i].run.name, values[j].run.name, column.name
         found.append(_column_pair(names, mean, bounds, test, tested, smallest, level, number))
