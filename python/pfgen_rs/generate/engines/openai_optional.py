@@ -1,9 +1,10 @@
-"""Parameters that are left out once a server has refused them."""
+"""Parameters that are left out once a server has refused them twice in a row."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pfgen_rs.errors import SettingsError
@@ -20,6 +21,7 @@ DISPENSABLE = ("logprobs", "seed", "temperature", "top_p")
 _REFUSALS = (400, 403, 422)
 _UNABLE = (500, 501)
 """What some servers answer that cannot report log probabilities."""
+_ENOUGH = 2
 _NAMED = re.compile(rf"(?<![a-z])(?:{'|'.join(DISPENSABLE)})(?![a-z])")
 
 
@@ -31,7 +33,7 @@ class Unwanted(NamedTuple):
 
 
 class OptionalParameters:
-    """The optional parameters of an engine, and which of them its server has refused so far.
+    """The optional parameters of an engine, and which of them its server refuses.
 
     `names`: one of `DISPENSABLE` or a list of them. Raises `SettingsError` for others.
     """
@@ -39,6 +41,7 @@ class OptionalParameters:
     def __init__(self, names: str | Sequence[str] = ()) -> None:
         self._names = _optional_names(names)
         self.left_out: frozenset[str] = frozenset()
+        self._refusals: Counter[str] = Counter()  # in a row
 
     def unwanted(self, error: APIStatusError, sent: Set[str]) -> str | None:
         """Returns the optional parameter that an error response is about, out of those `sent`, or `None`."""
@@ -49,10 +52,17 @@ class OptionalParameters:
             return option
         return option if option == "logprobs" and error.status_code in _UNABLE else None
 
-    def accept(self, refused: Sequence[Unwanted]) -> None:
-        """Leave these out from now on, since a request without them was answered; logs each once."""
+    def accept(self, refused: Sequence[Unwanted], sent: Iterable[str]) -> None:
+        """Note that a request was answered with the options `sent`, after others had been refused.
+
+        What two requests in a row were refused for is left out from now on, and logged once: a single
+        refusal may be one of many servers behind an address, or a passing fault.
+        """
+        for option in sent:
+            self._refusals[option] = 0
         for option, reason in refused:
-            if option not in self.left_out:
+            self._refusals[option] += 1
+            if self._refusals[option] >= _ENOUGH and option not in self.left_out:
                 self.left_out |= {option}
                 LOG.warning("%s is not sent from now on, since %s", option, reason)
 

@@ -187,7 +187,7 @@ class Session:
             refused.append(verdict)
             left_out |= {verdict.option}
         if isinstance(verdict, Answered | Failed):
-            self._optional.accept(refused)
+            self._optional.accept(refused, sent)
         if isinstance(verdict, Answered) and verdict.details is not None and left_out:
             details = replace(verdict.details, left_out=tuple(sorted(left_out)))
             return verdict._replace(details=details)
