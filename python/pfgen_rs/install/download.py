@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from pfgen_rs.errors import InstallError
+from pfgen_rs.io.remote.web import RedirectError, asked
 
 __all__ = ["DOWNLOAD_LIMIT", "TIMEOUT", "DownloadProgress", "download"]
 
@@ -25,9 +25,8 @@ TIMEOUT = 30.0
 
 _SCHEMES = ("http", "https")
 _CHUNK = 2**17
-_ADVICE = (
-    "try again later, or download the archive yourself and give its path as the source (--from)"
-)
+_BY_HAND = "download the archive yourself and give its path as the source (--from)"
+_ADVICE = f"try again later, or {_BY_HAND}"
 
 
 def download(
@@ -51,7 +50,7 @@ def download(
     timeout = TIMEOUT if timeout is None else timeout
     limit = DOWNLOAD_LIMIT if limit is None else limit
     with _download_errors_explained(url, timeout):
-        response = _download_opener().open(_download_request(url), timeout=timeout)
+        response = asked(url, timeout=timeout)
     with response, _failed_download_removed(target) as sink:
         total = _announced_download_size(response, url, limit)
         done = 0
@@ -118,6 +117,8 @@ def _download_errors_explained(url: str, timeout: float) -> Iterator[None]:
         raise InstallError(f"{url}: {text}; {_ADVICE}") from error
     except http.client.IncompleteRead as error:
         raise InstallError(f"{url}: the download was cut short; {_ADVICE}") from error
+    except RedirectError as error:
+        raise InstallError(f"{error}; {_BY_HAND}") from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         if isinstance(reason, TimeoutError):
@@ -132,50 +133,3 @@ def _check_download_url(url: str) -> None:
         raise InstallError(f"{url}: invalid URL: {error}") from error
     if scheme not in _SCHEMES:
         raise InstallError(f"{url}: not an http or https URL: give a path for a local file")
-
-
-class _WebDownloadsOnly(urllib.request.HTTPRedirectHandler):
-    """Follows redirects to http and https; the stock handler follows ftp and leaves https for http, too."""
-
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: http.client.HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        scheme = urlsplit(newurl).scheme
-        if scheme not in _SCHEMES:
-            text = f"Redirection to url {newurl!r} is not allowed"
-            raise urllib.error.HTTPError(req.full_url, code, text, headers, fp)
-        if scheme == "http" and req.type == "https":
-            fp.close()
-            raise InstallError(
-                f"{req.full_url}: redirects from https to {newurl!r}, which is not encrypted: expected a "
-                "redirect to https; download the archive yourself and give its path as the source (--from)"
-            )
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-def _download_request(url: str) -> urllib.request.Request:
-    with _download_errors_explained(url, 0.0):
-        # The scheme has been checked.
-        return urllib.request.Request(url, headers={"User-Agent": "pfgen_rs"})  # noqa: S310
-
-
-def _download_opener() -> urllib.request.OpenerDirector:
-    # Built by hand: the stock opener also knows file:, ftp: and data: URLs.
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.UnknownHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        _WebDownloadsOnly(),
-        urllib.request.HTTPErrorProcessor(),
-    ):
-        opener.add_handler(handler)
-    return opener

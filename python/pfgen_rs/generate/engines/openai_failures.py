@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
 
 from pfgen_rs.generate.engines.backoff import retry_after
 from pfgen_rs.generate.engines.openai_place import BASE_URL, KEY, in_short
@@ -47,8 +48,10 @@ class Hopeless(NamedTuple):
 
 
 def refusal(error: APIStatusError, model: str, key: str | None) -> Again | Refused | Hopeless:
-    """Classify a response with a 4xx or 5xx status; `key`: the API key, which no reason shows."""
+    """Classify a response with another status than 2xx; `key`: the API key, which no reason shows."""
     words = described(error, key)
+    if 300 <= error.status_code < 400:
+        return Hopeless(f"{words}{_redirected(error, key)}")
     if error.status_code in (401, 403):
         return Hopeless(f"{words}. Check the API key ({KEY}) and its permissions")
     if error.status_code == 404:
@@ -58,6 +61,13 @@ def refusal(error: APIStatusError, model: str, key: str | None) -> Again | Refus
     if error.status_code in _PASSING or error.status_code >= 500:
         return Again(words, retry_after(error.response.headers))
     return _is_openai_failure_option(error, words)
+
+
+def _redirected(error: APIStatusError, key: str | None) -> str:
+    """Returns where a redirect leads; it is not followed, since key and prompts are for this server."""
+    target = urljoin(str(error.response.url), error.response.headers.get("location", ""))
+    shown = in_short(urlsplit(target)._replace(query="", fragment="").geturl(), key)
+    return f" and leads to {shown}, where nothing is sent: check the base URL ({BASE_URL})"
 
 
 def described(error: APIStatusError, key: str | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -20,7 +20,8 @@ _PATTERN = re.compile(
     r"hf://(?:(datasets|spaces)/)?([^/@]+/[^/@]+)(?:@([^/]+))?/(.*)", re.IGNORECASE | re.DOTALL
 )
 _NEXT = re.compile(r'<([^>]+)>;\s*rel="next"')
-_PATIENCE = 60  # seconds
+_MOST_PAGES = 10_000  # of a thousand files each
+_LARGEST_PAGE = 64 << 20
 _EXPECTED = "expected hf://datasets/USER/NAME/PATH, or hf://datasets/USER/NAME@REVISION/PATH"
 
 
@@ -63,14 +64,21 @@ def headers() -> dict[str, str]:
     return {"authorization": f"Bearer {token}"} if token else {}
 
 
-def files_below(url: str) -> Iterator[tuple[str, int]]:
-    """Yield path and size of all files below a folder of a repository, recursively."""
+def files_below(url: str, client: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield path and size of all files below a folder of a repository, recursively.
+
+    `client`: options of connections.
+    """
     found, folder = repository(url)
     revision = quote(found.revision, safe="%")
     tree = f"{_endpoint()}/api/{found.kind}/{found.name}/tree/{revision}/{quote(folder.strip('/'))}"
     page: str | None = f"{tree.rstrip('/')}?recursive=true"
+    seen: set[str] = set()
     while page is not None:
-        entries, page = _page(page, url)
+        if page in seen or len(seen) == _MOST_PAGES:
+            raise InputError("the hub's list of files does not end", path=shown_url(url))
+        seen.add(page)
+        entries, page = _page(page, url, client)
         yield from entries
 
 
@@ -92,9 +100,11 @@ def _stored_token() -> str:
         return ""
 
 
-def _page(page: str, url: str) -> tuple[list[tuple[str, int]], str | None]:
+def _page(
+    page: str, url: str, client: Mapping[str, Any]
+) -> tuple[list[tuple[str, int]], str | None]:
     """Returns path and size of the files of a page, and the address of the next page."""
-    content, following = _answer(page, url)
+    content, following = _answer(page, url, client)
     try:
         return list(_files(json.loads(content))), following
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -112,23 +122,28 @@ def _files(entries: Any) -> Iterator[tuple[str, int]]:
             yield path, size
 
 
-def _answer(page: str, url: str) -> tuple[bytes, str | None]:
+def _answer(page: str, url: str, client: Mapping[str, Any]) -> tuple[bytes, str | None]:
     from http.client import HTTPException  # which takes a while, and few files are on the hub
     from urllib.error import HTTPError, URLError
-    from urllib.request import Request, urlopen
+
+    from pfgen_rs.io.remote.web import RedirectError, asked, followed
 
     known = headers()
     try:
-        request = Request(page, headers=known)  # noqa: S310 - the hub's, or what the user set instead
-        with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310
-            following = _NEXT.search(answer.headers.get("Link") or "")
-            return answer.read(), following[1] if following else None
+        with asked(page, known, of=_endpoint(), client=client) as answer:
+            content = answer.read(_LARGEST_PAGE)
+            if answer.length:
+                raise HTTPException
+            link = _NEXT.search(answer.headers.get("Link") or "")
+            return content, followed(answer.url, link[1]) if link else None
+    except RedirectError as error:
+        raise InputError(f"the hub {error.problem}", path=shown_url(url)) from None
     except HTTPError as error:
         hint = ": check HF_TOKEN" if error.code in (401, 403) else ""
         problem = f"the hub answered {error.code} {error.reason}{hint}"
         raise InputError(problem, path=shown_url(url)) from None
     except HTTPException as error:
-        problem = f"the hub's answer is cut short or not HTTP ({type(error).__name__})"
+        problem = f"the hub's answer is cut short, too long or not HTTP ({type(error).__name__})"
         raise InputError(problem, path=shown_url(url)) from None
     except ValueError as error:  # which may quote headers
         problem = f"the hub cannot be asked ({type(error).__name__}): check HF_ENDPOINT"

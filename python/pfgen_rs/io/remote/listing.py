@@ -89,19 +89,19 @@ def _is_object(url: str, place: Place, storage: Storage) -> bool:
 def _matches(url: str, place: Place, storage: Storage) -> Found:
     """Yield matching URLs and sizes."""
     if place.scheme == "hf":
-        yield from _in_hub(url)
+        yield from _in_hub(url, storage)
         return
     with storage_errors(shown_url(url)):
         for key, size in _below(storage.bucket(place, url), "", place.path.split("/")):
             yield f"{place.scheme}://{place.host}/{key}", size
 
 
-def _in_hub(url: str) -> Found:
+def _in_hub(url: str, storage: Storage) -> Found:
     repository, pattern = hub.repository(url)
     segments = pattern.split("/")
     fixed = next(at for at, segment in enumerate(segments) if MAGIC.intersection(segment))
     folder = "/".join(segments[:fixed])
-    files = list(hub.files_below(repository.begin + folder))
+    files = list(hub.files_below(repository.begin + folder, storage.client))
     exact = [(key, size) for key, size in files if key == pattern]
     for key, size in exact or files:
         if exact or _fits(key.split("/"), segments):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from pfgen_rs import extras
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.remote import hub
 from pfgen_rs.io.remote.options import check_environment, checked_options
-from pfgen_rs.io.remote.urls import Place, shown_url, split_url, without_web_addresses
+from pfgen_rs.io.remote.urls import WEB, Place, shown_url, split_url, without_web_addresses
 
 __all__ = ["Object", "Storage", "StorageError", "Version", "parsed_options", "storage_errors"]
 
@@ -48,7 +49,9 @@ _HOW_TO_BE_KNOWN = (
     "(docs/how-to/object-storage.md)"
 )
 _LONGEST = 300
-_PLAIN_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AZURE_ENDPOINT")
+_GLANCE = "10s"  # for a look at an endpoint, before it is used
+_FRESH = 300.0  # seconds for which a redirect is not followed anew
+_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AZURE_ENDPOINT")
 
 
 class Version(NamedTuple):
@@ -62,7 +65,8 @@ class StorageError(InputError):
     """Storage that cannot be read.
 
     `kind`: `missing` (there is no such object), `denied` (it may not be read), `unranged` (not this part of
-    it), or else empty. `code`: what the storage calls the error, such as `NoSuchBucket`, if it does.
+    it), `redirected` (elsewhere, where nothing is asked), or else empty. `code`: what the storage calls the
+    error, such as `NoSuchBucket`, if it does.
     """
 
     def __init__(self, problem: str, *, path: str, kind: str = "", code: str = "") -> None:
@@ -71,17 +75,22 @@ class StorageError(InputError):
 
 
 class Object(NamedTuple):
-    """An object: the store that has it, its key there, and how its URL is shown."""
+    """An object: what opens the store that has it, its key there, and how its URL is shown."""
 
-    store: Any
+    opened: Callable[[], Any]
     key: str
     shown: str
 
+    @property
+    def store(self) -> Any:
+        """The store. Raises `StorageError`."""
+        return self.opened()
+
     def get(self, start: int | None = None, end: int | None = None) -> Any:
         """Returns obstore's answer for all bytes, or a range. Raises `StorageError`."""
-        options = None if start is None else {"range": (start, end)}
+        options, store = None if start is None else {"range": (start, end)}, self.store
         with storage_errors(self.shown):
-            return self.store.get(self.key, options=options)
+            return store.get(self.key, options=options)
 
 
 class Storage:
@@ -92,7 +101,7 @@ class Storage:
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self.options = checked_options(options or {})
-        self._stores: dict[tuple[str, str], Any] = {}
+        self._stores: dict[str, Any] = {}
         self._contents: dict[str, bytes | None] = {}
         self.sizes: dict[str, int] = {}  # of what was listed
 
@@ -107,33 +116,56 @@ class Storage:
         if not place.path:
             raise InputError("the URL names no object", path=shown_url(url))
         key = place.path
-        if place.scheme in ("http", "https"):
-            return Object(self._store("http", url, {}), "", shown_url(url))
+        if place.scheme in WEB:
+            return Object(self._web_file(url, {}, shown_url(url)), "", shown_url(url))
         if place.scheme == "hf":
-            address = hub.address(url)
-            return Object(self._store("http", address, hub.headers()), "", shown_url(url))
+            file = self._web_file(hub.address(url), hub.headers(), shown_url(url))
+            return Object(file, "", shown_url(url))
         if not all(key.split("/")):  # which obstore drops in part, and so names another object
             problem = "not the name of an object: it begins or ends with '/', or contains '//'"
             raise InputError(problem, path=shown_url(url))
-        return Object(self.bucket(place, url), key, shown_url(url))
+        bucket = self.bucket(place, url)
+        return Object(lambda: bucket, key, shown_url(url))
 
     def bucket(self, place: Place, url: str) -> Any:
         """Returns the store of a bucket."""
-        return self._store(place.scheme, f"{place.scheme}://{place.host}", {}, shown_url(url))
-
-    def _store(
-        self, kind: str, url: str, headers: Mapping[str, str], shown: str | None = None
-    ) -> Any:
-        key = (kind, url)
-        if kind == "http" or key not in self._stores:
-            extras.needed("obstore", "remote")
-            check_environment(kind)
-            with storage_errors(shown or shown_url(url)):
-                opened = _opened_store(kind, url, self.options, headers)
-            if kind == "http":
-                return opened
+        key, shown = f"{place.scheme}://{place.host}", shown_url(url)
+        if key not in self._stores:
+            opened = self._opened(place.scheme, key, {}, shown)
+            _check_endpoints(self.options, place.host, shown)
             self._stores[key] = opened
         return self._stores[key]
+
+    @property
+    def client(self) -> dict[str, Any]:
+        """The options of connections."""
+        return _sorted_options(self.options)[1]
+
+    def _opened(self, kind: str, url: str, headers: Mapping[str, str], shown: str) -> Any:
+        extras.needed("obstore", "remote")
+        check_environment(kind)
+        with storage_errors(shown):
+            return _opened_store(kind, url, self.options, headers)
+
+    def _web_file(self, address: str, secret: Mapping[str, str], shown: str) -> Callable[[], Any]:
+        """Returns what opens a file of a web server at the address that redirects lead to.
+
+        obstore follows redirects by itself, and tells the next server the address, with its query. Addresses
+        that are signed are valid for some time only.
+        """
+        store: Any = None
+        until = 0.0
+
+        def opened() -> Any:
+            nonlocal store, until
+            if time.monotonic() > until:
+                extras.needed("obstore", "remote")
+                final, is_own = _final_address(address, self.client, shown, secret)
+                store = self._opened("http", final, secret if is_own else {}, shown)
+                until = time.monotonic() + _FRESH
+            return store
+
+        return opened
 
     def content(self, url: str, largest: int) -> bytes | None:
         """Returns a small object; `None` if there is none, or if it may not be asked for."""
@@ -177,12 +209,28 @@ def _opened_store(
         client["default_headers"] = dict(headers)
     how: dict[str, Any] = {"client_options": client, "retry_config": _RETRIES}
     if kind == "http":
-        client["allow_http"] = True
+        client["allow_http"] = url.lower().startswith("http:")  # and no https server leads to one
         return store.HTTPStore.from_url(url, **how)
     if "allow_http" not in client and _asks_for_plain_http(config):
         client["allow_http"] = True
     from_url: Any = store.from_url  # whose options have other types for each kind
     return from_url(url, config=config, **how)
+
+
+def _final_address(
+    address: str, client: Mapping[str, Any], shown: str, secret: Mapping[str, str] | None = None
+) -> tuple[str, bool]:
+    """Returns where redirects lead, and whether that is the same origin. Raises `StorageError`."""
+    from pfgen_rs.io.remote import web  # which takes a while, and most files are on disks
+
+    try:
+        final = web.final_address(address, secret, client)
+        return final, web.same_origin(final, address)
+    except web.RedirectError as error:
+        raise StorageError(f"the server {error.problem}", path=shown, kind="redirected") from None
+    except web.FAILED as error:
+        reason = getattr(error, "reason", error)
+        raise StorageError(f"cannot be reached: {reason}", path=shown) from None
 
 
 def _sorted_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -203,9 +251,31 @@ def _asks_for_plain_http(config: Mapping[str, Any]) -> bool:
     """Whether the environment or an option allows http, or names an endpoint that has it."""
     if any(os.environ.get(f"{name}_ALLOW_HTTP", "").lower() == "true" for name in ("AWS", "AZURE")):
         return True
+    return any(value.lower().startswith("http://") for value in _endpoints(config))
+
+
+def _endpoints(config: Mapping[str, Any]) -> list[str]:
+    """Returns the addresses of endpoints in the options, else in the environment."""
     named = [str(value) for key, value in config.items() if "endpoint" in key]
-    named = named or [os.environ.get(name, "") for name in _PLAIN_ENDPOINTS]
-    return any(value.lower().startswith("http://") for value in named)
+    return named or [os.environ.get(name, "") for name in _ENDPOINTS]
+
+
+def _check_endpoints(options: Mapping[str, Any], bucket: str, shown: str) -> None:
+    """Raise `StorageError` if an endpoint leads to another origin, which obstore would send tokens to."""
+    config, client = _sorted_options(options)
+    for endpoint in _endpoints(config):
+        if "://" not in endpoint:  # a switch, or nothing
+            continue
+        address = f"{endpoint.rstrip('/')}/{bucket}"
+        try:
+            final, is_own = _final_address(address, {"timeout": _GLANCE, **client}, shown)
+        except StorageError as error:
+            if error.kind == "redirected":
+                raise
+            continue  # which the first request says better
+        if not is_own:
+            problem = f"the endpoint redirects to {shown_url(final)}: name the address that answers"
+            raise StorageError(problem, path=shown, kind="redirected")
 
 
 @contextmanager
