@@ -9,6 +9,7 @@ import os
 import stat
 import sys
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -25,6 +26,7 @@ __all__ = [
     "Raw",
     "Source",
     "has_lone_surrogate",
+    "is_same_state",
     "parsed_config",
     "read_config",
 ]
@@ -59,7 +61,7 @@ class Source:
     def _begin_source(self, path: str) -> None:
         self.path = path
         self._copy: IO[bytes] | None = None
-        self._state: tuple[int, ...] | None = None
+        self._state: os.stat_result | None = None
 
     @property
     def suffix(self) -> str:
@@ -99,7 +101,15 @@ class Source:
         except BaseException:
             file.close()
             raise
-        return Raw(file)
+        return Raw(file, check=self._check)
+
+    def check(self) -> None:
+        """Raise `InputError` if the file has changed since it was first opened."""
+        if self._copy is None and self.path != "-":
+            try:
+                self._check(Path(self.path).stat())
+            except OSError as error:
+                raise InputError(unreadable(error), path=self.path) from error
 
     def file(self) -> str:
         """Returns the name of a regular file with the content; reads a pipe to its end first."""
@@ -126,10 +136,21 @@ class Source:
         return self._copy
 
     def _check(self, found: os.stat_result) -> None:
-        state = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-        if self._state is not None and self._state != state:
+        if self._state is not None and not is_same_state(self._state, found):
             raise InputError("the file changed while it was in use: score it again", path=self.path)
-        self._state = state
+        self._state = found
+
+
+def is_same_state(before: os.stat_result, after: os.stat_result) -> bool:
+    """Whether a file still is what it was, as far as its size and times say.
+
+    Times of change can be set back, unlike those of status, which differ also when a name of the file is made
+    or removed, such as when another file takes its place: what is open then is still what it was.
+    """
+    for key in ("st_dev", "st_ino", "st_size", "st_mtime_ns"):
+        if getattr(before, key) != getattr(after, key):
+            return False
+    return before.st_nlink != after.st_nlink or before.st_ctime_ns == after.st_ctime_ns
 
 
 def _reopened_source(copy: IO[bytes]) -> IO[bytes]:
@@ -138,12 +159,19 @@ def _reopened_source(copy: IO[bytes]) -> IO[bytes]:
 
 
 class Raw(io.RawIOBase):
-    """The bytes of a file as on disk: counted, hashed, and copied if they come from a pipe."""
+    """The bytes of a file as on disk: counted, hashed, and copied if they come from a pipe.
+
+    `check`: called with the file's state after each read, so that what was read is of one version.
+    """
 
     def __init__(
-        self, file: IO[bytes], copy: IO[bytes] | None = None, size: int | None = None
+        self,
+        file: IO[bytes],
+        copy: IO[bytes] | None = None,
+        size: int | None = None,
+        check: Callable[[os.stat_result], None] | None = None,
     ) -> None:
-        self._file, self._into, self._size = file, copy, size
+        self._file, self._into, self._size, self._check = file, copy, size, check
         self._hash = hashlib.sha1(usedforsecurity=False)
         self.count = 0
 
@@ -172,6 +200,8 @@ class Raw(io.RawIOBase):
             if not got:
                 break
             filled += got
+        if self._check is not None:
+            self._check(os.fstat(self._file.fileno()))
         self._hash.update(view[:filled])
         if self._into is not None:
             self._into.write(view[:filled])

@@ -59,7 +59,7 @@ def table_chunks(source: Source, options: Options) -> Iterator[Chunk]:
         scan, height = _opened_table(source, path, options)
         start, stop = source.rows or (0, height)
         first = start + 1
-        for frame in _table_slices(scan, start, min(stop, height), options.rows):
+        for frame in _table_slices(scan, start, min(stop, height), options.rows, source.check):
             first += frame.height
             read = size * (first - 1) // height
             yield _table_chunk(source.path, frame, first - frame.height, options, read)
@@ -115,11 +115,14 @@ def table_schema(source: Source) -> dict[str, pl.DataType]:
         return dict(_SCANS[source.suffix](source.schema_file()).collect_schema())
 
 
-def _table_slices(scan: pl.LazyFrame, start: int, stop: int, rows: int) -> Iterator[pl.DataFrame]:
+def _table_slices(
+    scan: pl.LazyFrame, start: int, stop: int, rows: int, check: Callable[[], None]
+) -> Iterator[pl.DataFrame]:
     """Yield rows in order. polars' own batches run far ahead of their consumer and fill memory."""
     step = rows * _CHUNKS_AT_ONCE
     for begin in range(start, stop, step):
         frame = scan.slice(begin, min(step, stop - begin)).collect()
+        check()
         for at in range(0, frame.height, rows):
             yield frame[at : at + rows]
 
@@ -228,6 +231,7 @@ def table_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, An
         wanted = pl.Series([line - 1 for line in lines], dtype=pl.UInt32)
         found = scan.with_row_index(name).filter(pl.col(name).is_in(wanted.implode()))
         frame = found.sort(name).drop(name).collect(engine="streaming")
+        source.check()
     source.release()
     yield from frame.iter_rows(named=True)
 

@@ -23,7 +23,7 @@ from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.io.cleaning import stated_mode
 from pfgen_rs.io.compression import XZ
 from pfgen_rs.io.run_files import run_file
-from pfgen_rs.io.source import Source, read_config
+from pfgen_rs.io.source import Source, is_same_state, read_config
 from pfgen_rs.io.unclean_counts import CHECKED, reasons, unclean_marks
 from pfgen_rs.metrics.names import COLUMNS, score_names, share_names
 from pfgen_rs.questions.index_cache import index_key, index_path
@@ -166,10 +166,12 @@ def _brief_content(source: Source) -> bytes | None:
         return None
     descriptor = os.open(source.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as file:  # noqa: PTH123 - a pipe must not be waited for
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode):
             return None
         content = file.read(_LARGEST + 1)
-    return content if len(content) <= _LARGEST else None
+        is_whole = len(content) <= _LARGEST and is_same_state(state, os.fstat(descriptor))
+    return content if is_whole else None
 
 
 def _brief_text(content: bytes) -> bytes | None:
