@@ -116,7 +116,9 @@ def test_lines_that_are_nowhere_else_are_not_lost(run: Path) -> None:
 
 def test_a_damaged_file_is_not_overwritten(run: Path) -> None:
     (run / "trials.jsonl.xz").write_bytes(lzma.compress(SORTED)[:-9])
-    with pytest.raises(InputError, match=r"trials\.jsonl\.xz: is damaged or cut short"):
+    with pytest.raises(
+        InputError, match=r"trials\.jsonl\.xz: the compressed data is damaged or cut short"
+    ):
         packed_trials(run, 2)
 
 

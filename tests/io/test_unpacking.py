@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
+import importlib
 import io
 import lzma
+import sys
+from pathlib import Path
 
 import pytest
 
-from pfgen_rs.io.compression import read_some, unpacking
+import helpers
+from pfgen_rs.io.compression import UnpackingError, read_some, read_whole, unpacking
+
+zstd = importlib.import_module(
+    "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"
+)
 
 TEXT = b"".join(b'{"question": "Q%02d", "answer": "%d"}\n' % (i % 50, i * i) for i in range(12_000))
 WHOLE = lzma.compress(TEXT)
@@ -66,3 +75,28 @@ def test_other_ways_to_read_go_on_at_the_same_place(at_once: bool) -> None:
     assert stream.read(100) == TEXT[1000 + len(line) :][:100]
     assert stream.seek(5000) == 5000
     assert stream.read1(10) == TEXT[5000:5010]
+
+
+def test_a_question_file_of_blanks_is_too_large_rather_than_out_of_memory(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "Q01.json.gz", "wb", compresslevel=1) as file:
+        for _ in range(300):
+            file.write(b" " * (1 << 20))
+    assert (tmp_path / "Q01.json.gz").stat().st_size < 2 << 20
+    done = helpers.pfgen("score", tmp_path / "a.jsonl", "--benchmark", tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Q01.json.gz: larger than 268,435,456 bytes once unpacked" in done.stderr
+
+
+@pytest.mark.parametrize("suffix", ["", ".xz", ".gz", ".zst"])
+def test_whole_files_are_held_up_to_a_limit(suffix: str, tmp_path: Path) -> None:
+    content, path = b"a" * (2 << 20), tmp_path / f"x{suffix}"
+    pack = {"": bytes, ".xz": lzma.compress, ".gz": gzip.compress, ".zst": zstd.compress}[suffix]
+    path.write_bytes(pack(content))
+    assert read_whole(path, len(content)) == content
+    unpacked = " once unpacked" if suffix else ""
+    with pytest.raises(UnpackingError, match=f"^larger than 1,048,576 bytes{unpacked}$"):
+        read_whole(path, 1 << 20)
+    path.write_bytes(path.read_bytes()[:-9])
+    if suffix:
+        with pytest.raises(UnpackingError, match="damaged or cut short"):
+            read_whole(path)

@@ -21,6 +21,7 @@ import small
 from expressions import EXPRESSIONS, LINES, OTHER, SAME, TEXTS
 from pfgen_rs import Benchmark, BenchmarkError, Settings, _native
 from pfgen_rs.metrics import limited_expressions
+from pfgen_rs.metrics.helpfulness import Helpfulness, parse_rules
 from pfgen_rs.metrics.limited_expressions import OutOfTimeError, limited_ends
 from pfgen_rs.metrics.linear_expressions import linear_expression
 
@@ -197,6 +198,29 @@ def test_a_process_that_cannot_start_is_an_error(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(limited_expressions, "_SCRIPT", "/nowhere/script.py")
     with pytest.raises(BenchmarkError, match="failed: exit status 2"):
         limited_ends("(?=a)", ["a"])
+
+
+def test_a_rule_that_compiles_for_minutes_is_an_error_after_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limited_expressions, "TIME_LIMIT", 0.5)
+    pattern = "|".join(f"{branch:05}{'あ' * 195}" for branch in range(20_000))
+    started = time.perf_counter()
+    with pytest.raises(
+        BenchmarkError, match=r"^keywords\[0\]: compiling the regular expression "
+    ) as told:
+        parse_rules([{"t": pattern}])
+    assert time.perf_counter() - started < 10
+    assert str(told.value).endswith("took longer than 0.5 seconds: write it shorter")
+    assert len(str(told.value)) < 200
+
+
+def test_long_rules_are_matched_and_checked_like_short_ones() -> None:
+    words = [f"語{number}" for number in range(5000)]
+    [rule] = parse_rules([{"t": "|".join(words)}])
+    assert Helpfulness([rule], Settings()).evaluate("これは語4999です。") == (1.0, 11)
+    with pytest.raises(BenchmarkError, match=r"invalid regular expression .*…: missing"):
+        parse_rules([{"t": "|".join(words) + "|("}])
 
 
 def test_without_an_interpreter_there_is_no_limit(

@@ -6,9 +6,19 @@ import io
 import lzma
 import sys
 import zlib
+from pathlib import Path
 from typing import Any
 
-__all__ = ["SUFFIXES", "XZ", "TruncatedError", "decompress", "read_parts", "read_some", "unpacking"]
+__all__ = [
+    "SUFFIXES",
+    "UNPACKED_LIMIT",
+    "XZ",
+    "UnpackingError",
+    "read_parts",
+    "read_some",
+    "read_whole",
+    "unpacking",
+]
 
 SUFFIXES = (".gz", ".xz", ".zst")
 XZ, _GZIP, _ZSTD = b"\xfd7zXZ\x00", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -16,31 +26,30 @@ _CHUNK = 1 << 20
 _AT_ONCE = 8 << 20  # bytes; larger files are read piece by piece
 
 
-class TruncatedError(Exception):
-    """Compressed data is damaged or cut short; `partial` is what could be read."""
-
-    def __init__(self, reason: str, partial: bytes) -> None:
-        self.partial = partial
-        super().__init__(reason)
+UNPACKED_LIMIT = 1 << 28
+"""Most bytes of a file that is held in memory as a whole, unpacked: 256 MiB."""
 
 
-def decompress(data: bytes) -> bytes:
-    """Returns `data`, decompressed if it is xz, gzip or zstd.
+class UnpackingError(Exception):
+    """A file is damaged, cut short or too large; the message follows its name."""
 
-    Raises `TruncatedError` for damaged data.
+
+def read_whole(path: Path, limit: int | None = None) -> bytes:
+    """Returns the content of a file, unpacked if it is xz, gzip or zstd.
+
+    Raises `OSError`, and `UnpackingError` if it is damaged or has more than `limit` bytes (default:
+    `UNPACKED_LIMIT`).
     """
-    file = io.BufferedReader(io.BytesIO(data))
-    stream = unpacking(file)
-    if stream is file:
-        return data
-    unpacked = io.BytesIO()
-    try:
-        # Unlike `read`, `read1` returns what precedes the damage.
-        while chunk := stream.read1(_CHUNK):
-            unpacked.write(chunk)
-    except _damage() as error:
-        raise TruncatedError(str(error), unpacked.getvalue()) from None
-    return unpacked.getvalue()
+    limit = UNPACKED_LIMIT if limit is None else limit
+    with path.open("rb") as file:
+        stream = unpacking(file, path.stat().st_size)
+        content, damage = read_some(stream, limit + 1)
+    if damage is not None:
+        raise UnpackingError(damage)
+    if len(content) > limit:
+        unpacked = "" if stream is file else " once unpacked"
+        raise UnpackingError(f"larger than {limit:,} bytes{unpacked}")
+    return content
 
 
 def unpacking(file: io.BufferedReader[Any], size: int | None = None) -> io.BufferedIOBase:

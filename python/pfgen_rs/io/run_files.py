@@ -167,12 +167,12 @@ def _read_trial_file(path: Path) -> bytes:
 
 def _read_packed_run_file(path: Path) -> bytes:
     try:
-        return compression.decompress(_read_trial_file(path))
-    except compression.TruncatedError as error:
-        raise InputError(
-            f"is damaged or cut short ({error}): remove it, and the trials beside it are packed again",
-            path=path,
-        ) from None
+        return compression.read_whole(path)
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+    except compression.UnpackingError as error:
+        problem = f"{error}; or remove it, and the trials beside it are packed again"
+        raise InputError(problem, path=path) from None
 
 
 def _refuse_run_file_loss(old: list[bytes], new: list[bytes], path: Path) -> None:

@@ -8,7 +8,9 @@ the rule.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +19,10 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError
+from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics import limited_expressions
 from pfgen_rs.metrics.limited_expressions import OutOfTimeError, limited_ends
-from pfgen_rs.metrics.linear_expressions import linear_expression
+from pfgen_rs.metrics.linear_expressions import LONGEST, linear_expression
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Unit
 
@@ -111,14 +114,37 @@ def _parse_helpfulness_pattern(pattern: object, where: str) -> str:
     try:
         pattern.encode()
         if not is_literal(pattern):  # to compile all of 50 questions takes longer than to load them
-            re.compile(pattern)
+            _check_expression(pattern)
     except UnicodeEncodeError:
         raise BenchmarkError(
-            f"{where}: the pattern contains a lone surrogate: {pattern!r}"
+            f"{where}: the pattern contains a lone surrogate: {_shown(pattern)}"
+        ) from None
+    except OutOfTimeError:
+        raise BenchmarkError(
+            f"{where}: compiling the regular expression {_shown(pattern)} took longer than "
+            f"{limited_expressions.TIME_LIMIT:g} seconds: write it shorter"
         ) from None
     except (re.error, RecursionError, OverflowError, ValueError) as error:
-        raise BenchmarkError(f"{where}: invalid regular expression {pattern!r}: {error}") from None
+        problem = f"invalid regular expression {_shown(pattern)}: {error}"
+        raise BenchmarkError(f"{where}: {problem}") from None
     return pattern
+
+
+def _check_expression(pattern: str) -> None:
+    """Compile an expression, a long one where that can be ended. Raises what `re` does, `OutOfTimeError`."""
+    if len(pattern) > LONGEST:
+        with suppress(BenchmarkError):  # an invalid one, whose error is not told there, but below
+            limited_ends(pattern, [""])
+            return
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", FutureWarning
+        )  # of sets that another Python might read as nested
+        re.compile(pattern)
+
+
+def _shown(pattern: str) -> str:
+    return shortened(repr(pattern), _SHOWN)
 
 
 def is_literal(pattern: str) -> bool:
@@ -236,9 +262,9 @@ class Helpfulness:
         except OutOfTimeError:
             question = "" if self._question_id is None else f"question {self._question_id}, "
             raise BenchmarkError(
-                f"{question}{self._places[pattern]}: matching the regular expression {pattern!r} to one "
-                f"answer took longer than {limited_expressions.TIME_LIMIT:g} seconds: write it without "
-                "repetitions within repetitions"
+                f"{question}{self._places[pattern]}: matching the regular expression {_shown(pattern)} "
+                f"to one answer took longer than {limited_expressions.TIME_LIMIT:g} seconds: write it "
+                "without repetitions within repetitions"
             ) from None
 
     def ends(self, answer: str) -> dict[str, int]:

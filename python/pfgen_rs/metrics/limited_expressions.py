@@ -28,11 +28,12 @@ from numpy.typing import NDArray
 
 from pfgen_rs._native import UNKNOWN
 from pfgen_rs.errors import BenchmarkError
+from pfgen_rs.io.safe_text import shortened
 
 __all__ = ["TIME_LIMIT", "OutOfTimeError", "limited_ends"]
 
 TIME_LIMIT = 5.0
-"""Seconds that a search of one text may take; it is ended at most a tenth later or earlier."""
+"""Seconds that compiling and the search of one text may take; they end a tenth later or earlier."""
 
 _SCRIPT = Path(__file__).with_name("expression_worker.py")
 _OUT_OF_TIME = 1
@@ -42,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 class OutOfTimeError(Exception):
-    """A search took longer than the limit."""
+    """Compiling or a search took longer than the limit."""
 
 
 class _EndedError(Exception):
@@ -136,8 +137,8 @@ class _Workers:
                 return self._asked(_Worker(), pattern, texts)
             except (_EndedError, OSError) as error:
                 raise BenchmarkError(
-                    f"cannot match the regular expression {pattern!r}: the Python process that matches it "
-                    f"({sys.executable}) failed: {error}"
+                    f"cannot match the regular expression {shortened(repr(pattern))}: the Python process "
+                    f"that matches it ({sys.executable}) failed: {error}"
                 ) from None
 
     def close(self) -> None:

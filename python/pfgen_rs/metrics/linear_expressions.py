@@ -28,7 +28,10 @@ from functools import cache
 
 import numpy as np
 
-__all__ = ["DOLLAR", "linear_expression"]
+__all__ = ["DOLLAR", "LONGEST", "linear_expression"]
+
+LONGEST = 10_000
+"""Characters of an expression; of longer ones neither reading nor compiling takes a bounded time."""
 
 _Ranges = tuple[tuple[int, int], ...]
 
@@ -60,7 +63,9 @@ class _Item:
 
 
 def linear_expression(pattern: str) -> str | None:
-    """Returns a valid expression of Python in the crate's syntax; `None` if it is outside the table."""
+    """Returns a valid expression of Python in the crate's syntax; `None` for long ones and others."""
+    if len(pattern) > LONGEST:
+        return None
     try:
         branches = _ExpressionReader(pattern).whole()
         return _written_branches(branches, is_last=True)[0]

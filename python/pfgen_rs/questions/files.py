@@ -42,11 +42,11 @@ def question_paths(folder: Path) -> list[Path]:
 def read_question_file(path: Path) -> bytes:
     """Returns the decompressed content of a question file. Raises `BenchmarkError` if it cannot be read."""
     try:
-        return compression.decompress(path.read_bytes())
+        return compression.read_whole(path)
     except OSError as error:
         raise BenchmarkError(unreadable(error), path=path) from error
-    except compression.TruncatedError as error:
-        raise BenchmarkError(f"is damaged or cut short: {error}", path=path) from None
+    except compression.UnpackingError as error:
+        raise BenchmarkError(str(error), path=path) from None
 
 
 def file_digest(content: bytes) -> str:

@@ -11,11 +11,11 @@ from typing import NoReturn
 
 from pfgen_rs.errors import InputError, InstallError, unreadable
 from pfgen_rs.install.archive import matching_members
-from pfgen_rs.io.compression import SUFFIXES, read_some, unpacking
+from pfgen_rs.io.compression import SUFFIXES, UNPACKED_LIMIT, UnpackingError, read_whole
 
 __all__ = ["FILES_LIMIT", "FILE_LIMIT", "KEPT_LIMIT", "Entry", "Wanted", "entries", "file_bytes"]
 
-FILE_LIMIT = 256 * 2**20
+FILE_LIMIT = UNPACKED_LIMIT
 """Most bytes a raw file may have, decompressed."""
 KEPT_LIMIT = 2**30
 """Most bytes that are kept of the archives in a folder."""
@@ -128,15 +128,11 @@ def _is_hidden(name: str) -> bool:
 def file_bytes(path: Path) -> bytes:
     """Returns the content of a file, decompressed if it is compressed. Raises `InputError`."""
     try:
-        with path.open("rb") as file:
-            content, damage = read_some(unpacking(file), FILE_LIMIT + 1)
+        return read_whole(path, FILE_LIMIT)
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
-    if damage is not None:
-        raise InputError(damage, path=path)
-    if len(content) > FILE_LIMIT:
-        raise InputError(f"larger than {FILE_LIMIT:,} bytes", path=path)
-    return content
+    except UnpackingError as error:
+        raise InputError(str(error), path=path) from None
 
 
 class _Kept:
