@@ -407,3 +407,24 @@ def test_undefined_values_are_null() -> None:
     assert found.to_dict()["rater_agreement"]["value"] is None
     assert found.cohen["kappa"].null_count() == 3
     assert json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_intervals_have_a_width_where_all_questions_agree() -> None:
+    """A judge that is always right, and the same in both orders, on five questions."""
+    letters = list("ABABC")
+    frame = pl.DataFrame(
+        {
+            "pair": [str(n) for n in range(5)],
+            "question_id": [str(n) for n in range(5)],
+            **dict.fromkeys(("v1", "v2", "probability", "strict", "tie", "first"), letters),
+        }
+    )
+    humans = pl.DataFrame({"pair": frame["pair"], "rater": ["x"] * 5, "verdict": letters})
+    found = agree(frame, humans, rule="tie")
+    for table in (found.concordance, found.robustness):
+        assert table["low"].to_list() == pytest.approx([0.5655] * len(table), abs=1e-4)
+        assert table["high"].to_list() == [1.0] * len(table)
+    assert found.cohen["kappa"].to_list() == [1.0]
+    assert -0.5 < found.cohen["low"][0] < 0.5
+    assert (found.comparisons["low"] < -0.3).all()
+    assert (found.comparisons["high"] > 0.3).all()

@@ -186,19 +186,21 @@ def test_rank_ranges_contain_the_true_ranks() -> None:
     random = np.random.default_rng(0)
     true = np.array([0.5, 0.45, 0.45, 0.2])
     kept, told_apart = [], 0
+    many = np.full(4, 5000)
     for _ in range(400):
         observed = true + random.normal(0, 0.05, 4)
         resampled = observed + random.normal(0, 0.05, (400, 4))
-        found = rank_ranges_of_resamples(observed, resampled, 0.95)
+        found = rank_ranges_of_resamples(observed, resampled, 0.95, many)
         ranks = [(1, 1), (2, 3), (2, 3), (4, 4)]
         inside = zip(ranks, found, strict=True)
         kept.append(all(low <= high_ and low_ <= high for (low_, high_), (low, high) in inside))
         told_apart += found[3] == (4, 4)
     assert np.mean(kept) >= 0.93
     assert told_apart > 200
-    assert rank_ranges_of_resamples(true, np.full((5, 4), np.nan), 0.95) == [(1, 4)] * 4
+    assert rank_ranges_of_resamples(true, np.full((5, 4), np.nan), 0.95, many) == [(1, 4)] * 4
     same = np.tile(true, (10, 1))
-    assert rank_ranges_of_resamples(true, same, 0.95) == [(1, 1), (2, 3), (2, 3), (4, 4)]
+    assert rank_ranges_of_resamples(true, same, 0.95, many) == [(1, 1), (2, 3), (2, 3), (4, 4)]
+    assert rank_ranges_of_resamples(true, same, 0.95, np.full(4, 5)) == [(1, 4)] * 4
 
 
 def test_intervals_of_win_rates_draw_whole_questions() -> None:
@@ -310,3 +312,67 @@ def test_there_are_no_length_controlled_win_rates() -> None:
     assert "length" not in json.dumps(rank(frame, rule="tie").to_dict())
     with pytest.raises(PlotError, match=r"expected one of strength, win_rate, soft_win_rate$"):
         ranks(rank(frame, rule="tie").models, value="length_controlled")
+
+
+def falsely_apart(models: pl.DataFrame) -> set[str]:
+    """In what two models that are equal are told apart: rates off one half, strengths off 0, ranks."""
+    row, found = models.row(0, named=True), set()
+    for name, equal in (("win_rate", 0.5), ("soft_win_rate", 0.5), ("strength", 0.0)):
+        low, high = row[f"{name}_low"], row[f"{name}_high"]
+        if low is not None and not low - 1e-9 <= equal <= high + 1e-9:
+            found.add(name)
+    return found | ({"ranks"} if row["worst_rank"] == 1 else set())
+
+
+def rank_as_far_as_possible(frame: pl.DataFrame, seed: int) -> pl.DataFrame:
+    try:
+        return rank(frame, rule="first", seed=seed, resamples=400).models
+    except InputError:  # one of them always wins
+        return rank(frame, rule="first", seed=seed, resamples=400, with_strengths=False).models
+
+
+@pytest.mark.parametrize("pairs", [3, 5, 10, 50])
+def test_two_equal_models_are_seldom_told_apart(pairs: int) -> None:
+    """Of all outcomes of so many pairs without ties, each with its probability: in at most 7 %."""
+    wrong: Counter[str] = Counter()
+    for wins in range(pairs + 1):
+        games = [("a", "b", "A")] * wins + [("a", "b", "B")] * (pairs - wins)
+        for name in falsely_apart(rank_as_far_as_possible(simple(*games), wins)):
+            wrong[name] += math.comb(pairs, wins)  # type: ignore[assignment]
+    assert all(count / 2**pairs <= 0.07 for count in wrong.values()), wrong
+
+
+@pytest.mark.parametrize("pairs", [3, 5, 10, 50])
+def test_two_equal_models_with_ties_and_probabilities_are_seldom_told_apart(pairs: int) -> None:
+    random, repeats = np.random.default_rng(7), 400
+    wrong: Counter[str] = Counter()
+    for seed in range(repeats):
+        win = 1 / (1 + np.exp(-2 * random.normal(0, 1.4, pairs)))
+        tie = random.uniform(0, 0.4, pairs)
+        letters = np.where(random.random(pairs) < tie, "C", np.where(win > 0.5, "A", "B"))
+        frame = simple(*(("a", "b", str(letter)) for letter in letters)).with_columns(
+            p_a=win * (1 - tie), p_b=(1 - win) * (1 - tie), p_c=tie
+        )
+        wrong.update(falsely_apart(rank_as_far_as_possible(frame, seed)))
+    assert all(count / repeats <= 0.07 for count in wrong.values()), wrong
+
+
+def test_five_wins_of_five_are_no_certainty() -> None:
+    found = rank(simple(*[("a", "b", "A")] * 5), rule="first", with_strengths=False)
+    rows = {row["model"]: row for row in found.models.to_dicts()}
+    assert rows["a"]["win_rate_low"] == pytest.approx(0.5655, abs=1e-4)  # Wilson's
+    assert (rows["a"]["win_rate_high"], rows["b"]["win_rate_low"]) == (1.0, 0.0)
+    assert (rows["a"]["best_rank"], rows["a"]["worst_rank"]) == (1, 2)
+    assert any("2 of 2 models with too few pairs" in note for note in found.notes)
+    many = rank(simple(*[("a", "b", "A")] * 9), rule="first", with_strengths=False)
+    assert many.models["worst_rank"].to_list() == [1, 2]
+    assert not many.notes
+
+
+def test_a_model_of_few_pairs_is_told_apart_from_none_in_a_large_table() -> None:
+    games = [("a", "b", "A" if n % 3 else "B") for n in range(90)] + [("c", "b", "A")] * 3
+    found = rank(simple(*games), rule="first", with_strengths=False)
+    rows = {row["model"]: row for row in found.models.to_dicts()}
+    assert (rows["c"]["best_rank"], rows["c"]["worst_rank"]) == (1, 3)
+    assert rows["c"]["win_rate_low"] < 0.5
+    assert rows["a"]["worst_rank"] < rows["b"]["worst_rank"] == 3

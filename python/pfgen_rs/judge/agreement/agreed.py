@@ -54,7 +54,7 @@ def agree(
     `judge`: the judge's model, for preference of its own family (`families`: default built in).
     `allow_missing`: Krippendorff's α where raters are missing, which is otherwise left out with a note.
 
-    Intervals are percentiles of a bootstrap over questions, except exact ones. 500,000 pairs with three
+    Intervals are a bootstrap over questions, except exact ones. 500,000 pairs with three
     raters take one to two seconds. Raises `InputError` for frames that lack columns or contradict themselves,
     if `rule` decided no pair, and `SettingsError` for invalid settings. Needs scipy (extra `judge`).
     """

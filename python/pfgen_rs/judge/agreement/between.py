@@ -12,7 +12,7 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.judge.agreement.agreed import check_rule
 from pfgen_rs.judge.agreement.codes import NONE, Floats
 from pfgen_rs.judge.agreement.concordance import same
-from pfgen_rs.judge.agreement.intervals import Interval, percentile_bounds
+from pfgen_rs.judge.agreement.intervals import Interval, share_bounds
 from pfgen_rs.judge.agreement.judged import judged, needed_columns
 from pfgen_rs.judge.agreement.paired import PERMUTATIONS, question_differences
 from pfgen_rs.judge.agreement.resampling import RESAMPLES, classes_of
@@ -93,7 +93,9 @@ def compare_judges(
     }
     sums = summed(counted, classes, one.questions, resamples, seed)
     means, resampled = (_mean_rates(each) for each in (sums.observed, sums.resampled))
-    low, high = percentile_bounds(resampled[:, 0] - resampled[:, 1], level)
+    low, high = share_bounds(
+        means[0] - means[1], resampled[:, 0] - resampled[:, 1], level, one.questions.max() + 1, -1.0
+    )
     differences = question_differences(right[0] - right[1], sums.observed["judged"], one.questions)
     return JudgeComparison(
         first=float(means[0]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -11,11 +12,22 @@ from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing
-from pfgen_rs.stats.student import check_level
+from pfgen_rs.stats.shares import wilson
+from pfgen_rs.stats.student import MOST_FREEDOM, check_level, two_sided_quantile
 
-__all__ = ["Interval", "Share", "clopper_pearson", "percentile_bounds", "share_of"]
+__all__ = [
+    "Interval",
+    "Share",
+    "bootstrap_bounds",
+    "clopper_pearson",
+    "expanded_tail",
+    "fewest_questions",
+    "share_bounds",
+    "share_of",
+]
 
 Floats = NDArray[np.float64]
+_NO_SPREAD = 1e-18
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +95,78 @@ def clopper_pearson(count: int, n: int, level: float = 0.95) -> Interval:
     return Interval(low, high, level)
 
 
-def percentile_bounds(resampled: Floats, level: float) -> tuple[Floats, Floats]:
-    """Returns percentile bounds of each column of `resampled` (shape (resamples, …)).
+def fewest_questions(level: float) -> int:
+    """Returns how many questions it takes to tell two models apart at a level.
 
-    Resamples without a value (NaN) are left out; a column without any value has NaN bounds.
+    With fewer, one of two equal models wins on all of them but one, or on all, with a probability above
+    1 - level: 2·(n + 1)/2ⁿ. Bootstraps take that for a difference.
+
+    >>> fewest_questions(0.95)
+    9
     """
-    tail = (1 - level) / 2
+    return next(n for n in itertools.count(1) if 2 * (n + 1) / 2**n <= 1 - level)
+
+
+def bootstrap_bounds(
+    values: Floats, resampled: Floats, level: float, questions: int | NDArray[np.integer[Any]]
+) -> tuple[Floats, Floats]:
+    """Returns bounds of each of `values`, of which `resampled` are resamples (shape (resamples, …)).
+
+    `questions`: how many each value depends on. Percentiles, which are further out the fewer questions there
+    are (the "expanded percentile interval": T. C. Hesterberg, "What teachers should know about the
+    bootstrap", The American Statistician 69 (2015)), or Student's interval with the spread of the resamples,
+    whichever bound is further out. Resamples without a value (NaN) are left out; without any value bounds are
+    NaN.
+    """
+    numbers = np.broadcast_to(questions, resampled.shape[1:])
     filled = ~np.isnan(resampled).all(axis=0)
     bounds = np.full((2, *resampled.shape[1:]), np.nan)
-    if filled.any():
-        bounds[:, filled] = np.nanquantile(resampled[:, filled], [tail, 1 - tail], axis=0)
-    return bounds[0], bounds[1]
+    for number in np.unique(numbers[filled]).tolist():
+        chosen, reach = filled & (numbers == number), _student_reach(level, number)
+        drawn, tail = resampled[:, chosen], expanded_tail(level, number)
+        low, high = np.nanquantile(drawn, [tail, 1 - tail], axis=0)
+        apart, middle = reach * np.nanstd(drawn, axis=0), np.asarray(values)[chosen]
+        bounds[:, chosen] = np.fmin(low, middle - apart), np.fmax(high, middle + apart)
+    return bounds[0, ...], bounds[1, ...]
+
+
+def expanded_tail(level: float, questions: int) -> float:
+    """Returns the share of resamples beyond each bound: 0 for a single question."""
+    return math.erfc(_student_reach(level, questions) / math.sqrt(2)) / 2 if questions > 1 else 0.0
+
+
+def _student_reach(level: float, questions: int) -> float:
+    """Returns how many standard errors of resamples, which are too small, an interval reaches."""
+    if questions < 2:
+        return 0.0
+    freedom = min(questions - 1, MOST_FREEDOM)
+    return two_sided_quantile(level, freedom) * math.sqrt(questions / (questions - 1))
+
+
+def share_bounds(
+    values: Floats,
+    resampled: Floats,
+    level: float,
+    questions: int | NDArray[np.integer[Any]],
+    lowest: float = 0.0,
+) -> tuple[Floats, Floats]:
+    """Returns bounds of statistics between `lowest` and 1, which have a width even if all questions agree.
+
+    Arguments as for `bootstrap_bounds`. The bounds contain Wilson's, for as many questions as make the spread
+    of the resamples, or all questions if there is no spread or they are fewer than `fewest_questions`.
+    """
+    low, high = bootstrap_bounds(values, resampled, level, questions)
+    np.maximum(low, lowest, out=low)
+    np.minimum(high, 1.0, out=high)
+    shares, width = (np.asarray(values) - lowest) / (1 - lowest), 1 - lowest
+    numbers, few = np.broadcast_to(questions, shares.shape), fewest_questions(level)
+    known = ~np.isnan(shares) & ~np.isnan(low)
+    for place in map(tuple, np.argwhere(known).tolist()):
+        share, number = min(max(float(shares[place]), 0.0), 1.0), int(numbers[place])
+        spread = float(np.nanvar(resampled[:, *place])) / width**2
+        size = share * (1 - share) / spread if spread > _NO_SPREAD else number
+        size = max(1, round(min(size, number) if number < few else size))
+        below, above = wilson(share * size, size, level)
+        low[place] = min(low[place], lowest + width * below)
+        high[place] = max(high[place], lowest + width * above)
+    return low, high

@@ -13,7 +13,12 @@ from pfgen_rs.judge.agreement.agreed import check_rule
 from pfgen_rs.judge.agreement.bradley_terry import bradley_terry, resampled_strengths
 from pfgen_rs.judge.agreement.codes import Floats, Indices
 from pfgen_rs.judge.agreement.games import Games, games_of, sums_by_model, win_matrix
-from pfgen_rs.judge.agreement.intervals import percentile_bounds
+from pfgen_rs.judge.agreement.intervals import (
+    bootstrap_bounds,
+    expanded_tail,
+    fewest_questions,
+    share_bounds,
+)
 from pfgen_rs.judge.agreement.resampling import (
     RESAMPLES,
     Questions,
@@ -37,8 +42,8 @@ class Ranking:
 
     `models`: one row per model: `model`; `games`, `wins`, `ties`, `losses`; `win_rate` with a tie as half a
     win, pooled over games; `strength` (Bradley–Terry): log-odds with mean 0; `soft_win_rate`: mean of the
-    judge's normalised p(win) + p(tie)/2. Each has an interval `…_low`, `…_high` (bootstrap over questions,
-    percentiles), and is null where it is unknown. `rank`, `best_rank`, `worst_rank`: by strength (by win rate
+    judge's normalised p(win) + p(tie)/2. Each has an interval `…_low`, `…_high` (bootstrap over questions),
+    and is null where it is unknown. `rank`, `best_rank`, `worst_rank`: by strength (by win rate
     without it), with the ranks that the bootstrap leaves open: with probability `level` they all contain the
     true ranks.
     `head_to_head`: one row per two models that met: `model`, `opponent`, `games`, `wins`, `ties`, `losses`.
@@ -110,9 +115,10 @@ def rank(
     columns: dict[str, Any] = {"model": list(games.models), **scores.counts}
     for name in scores.by_name:
         values, resampled = known.get(name, (None, None))
-        columns |= _columns_of_score(name, values, resampled, len(games.models), level)
+        columns |= _columns_of_score(name, values, resampled, scores.questions, level)
     values, resampled = known["strength" if with_strengths else "win_rate"]
-    best, worst = zip(*rank_ranges_of_resamples(values, resampled, level), strict=True)
+    ranges_ = rank_ranges_of_resamples(values, resampled, level, scores.questions)
+    best, worst = zip(*ranges_, strict=True)
     order = (-values).argsort(kind="stable").argsort(kind="stable") + 1
     columns |= {"rank": order, "best_rank": list(best), "worst_rank": list(worst)}
     table = pl.DataFrame(columns).fill_nan(None).sort("rank")
@@ -128,20 +134,22 @@ def rank(
         resamples=resamples,
         unsolved=scores.unsolved,
         seed=seed,
-        notes=tuple(_ranking_notes(games, scores, questions, resamples)),
+        notes=tuple(_ranking_notes(games, scores, questions, resamples, level)),
     )
 
 
 def rank_ranges_of_resamples(
-    values: Floats, resampled: Floats, level: float
+    values: Floats, resampled: Floats, level: float, questions: Indices
 ) -> list[tuple[int, int]]:
     """Returns for each model the best and the worst rank that the resamples leave open.
 
-    `values`: shape (models,), `resampled`: (resamples, models), NaN where a resample has none. One model
-    ranks above another if their difference exceeds c standard errors, c being the `level` quantile over
-    resamples of the largest error of any difference, so that with this probability all ranges together
-    contain the true ranks (M. Mogstad, J. P. Romano, A. M. Shaikh, D. Wilhelm, "Inference for ranks", Review
-    of Economic Studies 91 (2024)). Without two resamples, no rank is excluded.
+    `values`: shape (models,), `resampled`: (resamples, models), NaN where a resample has none. `questions`:
+    how many each model's games are about, shape (models,). One model ranks above another if their difference
+    exceeds c standard errors, c being the `level` quantile over resamples of the largest error of any
+    difference, so that with this probability all ranges together contain the true ranks (M. Mogstad, J. P.
+    Romano, A. M. Shaikh, D. Wilhelm, "Inference for ranks", Review of Economic Studies 91 (2024)). With few
+    questions the quantile is further out, as in `bootstrap_bounds`, and a model with fewer than
+    `fewest_questions` is told apart from none. Without two resamples, no rank is excluded.
     """
     kept = resampled[~np.isnan(resampled).any(axis=1)]
     models = len(values)
@@ -157,8 +165,10 @@ def rank_ranges_of_resamples(
         if moving.any():
             relative = np.abs(apart[:, moving]) / spread[moving]
             largest = np.maximum(largest, relative.max(axis=1))
-    reach = float(np.quantile(largest, level))
-    return ranges(values[:, None] - values > np.maximum(reach * widths, _CONSTANT))
+    reach = float(np.quantile(largest, 1 - 2 * expanded_tail(level, int(questions.max()))))
+    known = questions >= fewest_questions(level)
+    apart = values[:, None] - values > np.maximum(reach * widths, _CONSTANT)
+    return ranges(apart & known & known[:, None])
 
 
 class _Scores:
@@ -182,6 +192,8 @@ class _Scores:
             for each in (observed, drawn)
         )
         self.counts = self._counted(observed[0], models)
+        met = [games.questions * models + each for each in (games.first, games.second)]
+        self.questions = np.bincount(np.unique(np.concatenate(met)) % models, minlength=models)
         self.by_name: dict[str, tuple[Floats, Floats] | None] = {
             "win_rate": (_win_rates(wins)[0], _win_rates(resampled)),
             "strength": self._strengths(wins[0], resampled) if with_strengths else None,
@@ -231,12 +243,17 @@ def _ratios(above: Floats, below: Floats) -> Floats:
 
 
 def _columns_of_score(
-    name: str, values: Floats | None, resampled: Floats | None, models: int, level: float
+    name: str, values: Floats | None, resampled: Floats | None, questions: Indices, level: float
 ) -> dict[str, Any]:
     if values is None or resampled is None:
-        none = pl.Series([None] * models, dtype=pl.Float64)
+        none = pl.Series([None] * len(questions), dtype=pl.Float64)
         return {name: none, f"{name}_low": none, f"{name}_high": none}
-    low, high = percentile_bounds(resampled, level)
+    if name == "strength":
+        low, high = bootstrap_bounds(values, resampled, level, questions)
+        few = questions < fewest_questions(level)
+        low[few] = high[few] = np.nan
+    else:
+        low, high = share_bounds(values, resampled, level, questions)
     return {name: values, f"{name}_low": low, f"{name}_high": high}
 
 
@@ -251,13 +268,21 @@ def _head_to_head(games: Games, pairings: tuple[Indices, Indices, Indices]) -> p
     return pl.DataFrame(rows, schema=schema, orient="row").sort("model", "opponent")
 
 
-def _ranking_notes(games: Games, scores: _Scores, questions: int, resamples: int) -> list[str]:
+def _ranking_notes(
+    games: Games, scores: _Scores, questions: int, resamples: int, level: float
+) -> list[str]:
     notes = []
     if games.left_out:
         notes.append(f"left out {counted(games.left_out, 'pair')} without a decision")
     if questions == 1:
         notes.append(
             "a single question: intervals and rank ranges say nothing about other questions"
+        )
+    few, fewest = int((scores.questions < fewest_questions(level)).sum()), fewest_questions(level)
+    if few:
+        notes.append(
+            f"{few} of {counted(len(games.models), 'model')} with too few pairs to be told apart from "
+            f"others: that takes {fewest} questions each at {100 * level:g} %"
         )
     if scores.unsolved:
         notes.append(

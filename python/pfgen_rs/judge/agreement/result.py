@@ -49,7 +49,7 @@ class Agreement:
 
     In all tables undefined numbers are null; a null `task` stands for all pairs, a null `rater` for the mean
     of the raters (for the judge in `biases`), and `low` and `high` for an interval at `level`: bootstrap over
-    questions with percentiles, unless it is said to be exact (Clopper–Pearson).
+    questions (`intervals.share_bounds`), unless it is said to be exact (Clopper–Pearson).
 
     `rule`: the rule by which pairs were decided for everything that concerns single decisions.
     `decisions`: per rule how many pairs were decided as A, B and C, `undecided` and `invalid`.

@@ -18,7 +18,7 @@ from pfgen_rs.judge.agreement.counts import (
     rater_counts,
     votes_of,
 )
-from pfgen_rs.judge.agreement.intervals import Interval, percentile_bounds
+from pfgen_rs.judge.agreement.intervals import Interval, share_bounds
 from pfgen_rs.judge.agreement.judged import Judged
 from pfgen_rs.judge.agreement.kappa import (
     alpha_from_counts,
@@ -55,6 +55,10 @@ class AgreementTables:
         self, data: Judged, rule: Rule, allow_missing: bool, level: float, resamples: int, seed: int
     ) -> None:
         self._data, self._rule, self._level, self._seed = data, rule, level, seed
+        tasks = len(data.task_names)
+        of_task = np.unique(data.questions * tasks + data.tasks) % tasks
+        by_task = np.bincount(of_task, minlength=tasks)
+        self._questions = np.array([data.questions.max() + 1, *by_task])  # all, and of each task
         self._rules = [
             each for each in RULES if each != "probability" or (data.decided[each] != NONE).any()
         ]
@@ -70,12 +74,14 @@ class AgreementTables:
     def concordance(self) -> pl.DataFrame:
         """Concordance with each rater and their mean, by rule and task."""
         rates, resampled = (self._rates(sums) for sums in self._both())
-        low, high = percentile_bounds(resampled, self._level)
         observed = self._sums.observed
         totals = [
             np.concatenate([each.sum(-1, keepdims=True), each], -1)
             for each in (observed["pairs"], observed["judged"], observed["right"])
         ]
+        judged_pairs = np.concatenate([totals[1], totals[0][None]])
+        number = np.minimum(judged_pairs, self._questions).astype(np.int64)
+        low, high = share_bounds(rates, resampled, self._level, number)
         raters = [*self._data.raters, None] if self._data.raters else []
         tasks = self._task_rows()
         rows = []
@@ -98,7 +104,7 @@ class AgreementTables:
             _quotient(_with_all(sums["consistent"]), _with_all(sums["pairs"]))
             for sums in self._both()
         )
-        low, high = percentile_bounds(resampled, self._level)
+        low, high = share_bounds(rates, resampled, self._level, self._questions)
         observed = {name: _with_all(self._sums.observed[name]) for name in _ROBUSTNESS}
         rows = [
             (
@@ -116,7 +122,7 @@ class AgreementTables:
         if self._statistic is None:
             return None
         values = [self._agreement_of_raters(sums) for sums in self._both()]
-        low, high = percentile_bounds(values[1], self._level)
+        low, high = share_bounds(values[0], values[1], self._level, self._questions[0], -1.0)
         value = float(values[0])
         if self._statistic == "krippendorff_alpha":
             value = alpha_from_counts(votes_of(self._data.verdicts))
@@ -127,8 +133,9 @@ class AgreementTables:
     def cohen(self) -> pl.DataFrame:
         """Cohen's κ of the judge and each rater."""
         values, resampled = (_cohen_of_sums(sums["confusion"]) for sums in self._both())
-        low, high = percentile_bounds(resampled, self._level)
         numbers = self._sums.observed["confusion"].sum(axis=(-2, -1))
+        judged = np.minimum(numbers, self._questions[0]).astype(np.int64)
+        low, high = share_bounds(values, resampled, self._level, judged, -1.0)
         rows = [
             (rater, int(numbers[r]), *(float(x[r]) for x in (values, low, high)))
             for r, rater in enumerate(self._data.raters)
@@ -153,8 +160,12 @@ class AgreementTables:
                 _quotient(sums[name], sums["others"]) for name in ("as_others", "judge_as_others")
             )
             shares.append(np.stack([human, judge, judge - human], axis=-1))
-        low, high = percentile_bounds(shares[1], self._level)
         counts = [self._sums.observed[name] for name in ("others", "no_majority")]
+        number = np.minimum(counts[0], self._questions[0]).astype(np.int64)[:, None]
+        low, high = share_bounds(shares[0], shares[1], self._level, number, -1.0)
+        low[:, :2], high[:, :2] = share_bounds(
+            shares[0][:, :2], shares[1][:, :, :2], self._level, number
+        )
         rows = []
         for r, rater in enumerate(self._data.raters[: len(counts[0])]):
             values = np.stack([shares[0][r], low[r], high[r]], axis=-1).ravel().tolist()
@@ -173,7 +184,13 @@ class AgreementTables:
             return frame([], _COMPARISONS)
         means, resampled = (self._rates(sums)[..., -1, 0] for sums in self._both())
         mine = self._rules.index(self._rule)
-        low, high = percentile_bounds(resampled[:, [mine]] - resampled, self._level)
+        low, high = share_bounds(
+            means[mine] - means,
+            resampled[:, [mine]] - resampled,
+            self._level,
+            self._questions[0],
+            -1.0,
+        )
         others = [i for i in range(len(self._rules)) if i != mine]
         differences = [self._differences(mine, i) for i in others]
         settings = {"permutations": permutations, "seed": self._seed}
