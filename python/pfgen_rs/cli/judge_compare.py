@@ -127,6 +127,8 @@ def _pairs_with_criteria(path: Path, criteria: Path | None) -> list[Pair]:
 
 
 def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:
+    from pfgen_rs.judge.verdict_folder import doubtful_share
+
     key = folder.journal().key
     last = {key(record): record.get("problem") for record in folder.judgments()}
     problems = Counter(problem for problem in last.values() if problem is not None)
@@ -135,3 +137,6 @@ def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:
     )
     for problem, count in problems.most_common():
         output.warn(f"{counted(count, 'judgment')} invalid: {problem}")
+    doubtful = doubtful_share(folder.doubts())
+    if doubtful is not None:
+        output.warn(doubtful)

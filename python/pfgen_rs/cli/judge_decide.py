@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import options, output
+from pfgen_rs.io.safe_text import shortened
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["RuleName", "decide"]
+
+_SHOWN = 80  # characters of an output
 
 
 class RuleName(StrEnum):
@@ -45,6 +48,13 @@ def decide(
             help="Write all columns to a .jsonl, .csv or .parquet file.",
         ),
     ] = None,
+    doubtful: Annotated[
+        bool,
+        typer.Option(
+            "--doubtful",
+            help="Show the verdicts instead whose output begins with a refusal or has several letters.",
+        ),
+    ] = False,
     output_format: options.Rows = options.RowsFormat.TABLE,
 ) -> None:
     """Decide each pair, and count the decisions.
@@ -54,21 +64,36 @@ def decide(
 
     Example: `pfgen-rs judge decide verdicts --by probability`
     """
-    from pfgen_rs.judge.tables import decision_counts, decision_rows
-    from pfgen_rs.judge.verdict_folder import VerdictFolder
+    from pfgen_rs.judge.tables import decision_counts, decision_rows, write_frame
+    from pfgen_rs.judge.verdict_folder import VerdictFolder, doubtful_share
 
-    found = VerdictFolder(verdicts).decisions()
-    rows = decision_rows(found, by.value)
+    folder = VerdictFolder(verdicts)
+    if doubtful:
+        rows = wide = folder.doubts().drop_nulls("doubt")
+    else:
+        found = folder.decisions()
+        rows = decision_rows(found, by.value)
+        wide = found.with_columns(decision=rows["decision"], state=rows["state"])
     if out is not None:
-        from pfgen_rs.judge.tables import write_frame
-
-        write_frame(found.with_columns(decision=rows["decision"], state=rows["state"]), out)
+        write_frame(wide, out)
     if output_format is options.RowsFormat.JSON:
         output.emit_json(rows.to_dicts())
     elif output_format is options.RowsFormat.CSV:
         output.emit(rows.write_csv())
+    elif doubtful:
+        _show_doubts(rows)
     else:
         _show_counts(decision_counts(found, by.value), by.value)
+        share = doubtful_share(folder.doubts())
+        if share is not None:
+            output.warn(share)
+
+
+def _show_doubts(rows: pl.DataFrame) -> None:
+    table = output.new_table("pair", "order", "verdict", "doubt", "output", numbers=["order"])
+    for *cells, text in rows.iter_rows():
+        table.add_row(*map(output.cell, cells), output.cell(shortened(text, _SHOWN)))
+    output.show(table)
 
 
 def _show_counts(counts: pl.DataFrame, rule: str) -> None:

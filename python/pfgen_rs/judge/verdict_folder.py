@@ -21,6 +21,7 @@ from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.generate.asking import Journal
 from pfgen_rs.generate.asking.journal import journal_records
 from pfgen_rs.io import write_atomic, writing_failed
+from pfgen_rs.io.counted import counted
 from pfgen_rs.io.locks import locked
 from pfgen_rs.io.records import parse_line
 from pfgen_rs.io.run_files import CONFIG
@@ -33,10 +34,12 @@ from pfgen_rs.judge.decision_columns import (
 )
 from pfgen_rs.judge.letters import LETTERS
 from pfgen_rs.judge.pairs import Pair, read_pairs, write_pairs
+from pfgen_rs.judge.verdicts import WHICH, doubt_of
 
 __all__ = [
     "VerdictFolder",
     "distinct_judge_names",
+    "doubtful_share",
     "folder_config",
     "judgment_journal",
     "open_verdict_folder",
@@ -125,6 +128,37 @@ class VerdictFolder:
             _letter_codes(one), _letter_codes(two), _probability_array(one), _probability_array(two)
         )
         return pairs.hstack(_decision_series(columns))
+
+    def doubts(self) -> pl.DataFrame:
+        """Returns the verdicts that count, one row each: `pair`, `order`, `shown`, `doubt`, `output`.
+
+        `doubt`: why the verdict may not be meant as one (`verdicts.doubt_of`), null if nothing speaks against
+        it. Verdicts are read all the same. Linear time. Raises `InputError`.
+        """
+        prompt = self.config.get("prompt")
+        which = prompt.get("verdict") if isinstance(prompt, Mapping) else None
+        found = (
+            _judgment_columns(self.path / _JUDGMENTS, {**_READ, "output": pl.String})
+            .unique(["pair", "order"], keep="last", maintain_order=True)
+            .filter(pl.col("shown").is_not_null())
+        )
+        texts = found["output"].fill_null("")
+        doubts = [doubt_of(text, which if which in WHICH else "brackets") for text in texts]
+        return found.select("pair", "order", "shown").with_columns(
+            doubt=pl.Series(doubts, dtype=pl.String), output=texts
+        )
+
+
+def doubtful_share(doubts: pl.DataFrame) -> str | None:
+    """Returns in words how many verdicts are doubtful (see `VerdictFolder.doubts`), `None` for none."""
+    number = len(doubts) - doubts["doubt"].null_count()
+    if not number:
+        return None
+    return (
+        f"{number:,} of {counted(len(doubts), 'verdict')} ({100 * number / len(doubts):.1f} %) are doubtful, "
+        "since the output begins with a refusal or has several letters: pfgen-rs judge decide --doubtful "
+        "shows them"
+    )
 
 
 def distinct_judge_names(folders: Sequence[VerdictFolder]) -> list[str]:
@@ -240,19 +274,19 @@ def _are_pairs_sound(pairs: pl.DataFrame) -> bool:
     return bool(len(pairs) and pairs.select(whole.all()).item() and pairs["id"].is_unique().all())
 
 
-def _judgment_columns(path: Path) -> pl.DataFrame:
+def _judgment_columns(path: Path, schema: _Schema = _READ) -> pl.DataFrame:
     """Returns the judgments of sample 0, in the order of the journal."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        return pl.DataFrame(schema=_READ)
+        return pl.DataFrame(schema=schema)
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
     content = content[: content.rfind(b"\n") + 1]
     if not content.strip():
-        return pl.DataFrame(schema=_READ)
+        return pl.DataFrame(schema=schema)
     try:
-        found = pl.read_ndjson(io.BytesIO(content), schema=_READ)
+        found = pl.read_ndjson(io.BytesIO(content), schema=schema)
     except pl.exceptions.PolarsError as error:
         for _ in journal_records(path):
             pass  # raises the error with its line

@@ -8,19 +8,40 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
+from typing import Literal, get_args
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.judge.letters import LETTERS, Letter, is_beside_word, letter_of, letters_alone
 from pfgen_rs.judge.thoughts import THOUGHT_END, answer_tokens, without_thoughts
 from pfgen_rs.judge.tokens import Token, TokenText, listed, probability_of, spelling
 
-__all__ = ["Probabilities", "Verdict", "Which", "read_output", "read_verdict", "read_verdict_text"]
+__all__ = [
+    "WHICH",
+    "Probabilities",
+    "Verdict",
+    "Which",
+    "doubt_of",
+    "read_output",
+    "read_verdict",
+    "read_verdict_text",
+]
 
 Which = Literal["first", "last", "brackets", "fastchat"]
+WHICH: tuple[Which, ...] = get_args(Which)
 Probabilities = Mapping[Letter, float]
 
 _BRACKETED = re.compile(r"\[\[([ABC])\]\]")
+_REFUSAL = re.compile(
+    r"(?:i['’]m|i am|we['’]re|we are)?\s*(?:very |so |really |truly )?(?:sorry|afraid)\b"
+    r"|(?:my |i |we )?(?:sincere(?:ly)? )?apolog|unfortunately\b|as an? (?:ai|language model|llm)\b"
+    r"|(?:i|we)(?:['’]m| am|['’]re| are) (?:not able|unable)\b"
+    r"|(?:i|we) (?:can['’]?t|can ?not|won['’]t|will not|must decline|refuse)\b"
+    r"|(?:大変|誠に|まことに)?(?:申し訳|申しわけ|恐れ入り|すみません|すいません|ごめんなさい|残念ながら)"
+    r"|(?:私は)?AI(?:アシスタント)?(?:として|なので|のため|ですので)"
+    r"|[^。\n]{0,20}(?:お答え|回答|比較|判断|評価)(?:する)?(?:こと)?(?:は|が)?でき(?:ません|ない|かねます)",
+    re.IGNORECASE,
+)
+"""How an output begins in which a judge refuses rather than judges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +118,27 @@ def read_output(text: str, tokens: Sequence[Token] | None, which: Which = "first
     return read_verdict(aligned, which)
 
 
+def doubt_of(output: str, which: Which) -> str | None:
+    """Returns why a verdict that was read from an output may not be meant as one, or `None`.
+
+    `refusal`: the output begins with one, in English or Japanese. `several letters`: different letters stand
+    alone where the verdict is looked for: in the whole output of prompts that ask for the letter only, in the
+    last line with letters of those that ask for reasons first. Of bracketed verdicts `read_verdict` takes
+    care. Thoughts do not count.
+    """
+    _check_which(which)
+    normal = unicodedata.normalize("NFKC", without_thoughts(output)).strip()
+    if _REFUSAL.match(normal.lstrip("\"'「『*#> ")):
+        return "refusal"
+    if which not in ("first", "last"):
+        return None
+    places = [normal] if which == "first" else reversed(normal.splitlines())
+    letters = next(filter(None, ({x for _, x in letters_alone(text)} for text in places)), set())
+    return "several letters" if len(letters) > 1 else None
+
+
 def _check_which(which: str) -> None:
-    if which not in ("first", "last", "brackets", "fastchat"):
+    if which not in WHICH:
         raise SettingsError(
             f"unknown way to read a verdict {which!r}: expected first, last, brackets or fastchat"
         )
