@@ -163,7 +163,7 @@ def share_bounds(
     known = ~np.isnan(shares) & ~np.isnan(low)
     for place in map(tuple, np.argwhere(known).tolist()):
         share, number = min(max(float(shares[place]), 0.0), 1.0), int(numbers[place])
-        spread = float(np.nanvar(resampled[:, *place])) / width**2
+        spread = float(np.nanvar(resampled[(slice(None), *place)])) / width**2
         size = share * (1 - share) / spread if spread > _NO_SPREAD else number
         size = max(1, round(min(size, number) if number < few else size))
         below, above = wilson(share * size, size, level)

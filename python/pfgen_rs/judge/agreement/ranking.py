@@ -167,8 +167,8 @@ def rank_ranges_of_resamples(
             largest = np.maximum(largest, relative.max(axis=1))
     reach = float(np.quantile(largest, 1 - 2 * expanded_tail(level, int(questions.max()))))
     known = questions >= fewest_questions(level)
-    apart = values[:, None] - values > np.maximum(reach * widths, _CONSTANT)
-    return ranges(apart & known & known[:, None])
+    above = values[:, None] - values > np.maximum(reach * widths, _CONSTANT)
+    return ranges(above & known & known[:, None])
 
 
 class _Scores:
