@@ -143,7 +143,9 @@ class VerdictFolder:
             .filter(pl.col("shown").is_not_null())
         )
         texts = found["output"].fill_null("")
-        doubts = [doubt_of(text, which if which in WHICH else "brackets") for text in texts]
+        way = which if which in WHICH else "brackets"
+        known = {text: doubt_of(text, way) for text in texts.unique()}
+        doubts = [known[text] for text in texts]
         return found.select("pair", "order", "shown").with_columns(
             doubt=pl.Series(doubts, dtype=pl.String), output=texts
         )

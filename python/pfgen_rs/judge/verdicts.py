@@ -42,6 +42,7 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 """How an output begins in which a judge refuses rather than judges."""
+_BEGINNING = 200  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +128,18 @@ def doubt_of(output: str, which: Which) -> str | None:
     care. Thoughts do not count.
     """
     _check_which(which)
-    normal = unicodedata.normalize("NFKC", without_thoughts(output)).strip()
-    if _REFUSAL.match(normal.lstrip("\"'「『*#> ")):
+    content = without_thoughts(output).strip()
+    beginning = unicodedata.normalize("NFKC", content[:_BEGINNING])
+    if _REFUSAL.match(beginning.lstrip("\"'「『*#> ")):
         return "refusal"
     if which not in ("first", "last"):
         return None
-    places = [normal] if which == "first" else reversed(normal.splitlines())
-    letters = next(filter(None, ({x for _, x in letters_alone(text)} for text in places)), set())
+    places = [content] if which == "first" else reversed(content.splitlines())
+    found = (
+        {letter for _, letter in letters_alone(unicodedata.normalize("NFKC", text))}
+        for text in places
+    )
+    letters: set[Letter] = next(filter(None, found), set())
     return "several letters" if len(letters) > 1 else None
 
 

@@ -160,10 +160,10 @@ def share_bounds(
     np.minimum(high, 1.0, out=high)
     shares, width = (np.asarray(values) - lowest) / (1 - lowest), 1 - lowest
     numbers, few = np.broadcast_to(questions, shares.shape), fewest_questions(level)
-    known = ~np.isnan(shares) & ~np.isnan(low)
+    known, drawn = ~np.isnan(shares) & ~np.isnan(low), np.moveaxis(resampled, 0, -1)
     for place in map(tuple, np.argwhere(known).tolist()):
         share, number = min(max(float(shares[place]), 0.0), 1.0), int(numbers[place])
-        spread = float(np.nanvar(resampled[(slice(None), *place)])) / width**2
+        spread = float(np.nanvar(drawn[place])) / width**2
         size = share * (1 - share) / spread if spread > _NO_SPREAD else number
         size = max(1, round(min(size, number) if number < few else size))
         below, above = wilson(share * size, size, level)
