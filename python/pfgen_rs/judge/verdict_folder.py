@@ -34,7 +34,7 @@ from pfgen_rs.judge.decision_columns import (
 )
 from pfgen_rs.judge.letters import LETTERS
 from pfgen_rs.judge.pairs import Pair, read_pairs, write_pairs
-from pfgen_rs.judge.verdicts import WHICH, doubt_of
+from pfgen_rs.judge.verdicts import WHICH, Which, doubt_of
 
 __all__ = [
     "VerdictFolder",
@@ -143,7 +143,7 @@ class VerdictFolder:
             .filter(pl.col("shown").is_not_null())
         )
         texts = found["output"].fill_null("")
-        way = which if which in WHICH else "brackets"
+        way: Which = next((each for each in WHICH if each == which), "brackets")
         known = {text: doubt_of(text, way) for text in texts.unique()}
         doubts = [known[text] for text in texts]
         return found.select("pair", "order", "shown").with_columns(
