@@ -204,6 +204,7 @@ def score_file(
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
     strict: bool = False,
+    replace_invalid: bool = False,
     clean: Clean = False,
     threads: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
@@ -218,6 +219,7 @@ def score_file(
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
     strict: bool = False,
+    replace_invalid: bool = False,
     clean: Clean = False,
     threads: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
@@ -233,6 +235,7 @@ def score_file(
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
     strict: bool = False,
+    replace_invalid: bool = False,
     clean: Clean = False,
     threads: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
@@ -261,7 +264,8 @@ def score_file(
     that `config.json` names, or `completion`. The signature then has a part `clean:MODE`.
 
     Raises `InputError` with file, line (or row, or element) and question. With `skip_bad_lines` such lines
-    (and unknown questions) are left out and listed in the result's `problems`.
+    (and unknown questions) are left out and listed in the result's `problems`. With `replace_invalid`, what
+    is not valid Unicode in a text file, such as half a surrogate pair, is read as U+FFFD.
 
     A text file whose last record has no newline, although others have one, may have been cut short: a warning
     with file and line is logged and is the result's `cut_short`, or raised as `InputError` if `strict`.
@@ -275,7 +279,12 @@ def score_file(
         return result
     tokens = benchmark.settings.unit == "token"
     options = Options(
-        **fields, skip_bad_lines=skip_bad_lines, tokens=tokens, clean=clean, strict=strict
+        **fields,
+        skip_bad_lines=skip_bad_lines,
+        tokens=tokens,
+        clean=clean,
+        strict=strict,
+        replace_invalid=replace_invalid,
     )
     if isinstance(path, list | tuple):
         return _score_runs(benchmark, paths, options, Storage(storage_options), threads=threads)
@@ -300,6 +309,7 @@ def score_runs(
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
     strict: bool = False,
+    replace_invalid: bool = False,
     clean: Clean = False,
     run_field: str | None = None,
     threads: int | None = None,
@@ -320,7 +330,13 @@ def score_runs(
     benchmark = resolve(benchmark, settings)
     tokens = benchmark.settings.unit == "token"
     options = Options(
-        question_field, answer_field, skip_bad_lines, tokens=tokens, clean=clean, strict=strict
+        question_field,
+        answer_field,
+        skip_bad_lines,
+        tokens=tokens,
+        clean=clean,
+        strict=strict,
+        replace_invalid=replace_invalid,
     )
     paths = as_paths(source)
     if paths is None:
@@ -359,7 +375,7 @@ def _score_runs(
 
 def log_notes(result: Result) -> None:
     """Log what is not clean about a run's answers, and that its file may have been cut short."""
-    note = unclean_note(result, "clean=True (on the command line, score --clean)")
+    note = unclean_note(result, "clean=True (on the command line, --clean)")
     if note is not None:
         _LOG.warning(note)
     if result.cut_short is not None:

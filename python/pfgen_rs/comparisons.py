@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs import stats
-from pfgen_rs.benchmark import score_runs
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Source
 from pfgen_rs.io.patterns import expand
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.sample import sample_of
+from pfgen_rs.runs.sample import cleaned_together, sample_of
 from pfgen_rs.runs.timestamps import timestamps
 from pfgen_rs.stats.compared import as_html
 
@@ -27,7 +27,6 @@ __all__ = [
     "compare_runs",
     "comparison_samples",
     "distinct",
-    "score_runs",
 ]
 
 
@@ -117,12 +116,15 @@ def _comparable_results(results: Sequence[Result]) -> Sequence[Result]:
 
 def comparison_samples(results: Sequence[Result]) -> tuple[list[stats.Sample], list[str]]:
     """Returns the values of the runs, with usable times, and notes about unusable ones."""
-    found, notes = [], []
+    found, notes, clean = [], [], cleaned_together(results)
     for result, name in zip(results, _compared_names(results), strict=True):
         times = timestamps(result)
         if times.problem is not None:
             notes.append(f"{name}: {times.problem}; trials are not regrouped by time")
-        found.append(sample_of(result, name, times.values))
+        sample = sample_of(result, name, times.values)
+        bench = result.benchmark
+        told = signature(bench.metadata_hash, bench.settings, clean=clean)
+        found.append(replace(sample, signature=told))
     return found, notes
 
 

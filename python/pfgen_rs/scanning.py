@@ -44,6 +44,7 @@ def scan(
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
     strict: bool = False,
+    replace_invalid: bool = False,
     clean: Clean = False,
     threads: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
@@ -67,12 +68,18 @@ def scan(
     column of a file has the cleaned ones, that of a table stays.
 
     What cannot be used raises `InputError` when the query runs; with `skip_bad_lines` it is left out.
-    `strict`: as for `score_file`.
+    `strict`, `replace_invalid`: as for `score_file`.
     """
     scorer = _ScanScorer(resolve(benchmark, settings), threads)
     tokens = scorer.benchmark.settings.unit == "token"
     options = Options(
-        question_field, answer_field, skip_bad_lines, tokens=tokens, clean=clean, strict=strict
+        question_field,
+        answer_field,
+        skip_bad_lines,
+        tokens=tokens,
+        clean=clean,
+        strict=strict,
+        replace_invalid=replace_invalid,
     )
     patterns = as_paths(source)
     if patterns is None:

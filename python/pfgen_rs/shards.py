@@ -36,6 +36,7 @@ def score_shard(
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
     strict: bool = False,
+    replace_invalid: bool = False,
     clean: Clean = False,
     run_field: str | None = None,
     rows: bool = False,
@@ -65,6 +66,7 @@ def score_shard(
         tokens=loaded.settings.unit == "token",
         clean=clean,
         strict=strict,
+        replace_invalid=replace_invalid,
     )
     paths = as_paths(source)
     if paths is None:

@@ -87,25 +87,27 @@ def verify(
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
     threads: int | None = None,
+    **reading: Any,
 ) -> Verification:
     """Score the run in the folder `run` again and compare every value with its `result.json`.
 
     The last digits of a file depend on the version of Python that wrote it (see `Settings.summation`), so
-    both readings are tried. Raises `InputError` if the answers or the result cannot be read.
+    both readings are tried. `reading`: how the answers were read and scored, as options of `score_file`, if
+    not as usual. Raises `InputError` if the answers or the result cannot be read.
     """
     folder = Path(run)
     content = _published_result(folder / RESULT)
     theirs = _parse_result(content, folder / RESULT)
-    result = score_file(folder, benchmark, threads=threads)
-    reading = best_reading(theirs, result)
+    result = score_file(folder, benchmark, threads=threads, **reading)
+    best = best_reading(theirs, result)
     return Verification(
         run=str(run),
-        numbers=reading.compared.numbers,
-        agreeing=reading.compared.agreeing,
-        differences=reading.compared.differences,
-        identical=content == reading.content,
-        signature=reading.result.signature,
-        summation=reading.result.benchmark.settings.summation,
+        numbers=best.compared.numbers,
+        agreeing=best.compared.agreeing,
+        differences=best.compared.differences,
+        identical=content == best.content,
+        signature=best.result.signature,
+        summation=best.result.benchmark.settings.summation,
     )
 
 

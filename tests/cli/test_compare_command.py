@@ -15,9 +15,9 @@ from rich.cells import cell_len
 
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark, write_run
 from payload_texts import file_payloads, page_payloads
-from pfgen_rs import load_benchmark, score_file, stats
+from pfgen_rs import load_benchmark, score_file, score_runs, stats
 from pfgen_rs.cli.verdicts import verdict
-from pfgen_rs.comparisons import compare_runs, distinct, score_runs
+from pfgen_rs.comparisons import compare_runs, distinct
 from pfgen_rs.report.site import write_comparison
 from pfgen_rs.runs.sample import sample_of
 from pfgen_rs.runs.timestamps import timestamps

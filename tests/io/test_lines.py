@@ -55,7 +55,7 @@ def one_by_one(content: bytes) -> tuple[list[tuple[str, str, int]], list[tuple[i
         if not line.strip():
             continue
         try:
-            record = parse_line(line)
+            record = parse_line(line, replace_invalid=False)
             found.append((text_field(record, "question"), text_field(record, "answer"), number))
         except InputError as error:
             problems.append((number, error.problem))

@@ -166,9 +166,7 @@ def test_python_logs_it(bench: Benchmark, tmp_path: Path, caplog: pytest.LogCapt
         score_file(written(tmp_path / "dirty", DIRTY), bench)
     [message] = caplog.messages
     assert "8 of 20 answers begin with white space" in message
-    assert (
-        "scored unchanged; clean=True (on the command line, score --clean) removes this" in message
-    )
+    assert "scored unchanged; clean=True (on the command line, --clean) removes this" in message
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ Watch = Callable[[Sequence[Source]], AbstractContextManager[streaming.ScoringPro
 _NAMED = 5  # questions
 _READY = 4  # scored runs that may wait until they are written
 _HELD = streaming.KEPT // _READY  # bytes of answers of each of them that are kept in memory
+_KEYS = "runs of a checkout have the keys 'question' and 'answer'"
+_PUBLISHED = Options(advice=(_KEYS, _KEYS))
 _SHOWN = (
     4 << 20
 )  # the same, until pages are made of them; larger ones are read again, for there are several
@@ -36,7 +38,7 @@ def rescored(
     sources = [Source(str(run.responses or run.folder)) for run in runs]
     with watch(sources) if watch else nullcontext() as progress:
         each = streaming.score_each(
-            benchmark, sources, Options(), threads=jobs, keep=_HELD, progress=progress
+            benchmark, sources, _PUBLISHED, threads=jobs, keep=_HELD, progress=progress
         )
         # Runs differ much in size, so some are ready before they are needed: scored in one thread, and their
         # contents made in another, while others are written.
@@ -69,7 +71,7 @@ def scored_again(
 ) -> Iterator[tuple[str, Result | InputError]]:
     """Yields for each run its name and its result, with answers for pages, or the error."""
     sources = [Source(str(run.responses)) for run in runs]
-    each = streaming.score_each(benchmark, sources, Options(), threads=jobs, keep=_HELD)
+    each = streaming.score_each(benchmark, sources, _PUBLISHED, threads=jobs, keep=_HELD)
     with closing(each) as found:
         for run, result in zip(runs, found, strict=True):
             yield run.name, result

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli.scoring_options import ReadingOptions
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -34,11 +35,13 @@ _HEADINGS = {
 }
 
 
+@options.with_options(ReadingOptions, "reading", without=("run_field", "skip_bad_lines"))
 def check(
     benchmark: Annotated[
         str,
         typer.Argument(metavar="SET", help="A folder of question files, or a benchmark's name."),
     ],
+    reading: ReadingOptions,
     run: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,7 +79,14 @@ def check(
 
     loaded = options.load(benchmark, unit)
     with _check_progress() as progress:
-        found = check_set(loaded, run or (), seed=seed, threads=threads, progress=progress)
+        found = check_set(
+            loaded,
+            run or (),
+            seed=seed,
+            threads=threads,
+            progress=progress,
+            **reading.arguments(),
+        )
     if out is not None:
         found.to_dir(out)
         if not available():

@@ -10,6 +10,7 @@ import typer
 
 from pfgen_rs.cli import options, output
 from pfgen_rs.cli.loading import is_folder_there
+from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 from pfgen_rs.metrics.names import METRICS
 
 __all__ = ["compare"]
@@ -31,15 +32,17 @@ def _compare_html_path(path: Path | None) -> Path | None:
     return path
 
 
+@scoring_options()
 def compare(
     files: Annotated[
         list[str],
         typer.Argument(
             metavar="FILE|DIR|GLOB",
-            help="Two or more runs, as for `score`.",
+            help="Two or more runs, as for `score`; with --run-field, a file may have them all.",
             show_default=False,
         ),
     ],
+    scoring: ScoringOptions,
     benchmark: options.BenchmarkName = None,
     output_format: options.Format = options.JsonFormat.TABLE,
     metric: Annotated[
@@ -93,16 +96,16 @@ def compare(
     - `pfgen-rs compare a.jsonl b.jsonl --format json`
 
     - `pfgen-rs compare run-a/ run-b/ --html page.html`
+
+    - `pfgen-rs compare all.csv --run-field model --clean`
     """
     from pfgen_rs import comparisons
     from pfgen_rs.cli import compare_view
-    from pfgen_rs.io import Source
 
     paths = comparisons.distinct(files)
-    with output.scoring([Source(path) for path in paths]) as progress:
-        results = comparisons.score_runs(paths, benchmark, progress=progress, threads=threads)
+    results = scoring.score_with(paths, benchmark, threads=threads)
     if metric is None:
-        metric = ComparedMetric.ALL if len(paths) == 2 else ComparedMetric.AVERAGE
+        metric = ComparedMetric.ALL if len(results) == 2 else ComparedMetric.AVERAGE
     settings: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     metrics = METRICS if metric is ComparedMetric.ALL else (metric.value,)
     found = comparisons.compare_runs(results, metrics=metrics, **settings)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import MISSING, dataclass, fields
-from functools import wraps
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,10 +25,8 @@ __all__ = [
     "EngineOptions",
     "finish_asking",
     "resumable_asking",
-    "with_options",
 ]
 
-F = TypeVar("F", bound=Callable[..., Any])
 BudgetOf = Callable[["Respondent"], "Budget | None"]
 """Returns the budget that is left for requests to a respondent, `None` without a limit."""
 _OPTIONAL = ("logprobs", "seed", "temperature")
@@ -180,43 +176,6 @@ class EngineOptions:
         if self.engine is EngineName.OPENAI:
             given.setdefault("optional", _OPTIONAL)
         return factory.make(self.engine.value, model, **chosen, **given)
-
-
-def with_options(options: type[EngineOptions], argument: str) -> Callable[[F], F]:
-    """Give a command the options of a class, an object of which it receives as this argument."""
-
-    def give(command: F) -> F:
-        own = inspect.signature(command)
-        hints = get_type_hints(command, include_extras=True)
-        shared = get_type_hints(options, include_extras=True)
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        mine = [
-            parameter.replace(annotation=hints[name], kind=keyword)
-            for name, parameter in own.parameters.items()
-            if name != argument
-        ]
-        ordered = sorted(fields(options), key=lambda field: field.default is not MISSING)
-        theirs = [
-            inspect.Parameter(
-                field.name,
-                keyword,
-                annotation=shared[field.name],
-                default=inspect.Parameter.empty if field.default is MISSING else field.default,
-            )
-            for field in ordered
-        ]
-
-        @wraps(command)
-        def wrapper(**given: Any) -> Any:
-            chosen = options(**{field.name: given.pop(field.name) for field in fields(options)})
-            return command(**given, **{argument: chosen})
-
-        del wrapper.__wrapped__
-        wrapper.__signature__ = own.replace(parameters=[*mine, *theirs])  # type: ignore[attr-defined]
-        wrapper.__annotations__ = {p.name: p.annotation for p in [*mine, *theirs]}
-        return cast("F", wrapper)
-
-    return give
 
 
 def finish_asking(asked: Asked | None) -> None:

@@ -10,6 +10,7 @@ import typer
 from pfgen_rs.cli import options, output
 from pfgen_rs.cli.judge_agree_view import percent, range_text
 from pfgen_rs.cli.judge_decide import RuleName
+from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["against_scores", "show_correlation"]
 
 
+@scoring_options()
 def against_scores(
     verdicts: Annotated[
         list[Path] | None,
@@ -30,6 +32,8 @@ def against_scores(
             show_default=False,
         ),
     ] = None,
+    *,
+    scoring: ScoringOptions,
     benchmark: options.BenchmarkName = None,
     humans: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Verdicts of people on the same pairs.")
@@ -70,12 +74,12 @@ def against_scores(
     if folders:
         opened = [VerdictFolder(path) for path in folders]
         pairs = list({pair.id: pair for folder in opened for pair in folder.pairs()}.values())
-        scores = scored_pairs(pairs, options.load(benchmark, None))
+        scores = scored_pairs(pairs, scoring.load(benchmark), clean=scoring.cleaning)
         table = agreement_by_margin(scores, verdicts_by_name(opened, by.value, humans), bins)
         found["pairs"] = table.to_dicts()
     correlation = None
     if ratings is not None:
-        correlation = _correlation_of_runs(ratings, runs or [], benchmark)
+        correlation = _correlation_of_runs(ratings, runs or [], benchmark, scoring)
         found["runs"] = correlation.to_dict()
     if output_format is options.JsonFormat.JSON:
         output.emit_json(found)
@@ -99,15 +103,16 @@ def _sample_arguments() -> tuple[list[Path], Path, list[str]]:
     )
 
 
-def _correlation_of_runs(ratings: Path, runs: list[str], benchmark: str | None) -> RunCorrelation:
-    from pfgen_rs.benchmark import score_runs
+def _correlation_of_runs(
+    ratings: Path, runs: list[str], benchmark: str | None, scoring: ScoringOptions
+) -> RunCorrelation:
     from pfgen_rs.judge.against_scores import run_correlation
     from pfgen_rs.judge.grading import mean_ratings, read_ratings
     from pfgen_rs.runs.naming import named_results
 
     if not runs:
         raise typer.BadParameter("--ratings requires the rated runs: --run RUN", param_hint="--run")
-    results = named_results(score_runs(runs, options.load(benchmark, None)))
+    results = named_results(scoring.score_with(runs, benchmark))
     scores = {name: result.score for name, result in results.items()}
     return run_correlation(mean_ratings(read_ratings(ratings)), scores)
 

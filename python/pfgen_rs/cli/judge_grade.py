@@ -15,6 +15,7 @@ from pfgen_rs.cli.judge_options import (
     resumable_asking,
     retrying_options,
 )
+from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["grade"]
 
 
+@scoring_options()
 @retrying_options
 def grade(
     runs: Annotated[
@@ -30,6 +32,7 @@ def grade(
         typer.Argument(metavar="RUN…", help="Files or folders of runs.", show_default=False),
     ],
     asking: RetryOptions,
+    scoring: ScoringOptions,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="DIR", help="Folder of ratings."),
@@ -67,7 +70,6 @@ def grade(
 
     Example: `pfgen-rs judge grade runs/a runs/b -b pfgen-bench --engine openai --model gpt-4o --out ratings`
     """
-    from pfgen_rs.benchmark import score_runs
     from pfgen_rs.judge.against_scores import run_correlation
     from pfgen_rs.judge.formats.prometheus import rubric_text
     from pfgen_rs.judge.grading import (
@@ -81,7 +83,7 @@ def grade(
     from pfgen_rs.judge.run_pairs import references_of
     from pfgen_rs.runs.naming import named_results
 
-    results = named_results(score_runs(runs, options.load(benchmark, None)))
+    results = named_results(scoring.score_with(runs, benchmark))
     references = references_of(benchmark)
     text = None if rubric is None else rubric_text(rubric)
     items = [

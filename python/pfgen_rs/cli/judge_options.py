@@ -15,8 +15,8 @@ from pfgen_rs.cli.engine_options import (
     EngineOptions,
     finish_asking,
     resumable_asking,
-    with_options,
 )
+from pfgen_rs.cli.options import with_options
 
 if TYPE_CHECKING:
     from pfgen_rs.generate.asking import Asked, Journal, Request

@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from pfgen_rs.cli import options, output
+from pfgen_rs.cli.scoring_options import ReadingOptions
 from pfgen_rs.io.counted import counted
 
 __all__ = ["pairs"]
 
 
+@options.with_options(ReadingOptions, "reading")
 def pairs(
     runs: Annotated[
         list[str],
@@ -20,6 +22,7 @@ def pairs(
             metavar="RUN…", help="Files or folders of two or more runs.", show_default=False
         ),
     ],
+    reading: ReadingOptions,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="File to write (JSON lines).")
     ],
@@ -45,13 +48,11 @@ def pairs(
 
     Example: `pfgen-rs judge pairs runs/a runs/b -b pfgen-bench --out pairs.jsonl`
     """
-    from pfgen_rs.benchmark import score_runs
     from pfgen_rs.judge.pairs import write_pairs
     from pfgen_rs.judge.run_pairs import pairs_of_runs, references_of
     from pfgen_rs.runs.naming import named_results
 
-    loaded = options.load(benchmark, None)
-    results = named_results(score_runs(runs, loaded))
+    results = named_results(reading.score(runs, options.load(benchmark, None)))
     frames = {name: result.frame for name, result in results.items()}
     found = pairs_of_runs(
         frames,

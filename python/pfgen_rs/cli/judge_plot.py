@@ -11,6 +11,7 @@ import typer
 from pfgen_rs.cli import options, output
 from pfgen_rs.cli.judge_decide import RuleName
 from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
+from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 
 __all__ = ["JudgeKind", "plot"]
 
@@ -25,6 +26,7 @@ class JudgeKind(StrEnum):
     SCORES = "scores"
 
 
+@scoring_options()
 def plot(
     kind: Annotated[JudgeKind, typer.Argument(metavar="KIND", help="One of the figures below.")],
     verdicts: Annotated[
@@ -46,6 +48,7 @@ def plot(
             show_default=False,
         ),
     ],
+    scoring: ScoringOptions,
     humans: Annotated[
         Path | None,
         typer.Option(
@@ -105,6 +108,7 @@ def plot(
         title,
         language.value,
         font,
+        scoring.score_with,
     )
     drawn = draw(kind.value, wish)
     plots.save(drawn.figure, out)

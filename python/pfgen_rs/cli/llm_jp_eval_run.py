@@ -13,7 +13,6 @@ from pfgen_rs.cli.engine_options import (
     EngineOptions,
     finish_asking,
     resumable_asking,
-    with_options,
 )
 from pfgen_rs.cli.generate_values import EngineName
 from pfgen_rs.cli.llm_jp_eval_view import show_evaluation
@@ -22,7 +21,7 @@ from pfgen_rs.io.counted import counted
 __all__ = ["run"]
 
 
-@with_options(EngineOptions, "asking")
+@options.with_options(EngineOptions, "asking")
 def run(
     model: Annotated[
         str,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
@@ -39,7 +43,10 @@ __all__ = [
     "load",
     "table_path",
     "unit_of",
+    "with_options",
 ]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class JsonFormat(StrEnum):
@@ -193,3 +200,46 @@ def load(benchmark: str | None, unit: UnitName | None) -> Benchmark:
     return pfgen_rs.load_benchmark(
         benchmark, settings=pfgen_rs.Settings(unit=unit_of(unit, benchmark))
     )
+
+
+def with_options(
+    options: type[Any], argument: str, *, without: Sequence[str] = ()
+) -> Callable[[F], F]:
+    """Give a command the options of a class, an object of which it receives as this argument.
+
+    `without`: fields that are no options of this command.
+    """
+    offered = [field for field in fields(options) if field.name not in without]
+
+    def give(command: F) -> F:
+        own = inspect.signature(command)
+        hints = get_type_hints(command, include_extras=True)
+        shared = get_type_hints(options, include_extras=True)
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        mine = [
+            parameter.replace(annotation=hints[name], kind=keyword)
+            for name, parameter in own.parameters.items()
+            if name != argument
+        ]
+        ordered = sorted(offered, key=lambda field: field.default is not MISSING)
+        theirs = [
+            inspect.Parameter(
+                field.name,
+                keyword,
+                annotation=shared[field.name],
+                default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            )
+            for field in ordered
+        ]
+
+        @wraps(command)
+        def wrapper(**given: Any) -> Any:
+            chosen = options(**{field.name: given.pop(field.name) for field in offered})
+            return command(**given, **{argument: chosen})
+
+        del wrapper.__wrapped__
+        wrapper.__signature__ = own.replace(parameters=[*mine, *theirs])  # type: ignore[attr-defined]
+        wrapper.__annotations__ = {p.name: p.annotation for p in [*mine, *theirs]}
+        return cast("F", wrapper)
+
+    return give

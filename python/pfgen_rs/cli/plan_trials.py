@@ -7,10 +7,12 @@ from typing import Annotated
 import typer
 
 from pfgen_rs.cli import options, output
+from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 
 __all__ = ["plan_trials"]
 
 
+@scoring_options()
 def plan_trials(
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="A run, as for `score`.", show_default=False)
@@ -23,6 +25,8 @@ def plan_trials(
             show_default=False,
         ),
     ] = None,
+    *,
+    scoring: ScoringOptions,
     benchmark: options.BenchmarkName = None,
     precision: Annotated[
         float, typer.Option(metavar="X", help="Half-width of the interval.")
@@ -60,13 +64,11 @@ def plan_trials(
     """
     from pfgen_rs import comparisons, stats
     from pfgen_rs.cli import plan_view
-    from pfgen_rs.io import Source
 
-    if difference is not None and other is None:
+    if difference is not None and other is None and scoring.run_field is None:
         raise typer.BadParameter("--difference needs a second run", param_hint="'--difference'")
     paths = comparisons.distinct([run] if other is None else [run, other])
-    with output.scoring([Source(path) for path in paths]) as progress:
-        results = comparisons.score_runs(paths, benchmark, progress=progress, threads=threads)
+    results = scoring.score_with(paths, benchmark, threads=threads)
     samples, _ = comparisons.comparison_samples(results)
     plan = stats.plan_trials(
         samples,

@@ -10,6 +10,7 @@ import typer
 
 from pfgen_rs.cli import options, output
 from pfgen_rs.cli.loading import is_folder_there
+from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 
 __all__ = [
     "AxisName",
@@ -98,6 +99,7 @@ def _check_kind_uses(kind: Kind, top: int | None, x: AxisName | None) -> None:
         raise typer.BadParameter("--x requires the figure learning", param_hint="--x")
 
 
+@scoring_options()
 def plot(
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of the figures below.")],
     inputs: Annotated[
@@ -119,6 +121,7 @@ def plot(
             help="File to write: .svg or .png.",
         ),
     ],
+    scoring: ScoringOptions,
     benchmark: options.BenchmarkName = None,
     metric: Annotated[
         options.MetricName, typer.Option(help="Metric for `sources` and `convergence`.")
@@ -183,7 +186,7 @@ def plot(
     - `learning`: score and metrics during training, from a curve.parquet
 
     Uses the result.json of each run; runs without one are scored first, with the given benchmark or the
-    checkout's questions.
+    checkout's questions. With an option that says how to read or score responses, all runs are scored.
 
     For example:
 
@@ -210,6 +213,8 @@ def plot(
         title,
         language.value,
         font,
+        scoring.score_with,
+        again=scoring != ScoringOptions(),
     )
     drawn = draw(kind.value, wish)
     plots.save(drawn.figure, out)

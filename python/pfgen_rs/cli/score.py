@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 import glob
-import re
 import shlex
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
 
-import pfgen_rs
-from pfgen_rs import io
 from pfgen_rs.cli import options, output, score_ray, score_shard
+from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 from pfgen_rs.questions.locate import BUNDLED, bundled_path
 
 __all__ = ["ScoreCommand", "score"]
-
-
-class VariantName(StrEnum):
-    """Variant of the metrics."""
-
-    PUBLISHED = "pfgen-bench"
-    PAPER = "paper"
-
-
-class SummationName(StrEnum):
-    """Summation of floating-point numbers."""
-
-    PLAIN = "plain"
-    COMPENSATED = "compensated"
-
-
-def _ngram_range(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"([0-9]{1,6})-([0-9]{1,6})", text)
-    if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise typer.BadParameter(
-            f"invalid range {text!r}: expected MIN-MAX, such as 1-10", param_hint="'--ngrams'"
-        )
-    return int(match[1]), int(match[2])
 
 
 class ScoreCommand(TyperCommand):
@@ -68,6 +42,7 @@ def _how_to_try_score() -> list[str]:
     ]
 
 
+@scoring_options()
 def score(
     files: Annotated[
         list[str],
@@ -79,13 +54,14 @@ def score(
             show_default=False,
         ),
     ],
+    scoring: ScoringOptions,
     benchmark: options.BenchmarkName = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Write DIR/result.json in the published format; with several runs, DIR/NAME/result.json. "
-            "May be a URL of object storage.",
+            help="Write DIR/result.json in the published format; with several runs, DIR/NAME/result.json "
+            "(with --run-field, NAME is that of the run). May be a URL of object storage.",
         ),
     ] = None,
     output_format: options.Rows = options.RowsFormat.TABLE,
@@ -106,42 +82,7 @@ def score(
             help="Continue where the same command was interrupted, without scoring anything twice.",
         ),
     ] = False,
-    skip_bad_lines: Annotated[
-        bool,
-        typer.Option(
-            "--skip-bad-lines",
-            help="Skip, count and report lines that cannot be scored, instead of stopping.",
-        ),
-    ] = False,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="Stop with an error, instead of a warning, if a file may have been cut short: only its "
-            "last record has no newline.",
-        ),
-    ] = False,
     allow_partial: options.AllowPartial = False,
-    variant: Annotated[
-        VariantName,
-        typer.Option(help="Published scores, or the papers' equations followed literally."),
-    ] = VariantName.PUBLISHED,
-    ngrams: Annotated[
-        str, typer.Option(metavar="MIN-MAX", help="Range of n-gram lengths for Fluency, in units.")
-    ] = "1-10",
-    unit: options.UnitOption = None,
-    summation: Annotated[
-        SummationName,
-        typer.Option(
-            help="Sum like Python before 3.12 (plain) or since (compensated); last digits may differ."
-        ),
-    ] = SummationName.PLAIN,
-    question_field: Annotated[
-        str, typer.Option(metavar="KEY", help="Key or column of the question (text or id).")
-    ] = "question",
-    answer_field: Annotated[
-        str, typer.Option(metavar="KEY", help="Key or column of the answer.")
-    ] = "answer",
     keep: Annotated[
         str | None,
         typer.Option(
@@ -149,27 +90,6 @@ def score(
             help="Input columns to copy to --per-response, separated by commas (default: all for "
             "tables, none for JSON). Names that collide with score columns get the prefix input_.",
         ),
-    ] = None,
-    run_field: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            help="Key or column that names the run of each response, such as model. Splits each file into "
-            "runs; --out then writes DIR/RUN/result.json.",
-        ),
-    ] = None,
-    clean: Annotated[
-        bool,
-        typer.Option(
-            "--clean",
-            help="Clean answers before scoring, as pfgen-bench does during generation: cut them at a "
-            "following question (in mode completion, also at a blank line) and strip white space. The mode "
-            "is that of config.json, or else completion. Recorded in the signature.",
-        ),
-    ] = False,
-    clean_as: Annotated[
-        Literal["completion", "chat", "qa"] | None,
-        typer.Option(metavar="MODE", help="Like --clean, for mode completion, chat or qa."),
     ] = None,
     shard: Annotated[
         str | None,
@@ -255,7 +175,8 @@ def score(
         {
             "--per-response": per_response is not None,
             "--resume": resume,
-            "--strict": strict,
+            "--strict": scoring.strict,
+            "--replace-invalid": scoring.replace_invalid,
             "--allow-partial": allow_partial,
             "--keep": keep is not None,
             "--shard": shard is not None,
@@ -270,14 +191,7 @@ def score(
     from pfgen_rs.io.remote.storage import Storage, parsed_options
     from pfgen_rs.runs.resumable import Job
 
-    low, high = _ngram_range(ngrams)
-    settings = pfgen_rs.Settings(
-        variant=variant.value,
-        min_n=low,
-        max_n=high,
-        unit=options.unit_of(unit, benchmark),
-        summation=summation.value,
-    )
+    settings = scoring.settings(benchmark)
     if engine is not None and out is not None:
         score_ray.score_on_cluster(
             files,
@@ -287,25 +201,18 @@ def score(
             output_format,
             plain,
             address=address,
-            skip_bad_lines=skip_bad_lines,
-            by=run_field,
+            skip_bad_lines=scoring.skip_bad_lines,
+            by=scoring.run_field,
             order=order_field,
-            question_field=question_field,
-            answer_field=answer_field,
-            clean=clean_as or clean,
+            question_field=scoring.question_field,
+            answer_field=scoring.answer_field,
+            clean=scoring.cleaning,
         )
         return
     loaded = loaded_for_job(benchmark, settings)
     storage = Storage(parsed_options(storage_option or ()))
     paths = patterns.expand_runs(files, storage)
-    reading = io.Options(
-        question_field,
-        answer_field,
-        skip_bad_lines,
-        tokens=settings.unit == "token",
-        clean=clean_as or clean,
-        strict=strict,
-    )
+    reading = scoring.reading(tokens=settings.unit == "token")
     if shard is not None and out is not None:
         score_shard.score_and_report(
             loaded,
@@ -315,7 +222,7 @@ def score(
             out,
             rows=rows,
             keep=_names_kept_by_score(keep),
-            run_field=run_field,
+            run_field=scoring.run_field,
             threads=threads,
             storage=storage,
         )
@@ -329,7 +236,7 @@ def score(
         resume=resume,
         allow_partial=allow_partial,
         keep=_names_kept_by_score(keep),
-        run_field=run_field,
+        run_field=scoring.run_field,
         threads=threads,
         storage=storage,
     )

@@ -9,6 +9,7 @@ import typer
 
 from pfgen_rs.cli import options, output, study_options
 from pfgen_rs.cli.plot import Font, Language, LanguageName, Title
+from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 from pfgen_rs.cli.study_options import StudyFormat
 
 __all__ = ["QuestionsName", "SourceMetricName", "sources"]
@@ -29,6 +30,7 @@ class QuestionsName(StrEnum):
     ALL = "all"
 
 
+@scoring_options()
 def sources(
     runs: Annotated[
         list[str],
@@ -38,6 +40,7 @@ def sources(
             show_default=False,
         ),
     ],
+    scoring: ScoringOptions,
     benchmark: options.BenchmarkName = None,
     chosen: Annotated[
         list[str] | None,
@@ -83,10 +86,12 @@ def sources(
 
     found = study_sources(
         runs,
-        options.load(question_folder(runs, benchmark), None),
+        scoring.load(question_folder(runs, benchmark)),
         sources=chosen,
         combinations=combinations,
         level=level,
+        options=scoring.reading(),
+        run_field=scoring.run_field,
         track=lambda names: output.track(names, "scoring with"),
     )
     if plot is not None:

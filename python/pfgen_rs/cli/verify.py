@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.cells import cell_len
 
-import pfgen_rs
 from pfgen_rs.cli import options, output, table_fit
 from pfgen_rs.cli.progress_fit import shortened
+from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.io import patterns
 from pfgen_rs.io.counted import counted, plural
@@ -34,6 +34,7 @@ _OPTIONAL = ("file", "sums", "agree")  # omitted in this order
 _SHORTEST_RUN = 30
 
 
+@scoring_options(without=("run_field",))
 def verify(
     run_dirs: Annotated[
         list[str],
@@ -43,6 +44,7 @@ def verify(
             show_default=False,
         ),
     ],
+    scoring: ScoringOptions,
     benchmark: options.BenchmarkName = None,
     output_format: options.Format = options.JsonFormat.TABLE,
     limit: Annotated[
@@ -70,12 +72,12 @@ def verify(
     from pfgen_rs.verify import Verification
     from pfgen_rs.verify import verify as verify_run
 
-    loaded = pfgen_rs.load_benchmark(benchmark)
+    loaded = scoring.load(benchmark)
     checked: list[Verification | PfgenError] = []
     paths = patterns.expand(run_dirs)
     for run in output.track(paths, "verifying"):
         try:
-            checked.append(verify_run(run, loaded, threads=threads))
+            checked.append(verify_run(run, loaded, threads=threads, **scoring.arguments()))
         except PfgenError as error:
             output.print_error(error)
             checked.append(error)

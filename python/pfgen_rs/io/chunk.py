@@ -44,7 +44,8 @@ class Options:
     or column for questions, and for answers. `clean`: whether to clean answers (see
     `pfgen_rs.io.cleaning`). `keep`: additional columns to read. `run`: the one that names the run of each
     response. `check`: whether to count unclean answers. `strict`: whether a file that may have been cut
-    short is an error (see `Chunk.cut_short`).
+    short is an error (see `Chunk.cut_short`). `replace_invalid`: whether what is not valid Unicode is read as
+    U+FFFD.
     """
 
     question_field: str = "question"
@@ -60,6 +61,7 @@ class Options:
     keep: tuple[Kept, ...] = ()
     run: Kept | None = None
     strict: bool = False
+    replace_invalid: bool = False
 
     @property
     def fields(self) -> tuple[str, str]:

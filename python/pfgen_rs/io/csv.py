@@ -19,7 +19,7 @@ from pfgen_rs.io import compression
 from pfgen_rs.io.chunk import Chunk, Kept, Options
 from pfgen_rs.io.cut_short import cut_short
 from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
-from pfgen_rs.io.records import missing
+from pfgen_rs.io.records import REPLACE, missing, valid_text
 from pfgen_rs.io.source import DELIMITED, Raw, Source
 from pfgen_rs.io.stray_quotes import misleading_line
 from pfgen_rs.io.tables import TABLE_ERRORS, check_columns
@@ -39,6 +39,14 @@ class _CsvBlock(NamedTuple):
     start: int
     text: bytes
 
+    def valid(self) -> _CsvBlock:
+        """Returns the block with U+FFFD for what is not UTF-8, unless it looks like another encoding."""
+        return (
+            self
+            if other_encoding(self.text)
+            else self._replace(text=valid_text(self.text).encode())
+        )
+
     def schema(self, path: str) -> pl.Schema:
         """Returns the columns, all of which are text."""
         try:
@@ -48,8 +56,13 @@ class _CsvBlock(NamedTuple):
             raise InputError(problem + other_encoding(self.header), path=path) from None
         return self._replace(text=b"").table(path).schema
 
-    def table(self, path: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Returns the records. CSV cannot distinguish empty text from missing text: both are empty."""
+    def table(
+        self, path: str, columns: Sequence[str] | None = None, first: int | None = None
+    ) -> pl.DataFrame:
+        """Returns the records. CSV cannot distinguish empty text from missing text: both are empty.
+
+        `first`: the number of the first record, for errors.
+        """
         try:
             content = io.BytesIO(self.header + self.text)
             separator = DELIMITED[self.suffix]
@@ -63,16 +76,21 @@ class _CsvBlock(NamedTuple):
                     f"a row has more fields than the header: quote values that contain {between}"
                 )
             problem = f"cannot be read as {self.suffix}: {reason}"
-            raise InputError(problem + _csv_encoding(self.header + self.text), path=path) from None
+            hint, line = _csv_encoding(self.header, self.text, first)
+            raise InputError(problem + hint, path=path, line=line, item="row") from None
 
 
-def _csv_encoding(text: bytes) -> str:
-    """Returns a hint about the likely encoding of a text that is not UTF-8."""
+def _csv_encoding(header: bytes, text: bytes, first: int | None) -> tuple[str, int | None]:
+    """Returns what to do about records that are not UTF-8, and the number of the first such record."""
     try:
         text.decode()
-    except UnicodeDecodeError:
-        return other_encoding(text[: text.find(b"\n", _BLOCK >> 4) + 1 or None])
-    return ""
+    except UnicodeDecodeError as error:
+        whole = header + text
+        hint = other_encoding(whole[: whole.find(b"\n", _BLOCK >> 4) + 1 or None])
+        if hint or first is None:
+            return hint, None
+        return REPLACE, first + len(_csv_record_ends(text[: error.start])[1])
+    return "", None
 
 
 def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
@@ -82,13 +100,15 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
             "CSV cannot contain lists of token ids: use JSON lines, Parquet or Arrow IPC"
         )
     first = 1
-    for block in _csv_blocks(source, raw, options.text_size):
+    for block in _csv_blocks(
+        source, raw, options.text_size, replace_invalid=options.replace_invalid
+    ):
         if first == 1:
             schema = block.schema(source.path)
             _check_csv_columns(schema, options)
         keys = [*options.more_fields, *(kept.key for kept in options.keep)]
         more = [key for key in keys if key in schema]
-        frame = block.table(source.path, list(dict.fromkeys([*options.fields, *more])))
+        frame = block.table(source.path, list(dict.fromkeys([*options.fields, *more])), first)
         blank = _blank_csv_records(block.text, frame, options)
         cut = None
         if frame.height and not block.text.endswith(b"\n"):  # which the header has
@@ -163,24 +183,29 @@ def _csv_block_identity(block: _CsvBlock, at: int) -> Callable[[], str]:
     return identity
 
 
-def csv_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, Any]]:
+def csv_records(
+    source: Source, lines: Sequence[int], *, replace_invalid: bool = False
+) -> Iterator[dict[str, Any]]:
     """Yield all columns of the records with these numbers (from 1), which must be ascending."""
     wanted, first = np.array(lines), 1
     with source.open() as raw:
-        for block in _csv_blocks(source, raw, _BLOCK):
+        for block in _csv_blocks(source, raw, _BLOCK, replace_invalid=replace_invalid):
             frame = block.table(source.path)
             mine = wanted[(wanted >= first) & (wanted < first + frame.height)]
             yield from frame[mine - first].iter_rows(named=True)
             first += frame.height
 
 
-def _csv_blocks(source: Source, raw: Raw, size: int) -> Iterator[_CsvBlock]:
+def _csv_blocks(
+    source: Source, raw: Raw, size: int, *, replace_invalid: bool = False
+) -> Iterator[_CsvBlock]:
     file = io.BufferedReader(raw)
     try:
         stream = compression.unpacking(file, raw.size)
         head = _read_csv_block(stream, HEAD)
         refuse_other_format(head)
-        yield from _cut_csv(stream, head, source.suffix, size)
+        for block in _cut_csv(stream, head, source.suffix, size):
+            yield block.valid() if replace_invalid else block
     finally:
         file.detach()  # or the raw file would be closed with it
 

@@ -9,6 +9,7 @@ import codecs
 import io
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -177,7 +178,9 @@ class _DecodedLines:
         advice = self._options.advice
         for number, start, end in irregular:
             try:
-                record = parse_line(self._block.text[start:end])
+                record = parse_line(
+                    self._block.text[start:end], replace_invalid=self._options.replace_invalid
+                )
                 question = text_field(record, self._options.question_field, advice[0])
                 answer = field(record, self._options.answer_field, advice[1])
                 more = [optional_text_field(record, key) for key in self._options.more_fields]
@@ -241,25 +244,31 @@ class _DecodedLines:
 
 
 def line_records(
-    source: Source, starts: NDArray[np.int64], kept: Sequence[tuple[int, bytes]] = ()
+    source: Source,
+    starts: NDArray[np.int64],
+    kept: Sequence[tuple[int, bytes]] = (),
+    *,
+    replace_invalid: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Read the objects on the lines (or elements) at these ascending offsets of the decompressed text.
 
-    `kept`: texts that are still in memory, with their offsets, to use instead of the file.
+    `kept`: texts that are still in memory, with their offsets, to use instead of the file. `replace_invalid`:
+    see `Options`.
     """
+    parse = partial(parse_line, replace_invalid=replace_invalid)
     if kept:
         begins = [start for start, _ in kept]
         for start in starts.tolist():
             begin, text = kept[bisect_right(begins, start) - 1]
             end = text.find(b"\n", start - begin)
-            yield parse_line(text[start - begin : end if end >= 0 else len(text)])
+            yield parse(text[start - begin : end if end >= 0 else len(text)])
         return
     with source.open() as raw:
         file = io.BufferedReader(raw, _READ)
         stream = compression.unpacking(file)
         if is_array(stream.read(HEAD).removeprefix(codecs.BOM_UTF8)):
-            yield from map(parse_line, elements_at(stream, starts.tolist()))
+            yield from map(parse, elements_at(stream, starts.tolist()))
             return
         for start in starts.tolist():
             stream.seek(start)
-            yield parse_line(stream.readline().removesuffix(b"\n"))
+            yield parse(stream.readline().removesuffix(b"\n"))

@@ -8,10 +8,12 @@ from typing import Any
 
 from pfgen_rs._native import LARGEST_TOKEN
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.cleaning import unicode_text
 from pfgen_rs.io.formats import other_encoding
 from pfgen_rs.io.source import SURROGATE, has_lone_surrogate
 
 __all__ = [
+    "REPLACE",
     "TOKENS",
     "as_text",
     "missing",
@@ -19,19 +21,20 @@ __all__ = [
     "parse_line",
     "text_field",
     "token_field",
+    "valid_text",
 ]
 
 TOKENS = f"token ids must be whole numbers from 0 to {LARGEST_TOKEN}"
+REPLACE = "; --replace-invalid (in Python: replace_invalid=True) reads it as U+FFFD"
 _SHOWN = 60
 
 
-def parse_line(line: bytes) -> dict[str, Any]:
-    """Returns the line's object. Raises `InputError` for anything else."""
-    try:
-        text = line.decode()
-    except UnicodeDecodeError as error:
-        problem = f"is not UTF-8: {error.reason} at byte {error.start}"
-        raise InputError(problem + other_encoding(line)) from None
+def parse_line(line: bytes, *, replace_invalid: bool | None = None) -> dict[str, Any]:
+    """Returns the line's object. Raises `InputError` for anything else.
+
+    `replace_invalid`: whether to read what is not valid Unicode as U+FFFD; `None` where users have no choice.
+    """
+    text = _decoded_line(line, replace_invalid)
     try:
         record = json.loads(text)
     except RecursionError:
@@ -42,8 +45,29 @@ def parse_line(line: bytes) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise InputError(f"expected an object, found {_shown_record_value(text.strip())}")
     if ("\\ud" in text or "\\uD" in text) and has_lone_surrogate(record):
-        raise InputError(SURROGATE)
+        if not replace_invalid:
+            raise InputError(SURROGATE + ("" if replace_invalid is None else REPLACE))
+        record = json.loads(unicode_text(json.dumps(record, ensure_ascii=False)))
     return record
+
+
+def _decoded_line(line: bytes, replace_invalid: bool | None) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        hint = other_encoding(line)
+        if replace_invalid and not hint:
+            return valid_text(line)
+        hint = hint or ("" if replace_invalid is None else REPLACE)
+        raise InputError(f"is not UTF-8: {error.reason} at byte {error.start}{hint}") from None
+
+
+def valid_text(text: bytes) -> str:
+    """Returns UTF-8 text in which U+FFFD stands for what is not valid, such as half a surrogate pair."""
+    try:
+        return unicode_text(text.decode(errors="surrogatepass"))
+    except UnicodeDecodeError:
+        return text.decode(errors="replace")
 
 
 def text_field(record: Mapping[str, Any], key: str, advice: str | None = None) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.judge.agreement.intervals import clopper_pearson
 from pfgen_rs.judge.decisions import Rule
 from pfgen_rs.judge.pairs import Pair, read_humans
@@ -44,10 +45,13 @@ _AGREEMENT: dict[str, pl.DataType | type[pl.DataType]] = {
 }
 
 
-def scored_pairs(pairs: Sequence[Pair], benchmark: Benchmark) -> pl.DataFrame:
+def scored_pairs(
+    pairs: Sequence[Pair], benchmark: Benchmark, *, clean: Clean = False
+) -> pl.DataFrame:
     """Returns the scores of both answers of each pair.
 
     Columns: `pair`, `question_id`, `score_a`, `score_b` (the average of the metrics of each answer alone).
+    `clean`: as for `score_batch`.
     Pairs about questions that the benchmark lacks are left out; raises `InputError` if none is left.
     """
     known = [pair for pair in pairs if pair.question in benchmark]
@@ -58,7 +62,9 @@ def scored_pairs(pairs: Sequence[Pair], benchmark: Benchmark) -> pl.DataFrame:
         )
     questions = [pair.question for pair in known]
     scores = [
-        benchmark.score_batch(questions, [pair.answers[side] for pair in known])["average"]
+        benchmark.score_batch(questions, [pair.answers[side] for pair in known], clean=clean)[
+            "average"
+        ]
         for side in (0, 1)
     ]
     return pl.DataFrame(

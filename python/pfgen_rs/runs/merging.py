@@ -231,6 +231,7 @@ class MergeJob(Closing):
             tokens=self._benchmark.settings.unit == "token",
             clean=options["clean"],
             strict=options["strict"],
+            replace_invalid=options.get("replace_invalid", False),
             run=None if run is None else Kept(options["run_field"], run, pl.String()),
         )
 

@@ -121,14 +121,16 @@ class FileResponses:
         self, samples: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[Answer, dict[str, Any]]]:
         """Yield the answer and complete record of some responses."""
-        key = self._options.answer_field
+        key, replace_invalid = self._options.answer_field, self._options.replace_invalid
         lines, starts = (list(column) for column in zip(*samples, strict=True))
         if io.is_table(self._source):
             records = io.table_records(self._source, lines)
         elif self._source.suffix in io.DELIMITED:
-            records = io.csv_records(self._source, lines)
+            records = io.csv_records(self._source, lines, replace_invalid=replace_invalid)
         else:
-            records = io.line_records(self._source, np.array(starts), self._texts())
+            records = io.line_records(
+                self._source, np.array(starts), self._texts(), replace_invalid=replace_invalid
+            )
         for record in records:
             if self._clean is not None:
                 answer = cleaned(record[key], self._clean, default_stop(self._clean))

@@ -14,7 +14,7 @@ from pfgen_rs.metrics.names import METRICS
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.sample import Sample
 
-__all__ = ["sample_of"]
+__all__ = ["cleaned_together", "sample_of"]
 
 
 def sample_of(
@@ -40,6 +40,19 @@ def sample_of(
         is_system(result.config or {}),
         len(result.benchmark),
     )
+
+
+def cleaned_together(results: Sequence[Result]) -> str | None:
+    """Returns the modes for which the answers of runs were cleaned that are compared, for their signature.
+
+    Raises `InputError` if only some were cleaned.
+    """
+    modes = {result.clean for result in results}
+    if None in modes and len(modes) > 1:
+        raise InputError(
+            "the answers of some runs were cleaned, and those of others were not: score all of them alike"
+        )
+    return "+".join(sorted(filter(None, modes))) or None
 
 
 def _time_order_of_sample(

@@ -100,6 +100,7 @@ class ShardJob:
                 "answer_field": options.answer_field,
                 "skip_bad_lines": options.skip_bad_lines,
                 "strict": options.strict,
+                "replace_invalid": options.replace_invalid,
                 "clean": options.clean,
                 "run_field": None if options.run is None else options.run.key,
                 "rows": self._rows,

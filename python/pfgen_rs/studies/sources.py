@@ -16,6 +16,7 @@ from pfgen_rs.checkout.checkout import find_runs, is_checkout
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import Options
 from pfgen_rs.io.counted import counted
+from pfgen_rs.io.keep import with_runs
 from pfgen_rs.io.patterns import expand, expand_runs
 from pfgen_rs.io.remote.source import opened_sources
 from pfgen_rs.io.remote.storage import Storage
@@ -126,13 +127,16 @@ def study_sources(
     sources: Sequence[str] | None = None,
     combinations: bool = False,
     level: float = 0.95,
+    options: Options | None = None,
+    run_field: str | None = None,
     track: Track = iter,
 ) -> SourceStudy:
     """Score runs with the reference answers of each source alone, and of all together, and correlate.
 
     `runs`: checkouts of pfgen-bench, all of whose runs with answers are scored, or runs as for `score_runs`;
     system runs are left out. `sources`: names (default: those that share a question with another).
-    `combinations`: score with all combinations of sources. `track`: wraps the names of the combinations while
+    `combinations`: score with all combinations of sources. `options`, `run_field`: how the runs are read, if
+    not as usual. `track`: wraps the names of the combinations while
     they are scored, such as `tqdm.tqdm`.
 
     Raises `InputError` for fewer than three runs, for sources that share no question, for more than five, and
@@ -144,12 +148,13 @@ def study_sources(
     if not common:
         raise InputError(f"no question has reference answers of all of {', '.join(chosen)}")
     paths, notes = _run_paths([runs] if isinstance(runs, str) else runs)
+    reading = with_runs(options or Options(), run_field)
     combined = {"+".join(names): names for names in _combinations(chosen, every=combinations)}
     rows: list[dict[str, Any]] = []
     unclean: dict[str, None] = {}
     cut_short: dict[str, None] = {}
     for name in track(list(combined)):
-        for result in _scored(paths, restricted(benchmark, combined[name])):
+        for result in _scored(paths, restricted(benchmark, combined[name]), reading):
             if result.unclean:
                 unclean[result.place] = None
             if result.cut_short is not None:
@@ -184,11 +189,11 @@ def _checked(study: SourceStudy) -> SourceStudy:
     return study
 
 
-def _scored(paths: Sequence[str], benchmark: Benchmark) -> Iterator[Result]:
+def _scored(paths: Sequence[str], benchmark: Benchmark, options: Options) -> Iterator[Result]:
     """Yield the results of all runs, of which few are in memory at once."""
     storage = Storage(None)
     files = expand_runs(paths, storage)
-    options = Options(tokens=benchmark.settings.unit == "token")
+    options = replace(options, tokens=benchmark.settings.unit == "token")
     for start in range(0, len(files), _AT_ONCE):
         sources = opened_sources(files[start : start + _AT_ONCE], storage)
         store = streaming.new_store(benchmark)
@@ -201,7 +206,7 @@ def _rows_of_result(result: Result, name: str, common: Sequence[str]) -> list[di
         raise InputError(result.missing_note, path=result.path)
     mode = (result.config or {}).get("mode")
     about = {
-        "run": result.path or result.name,
+        "run": result.place,
         "model": result.name,
         "mode": mode if isinstance(mode, str) else None,
         "sources": name,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pfgen_rs.benchmark import load_benchmark, score_runs
+from pfgen_rs.benchmark import score_runs
 from pfgen_rs.drawing.style import NEEDED, available
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import OutputError, PlotError
@@ -31,6 +31,7 @@ from pfgen_rs.judge.plots.ranks import ranks
 from pfgen_rs.judge.plots.reliability import reliability
 from pfgen_rs.judge.plots.scores import rating_scores
 from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
+from pfgen_rs.report.plots.inputs import Score
 from pfgen_rs.report.plots.kinds import Drawn
 from pfgen_rs.runs.naming import named_results
 
@@ -55,6 +56,7 @@ class JudgeWish:
     title: str | None = None
     language: Language = "en"
     font: str | None = None
+    score: Score = score_runs
 
     @property
     def look(self) -> dict[str, Any]:
@@ -165,7 +167,7 @@ def _draw_scores(wish: JudgeWish) -> Drawn:
     if not wish.runs:
         raise PlotError("ratings are drawn against the scores of the rated runs: --run RUN")
     means = mean_ratings(read_ratings(wish.folders[0]))
-    results = named_results(score_runs(list(wish.runs), load_benchmark(wish.benchmark)))
+    results = named_results(wish.score(list(wish.runs), wish.benchmark))
     found = run_correlation(means, {name: result.score for name, result in results.items()})
     modes = {name: (result.config or {}).get("mode") for name, result in results.items()}
     known = pl.DataFrame(

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -69,6 +70,7 @@ def check(
     stretch: int = STRETCH,
     threads: int | None = None,
     progress: CheckProgress | None = None,
+    **reading: Any,
 ) -> Check:
     """Diagnose a reference set, on its own and by the scores it gives to runs.
 
@@ -77,7 +79,8 @@ def check(
     `sizes` and `draws`: random subsets of the set (see `shrinking_runs`). `similarity`: minimum Jaccard
     similarity of the 5-grams of near-duplicates. `stretch`: number of consecutive characters that an answer
     must share with the set to be counted.
-    `progress` is called with the current activity, the number of parts done and their total.
+    `progress` is called with the current activity, the number of parts done and their total. `reading`: how
+    runs are read, as options of `score_file`, if not as usual.
 
     Takes about a minute for 50 questions with 3,000 answers each and 80,000 responses. The results do not
     depend on `threads`. Raises the same errors as loading and scoring, and `SettingsError` for options out of
@@ -90,7 +93,9 @@ def check(
     tables = _diagnosis_of_set(loaded, similarity, threads, progress)
     files = list(runs)
     if files:
-        responses, left_out = score_known(loaded, files, threads=threads, progress=progress)
+        responses, left_out = score_known(
+            loaded, files, threads=threads, progress=progress, **reading
+        )
         tables |= _diagnosis_of_runs(loaded, responses, stretch, progress)
         tables["left_out"] = _answers_left_out(left_out)
         tables["shrinking_runs"] = shrinking_runs(

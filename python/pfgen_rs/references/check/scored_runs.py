@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -43,11 +44,15 @@ def score_known(
     *,
     threads: int | None = None,
     progress: CheckProgress | None = None,
+    **reading: Any,
 ) -> tuple[pl.DataFrame, dict[str, Counter[str]]]:
-    """Returns the result of `scored_runs`, and by run the number of responses left out, by question."""
+    """Returns the result of `scored_runs`, and by run the number of responses left out, by question.
+
+    `reading`: options of `score_file`.
+    """
     paths = patterns.expand([os.fspath(path) for path in files])
     results = [
-        score_file(path, benchmark, skip_bad_lines=True, threads=threads)
+        score_file(path, benchmark, threads=threads, **{**reading, "skip_bad_lines": True})
         for path in tracked(paths, "scoring runs", progress)
     ]
     names = _unique_run_names(results)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
+from pfgen_rs.benchmark import score_runs
 from pfgen_rs.checkout.checkout import find_runs, is_checkout
 from pfgen_rs.checkout.entries import entries, entries_frame
 from pfgen_rs.checkout.labels import labels
 from pfgen_rs.checkout.published import Published, published, read_published
 from pfgen_rs.checkout.standings import read_standings_file
-from pfgen_rs.comparisons import score_runs
 from pfgen_rs.errors import InputError, PfgenError, PlotError, unreadable
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.patterns import expand
@@ -24,6 +24,7 @@ from pfgen_rs.runs.result import Result
 __all__ = [
     "Inputs",
     "PlotRun",
+    "Score",
     "named_runs",
     "question_folder",
     "read_curve_rows",
@@ -32,6 +33,8 @@ __all__ = [
     "score_inputs",
 ]
 
+Score = Callable[[Sequence[str], str | None], list[Result]]
+"""Scores runs with a benchmark, like `score_runs`."""
 _COLUMNS = {"run", "model", "mode", "score", "score_low", "score_high"}  # of a leaderboard
 
 
@@ -48,36 +51,34 @@ class Inputs:
     problems: list[PfgenError]
 
 
-def read_inputs(patterns: Sequence[str], benchmark: str | None = None) -> Inputs:
+def read_inputs(
+    patterns: Sequence[str],
+    benchmark: str | None = None,
+    score: Score = score_runs,
+    *,
+    again: bool = False,
+) -> Inputs:
     """Read runs from paths.
 
     A path may be a checkout, a leaderboard (`.json`, `.parquet`), a run's folder, a `result.json`, a file of
-    responses, or a glob. Runs without `result.json` are scored with `benchmark` (default: the questions of
-    the first checkout). Raises `InputError`, `PlotError` if no runs are found, and the errors of scoring.
+    responses, or a glob. Runs without `result.json` (with `again`: all) are scored by `score` with
+    `benchmark` (default: the questions of the first checkout). Raises `InputError`, `PlotError` if no runs
+    are found, and the errors of scoring.
     """
     found: list[Published] = []
     tables: list[pl.DataFrame] = []
     problems: list[PfgenError] = []
-    unscored: list[str] = []
     paths = expand(patterns)
-    for path in paths:
-        table = _plot_leaderboard_rows(Path(path))
-        if table is not None:
-            tables.append(table)
-        elif is_checkout(Path(path)):
-            _collect_plot_results(
-                Path(path), found, problems, prefix="" if len(paths) == 1 else path
-            )
-        elif (Path(path) / RESULT).is_file():
-            found.append(read_published(Path(path), Path(path).as_posix()))
-        elif Path(path).suffix == ".json":
-            found.append(
-                published(_input_bytes(Path(path)), Path(path), Path(path).parent.as_posix())
-            )
-        else:
-            unscored.append(path)
+    unscored = [
+        path
+        for path in paths
+        if again
+        or not _is_input_published(
+            path, found, tables, problems, prefix="" if len(paths) == 1 else path
+        )
+    ]
     if unscored:
-        results = score_runs(unscored, question_folder(paths, benchmark))
+        results = score_inputs(unscored, question_folder(paths, benchmark), score)
         found += [_published_input(result) for result in results]
     table = named_runs(pl.concat([entries_frame(entries(found)), *tables], how="diagonal_relaxed"))
     if table.is_empty():
@@ -89,7 +90,9 @@ def read_inputs(patterns: Sequence[str], benchmark: str | None = None) -> Inputs
     return Inputs(table, {name: by_run[run] for name, run in names if run in by_run}, problems)
 
 
-def score_inputs(patterns: Sequence[str], benchmark: str | None = None) -> list[Result]:
+def score_inputs(
+    patterns: Sequence[str], benchmark: str | None = None, score: Score = score_runs
+) -> list[Result]:
     """Score the responses of runs (of all runs of a checkout); benchmark as for `read_inputs`."""
     paths = expand(patterns)
     chosen: list[str] = []
@@ -100,14 +103,14 @@ def score_inputs(patterns: Sequence[str], benchmark: str | None = None) -> list[
             ]
         else:
             chosen.append(path)
-    return score_runs(chosen, question_folder(paths, benchmark))
+    return score(chosen, question_folder(paths, benchmark))
 
 
 def sample_names(results: Sequence[Result]) -> list[str]:
     """Returns the labels of scored runs (`checkout.labels`), in their order."""
     runs = [
         PlotRun(
-            run=result.path or str(place),
+            run=_run_of_input(result) or str(place),
             model=result.name,
             organisation=result.name.rpartition("/")[0] or None,
             mode=_mode_of_input(result.config),
@@ -116,6 +119,11 @@ def sample_names(results: Sequence[Result]) -> list[str]:
     ]
     found = labels(runs)
     return [found[run.run] for run in runs]
+
+
+def _run_of_input(result: Result) -> str:
+    """Returns what tells a scored run from others: its file, and its name there if the file has several."""
+    return result.place if result.run is not None else result.path or ""
 
 
 def _mode_of_input(config: dict[str, Any] | None) -> str | None:
@@ -127,6 +135,30 @@ def question_folder(paths: Sequence[str], benchmark: str | None) -> str | None:
     """Returns the given benchmark or, without one, the questions of the first checkout."""
     checkouts = [path for path in paths if is_checkout(Path(path))]
     return benchmark or (str(Path(checkouts[0], "data")) if checkouts else None)
+
+
+def _is_input_published(
+    path: str,
+    found: list[Published],
+    tables: list[pl.DataFrame],
+    problems: list[PfgenError],
+    *,
+    prefix: str,
+) -> bool:
+    """Read published results, if that is what the path names; else, return false."""
+    place = Path(path)
+    table = _plot_leaderboard_rows(place)
+    if table is not None:
+        tables.append(table)
+    elif is_checkout(place):
+        _collect_plot_results(place, found, problems, prefix=prefix)
+    elif (place / RESULT).is_file():
+        found.append(read_published(place, place.as_posix()))
+    elif place.suffix == ".json":
+        found.append(published(_input_bytes(place), place, place.parent.as_posix()))
+    else:
+        return False
+    return True
 
 
 def _collect_plot_results(
@@ -164,7 +196,7 @@ def _input_bytes(path: Path) -> bytes:
 def _published_input(result: Result) -> Published:
     config = {**(result.config or {}), "model": result.name}
     content = {**result.to_dict(allow_partial=True), "config": config}
-    return Published(result.path or "", content, "")
+    return Published(_run_of_input(result), content, "")
 
 
 def named_runs(runs: pl.DataFrame) -> pl.DataFrame:

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from pfgen_rs.benchmark import score_runs
 from pfgen_rs.comparisons import comparison_samples
 from pfgen_rs.drawing.style import NEEDED, available
 from pfgen_rs.drawing.words import Language
@@ -31,6 +32,7 @@ from pfgen_rs.report.plots.drawn import (
 from pfgen_rs.report.plots.frames import question_scores, responses, source_scores
 from pfgen_rs.report.plots.inputs import (
     Inputs,
+    Score,
     question_folder,
     read_curve_rows,
     read_inputs,
@@ -46,7 +48,10 @@ __all__ = ["KINDS", "Drawn", "Wish", "draw"]
 
 @dataclass(frozen=True)
 class Wish:
-    """What to draw: runs as for `read_inputs`, and options; a figure ignores options it does not need."""
+    """What to draw: runs, `score` and `again` as for `read_inputs`, and options.
+
+    A figure ignores options that it does not need.
+    """
 
     paths: Sequence[str]
     benchmark: str | None = None
@@ -58,6 +63,8 @@ class Wish:
     title: str | None = None
     language: Language = "en"
     font: str | None = None
+    score: Score = score_runs
+    again: bool = False
 
     @property
     def look(self) -> dict[str, Any]:
@@ -76,7 +83,7 @@ def draw(kind: str, wish: Wish) -> Drawn:
 
 def _drawing_of_runs(kind: str) -> Callable[[Wish], Drawn]:
     def drawn(wish: Wish) -> Drawn:
-        inputs = read_inputs(wish.paths, wish.benchmark)
+        inputs = read_inputs(wish.paths, wish.benchmark, wish.score, again=wish.again)
         return _with_problems(draw_runs(kind, inputs.runs, top=wish.top, **wish.look), inputs)
 
     return drawn
@@ -115,14 +122,14 @@ def _draw_categories(wish: Wish) -> Drawn:
 
 
 def _with_results(wish: Wish) -> Inputs:
-    inputs = read_inputs(wish.paths, wish.benchmark)
+    inputs = read_inputs(wish.paths, wish.benchmark, wish.score, again=wish.again)
     if not inputs.results:
         raise PlotError("a leaderboard file has no questions: pass a checkout or runs")
     return inputs
 
 
 def _draw_convergence(wish: Wish) -> Drawn:
-    results = score_inputs(wish.paths, wish.benchmark)
+    results = score_inputs(wish.paths, wish.benchmark, wish.score)
     found, notes = comparison_samples(results)
     named = [
         replace(sample, name=name)
@@ -137,7 +144,7 @@ def _draw_convergence(wish: Wish) -> Drawn:
 
 
 def _draw_steps(wish: Wish) -> Drawn:
-    inputs = read_inputs(wish.paths, wish.benchmark)
+    inputs = read_inputs(wish.paths, wish.benchmark, wish.score, again=wish.again)
     figure = score_steps(inputs.runs, pattern=wish.step_pattern, **wish.look)
     steps = series(inputs.runs, wish.step_pattern)
     shown = [name for name in ("series", "step", *RUN, *BOUNDS) if name in steps.columns]
@@ -145,7 +152,7 @@ def _draw_steps(wish: Wish) -> Drawn:
 
 
 def _draw_distributions(wish: Wish) -> Drawn:
-    results = score_inputs(wish.paths, wish.benchmark)
+    results = score_inputs(wish.paths, wish.benchmark, wish.score)
     if len(results) != 1:
         raise PlotError(f"the spread figure takes one run, got {len(results)}")
     table = responses(results[0])

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pfgen_rs.metrics.names import METRICS
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.questions.sources import explained
 from pfgen_rs.report.site.comparison_data import MOST_COMPARED
@@ -39,6 +40,7 @@ _PARTS = (
 def comparison_page(
     benchmark: QuestionSet,
     *,
+    clean: str | None = None,
     most: int = MOST_COMPARED,
     root: str = "",
     nav: Sequence[tuple[str, str]] = (),
@@ -46,8 +48,8 @@ def comparison_page(
 ) -> bytes:
     """Returns the page; its script makes all figures from the payload `COMPARISON`.
 
-    `most`: maximum number of runs that are compared at a time, as in the payload. `root`, `nav` and
-    `payloads` as for `run_page`.
+    `clean`: the modes for which answers were cleaned. `most`: maximum number of runs that are compared at a
+    time, as in the payload. `root`, `nav` and `payloads` as for `run_page`.
     """
     return render(
         "compare",
@@ -55,7 +57,7 @@ def comparison_page(
         root=root,
         nav=nav,
         here="compare",
-        signature=benchmark.signature,
+        signature=signature(benchmark.metadata_hash, benchmark.settings, clean=clean),
         most=most,
         metrics=METRICS,
         explained=explained(source for question in benchmark for source in question.sources),

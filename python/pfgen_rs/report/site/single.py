@@ -22,7 +22,7 @@ from pfgen_rs.report.site.runs import Runs, run_page_folder
 from pfgen_rs.report.windows import Windows, distinct_windows, window_table
 from pfgen_rs.runs.naming import named_results
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.sample import sample_of
+from pfgen_rs.runs.sample import cleaned_together, sample_of
 from pfgen_rs.stats.comparing import check_comparable, check_settings
 
 __all__ = ["write_comparison", "write_run"]
@@ -70,7 +70,7 @@ def write_comparison(
         raise InputError("no run to compare")
     check_settings(level, seed)
     named = named_results(results)
-    benchmark = results[0].benchmark
+    benchmark, clean = results[0].benchmark, cleaned_together(results)
     check_comparable([sample_of(result, name) for name, result in named.items()])
     runs = Runs(benchmark, named, answers_per_question)
     most = min(max(len(named), MOST_COMPARED), _MOST_COMPARED)
@@ -78,7 +78,9 @@ def write_comparison(
     payloads = _single_page_payloads(runs)
     payloads[COMPARISON] = runs.comparison(settings, linked=False)
     _write_single_page(
-        Path(path), payloads, lambda data: comparison_page(benchmark, most=most, payloads=data)
+        Path(path),
+        payloads,
+        lambda data: comparison_page(benchmark, clean=clean, most=most, payloads=data),
     )
 
 

@@ -1,0 +1,228 @@
+"""All commands that read responses do so with the same options."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import pfgen_rs.cli
+from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark, write_run
+from pfgen_rs import InputError, score_file, score_runs
+from pfgen_rs.cli.app import COMMANDS
+from pfgen_rs.cli.scoring_options import ReadingOptions, ScoringOptions
+from pfgen_rs.comparisons import compare_runs
+from pfgen_rs.judge.pairs import read_pairs
+from pfgen_rs.report.plots.inputs import read_inputs
+
+READING = {field.name for field in fields(ReadingOptions)}
+SCORING = {field.name for field in fields(ScoringOptions)}
+READERS = {
+    "score": SCORING,
+    "compare": SCORING,
+    "plan-trials": SCORING,
+    "plot": SCORING,
+    "verify": SCORING - {"run_field"},  # a folder is one run
+    "study sources": SCORING,
+    "judge grade": SCORING,
+    "judge against-scores": SCORING,
+    "judge plot": SCORING,
+    "judge pairs": READING,  # scores nothing
+    "build check": READING
+    - {"run_field", "skip_bad_lines"},  # other questions' answers are left out
+}
+SCORES = ("score_file(", "score_runs(", "score_each(", "score_sources(", "io.Options(")
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Path:
+    return write_benchmark(tmp_path / "tiny")
+
+
+def unclean(answers: Sequence[tuple[str, str]] = GOOD) -> bytes:
+    return lines([(asked, f"\n {answer}\nQ: 次の設問\nA: はい") for asked, answer in answers])
+
+
+def renamed(answers: Sequence[tuple[str, str]] = GOOD, **more: str) -> bytes:
+    records = ({"q": asked, "a": answer, **more} for asked, answer in answers)
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+def found(*arguments: str | Path) -> Any:
+    done = pfgen(*arguments, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def parameters(command: str) -> set[str]:
+    name, _, subcommand = command.partition(" ")
+    loaded = COMMANDS[name].load(name)
+    if subcommand:
+        context = typer.Context(loaded)
+        _, loaded, _ = loaded.resolve_command(context, [subcommand])
+    return {parameter.name for parameter in loaded.params}
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_a_command_that_reads_responses_has_the_options_of_the_others(command: str) -> None:
+    assert READERS[command] - parameters(command) == set()
+
+
+def test_no_command_reads_responses_in_another_way() -> None:
+    folder = Path(pfgen_rs.cli.__file__).parent
+    allowed = {"scoring_options.py", "score_job.py", "score_ray.py"}
+    others = [
+        path.name
+        for path in folder.glob("*.py")
+        if path.name not in allowed
+        and any(call in path.read_text(encoding="utf-8") for call in SCORES)
+    ]
+    assert others == []
+
+
+def test_answers_are_compared_as_they_are_scored(tmp_path: Path, benchmark: Path) -> None:
+    (tmp_path / "plain.jsonl").write_bytes(lines())
+    (tmp_path / "unclean.jsonl").write_bytes(unclean())
+    runs = [tmp_path / "plain.jsonl", tmp_path / "unclean.jsonl"]
+    asked = ("compare", *runs, "-b", benchmark)
+    as_they_are = pfgen(*asked)
+    assert re.search(
+        r"^warning: .*unclean\.jsonl: .*--clean removes this", as_they_are.stderr, re.M
+    )
+    comparison = found(*asked, "--clean", "--metric", "average")
+    assert comparison["signature"].endswith("|clean:completion|v:" + pfgen_rs.__version__)
+    means = [each["mean"] for each in comparison["estimates"]["average"].values()]
+    assert means[0] == means[1]
+    raw = found(*asked, "--metric", "average")["estimates"]["average"].values()
+    assert len({each["mean"] for each in raw}) == 2
+
+
+def test_a_cleaned_run_is_not_compared_with_another(tmp_path: Path, benchmark: Path) -> None:
+    (tmp_path / "run.jsonl").write_bytes(unclean())
+    scored = [score_file(tmp_path / "run.jsonl", benchmark, clean=clean) for clean in (True, False)]
+    with pytest.raises(InputError, match="score all of them alike"):
+        compare_runs(scored)
+
+
+@pytest.mark.parametrize("command", ["compare", "plan-trials"])
+def test_what_an_error_advises_can_be_done(command: str, tmp_path: Path, benchmark: Path) -> None:
+    places = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    places[0].write_bytes(renamed())
+    places[1].write_bytes(renamed(GOOD[::-1]))
+    refused = pfgen(command, *places, "-b", benchmark)
+    assert refused.returncode == 2
+    assert "choose another with --question-field" in refused.stderr
+    assert found(command, *places, "-b", benchmark, "--question-field", "q", "--answer-field", "a")
+
+
+def test_runs_in_one_file_are_compared(tmp_path: Path, benchmark: Path) -> None:
+    place = tmp_path / "all.jsonl"
+    place.write_bytes(renamed(model="one") + renamed(GOOD[:2] + GOOD[:2], model="two"))
+    fields = ("--question-field", "q", "--answer-field", "a", "--run-field", "model")
+    comparison = found("compare", place, "-b", benchmark, *fields, "--ngrams", "1-3")
+    assert comparison["runs"] == ["one", "two"]
+    assert "|n:1-3|" in comparison["signature"]
+
+
+def test_a_result_of_cleaned_answers_is_verified(tmp_path: Path, benchmark: Path) -> None:
+    run = tmp_path / "run"
+    write_run(run)
+    (run / "trials.jsonl").write_bytes(unclean())
+    assert pfgen("score", run, "-b", benchmark, "--clean", "--out", run).returncode == 0
+    assert pfgen("verify", run, "-b", benchmark).returncode == 1
+    assert pfgen("verify", run, "-b", benchmark, "--clean").returncode == 0
+
+
+def test_pairs_are_made_of_cleaned_answers(tmp_path: Path, benchmark: Path) -> None:
+    runs = [write_run(tmp_path / name, model=name) for name in ("a", "b")]
+    (runs[1] / "trials.jsonl").write_bytes(unclean())
+    out = tmp_path / "pairs.jsonl"
+    assert pfgen("judge", "pairs", *runs, "-b", benchmark, "--clean", "--out", out).returncode == 0
+    assert all(pair.answers[0] == pair.answers[1] for pair in read_pairs(out))
+
+
+def test_figures_of_other_scores_are_not_those_of_the_results(
+    tmp_path: Path, benchmark: Path
+) -> None:
+    run = write_run(tmp_path / "run", model="m")
+    (run / "trials.jsonl").write_bytes(unclean())
+    score_file(run, benchmark).to_json(run / "result.json")
+
+    def cleaned(runs: Sequence[str], place: str | None) -> Any:
+        return score_runs(list(runs), place, clean=True)
+
+    def score(**how: Any) -> float:
+        return float(read_inputs([str(run)], str(benchmark), **how).runs["score"][0])
+
+    assert score() == score_file(run, benchmark).score
+    assert (
+        score(score=cleaned, again=True) == score_file(run, benchmark, clean=True).score != score()
+    )
+
+
+def test_a_checkout_advises_nothing_that_report_lacks(tmp_path: Path, benchmark: Path) -> None:
+    shutil.copytree(benchmark, tmp_path / "checkout" / "data")
+    run = write_run(tmp_path / "checkout" / "result" / "m" / "n" / "abc", model="m/n")
+    (run / "trials.jsonl").write_bytes(renamed())
+    (tmp_path / "checkout" / "README.md").write_text("", encoding="utf-8")
+    refused = pfgen("report", tmp_path / "checkout").stderr
+    assert "missing key 'question': found 'q', 'a'; runs of a checkout have the keys" in refused
+    assert "--question-field" not in refused
+
+
+HALF = '{"question": "' + CATS + '", "answer": "猫は眠る\\ud83d"}\n'
+SPELLED = HALF.encode().replace(b"\\ud83d", b"\xed\xa0\xbd")
+CUT = HALF.encode().replace(b"\\ud83d", b"\xe7\x8c")
+INVALID = {
+    "half.jsonl": (lines(GOOD[:1]) + HALF.encode() + lines(GOOD[1:]), "line 2"),
+    "spelled.jsonl": (lines(GOOD[:1]) + SPELLED + lines(GOOD[1:]), "line 2"),
+    "cut.jsonl": (lines(GOOD[:1]) + CUT + lines(GOOD[1:]), "line 2"),
+    "array.json": (b"[" + b",".join([*lines().splitlines(), HALF.encode()]) + b"]", "element 5"),
+    "table.csv": (
+        f"question,answer\n{SEAS},海は青い\n{CATS},猫は眠る".encode() + b"\xe7\x8c\n",
+        "row 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_one_invalid_character_does_not_refuse_a_run(
+    name: str, tmp_path: Path, benchmark: Path
+) -> None:
+    content, place = INVALID[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError) as refused:
+        score_file(path, benchmark)
+    assert str(refused.value).startswith(f"{path}, {place}: ")
+    assert "--replace-invalid (in Python: replace_invalid=True)" in str(refused.value)
+    result = score_file(path, benchmark, replace_invalid=True)
+    [read] = [text for text in result.frame["answer"] if "\ufffd" in text]
+    assert read == "猫は眠る\ufffd"
+    samples = [s for q in result.to_dict()["questions"].values() for s in q["samples"]]
+    assert read in [sample["answer"] for sample in samples]
+
+
+def test_commands_replace_what_is_invalid(tmp_path: Path, benchmark: Path) -> None:
+    path = tmp_path / "half.jsonl"
+    path.write_bytes(INVALID["half.jsonl"][0])
+    refused = pfgen("score", path, "-b", benchmark)
+    assert refused.returncode == 2
+    assert "half.jsonl, line 2: contains a lone surrogate" in refused.stderr
+    assert "--replace-invalid" in refused.stderr
+    assert pfgen("score", path, "-b", benchmark, "--replace-invalid").returncode == 0
+    assert found("plan-trials", path, "-b", benchmark, "--replace-invalid")
+
+
+def test_another_encoding_is_not_replaced(tmp_path: Path, benchmark: Path) -> None:
+    path = tmp_path / "sjis.jsonl"
+    path.write_bytes(lines().decode().encode("cp932"))
+    with pytest.raises(InputError, match="it looks like Shift-JIS"):
+        score_file(path, benchmark, replace_invalid=True)
