@@ -18,14 +18,13 @@ from pfgen_rs.io.patterns import Paths, expand_runs
 from pfgen_rs.io.remote.source import opened_source, opened_sources
 from pfgen_rs.io.remote.storage import Storage
 from pfgen_rs.metrics.names import Metric
-from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.settings import Chosen
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.early_scorers import EarlyScorers
-from pfgen_rs.questions.files import stated_unit
-from pfgen_rs.questions.known_questions import KnownQuestions, KnownSet
+from pfgen_rs.questions.known_questions import KnownQuestions, KnownSet, settings_of_folder
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import Question, read_folder
-from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.questions.question_set import QuestionSet, stated_by
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.streaming import ScoringProgress
@@ -199,7 +198,7 @@ def score_file(
     path: str | os.PathLike[str] | Table,
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
-    settings: Settings | None = None,
+    settings: Chosen = None,
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
@@ -214,7 +213,7 @@ def score_file(
     path: list[str] | list[Path],
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
-    settings: Settings | None = None,
+    settings: Chosen = None,
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
@@ -230,7 +229,7 @@ def score_file(
     path: str | os.PathLike[str] | Table | list[str] | list[Path],
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
-    settings: Settings | None = None,
+    settings: Chosen = None,
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
@@ -304,7 +303,7 @@ def score_runs(
     source: Paths | Table,
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
-    settings: Settings | None = None,
+    settings: Chosen = None,
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,
@@ -382,9 +381,7 @@ def log_notes(result: Result) -> None:
         _LOG.warning("%s", result.cut_short)
 
 
-def resolve(
-    benchmark: Benchmark | str | os.PathLike[str] | None, settings: Settings | None
-) -> Benchmark:
+def resolve(benchmark: Benchmark | str | os.PathLike[str] | None, settings: Chosen) -> Benchmark:
     """Return a benchmark, or load what `load_benchmark` takes, with these settings (default: its own)."""
     if not isinstance(benchmark, Benchmark):
         return load_benchmark(benchmark, settings=settings)
@@ -392,16 +389,17 @@ def resolve(
 
 
 def load_benchmark(
-    name: str | os.PathLike[str] | None = None, *, settings: Settings | None = None
+    name: str | os.PathLike[str] | None = None, *, settings: Chosen = None
 ) -> Benchmark:
     """Load a benchmark.
 
     `name`: a folder of question files, the name of an installed benchmark (`pfgen-rs data install`), or
     `mini`, the bundled one. Default: the environment variable PFGEN_RS_BENCHMARK, or else `mini`.
-    `settings`: by default the published ones, with the unit that the set was built with.
+    `settings`: by default those that the set states in its question files or, if it states none, the
+    published ones; a mapping such as `{"variant": "paper"}` chooses some and leaves the others to the set.
 
-    Question files are `Q*.json`, plain or compressed (`.gz`, `.xz`, `.zst`). Raises `BenchmarkNotFoundError`
-    or, naming the file, `BenchmarkError`.
+    Question files are `Q*.json`, plain or compressed (`.gz`, `.xz`, `.zst`). Raises `BenchmarkNotFoundError`,
+    `SettingsError` for settings that contradict the set's or, naming the file, `BenchmarkError`.
 
     >>> bench = load_benchmark("mini")
     >>> len(bench), bench["Q02"].text
@@ -411,12 +409,12 @@ def load_benchmark(
     """
     folder = benchmark_path(name)
     questions, metadata_hash = read_folder(folder)
-    settings = settings or Settings(unit=stated_unit(folder))
+    settings = settings_of_folder(folder, settings, stated_by(questions))
     return Benchmark(questions, metadata_hash, settings, folder.absolute())
 
 
 def load_for_scores(
-    name: str | os.PathLike[str] | None, settings: Settings, early: EarlyScorers | None = None
+    name: str | os.PathLike[str] | None, settings: Chosen = None, early: EarlyScorers | None = None
 ) -> Benchmark:
     """Load a benchmark like `load_benchmark`, but read no question files that are known to be unchanged.
 

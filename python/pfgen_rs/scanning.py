@@ -27,7 +27,7 @@ from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.columns import as_paths, table
 
 if TYPE_CHECKING:
-    from pfgen_rs.metrics.settings import Settings
+    from pfgen_rs.metrics.settings import Chosen
 
 __all__ = ["scan"]
 
@@ -39,7 +39,7 @@ def scan(
     source: Any,
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
-    settings: Settings | None = None,
+    settings: Chosen = None,
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,

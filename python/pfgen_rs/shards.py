@@ -13,7 +13,7 @@ from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.io.keep import Keep
 from pfgen_rs.io.patterns import Paths, expand, expand_runs
 from pfgen_rs.io.remote.storage import Storage
-from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.settings import Chosen, Settings
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.merging import MergeJob
 from pfgen_rs.runs.result import Result
@@ -31,7 +31,7 @@ def score_shard(
     out: str | os.PathLike[str],
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
-    settings: Settings | None = None,
+    settings: Chosen = None,
     question_field: str = "question",
     answer_field: str = "answer",
     skip_bad_lines: bool = False,

@@ -106,7 +106,8 @@ def locate(
 
     Example: `pfgen-rs index locate Q01 です --width 15`
     """
-    index, parse = _question_index(benchmark, question, unit)
+    loaded = options.load(benchmark, unit)
+    index, parse = loaded.index(question), loaded.coder.parse
     places = index.concordance(parse(pattern), width)
     shown = places[:limit]
     if output_format is options.JsonFormat.JSON:
@@ -118,7 +119,7 @@ def locate(
     table.add_column("left", justify="right", overflow="fold")
     table.add_column("pattern and right", overflow="fold")
     for occurrence, left, match, right in shown:
-        gap = "" if options.unit_of(unit, benchmark) == "character" else " "
+        gap = "" if loaded.settings.unit == "character" else " "
         context = Text.assemble(
             output.cell(_shown_index_ngram(match), "bold"),
             gap,

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 import typer
 
 import pfgen_rs
-from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT, benchmark_path
+from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT
 
 if TYPE_CHECKING:
     from pfgen_rs.benchmark import Benchmark
-    from pfgen_rs.metrics.units import Unit
 
 __all__ = [
     "BenchmarkName",
@@ -40,9 +39,9 @@ __all__ = [
     "Trials",
     "UnitName",
     "UnitOption",
+    "chosen_unit",
     "load",
     "table_path",
-    "unit_of",
     "with_options",
 ]
 
@@ -177,11 +176,9 @@ Think = Annotated[
 ]
 
 
-def unit_of(unit: UnitName | None, benchmark: str | None) -> Unit:
-    """Returns the requested unit or, without one, that of the benchmark."""
-    from pfgen_rs.questions.files import stated_unit
-
-    return stated_unit(benchmark_path(benchmark)) if unit is None else unit.value
+def chosen_unit(unit: UnitName | None) -> dict[str, str]:
+    """Returns the settings that `--unit` asks for: none if it is not given."""
+    return {} if unit is None else {"unit": unit.value}
 
 
 def table_path(path: Path | None) -> Path | None:
@@ -197,9 +194,7 @@ def table_path(path: Path | None) -> Path | None:
 
 def load(benchmark: str | None, unit: UnitName | None) -> Benchmark:
     """Load a benchmark for scoring with a unit."""
-    return pfgen_rs.load_benchmark(
-        benchmark, settings=pfgen_rs.Settings(unit=unit_of(unit, benchmark))
-    )
+    return pfgen_rs.load_benchmark(benchmark, settings=chosen_unit(unit))
 
 
 def with_options(

@@ -191,7 +191,7 @@ def score(
     from pfgen_rs.io.remote.storage import Storage, parsed_options
     from pfgen_rs.runs.resumable import Job
 
-    settings = scoring.settings(benchmark)
+    settings = scoring.settings()
     if engine is not None and out is not None:
         score_ray.score_on_cluster(
             files,
@@ -212,7 +212,7 @@ def score(
     loaded = loaded_for_job(benchmark, settings)
     storage = Storage(parsed_options(storage_option or ()))
     paths = patterns.expand_runs(files, storage)
-    reading = scoring.reading(tokens=settings.unit == "token")
+    reading = scoring.reading(tokens=loaded.settings.unit == "token")
     if shard is not None and out is not None:
         score_shard.score_and_report(
             loaded,

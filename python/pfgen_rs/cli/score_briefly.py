@@ -11,8 +11,6 @@ from threading import Thread
 from pfgen_rs.cli.score_arguments import PlainScore
 from pfgen_rs.cli.score_output import report_gaps, show_results
 from pfgen_rs.errors import PfgenError
-from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.questions.files import stated_unit
 from pfgen_rs.questions.known_questions import KnownQuestions, KnownSet
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.runs.brief import BriefRun, scored_briefly
@@ -39,11 +37,8 @@ def is_scored_briefly(asked: PlainScore, questions: KnownSet) -> bool:
 
 
 def known_to_score(benchmark: str | None) -> KnownSet | None:
-    """Returns the questions of a benchmark, if they are known and have the usual settings."""
+    """Returns the questions of a benchmark, if they are known and scored in characters."""
     try:
-        folder = benchmark_path(benchmark)
-        if stated_unit(folder) != "character":
-            return None
-        return KnownQuestions(folder).found(Settings())
+        return KnownQuestions(benchmark_path(benchmark)).found(None)
     except PfgenError:
         return None

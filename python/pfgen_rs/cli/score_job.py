@@ -18,9 +18,7 @@ from pfgen_rs.cli.score_output import report_gaps, show_results
 from pfgen_rs.io import patterns
 from pfgen_rs.io.heap import return_large_pieces, share_heap
 from pfgen_rs.io.remote.storage import Storage
-from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.questions.files import stated_unit
-from pfgen_rs.questions.locate import benchmark_path
+from pfgen_rs.metrics.settings import Chosen
 from pfgen_rs.runs.resumable import Job
 
 if TYPE_CHECKING:
@@ -38,13 +36,12 @@ def is_scored_plainly(asked: PlainScore, early: EarlyScorers | None) -> bool:
     table = None if asked.per_response is None else Path(asked.per_response)
     if table is not None and table.suffix.lower() not in io.TABLES:
         return False
-    settings = Settings(unit=stated_unit(benchmark_path(asked.benchmark)))
-    loaded = loaded_for_job(asked.benchmark, settings, early)
+    loaded = loaded_for_job(asked.benchmark, early=early)
     paths = patterns.expand_runs(asked.runs, Storage())
     job = Job(
         loaded,
         paths,
-        io.Options(tokens=settings.unit == "token"),
+        io.Options(tokens=loaded.settings.unit == "token"),
         out=None if asked.out is None else Path(asked.out),
         per_response=table,
     )
@@ -53,7 +50,9 @@ def is_scored_plainly(asked: PlainScore, early: EarlyScorers | None) -> bool:
 
 
 def loaded_for_job(
-    benchmark: str | os.PathLike[str] | None, settings: Settings, early: EarlyScorers | None = None
+    benchmark: str | os.PathLike[str] | None,
+    settings: Chosen = None,
+    early: EarlyScorers | None = None,
 ) -> Benchmark:
     """Load a benchmark that is in use until the process ends."""
     share_heap()

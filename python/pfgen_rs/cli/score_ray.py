@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
+import pfgen_rs
 from pfgen_rs.cli import streams
 from pfgen_rs.io.remote.urls import url_text
-
-if TYPE_CHECKING:
-    from pfgen_rs.metrics.settings import Settings
 
 __all__ = ["refuse_with_engine", "score_on_cluster"]
 
@@ -42,7 +40,7 @@ def score_on_cluster(
     files: Sequence[str],
     out: Path,
     benchmark: str | None,
-    settings: Settings,
+    settings: Mapping[str, Any],
     output_format: str,
     plain: bool,
     *,
@@ -54,12 +52,12 @@ def score_on_cluster(
     from pfgen_rs.cli.score_output import show_results
     from pfgen_rs.integrations import ray
 
+    loaded = pfgen_rs.load_benchmark(benchmark, settings=settings)
     ray.connect(address)
     found = ray.score_file(
         files,
         url_text(out),
-        benchmark,
-        settings=settings,
+        loaded,
         on_problem="report" if skip_bad_lines else "raise",
         **how,
     )

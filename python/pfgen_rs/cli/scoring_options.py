@@ -140,8 +140,12 @@ class ScoringOptions(ReadingOptions):
         typer.Option(help="Published scores, or the papers' equations followed literally."),
     ] = VariantName.PUBLISHED
     ngrams: Annotated[
-        str, typer.Option(metavar="MIN-MAX", help="Range of n-gram lengths for Fluency, in units.")
-    ] = "1-10"
+        str | None,
+        typer.Option(
+            metavar="MIN-MAX",
+            help="Range of n-gram lengths for Fluency, in units (default: that of the set, or 1-10).",
+        ),
+    ] = None
     unit: options.UnitOption = None
     summation: Annotated[
         SummationName,
@@ -150,20 +154,18 @@ class ScoringOptions(ReadingOptions):
         ),
     ] = SummationName.PLAIN
 
-    def settings(self, benchmark: str | None) -> pfgen_rs.Settings:
-        """Returns the settings for a benchmark."""
-        low, high = _ngram_range(self.ngrams)
-        return pfgen_rs.Settings(
-            variant=self.variant.value,
-            min_n=low,
-            max_n=high,
-            unit=options.unit_of(self.unit, benchmark),
-            summation=self.summation.value,
-        )
+    def settings(self) -> dict[str, Any]:
+        """Returns the settings that are chosen; the others are those of the set."""
+        return {
+            "variant": self.variant.value,
+            "summation": self.summation.value,
+            **_ngram_range(self.ngrams),
+            **options.chosen_unit(self.unit),
+        }
 
     def load(self, benchmark: str | None) -> Benchmark:
         """Load a benchmark with these settings."""
-        return pfgen_rs.load_benchmark(benchmark, settings=self.settings(benchmark))
+        return pfgen_rs.load_benchmark(benchmark, settings=self.settings())
 
     def score_with(
         self, runs: Sequence[str], benchmark: str | None, *, threads: int | None = None
@@ -177,10 +179,13 @@ def scoring_options(*, without: Sequence[str] = ()) -> Callable[[F], F]:
     return options.with_options(ScoringOptions, "scoring", without=without)
 
 
-def _ngram_range(text: str) -> tuple[int, int]:
+def _ngram_range(text: str | None) -> dict[str, int]:
+    """Returns the settings that the option asks for: none if it is not given."""
+    if text is None:
+        return {}
     match = re.fullmatch(r"([0-9]{1,6})-([0-9]{1,6})", text)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise typer.BadParameter(
             f"invalid range {text!r}: expected MIN-MAX, such as 1-10", param_hint="'--ngrams'"
         )
-    return int(match[1]), int(match[2])
+    return {"min_n": int(match[1]), "max_n": int(match[2])}

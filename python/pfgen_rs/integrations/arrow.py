@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
-from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import BenchmarkError, InputError, SettingsError
 from pfgen_rs.extras import needed
 from pfgen_rs.integrations.common import loaded
@@ -60,7 +60,8 @@ def scorer(
     """
     if on_problem not in get_args(OnProblem):
         raise SettingsError(f"on_problem must be 'report' or 'raise', not {on_problem!r}")
-    found = benchmark if isinstance(benchmark, Benchmark) else loaded(benchmark, settings)
+    is_loaded = isinstance(benchmark, Benchmark)
+    found = resolve(benchmark, settings) if is_loaded else loaded(benchmark, settings)
     if found.folder is None:
         raise SettingsError(
             "the benchmark was not read from a folder, from which other processes could read it, too: write "
@@ -68,8 +69,7 @@ def scorer(
         )
     found.numbers.find(_native.Texts([]), threads)  # refuses an impossible number of threads
     mode = cleaning_mode(clean)
-    chosen = settings or found.settings
-    place = _Place(name_of(found.folder.absolute()), found.metadata_hash, chosen)
+    place = _Place(name_of(found.folder.absolute()), found.metadata_hash, found.settings)
     return ArrowScorer(place, question_field, answer_field, mode, on_problem, threads)
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
-from pathlib import Path
 
 from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.questions.files import stated_unit
 from pfgen_rs.questions.locate import benchmark_path
 
 __all__ = ["loaded", "prepared"]
@@ -22,7 +20,7 @@ def loaded(
     Each folder is read once per process and settings, because harnesses create the same scorer repeatedly.
     """
     folder = os.path.abspath(benchmark_path(benchmark))  # noqa: PTH100 - resolve follows links
-    return _loaded_benchmark(folder, settings or Settings(unit=stated_unit(Path(folder))))
+    return _loaded_benchmark(folder, settings)
 
 
 def prepared(benchmark: str | os.PathLike[str] | None = None) -> Benchmark:
@@ -31,5 +29,5 @@ def prepared(benchmark: str | os.PathLike[str] | None = None) -> Benchmark:
 
 
 @lru_cache(maxsize=8)
-def _loaded_benchmark(folder: str, settings: Settings) -> Benchmark:
+def _loaded_benchmark(folder: str, settings: Settings | None) -> Benchmark:
     return load_benchmark(folder, settings=settings)

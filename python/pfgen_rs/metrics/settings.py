@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pfgen_rs import _native
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.metrics.units import UNITS, Unit
 
-__all__ = ["SKIPPED", "SUMMATIONS", "Settings", "Summation", "Variant"]
+__all__ = [
+    "SKIPPED",
+    "STATED",
+    "SUMMATIONS",
+    "Chosen",
+    "Settings",
+    "Summation",
+    "Variant",
+    "chosen_settings",
+]
 
 Variant = Literal["pfgen-bench", "paper"]
 Summation = Literal["plain", "compensated"]
 SUMMATIONS: tuple[Summation, ...] = ("plain", "compensated")
 SKIPPED = "^$、。・「」『』（）【】［］〈〉《》"
+STATED = (
+    "unit",
+    "min_n",
+    "max_n",
+    "truthfulness_n",
+    "threshold",
+    "target_length",
+    "zero_length",
+    "max_length",
+    "skipped",
+)
+"""Settings that a set may state in its question files."""
 _MARKS = "^$"  # surround every answer in Truthfulness; no token maps to them
 
 
@@ -57,6 +79,19 @@ class Settings:
     skipped: str = SKIPPED
     unit: Unit = "character"
     summation: Summation = "plain"
+
+    @classmethod
+    def for_length(cls, target: int, unit: Unit = "character") -> Self:
+        """Returns the published settings for answers of `target` units rather than of 100 characters.
+
+        Discount and reading end in the published proportions: at 1.5 and 2 times the target.
+
+        >>> Settings.for_length(60, "word").zero_length
+        90
+        """
+        zero = max(target * 3 // 2, target + 1)
+        read = max(target * 2, zero, cls.max_n)
+        return cls(target_length=target, zero_length=zero, max_length=read, unit=unit)
 
     def __post_init__(self) -> None:
         """Check the values; native code, which does the arithmetic, checks the numbers."""
@@ -111,3 +146,33 @@ class Settings:
         """Returns the factor of a cut after `length` units: 1 up to `target_length`, 0 at `zero_length`."""
         excess = max(length - self.target_length, 0)
         return 1.0 - excess / (self.zero_length - self.target_length)
+
+
+Chosen = Settings | Mapping[str, Any] | None
+"""What a user chooses: all settings, or some by name; the others are those of the set."""
+
+
+def chosen_settings(chosen: Chosen, stated: Mapping[str, Any] | None) -> Settings:
+    """Returns the settings for a set whose question files state those in `stated`, if any.
+
+    Raises `SettingsError` for values that contradict the set's or are invalid.
+    """
+    if not isinstance(chosen, Settings):
+        _reject_unknown_settings(chosen or {})
+        chosen = Settings(**{**(stated or {}), **(chosen or {})})
+    if stated is not None:
+        own = Settings(**stated)
+        pairs = [(name, getattr(own, name), getattr(chosen, name)) for name in STATED]
+        wrong = [f"{name} {a!r}, not {b!r}" for name, a, b in pairs if a != b]
+        if wrong:
+            raise SettingsError(
+                f"the set's question files state {'; '.join(wrong)}: leave out what contradicts them"
+            )
+    return chosen
+
+
+def _reject_unknown_settings(names: Mapping[str, Any]) -> None:
+    known = [each.name for each in fields(Settings)]
+    for name in names:
+        if name not in known:
+            raise SettingsError(f"unknown setting {name!r}: expected one of {', '.join(known)}")

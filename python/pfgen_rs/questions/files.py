@@ -60,7 +60,7 @@ def combined_digest(digests: Iterable[str]) -> str:
 
 
 def stated_unit(folder: Path) -> Unit:
-    """Returns the unit that a set was built with; `character` if it is not recorded."""
+    """Returns the unit that a set was built with before question files stated it; else `character`."""
     for place in (folder, folder / "data"):
         try:
             unit = json.loads((place / PROVENANCE).read_bytes())["settings"]["unit"]

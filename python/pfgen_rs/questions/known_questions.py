@@ -23,17 +23,17 @@ from pfgen_rs.io.known_files import (
     read_known,
     write_known,
 )
-from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.questions.files import question_paths
+from pfgen_rs.metrics.settings import Chosen, Settings, chosen_settings
+from pfgen_rs.questions.files import question_paths, stated_unit
 from pfgen_rs.questions.unread_answers import UnreadAnswers
 
 if TYPE_CHECKING:
     from pfgen_rs.questions.question import Question
     from pfgen_rs.questions.question_set import QuestionSet
 
-__all__ = ["KnownQuestion", "KnownQuestions", "KnownSet"]
+__all__ = ["KnownQuestion", "KnownQuestions", "KnownSet", "settings_of_folder"]
 
-_VERSION = [2, _native.__version__]  # of the format, and of what decides which files are questions
+_VERSION = [3, _native.__version__]  # of the format, and of what decides which files are questions
 
 
 class KnownQuestion(NamedTuple):
@@ -52,6 +52,7 @@ class KnownQuestion(NamedTuple):
     category: str
     note: str
     keywords: list[Any]
+    scoring: dict[str, Any] | None
 
     @property
     def sources(self) -> list[str]:
@@ -79,6 +80,7 @@ class KnownQuestion(NamedTuple):
                 self.answers, partial(_answers_in_known_file, folder / self.file, self.digest)
             ),
             rules=parse_rules(self.keywords),
+            scoring=self.scoring,
         )
         set_question_file(question, self.file, self.digest)
         return question
@@ -121,6 +123,13 @@ class KnownSet:
         return list(dict.fromkeys(source for question in self for source in question.sources))
 
 
+def settings_of_folder(folder: Path, chosen: Chosen, stated: Mapping[str, Any] | None) -> Settings:
+    """Returns `chosen_settings` for the question files in a folder."""
+    if stated is None and not isinstance(chosen, Settings):
+        chosen = {"unit": stated_unit(folder), **(chosen or {})}
+    return chosen_settings(chosen, stated)
+
+
 class KnownQuestions:
     """What is known about a folder of question files, in the states that they have now.
 
@@ -128,23 +137,26 @@ class KnownQuestions:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._now = time.time_ns()
+        self._now, self._place = time.time_ns(), folder
         paths = question_paths(folder)
         self._folder, self._names = paths[0].parent, [path.name for path in paths]
         self._files = file_states(self._folder, self._names)
         self._path = path_of_known("questions", self._folder)
 
-    def found(self, settings: Settings) -> KnownSet | None:
+    def found(self, chosen: Chosen) -> KnownSet | None:
         """Returns the questions, if all files are as they were when they were read.
 
-        Only for answers in characters.
+        Only for answers in characters. `chosen`: as for `load_benchmark`, whose errors it raises.
         """
-        if self._files is None or settings.unit != "character":
+        if self._files is None:
             return None
         known = read_known(self._path, _VERSION)
         if known is None or known["files"] != self._files:
             return None
         questions = [KnownQuestion(*values) for values in known["questions"]]
+        settings = settings_of_folder(self._place, chosen, questions[0].scoring)
+        if settings.unit != "character":
+            return None
         return KnownSet(questions, known["metadata_hash"], settings, self._folder)
 
     def keep(self, benchmark: QuestionSet) -> None:
@@ -167,6 +179,7 @@ class KnownQuestions:
                 question.category,
                 question.note,
                 list(question.keywords),
+                None if question.scoring is None else dict(question.scoring),
             )
             for question in benchmark
         ]

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs import _native
-from pfgen_rs.errors import BenchmarkError, InputError
+from pfgen_rs.errors import BenchmarkError, InputError, SettingsError
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.helpfulness import Rule, parse_rules
 from pfgen_rs.metrics.ngram_index import NgramIndex
+from pfgen_rs.metrics.settings import STATED, Settings
 from pfgen_rs.questions.files import (
     combined_digest,
     file_digest,
@@ -40,6 +41,8 @@ class Question:
     keywords: Sequence[Mapping[str, Any]]
     answers: Mapping[str, Sequence[Any]]
     rules: tuple[Rule, ...] = field(repr=False)
+    scoring: Mapping[str, Any] | None = field(default=None, repr=False)
+    """Settings by which answers are scored, as the question file states them; `None` if it states none."""
     digest: str | None = field(default=None, init=False, repr=False, compare=False)
     """SHA-1 of the question file's content; `None` if the question was not read from a file."""
     file: str | None = field(default=None, init=False, repr=False, compare=False)
@@ -171,7 +174,30 @@ def _question_of(data: object, *, escaped: bool) -> Question:
         rules=parse_rules(data.get("keywords")),
         keywords=data["keywords"],
         answers=_question_answers(data.get("answers"), escaped=escaped),
+        scoring=_question_scoring(data.get("scoring")),
     )
+
+
+def _question_scoring(value: object) -> dict[str, Any] | None:
+    """Returns all settings that a set may state; those that the file leaves out are the published ones."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise BenchmarkError(f"'scoring' must be an object of settings, not {value!r}")
+    unknown = [name for name in value if name not in STATED]
+    if unknown:
+        raise BenchmarkError(
+            f"'scoring' has an unknown setting {unknown[0]!r}: expected {', '.join(STATED)}"
+        )
+    for name, given in value.items():
+        kind = type(getattr(Settings, name))
+        if not (type(given) is kind or (kind is float and type(given) is int)):
+            raise BenchmarkError(f"'scoring': {name} must be a {kind.__name__}, not {given!r}")
+    try:
+        settings = Settings(**value)
+    except SettingsError as error:
+        raise BenchmarkError(f"'scoring': {error}") from None
+    return {name: getattr(settings, name) for name in STATED}
 
 
 def _question_text(value: object, key: str) -> str:

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +16,7 @@ from pfgen_rs.errors import BenchmarkError, InputError, Item, UnknownQuestionErr
 from pfgen_rs.metrics import units
 from pfgen_rs.metrics.helpfulness import Helpfulness
 from pfgen_rs.metrics.ngram_index import NgramIndex
-from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.settings import Chosen, Settings, chosen_settings
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.units import Coder, Unit
 from pfgen_rs.questions.index_cache import IndexCache
@@ -23,7 +24,7 @@ from pfgen_rs.questions.locate import name_of
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.unknown import Lookalikes
 
-__all__ = ["QuestionSet"]
+__all__ = ["QuestionSet", "stated_by"]
 
 
 class QuestionSet:
@@ -31,17 +32,19 @@ class QuestionSet:
 
     `bench["Q14"]` returns a question, `"Q14" in bench` tests whether it exists, and iteration yields all
     questions sorted by id. Scorers are built on first use. `folder`: where the questions were read from, if
-    they were.
+    they were. `settings`: all, or some by name; by default those that the questions state
+    (`Question.scoring`) or, where they state none, the published ones. Raises `SettingsError` if they
+    contradict the questions.
     """
 
     def __init__(
         self,
         questions: Sequence[Question],
         metadata_hash: str,
-        settings: Settings | None = None,
+        settings: Chosen = None,
         folder: Path | None = None,
     ) -> None:
-        self.settings = settings or Settings()
+        self.settings = chosen_settings(settings, stated_by(questions))
         self.folder = folder
         for question in questions:
             _check_question_set_unit(question, self.settings.unit)
@@ -148,11 +151,14 @@ class QuestionSet:
         """Returns a hint if at least half of these questions are published ones, but not in this set."""
         return self._lookalikes.crowd(asked)
 
-    def with_settings(self, settings: Settings) -> Self:
+    def with_settings(self, settings: Settings | Mapping[str, Any]) -> Self:
         """Returns the same questions with other settings, sharing the indexes.
 
-        Also shares the scorers if the settings differ only in `summation`.
+        A mapping has those that change. Also shares the scorers if the settings differ only in `summation`.
+        Raises `SettingsError` if they contradict what the questions state.
         """
+        if not isinstance(settings, Settings):
+            settings = chosen_settings({**asdict(self.settings), **settings}, None)
         other = type(self)(list(self), self.metadata_hash, settings, self.folder)
         if settings.definition == self.settings.definition:
             other._scorers = self._scorers
@@ -317,6 +323,17 @@ class QuestionSet:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {question_id: number for number, question_id in enumerate(self._questions)}
+
+
+def stated_by(questions: Sequence[Question]) -> Mapping[str, Any] | None:
+    """Returns the settings that these questions state, if any. Raises `BenchmarkError` if they differ."""
+    for question in questions:
+        if question.scoring != questions[0].scoring:
+            names = (each.file or each.id for each in (questions[0], question))
+            raise BenchmarkError(
+                f"{' and '.join(names)} state different settings ('scoring'): they belong to different sets"
+            )
+    return questions[0].scoring if questions else None
 
 
 def _question_set_answers(question: Question) -> int:

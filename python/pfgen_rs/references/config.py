@@ -15,6 +15,7 @@ from pfgen_rs.errors import ConfigError, unreadable
 from pfgen_rs.metrics.units import UNITS, Unit
 
 __all__ = [
+    "LONGEST",
     "PRESETS",
     "STEPS",
     "BuildConfig",
@@ -42,6 +43,8 @@ STEPS: Names = (
 )
 _PAPER_STEPS: Names = tuple(step for step in STEPS if step != "consensus")
 _LARGEST = 2**63 - 1
+LONGEST = 4_999
+"""The largest target: scores read at most twice as many units as answers should have."""
 
 
 def _check_config_choice(key: str, value: str, choices: Names) -> None:
@@ -136,6 +139,8 @@ class Length:
 
     def __post_init__(self) -> None:
         _check_config_minimum(1, target=self.target, count=self.count)
+        if self.target > LONGEST:
+            raise ConfigError(f"target must be at most {LONGEST}, not {self.target}")
         _check_config_share(self.share)
         if self.deviation is not None:
             _check_config_minimum(0, deviation=self.deviation)

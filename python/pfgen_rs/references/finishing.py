@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pfgen_rs.errors import BuildError, ConfigError
+from pfgen_rs.metrics.settings import STATED, Settings
 from pfgen_rs.references import provenance
 from pfgen_rs.references.candidates import Input
-from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.config import LONGEST, BuildConfig
 from pfgen_rs.references.funnel import funnel
+from pfgen_rs.references.lengths import is_off_target
 from pfgen_rs.references.ng_rules import AnswerRules, read_answer_rules
 from pfgen_rs.references.normalise import Style
 from pfgen_rs.references.outlines import Outline
@@ -89,8 +91,17 @@ def finish_set(
     if not questions:
         raise BuildError(f"no question has any answers left: {_built_funnels(built)}")
     warnings = step_warnings({each.outline.question_id: each.reports for each in built})
-    out = config.path(config.out)
-    write_set(out, questions, provenance.provenance(config, style, inputs, built, warnings))
+    target, mean = config.length.target, provenance.mean_length(questions)
+    if is_off_target(mean, target):
+        target = min(max(round(mean), 1), LONGEST)
+        warnings.append(
+            f"the answers have a mean length of {mean:.1f}, far from {config.length.target} (length.target): "
+            f"the set is scored as one of {target} {config.unit}s"
+        )
+    out, settings = config.path(config.out), Settings.for_length(target, config.unit)
+    stated = None if settings == Settings() else {name: getattr(settings, name) for name in STATED}
+    record = provenance.provenance(config, style, inputs, built, warnings)
+    write_set(out, questions, record, stated)
     return Built(out, questions, left_out, list(inputs), warnings)
 
 

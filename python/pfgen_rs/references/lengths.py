@@ -14,11 +14,22 @@ from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.references.batches import Answers, Batches, as_batches, batch_texts
 
-__all__ = ["OFFICIAL_STD", "Lengths", "Limit", "kept_number", "length_spread", "nearest_length"]
+__all__ = [
+    "OFFICIAL_STD",
+    "OFF_TARGET",
+    "Lengths",
+    "Limit",
+    "is_off_target",
+    "kept_number",
+    "length_spread",
+    "nearest_length",
+]
 
 OFFICIAL_STD = (1.8, 2.7, 7.2)
 """The smallest, the median and the largest standard deviation of the lengths (in characters) of the published
 reference answers to a question by one source."""
+OFF_TARGET = 0.1
+"""The share of the target by which a mean length may differ from it."""
 SEEDS = 1 << 64
 
 Limit = Literal["all", "count", "share", "deviation", "at_least"]
@@ -100,6 +111,11 @@ def kept_number(
     if count < number:
         number, limit = count, "count"
     return (number, limit) if number < height else (height, "all")
+
+
+def is_off_target(mean: float, target: float) -> bool:
+    """Whether a mean length is far from the target."""
+    return abs(mean - target) > OFF_TARGET * target
 
 
 def length_spread(answers: Answers, *, threads: int | None = None) -> Lengths:

@@ -19,6 +19,7 @@ from pfgen_rs.references.normalise import Style
 from pfgen_rs.references.writing import BuiltQuestion, built_names
 
 __all__ = [
+    "mean_length",
     "model_counts",
     "provenance",
     "provenance_settings",
@@ -96,6 +97,11 @@ def _question_provenance(question: BuiltQuestion, models: Sequence[str]) -> dict
             for source, each in question.lengths.items()
         },
     }
+
+
+def mean_length(questions: Sequence[BuiltQuestion]) -> float:
+    """Returns the mean length in units over all questions and sources."""
+    return fmean(each.mean for question in questions for each in question.lengths.values())
 
 
 def _length_provenance(unit: Unit, questions: Sequence[BuiltQuestion]) -> dict[str, Any]:

@@ -65,7 +65,8 @@ def step_key(
     elif step == "length":
         settings = [config.seed, _length_key_settings(config, state)]
     elif step == "consensus":
-        settings = [config.seed, _consensus_key_settings(config, state)]
+        kept = _consensus_key_settings(config, state)
+        settings = [config.seed, config.length.target, kept]
     elif step == "select":
         settings = [config.seed, settings]
     unit = None if step in _UNITLESS else config.unit

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.metrics import units
+from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.references.batches import Batches
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.consensus import consensus
@@ -220,6 +221,7 @@ def _consensus_step(state: State, context: Context) -> tuple[State, StepReport]:
             share=config.consensus.share,
             at_least=config.needed_after("consensus"),
             seed=config.seed,
+            settings=Settings.for_length(config.length.target),
             threads=context.threads,
         )
         kept[own] = found.kept

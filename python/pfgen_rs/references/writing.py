@@ -33,9 +33,15 @@ class BuiltQuestion:
     lengths: Mapping[str, Lengths]
 
 
-def question_bytes(question: BuiltQuestion) -> bytes:
-    """Returns a question file in the published format: keys in order, no newline at the end."""
+def question_bytes(question: BuiltQuestion, scoring: Mapping[str, Any] | None = None) -> bytes:
+    """Returns a question file in the published format: keys in order, no newline at the end.
+
+    `scoring`: the settings by which answers are scored, if they are not the published ones.
+    """
     content = question.outline.to_dict(question.answers)
+    if scoring is not None:
+        answers = content.pop("answers")  # last, since they are long
+        content |= {"scoring": scoring, "answers": answers}
     return json.dumps(content, ensure_ascii=False, indent=2).encode()
 
 
@@ -53,14 +59,18 @@ def built_names(folder: Path) -> set[str]:
 
 
 def write_set(
-    folder: Path, questions: Sequence[BuiltQuestion], provenance: Mapping[str, Any]
+    folder: Path,
+    questions: Sequence[BuiltQuestion],
+    provenance: Mapping[str, Any],
+    scoring: Mapping[str, Any] | None,
 ) -> None:
     """Write all files of a set atomically, and remove files of an earlier build that do not belong to it.
 
     The provenance is written last: if it matches the files in the folder, the set is complete.
     """
     contents = {
-        f"{question.outline.question_id}.json": question_bytes(question) for question in questions
+        f"{question.outline.question_id}.json": question_bytes(question, scoring)
+        for question in questions
     }
     earlier = built_names(folder)
     for name, content in contents.items():

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from pfgen_rs.checkout.checkout import DATA
 from pfgen_rs.checkout.files import write_changed
 from pfgen_rs.checkout.published import Published
 from pfgen_rs.checkout.standings import JSON, load_standings_object, results_digest
@@ -29,14 +30,11 @@ def write_tables(
     head = {"metadata_hash": metadata_hash, "results": results}
     if not force and _are_report_tables_current(folder, head):
         return []
-    from pfgen_rs.checkout.entries import (
-        entries,
-        entries_frame,
-    )  # slow to import, and rarely needed
-    from pfgen_rs.metrics.settings import Settings
-    from pfgen_rs.metrics.signature import signature
+    # Slow to import, and rarely needed.
+    from pfgen_rs.benchmark import load_for_scores
+    from pfgen_rs.checkout.entries import entries, entries_frame
 
-    head = {"signature": signature(metadata_hash, Settings()), **head}
+    head = {"signature": load_for_scores(folder / DATA).signature, **head}
     table = entries_frame(entries(runs))
     parquet, csv = io.BytesIO(), io.BytesIO()
     table.write_parquet(parquet)

@@ -144,9 +144,8 @@ def _update_runs(
     if not described:
         return
     from pfgen_rs.benchmark import load_benchmark  # slow to import, and rarely needed
-    from pfgen_rs.metrics.settings import Settings
 
-    benchmark = load_benchmark(done.checkout.data, settings=Settings())  # the published ones
+    benchmark = load_benchmark(done.checkout.data)
     waiting: list[State] = []
     for state in _states_scored_again(done, benchmark, stale, jobs, watch) if stale else ():
         waiting.append(state)

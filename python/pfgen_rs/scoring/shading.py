@@ -55,7 +55,8 @@ def marks(
 
 
 def _shading_scorer(benchmark: QuestionSet, question_id: str) -> _native.Scorer:
-    settings = benchmark.settings
-    if settings.truthfulness_n != WINDOW:  # the native scorer counts windows of this length
-        benchmark = benchmark.with_settings(replace(settings, truthfulness_n=WINDOW))
-    return benchmark.native_scorer(benchmark[question_id])
+    question, settings = benchmark[question_id], benchmark.settings
+    if settings.truthfulness_n == WINDOW:  # the native scorer counts windows of this length
+        return benchmark.native_scorer(question)
+    other = replace(settings, truthfulness_n=WINDOW)
+    return _native.Scorer(benchmark.columns(question), other.native)

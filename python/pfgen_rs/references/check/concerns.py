@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.references.lengths import OFFICIAL_STD
+from pfgen_rs.references.lengths import OFF_TARGET, OFFICIAL_STD, is_off_target
 
 __all__ = ["LIMITS", "concerns_about"]
 
@@ -18,7 +18,7 @@ LIMITS: dict[str, float] = {
     "answers": 100,  # per source; with fewer, single answers determine what is common
     "repeated": 0.01,  # share of the answers
     "near": 0.05,  # share of texts in pairs of near-duplicates
-    "off_target": 10,  # units between a source's mean length and the target
+    "off_target": OFF_TARGET,
     "length_std": 8,  # units
     "own": 0.9,  # mean of Fluency and Truthfulness against the others of the source
     "agreement": 0.7,  # the same against another source
@@ -58,7 +58,7 @@ def _concern_about_lengths(found: Found, settings: Settings) -> Iterator[str]:
         source = _source_in_concern(row["source"])
         if row["answers"] < LIMITS["answers"]:
             yield f"source {source} has only {_concern_count(row['answers'], 'answer')}"
-        if abs(row["mean"] - settings.target_length) > LIMITS["off_target"]:
+        if is_off_target(row["mean"], settings.target_length):
             yield (
                 f"answers of source {source} have a mean length of {row['mean']:.1f}, "
                 f"far from {settings.target_length}"

@@ -91,12 +91,11 @@ def _write_stale_site(
     # Slow to import, and not needed for a site that is up to date.
     from pfgen_rs.benchmark import load_benchmark
     from pfgen_rs.checkout.entries import entries
-    from pfgen_rs.metrics.settings import Settings
     from pfgen_rs.report.site.builder import Site
 
     share_heap()
     facts = read_facts(checkout.folder)
-    benchmark = load_benchmark(checkout.data, settings=Settings())
+    benchmark = load_benchmark(checkout.data)
     samples = _example_answers_of_checkout(checkout.data / EXAMPLES)
     board = entries(runs)
     for run in runs:
