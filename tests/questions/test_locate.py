@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import pfgen_rs
 from helpers import environment
 from pfgen_rs import Benchmark
+from pfgen_rs.errors import BenchmarkNotFoundError
 
 
 def test_sample_runs_are_there_by_name(mini: Benchmark) -> None:
@@ -33,3 +36,22 @@ def test_sample_runs_do_not_depend_on_the_folder_or_the_environment(tmp_path: Pa
     folders = [Path(line) for line in done.stdout.splitlines()]
     assert all(folder.is_absolute() and folder.is_dir() for folder in folders)
     assert len(folders) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("pfgen_bench", "pfgen-bench"),
+        ("PFGEN-Bench", "pfgen-bench"),
+        ("pfgen-benhc", "pfgen-bench"),
+        ("mini_", "mini"),
+        ("elsewhere", None),
+        ("x" * 10_000, None),
+    ],
+    ids=lambda each: str(each)[:12],
+)
+def test_a_misspelt_benchmark_gets_a_suggestion(name: str, meant: str | None) -> None:
+    with pytest.raises(BenchmarkNotFoundError) as raised:
+        pfgen_rs.load_benchmark(name)
+    assert ("did you mean" in str(raised.value)) == (meant is not None)
+    assert meant is None or f"did you mean {meant!r}?" in str(raised.value)

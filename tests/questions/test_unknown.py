@@ -197,3 +197,14 @@ def test_the_digests_are_those_of_the_published_questions(published_dir: Path) -
     assert "it is Q50 of pfgen-bench" in message(benchmark, texts[49])
     with pytest.raises(UnknownQuestionError, match="50 of 50 questions are those of pfgen-bench"):
         benchmark.score_batch(texts, texts)
+
+
+def test_answers_of_the_bundled_set_scored_with_another_are_recognised(
+    tmp_path: Path, mini: Benchmark
+) -> None:
+    other = load_benchmark(helpers.write_benchmark(tmp_path))
+    use = "mini: use -b mini (in Python, load_benchmark('mini'))"
+    with pytest.raises(UnknownQuestionError) as raised:
+        other.evaluate([question.text for question in mini], ["猫"] * len(mini))
+    assert f"14 of 14 questions are those of {use}" in str(raised.value)
+    assert f"it is Q02 of {use}" in message(other, mini["Q02"].text)

@@ -10,11 +10,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 
 from pfgen_rs import install
 from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.questions.examples import read_examples
+from pfgen_rs.questions.locate import BUNDLED, bundled_path
 from pfgen_rs.questions.question import Question
 
 __all__ = ["PUBLISHED_DIGESTS", "Lookalikes", "digest"]
@@ -64,7 +66,7 @@ class Lookalikes:
     def message(self, asked: str, others: Iterable[str] = (), *, search: bool = True) -> str:
         """Returns a message that names the benchmark, what it lacks, and what to do about it.
 
-        `others`: the other questions asked; if at least half are published ones, the message says so.
+        `others`: the other questions asked; if at least half are those of a known set, the message says so.
         `search`: whether to suggest similar questions, which takes most of the time.
         """
         if not asked.strip():
@@ -87,15 +89,17 @@ class Lookalikes:
         )
 
     def crowd(self, asked: Iterable[str]) -> str | None:
-        """Returns how many of the questions are those of pfgen-bench, and how to use it, if at least half.
+        """Returns how many of the questions are those of a known set, and how to use it, if at least half.
 
-        Counts distinct questions. Returns `None` if the benchmark has all of the published ones.
+        Counts distinct questions. Returns `None` if the benchmark has all of that set.
         """
         different = set(asked)
-        published = {found for text in different if (found := digest(text)) in _IDS}
-        if published <= self._digests or 2 * len(published) < len(different):
-            return None
-        return f"{len(published)} of {len(different)} questions are those of {_published_hint_for_unknown()}"
+        digests = set(map(digest, different))
+        for name, ids in _known_sets().items():
+            found = digests & ids.keys()
+            if not found <= self._digests and 2 * len(found) >= len(different):
+                return f"{len(found)} of {len(different)} questions are those of {_known_set_hint(name)}"
+        return None
 
     def _same(self, asked: str) -> str | None:
         """Suggest a question whose text or id differs only in width, case, white space or zeros."""
@@ -107,8 +111,9 @@ class Lookalikes:
         return None if found is None else f"did you mean {_shown_lookalike(found)}?"
 
     def _published(self, asked: str) -> str | None:
-        found = _IDS.get(digest(asked) or "")
-        return None if found is None else f"it is {found} of {_published_hint_for_unknown()}"
+        own = digest(asked) or ""
+        found = ((ids.get(own), name) for name, ids in _known_sets().items())
+        return next((f"it is {id_} of {_known_set_hint(name)}" for id_, name in found if id_), None)
 
     def _other_id(self, asked: str) -> str | None:
         """Returns the range of ids if the question looks like an id."""
@@ -117,7 +122,7 @@ class Lookalikes:
         first, last = (shortened(self._questions[place].id) for place in (0, -1))
         ids = f"its ids are {first} to {last}"
         return (
-            f"{ids}; {asked} is one of {_published_hint_for_unknown()}"
+            f"{ids}; {asked} is one of {_known_set_hint(_PUBLISHED)}"
             if asked in _IDS.values()
             else ids
         )
@@ -162,11 +167,22 @@ def _shown_lookalike(question: Question) -> str:
     return f"{shortened(question.id)}, {shortened(question.text)!r}"
 
 
-def _published_hint_for_unknown() -> str:
-    use = f"use -b {_PUBLISHED} (in Python, load_benchmark({_PUBLISHED!r}))"
-    if install.installed_path(_PUBLISHED) is None:
-        use = f"run 'pfgen-rs data install {_PUBLISHED}', then {use}"
-    return f"{_PUBLISHED}: {use}"
+def _known_sets() -> dict[str, dict[str, str]]:
+    """Returns the ids of the questions of known sets by their digests."""
+    return {_PUBLISHED: _IDS, BUNDLED: _bundled_ids()}
+
+
+@cache
+def _bundled_ids() -> dict[str, str]:
+    examples = enumerate(read_examples(bundled_path()), 1)
+    return {str(digest(example.question)): f"Q{number:02}" for number, example in examples}
+
+
+def _known_set_hint(name: str) -> str:
+    use = f"use -b {name} (in Python, load_benchmark({name!r}))"
+    if name != BUNDLED and install.installed_path(name) is None:
+        use = f"run 'pfgen-rs data install {name}', then {use}"
+    return f"{name}: {use}"
 
 
 def _folded_unknown_question(text: str) -> str:
