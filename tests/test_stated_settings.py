@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
+import polars as pl
 import pytest
 
 import oracle
@@ -96,11 +96,12 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def expected(made: Made, answer: Any) -> float:
     """The average by the plain scorer, with the settings of the set's length."""
     settings = made.settings
-    split: Callable[[Any], Any] = {
+    splits: dict[str, Callable[[Any], Any]] = {
         "character": str,
         "word": Words,
         "token": lambda ids: "".join(map(chr, ids)),
-    }[settings.unit]
+    }
+    split = splits[settings.unit]
     data = json.loads((made.folder / "Q01.json").read_bytes())
     answers = {s: [split(a) for a in column] for s, column in data["answers"].items()}
     names = ("target_length", "zero_length", "max_length")
@@ -122,7 +123,7 @@ def test_every_way_to_score_a_set_of_another_length(made: Made, tmp_path: Path) 
     run = tmp_path / "one.jsonl"
     run.write_text(json.dumps({"question": "Q01", "answer": made.twice}) + "\n", encoding="utf-8")
     tokens = made.settings.unit == "token"
-    table = pa.table({"question": ["Q01"], "answer": pa.array([made.twice])})
+    table = pl.DataFrame({"question": ["Q01"], "answer": [made.twice]}).to_arrow()
     score_shard(run, (1, 1), tmp_path / "parts", made.folder)
     [merged] = merge_shards([tmp_path / "parts"], benchmark=made.folder)
     ways = {
@@ -261,8 +262,8 @@ def test_python_settings_that_contradict_a_set_are_an_error(made: Made) -> None:
         load_benchmark(made.folder, settings=Settings(unit=made.settings.unit))
     with pytest.raises(SettingsError, match=r"threshold 0\.005, not 0\.1"):
         made.bench.with_settings({"threshold": 0.1})
-    with pytest.raises(SettingsError, match="unknown setting 'targt'"):
-        load_benchmark(made.folder, settings={"targt": 60})
+    with pytest.raises(SettingsError, match="unknown setting 'colour'"):
+        load_benchmark(made.folder, settings={"colour": 60})
     paper = load_benchmark(made.folder, settings={"variant": "paper"}).settings
     assert (paper.variant, paper.target_length) == ("paper", target)
 

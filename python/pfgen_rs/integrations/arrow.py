@@ -60,8 +60,11 @@ def scorer(
     """
     if on_problem not in get_args(OnProblem):
         raise SettingsError(f"on_problem must be 'report' or 'raise', not {on_problem!r}")
-    is_loaded = isinstance(benchmark, Benchmark)
-    found = resolve(benchmark, settings) if is_loaded else loaded(benchmark, settings)
+    found = (
+        resolve(benchmark, settings)
+        if isinstance(benchmark, Benchmark)
+        else loaded(benchmark, settings)
+    )
     if found.folder is None:
         raise SettingsError(
             "the benchmark was not read from a folder, from which other processes could read it, too: write "
