@@ -36,7 +36,7 @@ ORDER = (
 )
 """Packages from the top to the bottom: each may import those below it."""
 
-GROUND = {"errors", "extras", "lazy"}
+GROUND = {"equality", "errors", "extras", "lazy"}
 """Modules at the root that stand below all packages."""
 
 UPWARD = {("runs.result", "report.site.single")}

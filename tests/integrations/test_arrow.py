@@ -280,7 +280,7 @@ def test_another_set_of_the_same_name_is_refused(tmp_path: Path) -> None:
     done = run_elsewhere("load", pickled.hex())
     assert done.returncode == 1
     assert BenchmarkError.__name__ in done.stderr
-    assert "has other questions here than where the scorer was made" in done.stderr
+    assert "has other questions here than where this was made" in done.stderr
 
 
 def run_elsewhere(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, resolve
-from pfgen_rs.errors import BenchmarkError, InputError, SettingsError
+from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.extras import needed
 from pfgen_rs.integrations.common import loaded
 from pfgen_rs.io.cleaning import Clean, Mode, cleaned, cleaning_mode, default_stop
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.signature import signature
-from pfgen_rs.questions.locate import name_of
+from pfgen_rs.questions.placed import Place
 from pfgen_rs.scoring import batch
 
 needed("pyarrow", "arrow")
@@ -72,16 +72,8 @@ def scorer(
         )
     found.numbers.find(_native.Texts([]), threads)  # refuses an impossible number of threads
     mode = cleaning_mode(clean)
-    place = _Place(name_of(found.folder.absolute()), found.metadata_hash, found.settings)
+    place = Place.of(found, found.folder)
     return ArrowScorer(place, question_field, answer_field, mode, on_problem, threads)
-
-
-class _Place(NamedTuple):
-    """Where a process finds the benchmark, and what it must be."""
-
-    name: str
-    metadata_hash: str
-    settings: Settings
 
 
 class ArrowScorer:
@@ -105,7 +97,7 @@ class ArrowScorer:
         on_problem: OnProblem,
         threads: int | None,
     ) -> None:
-        self._place = _Place(*place)
+        self._place = Place(*place)
         self.question_field = question_field
         self.answer_field = answer_field
         self.clean = clean
@@ -161,13 +153,7 @@ class ArrowScorer:
     @property
     def benchmark(self) -> Benchmark:
         """The benchmark, which is loaded once in each process."""
-        found = loaded(self._place.name, self._place.settings)
-        if found.metadata_hash != self._place.metadata_hash:
-            raise BenchmarkError(
-                f"benchmark {self._place.name!r} has other questions here than where the scorer was made "
-                f"(set {found.metadata_hash[:8]}, not {self._place.metadata_hash[:8]}): install the same one"
-            )
-        return found
+        return self._place.found(Benchmark)
 
     def _new_fields(self) -> pa.Schema:
         scores = [

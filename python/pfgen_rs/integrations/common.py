@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from functools import lru_cache
+from pathlib import Path
 
-from pfgen_rs.benchmark import Benchmark, load_benchmark
+from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.locate import benchmark_path
+from pfgen_rs.questions.placed import read_once
 
 __all__ = ["loaded", "prepared"]
 
@@ -19,15 +20,10 @@ def loaded(
 
     Each folder is read once per process and settings, because harnesses create the same scorer repeatedly.
     """
-    folder = os.path.abspath(benchmark_path(benchmark))  # noqa: PTH100 - resolve follows links
-    return _loaded_benchmark(folder, settings)
+    folder = Path(os.path.abspath(benchmark_path(benchmark)))  # noqa: PTH100 - resolve follows links
+    return read_once(Benchmark, folder, settings)
 
 
 def prepared(benchmark: str | os.PathLike[str] | None = None) -> Benchmark:
     """Load a benchmark like `loaded`, with all scorers ready."""
     return loaded(benchmark).prepare()
-
-
-@lru_cache(maxsize=8)
-def _loaded_benchmark(folder: str, settings: Settings | None) -> Benchmark:
-    return load_benchmark(folder, settings=settings)

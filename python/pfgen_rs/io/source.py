@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import lzma
 import os
 import stat
 import sys
@@ -129,6 +130,20 @@ class Source:
     def config(self) -> dict[str, Any] | None:
         """Returns the `config.json` beside the file, or `None`. Raises `InputError` for a damaged one."""
         return read_config(self.path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the place and the state of the file; of a pipe that was read, the content."""
+        kept = None
+        if self._copy is not None:
+            with _reopened_source(self._copy) as copy:
+                kept = lzma.compress(copy.read())
+        return {**vars(self), "_copy": kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take up the state; the content of a pipe becomes a copy again."""
+        vars(self).update(state, _copy=None)
+        if state["_copy"] is not None:
+            self._new_copy().write(lzma.decompress(state["_copy"]))
 
     def _new_copy(self) -> IO[bytes]:
         self._copy = temporary_copy(self.suffix)

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.judge.agreement.intervals import clopper_pearson
@@ -149,8 +150,8 @@ def _agreement_row(who: str, margin: str, higher: Any, given: Any, inside: Any) 
     }
 
 
-@dataclass(frozen=True)
-class RunCorrelation:
+@dataclass(frozen=True, eq=False)
+class RunCorrelation(EqualByFields):
     """Correlation of the judge's mean ratings with the scores of runs; paper 001, section 5 and figure 4.
 
     `pearson`, `spearman` with 95 % intervals by Fisher's transformation; `None` where runs are too few.

@@ -232,7 +232,7 @@ def write_results(
     return record
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReadResult(Evaluation):
     """A result file that was read: an evaluation of its predictions, without the raw outputs.
 

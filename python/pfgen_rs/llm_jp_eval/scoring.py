@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.source import has_lone_surrogate
@@ -52,8 +53,8 @@ class MissingOutputsError(InputError):
     """Outputs that are missing though that is not allowed."""
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, eq=False)
+class Evaluation(EqualByFields):
     """The outcome of scoring outputs.
 
     `frame`: a row a sample, with the columns `task`, `index`, `input`, `output`, `pred` and `gold`

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from io import BytesIO
 from itertools import zip_longest
 from typing import Any
 
@@ -39,6 +41,21 @@ class MemoryResponses:
     def __init__(self, questions: pl.Series, answers: pl.Series) -> None:
         self._questions, self._answers = questions, answers
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the texts are the same."""
+        if not isinstance(other, MemoryResponses):
+            return NotImplemented
+        return self._questions.equals(other._questions) and self._answers.equals(other._answers)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the texts, compressed."""
+        content = BytesIO()
+        columns = [self._questions.alias("question"), self._answers.alias("answer")]
+        pl.DataFrame(columns).write_ipc(content)
+        return _memory_responses_again, (lzma.compress(content.getvalue()),)
+
     def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
         """Yield rows with texts and scores, in order."""
         at = 0
@@ -63,6 +80,11 @@ class MemoryResponses:
             yield answer, {"answer": answer}
 
 
+def _memory_responses_again(content: bytes) -> MemoryResponses:
+    table = pl.read_ipc(lzma.decompress(content))
+    return MemoryResponses(table["question"], table["answer"])
+
+
 class FileResponses:
     """Responses of a file; `kept` has its chunks if they fit into memory."""
 
@@ -75,6 +97,18 @@ class FileResponses:
     ) -> None:
         self._source, self._kept, self._clean = source, kept, clean
         self._options = replace(options, check=False, clean=clean or False)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether they are those of the same file, read in the same way."""
+        if not isinstance(other, FileResponses):
+            return NotImplemented
+        return (self._source.path, self._options) == (other._source.path, other._options)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle where the texts are, but those of a pipe."""
+        return FileResponses, (self._source, self._options, None, self._clean)
 
     def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
         """Yield rows with texts and scores, in order."""

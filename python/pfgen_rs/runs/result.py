@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,6 +21,7 @@ from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.metrics.names import BY_SOURCE, PARTS, share_name
 from pfgen_rs.metrics.settings import Settings, Summation
 from pfgen_rs.metrics.units import Answer
+from pfgen_rs.questions.placed import Placed
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.aggregate import summarise
 from pfgen_rs.runs.score_store import ResponseScores
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from pfgen_rs.io.remote.storage import Storage
 
 __all__ = ["Responses", "Result", "result_content"]
+
+_COMPARED_APART = {"benchmark", "response_scores", "responses", "problems", "cut_short"}
 
 
 class Responses(Protocol):
@@ -48,7 +51,7 @@ class Responses(Protocol):
         """Yields answer and record of some responses, given by line and start of the line, ascending."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result(RunValues):
     """Scores of a run.
 
@@ -61,6 +64,11 @@ class Result(RunValues):
     `planned`: for a partial result, from unfinished trials, the number of answers that the whole run will
     have; its `score` is the mean over questions of all their answers. `cut_short`: says so if the file may
     have been cut short, since only its last record has no newline.
+
+    Results are equal if they have the same scores of the same answers, read and scored in the same way, and
+    their hashes are then, too. A pickle has scores, but neither the benchmark nor texts of files: whoever
+    reads it needs the same benchmark (by name or folder, else `BenchmarkError`), and the file where texts are
+    asked for.
     """
 
     benchmark: QuestionSet = field(repr=False)
@@ -75,6 +83,39 @@ class Result(RunValues):
     unclean: Counter[str] = field(default_factory=Counter, repr=False)
     planned: int | None = None
     cut_short: InputError | None = field(default=None, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it has the same scores of the same answers, read and scored in the same way."""
+        if not isinstance(other, Result):
+            return NotImplemented
+        return (
+            self._identity == other._identity
+            and self.responses == other.responses
+            and self.response_scores == other.response_scores
+        )
+
+    def __hash__(self) -> int:
+        """Hash what names the result and its scores."""
+        return hash((self.place, self.input_hash, self.height, self.signature))
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        """What equal results have alike, apart from scores and texts."""
+        own = [each.name for each in fields(self) if each.name not in _COMPARED_APART]
+        values = [getattr(self, name) for name in own]
+        told = [str(problem) for problem in self.problems]
+        return (
+            self.benchmark.metadata_hash,
+            self.benchmark.settings,
+            told,
+            str(self.cut_short),
+            values,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the fields, and of the benchmark where it is."""
+        _, *rest = (getattr(self, each.name) for each in fields(self))
+        return Result, (Placed(self.benchmark), *rest)
 
     def __repr__(self) -> str:
         """Show the run's name, values and counts, and the signature."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
@@ -187,6 +188,32 @@ class ResponseScores:
         )
         return found
 
+    def __eq__(self, other: object) -> bool:
+        """Whether each question's responses have the same places and scores, in the same order."""
+        if not isinstance(other, ResponseScores):
+            return NotImplemented
+        names, counts = self._store.names, self.counts()
+        if names != other._store.names or counts != other.counts():
+            return False
+        return all(
+            np.array_equal(mine[name], theirs[name], equal_nan=True)
+            for question in counts
+            for mine, theirs in [
+                (self.of_question(question, names), other.of_question(question, names))
+            ]
+            for name in names
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle all scores, compressed."""
+        parts = [
+            (part.bounds, rows.shape, zlib.compress(np.ascontiguousarray(rows.T).tobytes()))
+            for part, rows in self.stored()
+        ]
+        return _response_scores_again, (self._store.names, parts)
+
     @property
     def height(self) -> int:
         """Number of responses."""
@@ -281,6 +308,16 @@ class ResponseScores:
                 ),
             ]
         )
+
+
+def _response_scores_again(names: Sequence[str], parts: Sequence[Any]) -> ResponseScores:
+    scores = ResponseScores(Store(names))
+    for bounds, (rows, columns), content in parts:
+        part = Part(rows, bounds)
+        values = np.frombuffer(zlib.decompress(content)).reshape(columns, rows)
+        part.matrix = np.ascontiguousarray(values.T)
+        scores.parts.append(part)
+    return scores
 
 
 def in_file_order(lines: NDArray[np.int64], scores: pl.DataFrame) -> pl.DataFrame:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pfgen_rs import _native
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io import notebook
 from pfgen_rs.io.safe_text import shortened
@@ -44,8 +45,8 @@ class RuleReport(NamedTuple):
     met: bool
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, eq=False)
+class Explanation(EqualByFields):
     """An answer's score and where it comes from.
 
     `pieces` are the answer's characters or other units, for display; joined, they are the answer.

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import notebook
 from pfgen_rs.io.counted import counted
@@ -57,8 +58,8 @@ class Pair:
         return self.turned() if self.difference < 0 else self
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, eq=False)
+class Comparison(EqualByFields):
     """Two or more runs, compared over the questions that all of them answer.
 
     `runs`: names, in the given order. `pairs`: every two runs, in each metric. `estimates`, `ranks`: by

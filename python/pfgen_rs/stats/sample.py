@@ -9,6 +9,7 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.stats.checks import LARGEST, numbers, shown_value
 
@@ -18,8 +19,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Sample:
+@dataclass(frozen=True, eq=False)
+class Sample(EqualByFields):
     """One run: the values of each metric for each response.
 
     `questions`: sorted ids. `categories`: of each question, or `None`. `values`: by metric, one array per

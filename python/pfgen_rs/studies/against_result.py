@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.report.markup import inert
 from pfgen_rs.studies.correlations import (
     MOST_NAMES,
@@ -28,8 +29,8 @@ OUTLIERS = 3
 """How many models with the largest residuals are named, unless told otherwise."""
 
 
-@dataclass(frozen=True)
-class BenchmarkCorrelation:
+@dataclass(frozen=True, eq=False)
+class BenchmarkCorrelation(EqualByFields):
     """The leaderboard against one column of another benchmark.
 
     `points`: one row a model (or run), by descending figure: `key`, `model`, `mode`, `figure` (ours), `name`

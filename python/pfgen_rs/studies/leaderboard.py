@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.metrics.names import METRICS, PARTS, check_metric
 from pfgen_rs.report.plots.inputs import read_inputs
@@ -28,8 +29,8 @@ _SCHEMA: dict[str, type[pl.DataType]] = {
 }
 
 
-@dataclass(frozen=True)
-class Leaderboard:
+@dataclass(frozen=True, eq=False)
+class Leaderboard(EqualByFields):
     """The runs of a leaderboard.
 
     `runs`: columns `model`, `mode` (null if unknown), `score`, `fluency`, `truthfulness` and `helpfulness`

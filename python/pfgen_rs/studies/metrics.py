@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.counted import counted
 from pfgen_rs.metrics.names import PARTS
@@ -22,8 +23,8 @@ __all__ = ["MetricStudy", "study_metrics"]
 _COLUMNS = (*PARTS, "score")
 
 
-@dataclass(frozen=True)
-class MetricStudy:
+@dataclass(frozen=True, eq=False)
+class MetricStudy(EqualByFields):
     """The three metrics and their mean, the score, against each other.
 
     `runs`: columns `model`, `mode`, `fluency`, `truthfulness`, `helpfulness`, `score`, one row a run.

@@ -13,6 +13,7 @@ import polars as pl
 
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.checkout.checkout import find_runs, is_checkout
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import Options
 from pfgen_rs.io.counted import counted
@@ -44,8 +45,8 @@ _SCHEMA = {
 }
 
 
-@dataclass(frozen=True)
-class SourceStudy:
+@dataclass(frozen=True, eq=False)
+class SourceStudy(EqualByFields):
     """Runs scored with the reference answers of each source, and of each combination of sources.
 
     `scores`: columns `run`, `model`, `mode`, `sources` (such as `P` or `P+T`), `questions` and the metrics

@@ -14,6 +14,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.generate.prompts import Mode
 from pfgen_rs.metrics.names import Metric
+from pfgen_rs.questions.placed import Placed
 from pfgen_rs.training.checks import function
 from pfgen_rs.training.prompt_matching import Asked, completion_text, unknown_question
 
@@ -38,7 +39,9 @@ class Reward:
     (NaN means no reward in TRL); by default they raise `UnknownQuestionError`.
 
     The benchmark is prepared on construction, so calls need no set-up. Thread-safe; does not use polars, so
-    it is safe in processes created by `os.fork`; picklable if `clean` is. TRL logs it under its `__name__`.
+    it is safe in processes created by `os.fork`; picklable if `clean` is, in some hundred bytes: the process
+    that unpickles it reads the benchmark by its name or folder, and raises `BenchmarkError` if that has other
+    questions there. TRL logs it under its `__name__`.
     """
 
     def __init__(
@@ -79,8 +82,14 @@ class Reward:
         return self._with_unknown(named, found, known, answers)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the constructor arguments."""
-        return _reward_again, (self.benchmark, self.metric, self.clean, self.unknown, self.threads)
+        """Pickle the constructor arguments, and of the benchmark where it is."""
+        return _reward_again, (
+            Placed(self.benchmark),
+            self.metric,
+            self.clean,
+            self.unknown,
+            self.threads,
+        )
 
     def __repr__(self) -> str:
         """Show the benchmark and the metric."""

@@ -41,6 +41,12 @@ def opened_source(path: str, storage: Storage) -> Source:
     return RemoteSource(path, storage) if is_url(path) else Source(path)
 
 
+def _remote_source_again(url: str, version: Version | None) -> RemoteSource:
+    source = RemoteSource(url, Storage())
+    source._version = version  # which whatever is read again must have
+    return source
+
+
 class RemoteSource(Source):
     """A file behind a URL. `path` is the URL as it may be shown.
 
@@ -56,6 +62,10 @@ class RemoteSource(Source):
         self._version: Version | None = None
         self._sketch: IO[bytes] | None = None
         self._guard = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the URL and the version of the file, but no options, which may be credentials."""
+        return _remote_source_again, (self._url, self._version)
 
     @property
     def size(self) -> int | None:

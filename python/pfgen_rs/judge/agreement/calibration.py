@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.judge.agreement.codes import NONE, Codes, Floats
 from pfgen_rs.judge.agreement.concordance import majority, same
 from pfgen_rs.judge.agreement.intervals import clopper_pearson
@@ -18,8 +19,8 @@ __all__ = ["Calibration", "calibration"]
 _BINS = 10
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, eq=False)
+class Calibration(EqualByFields):
     """How often the decisions of `probability` are the raters' majority, by the winner's probability.
 
     The winner's probability is the largest of the mean probabilities, as they are (not renormalised).

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.io.counted import counted
 from pfgen_rs.judge.agreement.agreed import check_rule
 from pfgen_rs.judge.agreement.bradley_terry import bradley_terry, resampled_strengths
@@ -36,8 +37,8 @@ _OUTCOMES = 3
 _CONSTANT = 1e-12
 
 
-@dataclass(frozen=True)
-class Ranking:
+@dataclass(frozen=True, eq=False)
+class Ranking(EqualByFields):
     """Models, the best first (by Bradley–Terry; by win rate without it).
 
     `models`: one row per model: `model`; `games`, `wins`, `ties`, `losses`; `win_rate` with a tie as half a

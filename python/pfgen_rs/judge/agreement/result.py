@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.judge.agreement.calibration import Calibration
 from pfgen_rs.judge.agreement.intervals import Interval, Share
 from pfgen_rs.judge.decisions import Rule
@@ -43,8 +44,8 @@ class RaterAgreement:
         return {key: None if key in nan else value for key, value in found.items()}
 
 
-@dataclass(frozen=True)
-class Agreement:
+@dataclass(frozen=True, eq=False)
+class Agreement(EqualByFields):
     """Agreement of a judge with raters, its consistency and its biases.
 
     In all tables undefined numbers are null; a null `task` stands for all pairs, a null `rater` for the mean

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.json_lines import Line, id_field, parsed_lines, write_objects
@@ -75,8 +76,8 @@ class ModelAnswers:
     answers: Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True)
-class Ratings:
+@dataclass(frozen=True, eq=False)
+class Ratings(EqualByFields):
     """Ratings of models' answers by judges.
 
     `frame`: one row per rating: `question_id`, `model`, `judge`, `prompt` (null if unknown), `turn`,

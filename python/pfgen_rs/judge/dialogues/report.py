@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from pfgen_rs.drawing.words import Language
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, PlotError, SettingsError
 from pfgen_rs.io import write_atomic
 from pfgen_rs.io.table_writer import write_parquet
@@ -62,8 +63,8 @@ class Options:
         return {"level": self.level, "resamples": self.resamples, "seed": self.seed}
 
 
-@dataclass(frozen=True)
-class Table:
+@dataclass(frozen=True, eq=False)
+class Table(EqualByFields):
     """A table: `name` (also of its files), title, frame, texts as printed, notes, and how it is drawn."""
 
     name: str

@@ -12,6 +12,7 @@ import polars as pl
 
 from pfgen_rs import io
 from pfgen_rs.benchmark import Benchmark, resolve
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.references.check.contamination import STRETCH, contamination
 from pfgen_rs.references.check.coverage import coverage
@@ -34,8 +35,8 @@ from pfgen_rs.references.check.summary import summarise
 __all__ = ["Check", "check"]
 
 
-@dataclass(frozen=True)
-class Check:
+@dataclass(frozen=True, eq=False)
+class Check(EqualByFields):
     """The results of checking a set.
 
     `tables` by name, as documented by the functions that create them: `self_scores`, `near_duplicates`,

@@ -1,0 +1,203 @@
+"""Results go to other processes: small, equal to themselves, and with the texts of their files."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import pfgen_rs
+from helpers import BENCH, GOOD, lines, python, write_benchmark, write_run
+from pfgen_rs import Benchmark, BenchmarkError, Result, load_benchmark, score_file, score_runs
+from pfgen_rs.comparisons import compare_runs
+from pfgen_rs.questions.locate import sample_runs
+from pfgen_rs.references.check import check
+from pfgen_rs.runs.sample import sample_of
+from pfgen_rs.training import Reward
+
+LARGEST = 100_000  # bytes, for 50 questions with 10 answers each
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_benchmark(tmp_path / "tiny")
+
+
+def again(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))
+
+
+def of_file(folder: Path, place: Path) -> Result:
+    return score_file(write_run(place / "run", model="m"), folder)
+
+
+def of_tokens(_: Path, place: Path) -> Result:
+    ids = {"answers": {"A": [[1, 2, 3, 4], [1, 2, 3, 5]]}, "keywords": []}
+    folder = write_benchmark(place / "ids", {"Q01": ids, "Q02": ids})
+    bench = load_benchmark(folder, settings=pfgen_rs.Settings(unit="token"))
+    return bench.evaluate(["Q01", "Q02"], [[1, 2, 3], [9]])
+
+
+RESULTS = {
+    "a file": of_file,
+    "a table": lambda folder, _: load_benchmark(folder).evaluate(
+        *map(list, zip(*GOOD, strict=True))
+    ),
+    "tokens": of_tokens,
+    "compensated sums": lambda folder, place: of_file(folder, place).with_summation("compensated"),
+    "a partial run": lambda folder, place: replace(of_file(folder, place), planned=9),
+    "bad lines": lambda folder, place: score_file(
+        _written(place / "bad.jsonl", lines() + b"{}\n"), folder, skip_bad_lines=True
+    ),
+    "one of several runs": lambda folder, place: score_runs(
+        _written(place / "all.jsonl", lines().replace(b'", "answer', b'", "m": "x", "answer')),
+        folder,
+        run_field="m",
+    )[0],
+}
+
+
+def _written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_a_result_equals_its_pickle(kind: str, folder: Path, tmp_path: Path) -> None:
+    result = RESULTS[kind](folder, tmp_path)
+    _ = result.by_question, result.frame  # what is kept of it does not go along
+    read = again(result)
+    assert read == result
+    assert hash(read) == hash(result)
+    assert repr(read) == repr(result)
+    assert read.frame.equals(result.frame)
+    assert read.to_dict(allow_partial=True) == result.to_dict(allow_partial=True)
+    assert list(map(str, read.problems)) == list(map(str, result.problems))
+    assert read.with_summation("compensated") == result.with_summation("compensated")
+
+
+def test_results_of_other_scores_or_texts_differ(folder: Path, tmp_path: Path) -> None:
+    bench = load_benchmark(folder)
+    asked, answers = map(list, zip(*GOOD, strict=True))
+    result = bench.evaluate(asked, answers)
+    assert result == load_benchmark(folder).evaluate(asked, answers)
+    assert len({result, bench.evaluate(asked, answers)}) == 1
+    for other in (
+        bench.evaluate(asked, [*answers[:3], answers[3] + "。"]),
+        bench.evaluate(asked, [answers[2], answers[1], answers[0], answers[3]]),
+        bench.evaluate(asked, answers, clean=True),
+        bench.with_settings(pfgen_rs.Settings(max_n=5)).evaluate(asked, answers),
+        of_file(folder, tmp_path),
+        None,
+    ):
+        assert result != other
+
+
+def test_a_result_is_small() -> None:
+    run = sample_runs()["careless"]
+    table = score_file(run, "mini").frame.select("question", "answer")
+    allowed = LARGEST * table.height / 500
+    for result in (score_file(run, "mini"), load_benchmark("mini").evaluate(table)):
+        assert len(pickle.dumps(result)) < allowed
+
+
+@pytest.mark.skipif(not os.environ.get(BENCH), reason=f"{BENCH} is not set")
+def test_a_result_of_fifty_published_questions_is_small() -> None:
+    root = Path(os.environ[BENCH])
+    run = next(path.parent for path in sorted(root.glob("result/**/result.json")))
+    bench = load_benchmark(root / "data")
+    frame = score_file(run, bench).frame
+    ten = frame.filter(pl.int_range(pl.len()).over("question_id") < 10)
+    assert ten.height == 500
+    result = bench.evaluate(ten.select("question", "answer"))
+    assert len(pickle.dumps(result)) < LARGEST
+    assert again(result) == result
+
+
+def test_another_process_reads_a_result(folder: Path, tmp_path: Path) -> None:
+    result = of_file(folder, tmp_path)
+    path = _written(tmp_path / "pickled", pickle.dumps(result))
+    script = (
+        "import pickle, sys\n"
+        "result = pickle.load(open(sys.argv[1], 'rb'))\n"
+        "print(result.score, len(result.frame), result.frame['answer'][0])\n"
+    )
+    done = python(script, path)
+    assert done.stdout.split() == [str(result.score), "4", GOOD[0][1]], done.stderr
+    shutil.rmtree(folder)
+    assert "expected a folder of question files" in python(script, path).stderr
+    write_benchmark(folder, {"Q01": {"note": "another"}})
+    assert "has other questions here than where this was made" in python(script, path).stderr
+
+
+def test_texts_of_a_file_that_changed_are_not_those_of_a_result(
+    folder: Path, tmp_path: Path
+) -> None:
+    read = again(of_file(folder, tmp_path))
+    _written(tmp_path / "run" / "trials.jsonl", lines(GOOD[::-1]) + b"\n")
+    assert read.score > 0
+    with pytest.raises(pfgen_rs.InputError, match="changed"):
+        _ = read.frame
+
+
+def test_standard_input_goes_along(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines())))
+    result = score_file("-", folder)
+    assert again(result).frame["answer"].to_list() == [answer for _, answer in GOOD]
+
+
+def test_a_benchmark_built_again_is_read_again(folder: Path, tmp_path: Path) -> None:
+    assert again(of_file(folder, tmp_path)).score > 0
+    write_benchmark(folder, {"Q01": {"note": "another"}})
+    fresh = of_file(folder, tmp_path)
+    assert again(fresh) == fresh
+
+
+def test_a_reward_is_pickled_by_name(folder: Path) -> None:
+    reward = Reward("mini", "fluency", unknown=0.5)
+    assert len(pickle.dumps(reward)) < 1000
+    read = again(reward)
+    asked = (["Q02", "Q14", "?"], ["光合成", "風呂敷", "猫"])
+    assert read(*asked) == reward(*asked)
+    assert repr(read) == repr(reward)
+    pickled = pickle.dumps(Reward(folder))
+    write_benchmark(folder, {"Q01": {"note": "another"}})
+    with pytest.raises(BenchmarkError, match="has other questions here"):
+        pickle.loads(pickled)
+
+
+def test_a_reward_of_a_benchmark_without_a_folder_is_pickled_whole(folder: Path) -> None:
+    bench = load_benchmark(folder)
+    own = Benchmark(list(bench), bench.metadata_hash, bench.settings)
+    asked = ([GOOD[0][0]], [GOOD[0][1]])
+    pickled = pickle.dumps(Reward(own))
+    shutil.rmtree(folder)
+    assert pickle.loads(pickled)(*asked) == Reward(own)(*asked)
+
+
+def test_an_explanation_equals_another(folder: Path) -> None:
+    bench = load_benchmark(folder)
+    one, same = (load_benchmark(folder).explain("Q01", GOOD[0][1]) for _ in range(2))
+    assert one == same == again(one)
+    assert one != bench.explain("Q01", GOOD[2][1])
+    assert one != "Q01"
+    with pytest.raises(TypeError, match="Explanation objects have tables, and so no hash"):
+        hash(one)
+
+
+def test_other_results_with_tables_equal_themselves(folder: Path, tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / name, model=name) for name in "ab"]
+    compared = [compare_runs(score_runs([str(run) for run in runs], folder)) for _ in range(2)]
+    assert compared[0].statistics == compared[1].statistics
+    assert compared[0] == compared[1]
+    samples = [sample_of(score_file(runs[0], folder), name) for name in "aab"]
+    assert samples[0] == samples[1] != samples[2]
+    assert check(folder) == check(folder) != check("mini")
