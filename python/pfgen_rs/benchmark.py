@@ -28,7 +28,7 @@ from pfgen_rs.questions.question_set import QuestionSet, stated_by
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.streaming import ScoringProgress
-from pfgen_rs.runs.summary_row import unclean_note
+from pfgen_rs.runs.summary_row import unclean_note, worthless_note
 from pfgen_rs.scoring import batch, explain
 from pfgen_rs.scoring.answer_scorer import AnswerScorer
 from pfgen_rs.scoring.batch import Score
@@ -373,12 +373,13 @@ def _score_runs(
 
 
 def log_notes(result: Result) -> None:
-    """Log what is not clean about a run's answers, and that its file may have been cut short."""
+    """Log what is not clean or worthless about a run's answers, and that its file may have been cut short."""
     note = unclean_note(result, "clean=True (on the command line, --clean)")
     if note is not None:
         _LOG.warning(note)
-    if result.cut_short is not None:
-        _LOG.warning("%s", result.cut_short)
+    for note in (worthless_note(result), result.cut_short):
+        if note is not None:
+            _LOG.warning("%s", note)
 
 
 def resolve(benchmark: Benchmark | str | os.PathLike[str] | None, settings: Chosen) -> Benchmark:

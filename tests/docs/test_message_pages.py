@@ -226,6 +226,10 @@ def _no_server(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # A part of each message, and what gives it
 CASES: dict[str, Case] = {
+    "they score about 0": scored(
+        "a.jsonl",
+        "".join(f'{{"question": "Q02", "answer": "{text}"}}\n' for text in ["", "", "No.", "Why?"]),
+    ),
     "No such file or directory\n": run("score", Path("none.jsonl"), *MINI),
     "no file matches": run("score", Path("*.jsonl"), *MINI),
     "the folder has none of": run("score", Path(), *MINI),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, output, process, progress_log
 from pfgen_rs.cli.scoring_options import ReadingOptions
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def check(
     from pfgen_rs.references.check import check as check_set
 
     loaded = options.load(benchmark, unit)
-    with _check_progress() as progress:
+    with _check_progress() as progress, progress_log.logged("pfgen_rs", output.warn):
         found = check_set(
             loaded,
             run or (),

@@ -7,7 +7,7 @@ from typing import Any
 
 from pfgen_rs.cli import streams
 from pfgen_rs.io.counted import counted
-from pfgen_rs.runs.summary_row import ranked_results, summary_row, unclean_note
+from pfgen_rs.runs.summary_row import ranked_results, summary_row, unclean_note, worthless_note
 from pfgen_rs.runs.values import RunValues
 
 __all__ = ["report_gaps", "show_results"]
@@ -17,12 +17,13 @@ _SHOWN_QUESTIONS = 5
 
 
 def report_gaps(result: RunValues) -> None:
-    """Warn about skipped lines, missing answers, answers that are not clean, and files cut short."""
+    """Warn about skipped lines, answers that are missing, not clean or worthless, and files cut short."""
     note = unclean_note(result, "--clean")
     if note is not None:
         (streams.warn if result.clean is None else streams.remark)(note)
-    if result.cut_short is not None:
-        streams.warn(f"{result.cut_short} (an error with --strict)")
+    cut = None if result.cut_short is None else f"{result.cut_short} (an error with --strict)"
+    for warning in filter(None, (worthless_note(result), cut)):
+        streams.warn(warning)
     for problem in result.problems[:_SHOWN_PROBLEMS]:
         streams.warn(f"skipped: {problem}")
     if result.problems:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.cells import cell_len
 
-from pfgen_rs.cli import options, output, table_fit
+from pfgen_rs.cli import options, output, progress_log, table_fit
 from pfgen_rs.cli.progress_fit import shortened
 from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 from pfgen_rs.errors import PfgenError
@@ -77,7 +77,8 @@ def verify(
     paths = patterns.expand(run_dirs)
     for run in output.track(paths, "verifying"):
         try:
-            checked.append(verify_run(run, loaded, threads=threads, **scoring.arguments()))
+            with progress_log.logged("pfgen_rs", output.warn):
+                checked.append(verify_run(run, loaded, threads=threads, **scoring.arguments()))
         except PfgenError as error:
             output.print_error(error)
             checked.append(error)

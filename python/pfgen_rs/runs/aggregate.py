@@ -16,6 +16,7 @@ from pfgen_rs.metrics.sums import left_mean, left_sum, running_sum
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.score_store import ResponseScores
 from pfgen_rs.runs.summaries import (
+    FOREIGN,
     Sampled,
     Summaries,
     Summary,
@@ -42,19 +43,24 @@ def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
     questions: dict[str, Summary] = {}
 
     lengths: list[float] = []
+    empty = foreign = 0
 
     def averages() -> Iterator[Floats]:
+        nonlocal empty, foreign
         for ids, column in _aggregate_reading(benchmark, stored, counts):
             found = _aggregate_questions(benchmark, column, ids)
             questions.update(zip(ids, found, strict=True))
             lengths.append(float(column("length").sum()))
+            is_empty = column("length") == 0
+            empty += int(np.count_nonzero(is_empty))
+            foreign += int(np.count_nonzero((column("average") < FOREIGN) & ~is_empty))
             yield from column("average")[:, :num_trials]
 
     by_trial = left_sum(averages(), compensated=compensated) / len(counts)
     score = _aggregate_mean_and_std("score", by_trial, 4, compensated)
     scores = run_scores([summary.scores for summary in questions.values()])
     spread = {**score, **_aggregate_lengths(stored, sum(lengths), compensated)}
-    return Summaries(questions, num_trials, spread, scores)
+    return Summaries(questions, num_trials, spread, scores, empty, foreign)
 
 
 def _aggregate_groups(benchmark: QuestionSet, counts: dict[str, int]) -> Iterator[list[str]]:

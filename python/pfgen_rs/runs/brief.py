@@ -29,6 +29,7 @@ from pfgen_rs.metrics.names import COLUMNS, score_names, share_names
 from pfgen_rs.questions.index_cache import index_key, index_path
 from pfgen_rs.questions.known_questions import KnownSet
 from pfgen_rs.runs.summaries import (
+    FOREIGN,
     Summaries,
     Summary,
     rounded_aggregate,
@@ -101,7 +102,10 @@ class BriefRun(RunValues):
             **_brief_mean_and_std("length", lengths, 1),
         }
         scores = run_scores([summary.scores for summary in questions.values()])
-        return Summaries(questions, num_trials, spread, scores)
+        empty = lengths.count(0)
+        low = sum(value < FOREIGN for scored in self._scored for value in scored.columns[_AVERAGE])
+        # An empty answer scores 0, and so is among those.
+        return Summaries(questions, num_trials, spread, scores, empty, low - empty)
 
     def _summary(self, scored: _ScoredQuestion) -> Summary:
         """Returns aggregates of a question, summed by descending `average` (stable) as published."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pfgen_rs.metrics.names import BY_SOURCE, share_name
 
 __all__ = [
+    "FOREIGN",
     "Sampled",
     "Summaries",
     "Summary",
@@ -17,6 +18,9 @@ __all__ = [
     "rounded_question_scores",
     "run_scores",
 ]
+
+FOREIGN = 0.02
+"""Answers with a lower score have next to nothing in common with the reference answers."""
 
 
 class Sampled(NamedTuple):
@@ -39,12 +43,17 @@ class Summary:
 
 @dataclass(frozen=True)
 class Summaries:
-    """A run: its questions by id, and aggregates of the whole run."""
+    """A run: its questions by id, and aggregates of the whole run.
+
+    `empty`: number of empty answers. `foreign`: of others with a score below `FOREIGN`.
+    """
 
     questions: dict[str, Summary]
     num_trials: int
     spread: dict[str, float]
     scores: dict[str, Any]
+    empty: int = 0
+    foreign: int = 0
 
 
 def rounded_question_scores(sources: Sequence[str], means: dict[str, float]) -> dict[str, Any]:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from math import isnan
 from typing import Any, TypeVar
 
+from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.unclean_counts import described
 from pfgen_rs.runs.values import RunValues
 from pfgen_rs.stats.estimates import Estimate, from_moments
 
-__all__ = ["ranked_results", "summary_row", "unclean_note"]
+__all__ = ["ranked_results", "summary_row", "unclean_note", "worthless_note"]
 
 R = TypeVar("R", bound=RunValues)
 
@@ -71,3 +72,17 @@ def unclean_note(result: RunValues, option: str) -> str | None:
     return (
         f"{found}: scored unchanged; {option} removes this, as pfgen-bench does during generation"
     )
+
+
+def worthless_note(result: RunValues) -> str | None:
+    """Returns a warning if answers are empty, or half of them in another language than the references."""
+    empty, foreign = result.empty, result.foreign
+    found = [f"{empty:,} {plural(empty, 'is', 'are')} empty"] if empty else []
+    if foreign and 2 * (empty + foreign) >= result.height:
+        found.append(
+            f"{foreign:,} {plural(foreign, 'has', 'have')} next to nothing in common with the reference "
+            "answers (is that the language of the questions?)"
+        )
+    if not found:
+        return None
+    return f"{result.place}: of {counted(result.height, 'answer')}, {' and '.join(found)}: they score about 0"

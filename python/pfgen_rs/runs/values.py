@@ -184,6 +184,16 @@ class RunValues(ABC):
         )
 
     @property
+    def empty(self) -> int:
+        """Number of empty answers."""
+        return self._summaries.empty
+
+    @property
+    def foreign(self) -> int:
+        """Number of other answers that have next to nothing in common with the reference answers."""
+        return self._summaries.foreign
+
+    @property
     def _spread(self) -> dict[str, float]:
         spread = self._summaries.spread
         if self.planned is None:
