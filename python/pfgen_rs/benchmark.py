@@ -377,9 +377,8 @@ def log_notes(result: Result) -> None:
     note = unclean_note(result, "clean=True (on the command line, --clean)")
     if note is not None:
         _LOG.warning(note)
-    for note in (worthless_note(result), result.cut_short):
-        if note is not None:
-            _LOG.warning("%s", note)
+    for said in filter(None, (worthless_note(result), result.cut_short)):
+        _LOG.warning("%s", said)
 
 
 def resolve(benchmark: Benchmark | str | os.PathLike[str] | None, settings: Chosen) -> Benchmark:

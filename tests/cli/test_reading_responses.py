@@ -91,7 +91,7 @@ def test_answers_are_compared_as_they_are_scored(tmp_path: Path, benchmark: Path
     (tmp_path / "plain.jsonl").write_bytes(lines())
     (tmp_path / "unclean.jsonl").write_bytes(unclean())
     runs = [tmp_path / "plain.jsonl", tmp_path / "unclean.jsonl"]
-    asked = ("compare", *runs, "-b", benchmark)
+    asked: list[str | Path] = ["compare", *runs, "-b", benchmark]
     as_they_are = pfgen(*asked)
     assert re.search(
         r"^warning: .*unclean\.jsonl: .*--clean removes this", as_they_are.stderr, re.M

@@ -7,6 +7,7 @@ import os
 import pickle
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def of_tokens(_: Path, place: Path) -> Result:
     return bench.evaluate(["Q01", "Q02"], [[1, 2, 3], [9]])
 
 
-RESULTS = {
+RESULTS: dict[str, Callable[[Path, Path], Result]] = {
     "a file": of_file,
     "a table": lambda folder, _: load_benchmark(folder).evaluate(
         *map(list, zip(*GOOD, strict=True))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pfgen_rs.cli import options, output, progress_log, study_options
+from pfgen_rs.cli import options, output, study_options
 from pfgen_rs.cli.plot import Font, Language, LanguageName, Title
 from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 from pfgen_rs.cli.study_options import StudyFormat
@@ -84,17 +84,16 @@ def sources(
     from pfgen_rs.report.plots.inputs import question_folder
     from pfgen_rs.studies.sources import study_sources
 
-    with progress_log.logged("pfgen_rs", output.warn):
-        found = study_sources(
-            runs,
-            scoring.load(question_folder(runs, benchmark)),
-            sources=chosen,
-            combinations=combinations,
-            level=level,
-            options=scoring.reading(),
-            run_field=scoring.run_field,
-            track=lambda names: output.track(names, "scoring with"),
-        )
+    found = study_sources(
+        runs,
+        scoring.load(question_folder(runs, benchmark)),
+        sources=chosen,
+        combinations=combinations,
+        level=level,
+        options=scoring.reading(),
+        run_field=scoring.run_field,
+        track=lambda names: output.track(names, "scoring with"),
+    )
     if plot is not None:
         from pfgen_rs.studies.plots import correlation_map
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from pfgen_rs._native import LARGEST_TOKEN
 from pfgen_rs.errors import InputError
@@ -48,7 +48,7 @@ def parse_line(line: bytes, *, replace_invalid: bool | None = None) -> dict[str,
         if not replace_invalid:
             raise InputError(SURROGATE + ("" if replace_invalid is None else REPLACE))
         record = json.loads(unicode_text(json.dumps(record, ensure_ascii=False)))
-    return record
+    return cast("dict[str, Any]", record)
 
 
 def _decoded_line(line: bytes, replace_invalid: bool | None) -> str:

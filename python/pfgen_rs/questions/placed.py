@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.questions.known_questions import settings_of_folder
 from pfgen_rs.questions.locate import benchmark_path, name_of
 from pfgen_rs.questions.question import read_folder
-from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.questions.question_set import QuestionSet, stated_by
 
 __all__ = ["Place", "Placed", "read_once"]
 
@@ -37,7 +38,7 @@ class Place(NamedTuple):
         folder = benchmark_path(self.name).absolute()
         found = read_once(kind, folder, self.settings)
         if found.metadata_hash != self.metadata_hash:  # it may have been built again since
-            read_once.cache_clear()
+            _read_once.cache_clear()
             found = read_once(kind, folder, self.settings)
         if found.metadata_hash != self.metadata_hash:
             raise BenchmarkError(
@@ -68,8 +69,13 @@ def _found_there(kind: type[Q], *place: Any) -> Q:
     return Place(*place).found(kind)
 
 
-@lru_cache(maxsize=8)
 def read_once(kind: type[Q], folder: Path, settings: Settings | None) -> Q:
     """Returns the benchmark of a folder, which is read once per process and settings (`None`: its own)."""
+    return cast("Q", _read_once(cast("Any", kind), folder, settings))
+
+
+@lru_cache(maxsize=8)
+def _read_once(kind: Any, folder: Path, settings: Settings | None) -> QuestionSet:
     questions, metadata_hash = read_folder(folder)
-    return kind(questions, metadata_hash, settings, folder)
+    chosen = settings_of_folder(folder, settings, stated_by(questions))
+    return cast("QuestionSet", kind(questions, metadata_hash, chosen, folder))
