@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import fault_server as faults
-from engine_tasks import engine, tasks
+from engine_tasks import engine, tasks, until
 from fault_server import Asked, Behaviour, FaultServer, Handler
 from generating import CONFIG, FakeEngine, answers, finished_names, names, write_samples
-from helpers import pfgen
+from helpers import SCRIPT, TIMEOUT, environment, pfgen
 from pfgen_rs import InputError
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate.engines import Outcome, Parameters, Usage
@@ -141,19 +141,65 @@ def test_a_failed_run_keeps_what_it_used(tiny: Path) -> None:
     assert read_usage(folder) == Usage(2, 2, 4, 2)
 
 
-def test_a_killed_run_loses_a_second_at_most(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = 100.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+def test_what_an_answer_cost_is_in_the_file_before_the_next_is_asked_for(tiny: Path) -> None:
+    seen = []
+
+    def reply(task: Task) -> str:
+        seen.extend(read_usage(path.parent).requests for path in tiny.parent.rglob("usage.json"))
+        return f"答え{task.trial}"
+
+    run_in(tiny, CountingEngine(reply), trials=3)
+    assert seen == [1, 2, 3, 4, 5]
+
+
+def test_a_run_that_is_killed_counts_every_answer_that_it_got(tmp_path: Path) -> None:
+    pytest.importorskip("openai", reason="the package openai is not installed")
+    replied, waiting = [0], threading.Event()
+
+    def behave(handler: Handler, asked: Asked) -> None:
+        replied[0] += 1
+        if replied[0] % 10:
+            reply()(handler, asked)
+        else:
+            waiting.set()
+            faults.hang()(handler, asked)
+
+    env = {"OPENAI_API_KEY": "none"}
+    with FaultServer(default=behave) as server:
+        for kills in (1, 2):
+            waiting.clear()
+            command = [SCRIPT, *_arguments(tmp_path), "--trials=9", "--concurrency=1"]
+            with subprocess.Popen(
+                [*command, f"--base-url={server.url}"],
+                env=environment(**env),
+                stderr=subprocess.DEVNULL,
+            ) as process:
+                try:
+                    assert waiting.wait(TIMEOUT)
+                    [folder] = (tmp_path / "org/m").iterdir()
+                    until(lambda folder=folder, kills=kills: _lines_kept(folder) == 9 * kills)
+                finally:
+                    process.kill()
+            used = read_usage(folder)
+            assert (used.reported, used.completion_tokens) == (9 * kills, 5 * 9 * kills)
+
+
+def _lines_kept(folder: Path) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in folder.glob("*trial_*.jsonl"))
+
+
+def test_the_file_stays_whole_and_readable_while_counts_grow(tmp_path: Path) -> None:
     asked = CountingEngine()
+    path = tmp_path / "usage.json"
+    path.write_text(json.dumps({"requests": 3, "prompt_tokens": 1}, indent=8), encoding="utf-8")
+    before = path.stat().st_size
     kept = UsageFile(tmp_path, asked)
-    for count, later, saved in ((1, 0.0, 1), (2, 0.9, 1), (3, 0.2, 3), (4, 0.2, 3)):
-        asked.usage, now = Usage(count), now + later
-        kept.save_at_times()
-        assert read_usage(tmp_path) == Usage(saved)
-    kept.save()
-    assert read_usage(tmp_path) == Usage(4)
+    for count in (1, 10, 10**6):
+        asked.usage = Usage(count, prompt_tokens=count)
+        kept.save()
+        assert read_usage(tmp_path) == Usage(3 + count, prompt_tokens=1 + count)
+        assert path.stat().st_size >= before
+        assert path.read_bytes().endswith(b"\n")
 
 
 def test_all_that_share_a_folder_add_to_it(tmp_path: Path) -> None:
@@ -197,11 +243,14 @@ def test_the_cost() -> None:
     assert Usage(1, 1, 2_000_000, 500_000, 100, 100).cost(0.15, 0.6) == pytest.approx(0.6)
 
 
+def _arguments(folder: Path) -> list[str]:
+    return ["generate", "org/m", "--engine=openai", "-b", "mini", f"--results={folder}"]
+
+
 def _generate(server: FaultServer, folder: Path, *more: str) -> list[str]:
     """What a run of the bundled benchmark prints."""
-    asked = ("generate", "org/m", "--engine=openai", "-b", "mini", f"--results={folder}", *more)
     env: Mapping[str, str] = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": server.url}
-    done = pfgen(*asked, env=env)
+    done = pfgen(*_arguments(folder), *more, env=env)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[1:]
 

@@ -93,7 +93,7 @@ def generate(
     `score`: score the finished trials. `score_partial`: score all answers, including those of unfinished
     trials, for example because one question always fails; unless the run is complete, the result is marked
     as partial (`Result.planned`), in its signature, too. If the engine counts tokens, their sum over all
-    calls is kept in `usage.json`, which is written once a second and at the end.
+    calls is kept in `usage.json`, which is written with every outcome.
 
     If interrupted, calling it again with the same arguments resumes the run: finished trials and the answers
     of unfinished ones are kept. Processes that share the folder share the trials. If the engine's iterator
@@ -114,7 +114,8 @@ def generate(
         batch=batch,
         retry_failed=retry_failed,
         keep_going=keep_going,
-        progress=_watched_by_runner(progress, usage),
+        usage=usage,
+        progress=progress,
     )
     try:
         work.run(engine)
@@ -141,15 +142,6 @@ def generate(
         usage=usage.used,
         total_usage=None if usage.used is None else read_usage(folder.path),
     )
-
-
-def _watched_by_runner(progress: GenerationProgress | None, usage: UsageFile) -> GenerationProgress:
-    def told(done: int, total: int, rate: float, failed: int) -> None:
-        usage.save_at_times()
-        if progress is not None:
-            progress(done, total, rate, failed)
-
-    return told
 
 
 def open_tasks(

@@ -20,6 +20,7 @@ from pfgen_rs.generate.open_trial import OpenTrial
 from pfgen_rs.generate.prompts import SEEDS, Prompter, Task
 from pfgen_rs.generate.run_folder import RunFolder
 from pfgen_rs.generate.unscored import read_failures, record_failures
+from pfgen_rs.generate.usage_file import UsageFile
 
 __all__ = ["GenerationProgress", "Work"]
 
@@ -52,6 +53,7 @@ class Work:
         batch: int,
         retry_failed: bool,
         keep_going: bool,
+        usage: UsageFile,
         progress: GenerationProgress | None,
     ) -> None:
         self._folder, self._prompter, self._config = folder, prompter, config
@@ -67,7 +69,7 @@ class Work:
         self._failed: defaultdict[int, dict[str, str]] = defaultdict(dict)
         self._breaker, self._keep_going = Breaker(len(prompter.questions)), keep_going
         self._told_failure = False
-        self._report = progress
+        self._usage, self._report = usage, progress
         self._total = trials * len(prompter.questions)
         self._done = self._total - len(self._waiting) * len(prompter.questions)
         self._begun = 0.0
@@ -154,6 +156,8 @@ class Work:
                         f"one: {key[1]!r} in trial {key[0]}"
                     )
                 self._asked.remove(key)
+                # Before the outcome: what was paid for an answer is never missing where the answer is.
+                self._usage.save()
                 self._take(key, outcome)
         return not (self._asked or (is_rolling(engine) and self._ready))
 
